@@ -7,6 +7,7 @@ import {
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { IgnoredKeys, IgnoredTools } from './ignored-keys.ts';
+import { ModelCallsConfig } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
 
 const toggle = z.boolean().default(true);
@@ -127,6 +128,7 @@ export const AgentConfigSchema = z
     /** In tokens. */
     context_window: z.int().min(1000).optional(),
     model_probe: ModelProbe.prefault({}),
+    model_calls: ModelCallsConfig.prefault({}),
     executor: z.enum(['loop', 'claude-code']).default('loop'),
     effort: IgnoredKeys.shape.effort,
     defaultAgent: IgnoredKeys.shape.defaultAgent,

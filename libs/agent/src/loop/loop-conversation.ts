@@ -10,9 +10,11 @@ import {
   withoutEmpty,
 } from '../messages/history.ts';
 import { callModel, MIN_OUTPUT_TOKENS } from '../model/model-call.ts';
+import type { ModelRetry } from '../model/retries.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { createPendingWrites } from './pending-writes.ts';
+import { reportRetry } from './report-retry.ts';
 import { createTextReporter } from './text-reporter.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { toolContext } from './tool-context.ts';
@@ -115,7 +117,13 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     await wrapUpIfDue();
     const sent = await messagesToSend();
     const toolsOff = state.tools_off === true;
-    const reporter = createTextReporter(report, resources.clock);
+    let reporter = createTextReporter(report, resources.clock);
+    async function onRetry(retry: ModelRetry): Promise<void> {
+      await reporter.finish();
+      reporter = createTextReporter(report, resources.clock);
+      const isTextVoid = retry.isTextVoid && options.streamsText;
+      await reportRetry({ ...retry, isTextVoid }, { ...resources, progress });
+    }
     try {
       const { messages, finishReason, meteredInputTokens, settled } = await callModel({
         ...sent,
@@ -127,8 +135,12 @@ export function createLoopConversation(options: ConversationOptions, resources: 
         toolsOff,
         maxOutputTokens: limits.max_output_tokens,
         signal,
-        onText: options.streamsText ? reporter.push : () => {},
+        onText: (delta) => void (options.streamsText && reporter.push(delta)),
         ready: writes.durable,
+        clock: resources.clock,
+        stopping,
+        deadlineAt: task.deadlineAt,
+        onRetry,
       });
       writes.add(settled);
       if (meteredInputTokens !== undefined) resources.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
@@ -139,6 +151,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       writes.add(reporter.finish(), save(), progress({}));
     } catch (error) {
       await reporter.finish();
+      if (stopping.aborted && error === stopping.reason) await pause();
       throw error;
     }
   }

@@ -11,6 +11,8 @@ export interface ReceivedAnswer {
   /** Text, reasoning and the inputs of tool calls. */
   text: string;
   usage: LanguageModelUsage | undefined;
+  /** We gave up waiting: the provider has the request, and may charge for it. */
+  isAbandoned?: boolean;
 }
 
 interface Call {
@@ -31,12 +33,14 @@ export async function callUsage(
 ): Promise<Usage> {
   const metered = meteredCounts(call, received, maxOutputTokens);
   if (metered !== undefined) return { ...metered, source: call.model.usageSource };
-  const isProcessed = received.text !== '' || received.usage !== undefined || call.signal.aborted;
+  const isProcessed =
+    received.text !== '' || received.usage !== undefined || received.isAbandoned || call.signal.aborted;
   const outputTokens = received.text === '' ? 0 : await countTokens(received.text);
   return {
     inputTokens: isProcessed ? call.inputTokens : 0,
     outputTokens: Math.min(outputTokens, maxOutputTokens),
-    source: 'estimated',
+    // That a refused call costs nothing is no estimate.
+    source: isProcessed ? 'estimated' : call.model.usageSource,
   };
 }
 

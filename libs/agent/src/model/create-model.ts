@@ -5,6 +5,7 @@ import { parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import { type ModelCalls, observedFetch } from './model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
+import { type Patience, patienceOf } from './patience.ts';
 
 export interface AgentModel {
   readonly model: LanguageModelV4;
@@ -12,6 +13,8 @@ export interface AgentModel {
   /** Says if the reported usage is a provider's bill or our own count. */
   readonly usageSource: 'metered' | 'estimated';
   readonly calls?: ModelCalls | undefined;
+  /** Default: that of an empty config.yaml. */
+  readonly patience?: Patience;
 }
 
 export interface ModelDependencies {
@@ -47,6 +50,7 @@ export async function createModel(
   if (named.provider === 'offline') {
     return { model: createRunbookModel(), info, usageSource: 'estimated' };
   }
+  const patience = patienceOf(config.model_calls);
   const observed = calls === undefined ? {} : { fetch: observedFetch(calls) };
   if (named.provider === 'anthropic') {
     const apiKey = modelKey(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model);
@@ -55,7 +59,7 @@ export async function createModel(
       config.base_url === undefined ? {} : { baseURL: `${anthropicAddress(config.base_url)}/v1` };
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     const provider = createAnthropic({ apiKey, ...address, ...beta, ...observed });
-    return { model: provider(named.name), info, usageSource: 'metered', calls };
+    return { model: provider(named.name), info, usageSource: 'metered', calls, patience };
   }
   if (config.base_url === undefined) throw invalid('base_url', `is required by ${config.model}`);
   const apiKey =
@@ -69,7 +73,7 @@ export async function createModel(
     includeUsage: true,
     supportsStructuredOutputs: true,
   });
-  return { model: provider(named.name), info, usageSource: 'metered', calls };
+  return { model: provider(named.name), info, usageSource: 'metered', calls, patience };
 }
 
 /** Removes `/v1` from the address of an Anthropic API: both forms may be configured. */

@@ -24,6 +24,8 @@ export type ScriptedAgent = (o?: {
   limit?: number;
   checkpoint?: JsonObject;
   contextId?: string;
+  /** In ms since the epoch. */
+  deadlineAt?: number;
   onSave?: (count: number, context: TestRun) => void;
   onProgress?: (context: TestRun) => void;
   onEvent?: (event: RunEvent, context: TestRun) => unknown;
@@ -33,7 +35,7 @@ export type ScriptedAgent = (o?: {
 export async function scriptedAgent(
   t: TestContext,
   script: (turn: number, request: ChatRequest) => Reply,
-  config: Pick<z.input<typeof AgentConfigSchema>, 'limits' | 'context_window' | 'hooks'> = {},
+  config: Pick<z.input<typeof AgentConfigSchema>, 'limits' | 'context_window' | 'hooks' | 'model_calls'> = {},
   options: Partial<AgentOptions> & { place?: Place } = {},
 ): Promise<ScriptedAgent> {
   const guards: string[] = [];
@@ -53,6 +55,7 @@ export async function scriptedAgent(
     brief = 'Write many files.',
     task = {},
     contextId,
+    deadlineAt,
     onSave,
     onProgress,
     onEvent,
@@ -68,7 +71,7 @@ export async function scriptedAgent(
       },
     });
     const place = contextId === undefined ? {} : { contextId };
-    const result = await agent.executor.run(makeTask(brief, { task, ...place }), context);
+    const result = await agent.executor.run({ ...makeTask(brief, { task, ...place }), deadlineAt }, context);
     return {
       result,
       context,

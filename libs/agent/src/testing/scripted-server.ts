@@ -22,8 +22,11 @@ interface ToolCall {
 export type Delta = { content?: string; tool_calls?: ToolCall[] };
 export type Reply =
   | { deltas: Delta[]; finish: string; usage?: object }
-  | { status: number; body: string }
-  | { hang: true; deltas: Delta[] };
+  | { status: number; body: string; headers?: Record<string, string> }
+  /** Sends the deltas, and then nothing more; cuts the connection; or ends without a finish reason. */
+  | { hang: true; deltas: Delta[] }
+  | { cut: true; deltas: Delta[] }
+  | { unfinished: true; deltas: Delta[] };
 
 /** A loopback server for the chat completions API. A script answers. */
 export async function scriptedServer(t: TestContext, script: (call: number, request: ChatRequest) => Reply) {
@@ -35,7 +38,7 @@ export async function scriptedServer(t: TestContext, script: (call: number, requ
     requests.push(body);
     const reply = script(requests.length, body);
     if ('status' in reply) {
-      response.writeHead(reply.status).end(reply.body);
+      response.writeHead(reply.status, reply.headers).end(reply.body);
       return;
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -48,6 +51,8 @@ export async function scriptedServer(t: TestContext, script: (call: number, requ
     for (const delta of reply.deltas)
       send({ choices: [{ index: 0, delta: withIds(delta, requests.length) }] });
     if ('hang' in reply) return;
+    if ('cut' in reply) return void setImmediate(() => response.destroy());
+    if ('unfinished' in reply) return void response.end();
     send({ choices: [{ index: 0, delta: {}, finish_reason: reply.finish }] });
     if (reply.usage) send({ choices: [], usage: reply.usage });
     response.end('data: [DONE]\n\n');

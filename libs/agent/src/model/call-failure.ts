@@ -1,0 +1,95 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { APICallError, StreamProviderError } from 'ai';
+import { providerFailure } from './provider-failure.ts';
+import { SilenceError } from './silence.ts';
+
+/** Why a call gave no answer, and what may help. */
+export interface CallFailure {
+  /**
+   * `final`: another attempt would fail too. `refused` and `unreachable`: nothing was processed, and that may pass.
+   * `broken` and `silent`: the answer did not end, or not begin.
+   */
+  readonly kind: 'final' | 'refused' | 'unreachable' | 'broken' | 'silent';
+  readonly status: number | undefined;
+  /** The delay that the provider asks for. */
+  readonly retryAfterMs: number | undefined;
+  /** MODEL_FAILED, with the provider's error as its cause. */
+  readonly error: FleetError;
+}
+
+/** An answer ended without saying why: its connection was cut in a way that looks like an end. */
+export class UnfinishedAnswerError extends Error {
+  override readonly name = 'UnfinishedAnswerError';
+}
+
+/** `hasBegun`: a part of the answer was received. `now` is in ms since the epoch, for a `Retry-After` that is a date. */
+export function callFailure(thrown: unknown, hasBegun: boolean, now: number): CallFailure {
+  const plain = { status: undefined, retryAfterMs: undefined };
+  if (thrown instanceof FleetError) return { ...plain, kind: 'final', error: thrown };
+  if (thrown instanceof SilenceError) {
+    const message = `the model's provider ${thrown.message}`;
+    return { ...plain, kind: 'silent', error: modelFailed(message, true, thrown) };
+  }
+  // An answer of 200 whose first part could not be read broke off too.
+  if (APICallError.isInstance(thrown) && !hasBegun && !isSuccess(thrown.statusCode))
+    return refusal(thrown, now);
+  const status = StreamProviderError.isInstance(thrown) ? thrown.statusCode : undefined;
+  const mayPass = status === undefined || isTransient(status);
+  if (mayPass && status !== undefined && !hasBegun) {
+    const error = providerFailure(status, { cause: thrown, retryable: true });
+    return { kind: 'refused', status, retryAfterMs: undefined, error };
+  }
+  const message =
+    status === undefined
+      ? 'the answer of the model broke off; the log has the reason'
+      : `the model's provider broke an answer off with ${status}`;
+  return {
+    ...plain,
+    status,
+    kind: mayPass ? 'broken' : 'final',
+    error: modelFailed(message, mayPass, thrown),
+  };
+}
+
+function refusal(thrown: APICallError, now: number): CallFailure {
+  const { statusCode: status } = thrown;
+  const mayPass = status === undefined ? !isTlsError(thrown) : isTransient(status) && !isForGood(thrown);
+  const kind = status === undefined ? 'unreachable' : 'refused';
+  return {
+    kind: mayPass ? kind : 'final',
+    status,
+    retryAfterMs: retryAfterMs(thrown.responseHeaders ?? {}, now),
+    error: providerFailure(status, { cause: thrown, retryable: mayPass }),
+  };
+}
+
+const isSuccess = (status: number | undefined): boolean =>
+  status !== undefined && status >= 200 && status < 300;
+
+const modelFailed = (message: string, retryable: boolean, cause: unknown): FleetError =>
+  new FleetError('MODEL_FAILED', message, { retryable, cause });
+
+/** Timeout, too early, too many requests, and errors of the server, but not of a method or version that it lacks. */
+const isTransient = (status: number): boolean =>
+  [408, 425, 429].includes(status) || (status >= 500 && status !== 501 && status !== 505);
+
+/** The provider says that trying again does not help, or that the account has no money. */
+function isForGood({ responseHeaders, responseBody }: APICallError): boolean {
+  return responseHeaders?.['x-should-retry'] === 'false' || /"insufficient_quota"/.test(responseBody ?? '');
+}
+
+/** A certificate that is not valid now will not be in a minute. */
+function isTlsError({ cause }: APICallError): boolean {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  return /^(?:CERT_|ERR_TLS_|ERR_SSL_)|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/.test(code);
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#field.retry-after, and `retry-after-ms` of some providers. */
+function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | undefined {
+  const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
+  const after = headers['retry-after'];
+  const delay =
+    after === undefined ? Number.NaN : /^\d/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
+  const ms = Number.isFinite(exact) ? exact : delay;
+  return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
+}
