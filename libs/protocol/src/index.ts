@@ -106,7 +106,9 @@ export {
   type ToolSource,
   toolFailure,
   toolParameters,
+  withInputNotes,
 } from './ports/tool.ts';
+export { readToolInput, type ToolInput } from './ports/tool-input.ts';
 export { type Camel, camelize, snakeize } from './wire/casing.ts';
 export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
 export { isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';

@@ -125,7 +125,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       await reportRetry({ ...retry, isTextVoid }, { ...resources, progress });
     }
     try {
-      const { messages, finishReason, meteredInputTokens, settled } = await callModel({
+      const { messages, meteredInputTokens, settled, ...end } = await callModel({
         ...sent,
         model,
         budget,
@@ -144,10 +144,10 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       });
       writes.add(settled);
       if (meteredInputTokens !== undefined) resources.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
-      const kept = toolsOff ? withoutCalls(messages) : calls.withGuardNotes(withoutEmpty(messages));
+      const kept = toolsOff ? withoutCalls(messages) : calls.accepted(withoutEmpty(messages), end);
       state.messages.push(...kept);
       state.step += 1;
-      if (endsConversation(kept)) state.finished = finishReason;
+      if (endsConversation(kept)) state.finished = end.finishReason;
       writes.add(reporter.finish(), save(), progress({}));
     } catch (error) {
       await reporter.finish();

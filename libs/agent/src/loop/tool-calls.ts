@@ -5,16 +5,19 @@ import {
   type ToolResult,
   taskFields,
   toolFailure,
+  withInputNotes,
 } from '@hermes-fleet/protocol';
-import type { ModelMessage } from 'ai';
+import type { FinishReason, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { createGuards, entryOf, withNotes } from '../guards/guards.ts';
 import { loggable } from '../guards/redact.ts';
-import { inputOf, type PendingCall, toolMessage } from '../messages/history.ts';
+import { type PendingCall, toolMessage } from '../messages/history.ts';
+import { withRefusedCalls } from '../messages/refused-calls.ts';
 import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
-import type { ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
+import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { type GuardStop, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';
+import { meantTool } from '../tools/tool-names.ts';
 import type { PendingWrites } from './pending-writes.ts';
 
 export interface ToolCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
@@ -35,14 +38,26 @@ export interface ToolCalls {
   answerUnknown(call: PendingCall): void;
   /** Answers a call that is not carried out. The answer is durable with the next save. */
   answerUnsaved(call: PendingCall, result: ToolResult): void;
-  /** Adds the guards' notes to a step's calls that the SDK refused, e.g. of unknown tools. */
-  withGuardNotes(messages: readonly ModelMessage[]): ModelMessage[];
+  /** The messages of a step, with the answers to calls that the SDK refused: of unknown tools, or cut. */
+  accepted(messages: readonly ModelMessage[], end: StepEnd): ModelMessage[];
   /** True when the tool exists and its call may be repeated. */
   isRepeatable(call: PendingCall): boolean;
   guardStop(): GuardStop | undefined;
 }
 
+/** How the model's answer ended. */
+export interface StepEnd {
+  readonly finishReason: FinishReason;
+  readonly maxOutputTokens: number;
+}
+
 const Target = z.object({ path: z.string().optional(), command: z.string().optional() });
+
+interface Understood {
+  readonly tool: AgentTool | undefined;
+  readonly notes: readonly string[];
+  readonly guarded: GuardedCall;
+}
 
 /** The maximum output of one call: a quarter of the context window, at four bytes per token. */
 const outputBytes = (contextWindow: number): number => Math.min(64 * 1024, contextWindow);
@@ -67,14 +82,23 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     state.guards,
   );
   const keyOf = (call: PendingCall): string => `${options.key}${state.step}.${call.index}`;
+  const names = new Set(tools.keys());
+  /** The call by the name and the input of our tool; `notes` say what the model wrote otherwise. */
+  function understood(call: PendingCall): Understood {
+    const name = meantTool(call.tool, names) ?? call.tool;
+    const tool = tools.get(name);
+    const { input, notes, problem } = tool?.readInput?.(call.input) ?? { input: call.input, notes: [] };
+    return {
+      tool,
+      notes: [...(name === call.tool ? [] : [`the tool is ${name}`]), ...(problem ? [] : notes)],
+      guarded: { tool: name, input, key: keyOf(call), mutates: tool?.mutates ?? false },
+    };
+  }
   /** Hides a tool name that the model made up. */
-  const publicName = ({ tool }: PendingCall): string => (tools.has(tool) ? tool : 'unknown');
-  const guarded = (call: PendingCall): GuardedCall => ({
-    tool: call.tool,
-    input: call.input,
-    key: keyOf(call),
-    mutates: tools.get(call.tool)?.mutates ?? false,
-  });
+  const publicName = (call: PendingCall): string => {
+    const { tool } = understood(call);
+    return tool?.name ?? 'unknown';
+  };
 
   function addResult(call: PendingCall, result: ToolResult): void {
     state.messages.push(toolMessage(call, result));
@@ -83,11 +107,12 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
 
   function answerUnsaved(call: PendingCall, result: ToolResult): void {
     addResult(call, result);
-    state.journal.push(entryOf(guarded(call), result));
+    state.journal.push(entryOf(understood(call).guarded, result));
   }
 
   /** The journal detail that the tool would have recorded. */
-  function targetOf({ tool, input }: PendingCall): string | undefined {
+  function targetOf(call: PendingCall): string | undefined {
+    const { tool, input } = understood(call).guarded;
     const { path, command } = Target.safeParse(input).data ?? {};
     if (tool === 'shell_exec' || path === undefined) return tool === 'shell_exec' ? command : undefined;
     try {
@@ -101,16 +126,15 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
   const saveAnswer = (call: PendingCall, ok: boolean): void =>
     writes.add(options.save(), options.progress({ tool: publicName(call), phase: 'ended', ok }));
 
-  async function execute(call: PendingCall): Promise<ToolResult> {
-    const tool = tools.get(call.tool);
+  async function execute(call: PendingCall, { tool, guarded }: Understood): Promise<ToolResult> {
     if (tool === undefined)
       return toolFailure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
     try {
-      return await tool.run(call.input, options.contextOf(keyOf(call)));
+      return await tool.run(guarded.input, options.contextOf(keyOf(call)));
     } catch (error) {
       signal.throwIfAborted();
       if (stopping.aborted && error === stopping.reason) return await options.pause();
-      log.error({ ...taskFields(task), tool: call.tool, err: error }, 'a tool failed unexpectedly');
+      log.error({ ...taskFields(task), tool: tool.name, err: error }, 'a tool failed unexpectedly');
       return toolFailure('the tool failed unexpectedly; try another way');
     }
   }
@@ -120,13 +144,14 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     answerUnsaved,
     async run(call) {
       const tool = publicName(call);
+      const meant = understood(call);
       writes.add(options.progress({ tool, phase: 'started' }));
       await writes.durable();
       const startedAt = clock.monotonic();
-      const result = await execute(call);
+      const result = await execute(call, meant);
       const durationMs = Math.round(clock.monotonic() - startedAt);
-      const { result: shown, notes, entry } = await guards.after(guarded(call), result);
-      addResult(call, withNotes(shown, notes));
+      const { result: shown, notes, entry } = await guards.after(meant.guarded, result);
+      addResult(call, withInputNotes(withNotes(shown, notes), meant.notes));
       const ended = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
       writes.add(options.save(), options.progress(ended));
       if (hooks.logToolUse) {
@@ -146,26 +171,19 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       addResult(call, result);
       const target = targetOf(call);
       state.journal.push({
-        ...entryOf(guarded(call), result),
+        ...entryOf(understood(call).guarded, result),
         ...(target && { detail: target, unknown: true }),
       });
       saveAnswer(call, false);
     },
-    withGuardNotes: (messages) =>
-      messages.map((message) => {
-        if (message.role !== 'tool') return message;
-        const content = message.content.map((part) => {
-          if (part.type !== 'tool-result' || !('value' in part.output)) return part;
-          const { toolCallId: id, toolName: tool, output } = part;
-          const reason = typeof output.value === 'string' ? output.value : JSON.stringify(output.value);
-          const call = { tool, input: inputOf(messages, id), key: '', mutates: false };
-          const { notes } = guards.refused(call, reason);
-          if (notes.length === 0) return part;
-          return { ...part, output: { type: 'error-text' as const, value: [reason, ...notes].join('\n\n') } };
-        });
-        return { ...message, content };
+    accepted: (messages, end) =>
+      withRefusedCalls(messages, {
+        ...end,
+        meant: (name) => meantTool(name, names),
+        refused: (call, reason) =>
+          guards.refused({ ...call, key: '', mutates: tools.get(call.tool)?.mutates ?? false }, reason).notes,
       }),
-    isRepeatable: ({ tool }) => tools.get(tool)?.repeatable ?? false,
+    isRepeatable: (call) => understood(call).tool?.repeatable ?? false,
     guardStop: () => guards.state().stop,
   };
 }

@@ -31,6 +31,8 @@ export interface ModelCallRequest extends AnswerRequest {
 export interface ModelCallResult {
   readonly messages: ModelMessage[];
   readonly finishReason: FinishReason;
+  /** The limit that the answer had. */
+  readonly maxOutputTokens: number;
   /** The provider's figure for the input, if plausible. */
   readonly meteredInputTokens: number | undefined;
   /** Resolves when the call's settlement is durable. */
@@ -100,7 +102,10 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
       : meteredInputTokens(request, received, maxOutputTokens);
   const settled = reservation.settle(await usage());
   settled.catch(() => {});
-  return { result: { ...answer, meteredInputTokens: metered, settled }, isTextVoid: false };
+  return {
+    result: { ...answer, maxOutputTokens, meteredInputTokens: metered, settled },
+    isTextVoid: false,
+  };
 }
 
 /** The error of the last attempt, with the number of attempts. */

@@ -73,7 +73,7 @@ test('over the chat completions API, tool calls make a round trip and usage is m
 test('an unknown tool or invalid input is reported to the model, and the run continues', async (t) => {
   const server = await scriptedServer(t, (turn, request): Reply => {
     if (turn === 1) return { deltas: [call('c1', 'fly', { to: 'mars' })], finish: 'tool_calls' };
-    if (turn === 2) return { deltas: [call('c2', 'read_file', { file: 'x' })], finish: 'tool_calls' };
+    if (turn === 2) return { deltas: [call('c2', 'read_file', { of: 'x' })], finish: 'tool_calls' };
     assert.match(JSON.stringify(request.messages), /wrong input/);
     return {
       deltas: [

@@ -16,9 +16,41 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   EPERM: 'no permission',
 };
 
+/**
+ * Names of parameters in the tools of other agents, which models have learnt, and ours. A tool that has no such parameter
+ * is not affected.
+ */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  file_path: 'path',
+  filepath: 'path',
+  filename: 'path',
+  file_name: 'path',
+  file: 'path',
+  absolute_path: 'path',
+  target_file: 'path',
+  directory: 'path',
+  dir: 'path',
+  old_string: 'old_text',
+  old_str: 'old_text',
+  new_string: 'new_text',
+  new_str: 'new_text',
+  file_text: 'content',
+  contents: 'content',
+  text: 'content',
+  cmd: 'command',
+  bash: 'command',
+  script: 'command',
+  timeout_seconds: 'timeout_s',
+  start_line: 'offset',
+  max_lines: 'limit',
+  regex: 'pattern',
+  glob: 'include',
+};
+
 /** Defines a tool whose file system errors become results that the model can act on. */
 export function defineFileTool<S extends z.ZodType>(definition: ToolDefinition<S, ToolContext>): AgentTool {
   return defineTool<S, ToolContext>({
+    synonyms: SYNONYMS,
     ...definition,
     async run(input, context) {
       try {

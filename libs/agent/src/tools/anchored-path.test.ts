@@ -182,7 +182,7 @@ test('reads are paged, edits match exactly, and errors explain the mistake', asy
   assert.equal(dollars.ok, true);
   assert.match(readFileSync(join(root, 'long.txt'), 'utf8'), /\n\$& \$1\n/);
   assert.match(String((await call('read_file', { path: 'absent' })).output), /no such file/);
-  assert.match(String((await call('read_file', { file: 'x' })).output), /wrong input/);
+  assert.match(String((await call('read_file', { of: 'x' })).output), /wrong input/);
   writeFileSync(join(root, 'binary'), Buffer.from([1, 0, 2]));
   assert.match(String((await call('read_file', { path: 'binary' })).output), /binary/);
 });

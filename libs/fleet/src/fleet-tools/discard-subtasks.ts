@@ -22,6 +22,8 @@ export function discardTool({ subtasks }: { readonly subtasks: () => SubtaskRunn
     mutates: true,
     // A context that is deleted already stays so.
     repeatable: true,
+    // What an ignored key would have left alone must not be deleted.
+    isStrict: true,
     async run({ agent, results }, { task, signal, stopping }) {
       requireCallerScope(task.caller, 'dispatch');
       const outcome = await subtasks().discard(task, agent, results, AbortSignal.any([signal, stopping]));

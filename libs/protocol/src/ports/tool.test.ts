@@ -44,11 +44,28 @@ const half = defineTool({
 
 test('a tool runs on valid input, and reports invalid input', async () => {
   assert.deepEqual(await half.run({ of: 4 }, call()), { ok: true, output: 2 });
-  for (const wrong of [{}, { of: '4' }, { of: 4, and: 1 }, null, undefined, 'x']) {
+  for (const wrong of [{}, { of: 'four' }, { or: 4 }, { of: null }, { of: [4] }, null, undefined, 'x', 4]) {
     const { ok, output } = await half.run(wrong, call());
     assert.equal(ok, false);
     assert.match(String(output), /^wrong input: /);
   }
+});
+
+test('a change is refused when every parameter given is unknown, and by a strict tool when any is', async () => {
+  const make = (isStrict: boolean) =>
+    defineTool({
+      name: 'keep',
+      description: '',
+      mutates: true,
+      isStrict,
+      inputSchema: z.strictObject({ what: z.string().optional() }),
+      run: async ({ what = 'nothing' }) => ({ ok: true, output: what }),
+    });
+  const said = async (isStrict: boolean, input: unknown) => (await make(isStrict).run(input, call())).output;
+  assert.equal(await said(false, {}), 'nothing');
+  assert.equal(await said(false, { what: 'a', why: 'b' }), 'a\n(input: unknown and ignored: why)');
+  assert.equal(await said(false, { that: 'a' }), 'wrong input: unknown and ignored: that');
+  assert.match(String(await said(true, { what: 'a', why: 'b' })), /^wrong input: .*why/);
 });
 
 test('a foreseen failure is a result; an unforeseen one and an abort are thrown', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
 import type { AdmittedTask, RunContext } from './execution.ts';
+import { readToolInput, type ToolInput } from './tool-input.ts';
 
 /** The outcome of a tool call. An error is a result too: one that the model can act on. */
 export interface ToolResult {
@@ -36,6 +37,8 @@ export interface Tool<C extends ToolCall = ToolCall> {
   readonly mutates: boolean;
   /** A call interrupted by a crash is repeated with its key and memo; without this, the model is told about it. */
   readonly repeatable: boolean;
+  /** Understands an input as `run` does. Absent where the input is passed on as it is. */
+  readInput?(raw: unknown): ToolInput;
   /**
    * Bounded in time and output. Throws only the reason of `signal` and unforeseen errors. A repeatable tool may also
    * throw the reason of `stopping`; the next start calls it again.
@@ -76,32 +79,65 @@ export interface ToolDefinition<S extends z.ZodType, C extends ToolCall> {
   readonly mutates: boolean;
   /** Default: `!mutates`. */
   readonly repeatable?: boolean;
+  /** Other names of parameters that models use, and the tool's own. */
+  readonly synonyms?: Readonly<Record<string, string>>;
+  /** True where an input that does not fit exactly must not be carried out. */
+  readonly isStrict?: boolean;
   run(input: z.output<S>, call: C): Promise<ToolResult>;
 }
 
-/** Defines a tool; invalid input and every ToolError become results. */
+/**
+ * Defines a tool; invalid input and every ToolError become results. An input that does not fit exactly is understood where
+ * it has one meaning (`readToolInput`), and the result says so.
+ */
 export function defineTool<S extends z.ZodType, C extends ToolCall = ToolCall>(
   definition: ToolDefinition<S, C>,
 ): Tool<C> {
-  const { name, description, inputSchema, mutates, repeatable = !mutates } = definition;
+  const { name, description, inputSchema, mutates, repeatable = !mutates, synonyms, isStrict } = definition;
+  const parameters = toolParameters(inputSchema);
+  const readInput = (raw: unknown): ToolInput => {
+    if (isStrict) return { input: raw, notes: [] };
+    const read = readToolInput(raw, parameters, synonyms);
+    const isEmptied = mutates && hasKeys(raw) && !hasKeys(read.input) && hasKeys(parameters.properties);
+    return isEmptied ? { ...read, input: raw, problem: read.notes.join('; ') } : read;
+  };
   return {
     name,
     description,
     mutates,
     repeatable,
-    parameters: toolParameters(inputSchema),
+    parameters,
+    readInput,
     async run(raw, call) {
       call.signal.throwIfAborted();
-      const parsed = inputSchema.safeParse(raw);
-      if (!parsed.success) return toolFailure(`wrong input: ${z.prettifyError(parsed.error)}`);
+      const { input, notes, problem } = readInput(raw);
+      if (problem !== undefined) return toolFailure(`wrong input: ${problem}`);
+      const parsed = inputSchema.safeParse(input);
+      if (!parsed.success)
+        return withInputNotes(toolFailure(`wrong input: ${z.prettifyError(parsed.error)}`), notes);
       try {
-        return await definition.run(parsed.data, call);
+        return withInputNotes(await definition.run(parsed.data, call), notes);
       } catch (error) {
-        if (error instanceof ToolError) return toolFailure(error.message);
+        if (error instanceof ToolError) return withInputNotes(toolFailure(error.message), notes);
         throw error;
       }
     },
   };
+}
+
+/** A change for which none of the given parameters is known would be another one than was meant. */
+const hasKeys = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+
+/** Adds to a result how the input was understood. */
+export function withInputNotes(result: ToolResult, notes: readonly string[]): ToolResult {
+  if (notes.length === 0) return result;
+  const { output } = result;
+  const note = `input: ${notes.join('; ')}`;
+  if (typeof output === 'string') return { ...result, output: `${output}\n(${note})` };
+  if (!isJsonObject(output)) return { ...result, output: { output, note } };
+  const before = typeof output.note === 'string' ? `${output.note}\n` : '';
+  return { ...result, output: { ...output, note: `${before}${note}` } };
 }
 
 /** The JSON Schema that a model sees. Omits what the model does not need, because every step pays for it. */
