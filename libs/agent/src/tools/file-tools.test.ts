@@ -47,3 +47,47 @@ test('a replaced file holds only the new content, longer or shorter', async (t) 
     assert.equal(readFileSync(join(dir, 'a.txt'), 'utf8'), content);
   }
 });
+
+test('a file in Latin-1 is shown readably, and an edit keeps its encoding', async (t) => {
+  const dir = tempDir(t);
+  const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
+  const [read, , edit] = fileTools();
+  writeFileSync(join(dir, 'a.txt'), Buffer.from('Größe\nx\n', 'latin1'));
+  const shown = await read?.run({ path: 'a.txt' }, context);
+  assert.deepEqual(shown?.output, {
+    content: 'Größe\nx',
+    lines: 2,
+    encoding: 'Windows-1252 or Latin-1, which edit_file keeps; write_file would make it UTF-8',
+  });
+  const done = await edit?.run({ path: 'a.txt', old_text: 'x', new_text: 'ü' }, context);
+  assert.equal(done?.ok, true);
+  assert.deepEqual(readFileSync(join(dir, 'a.txt')), Buffer.from('Größe\nü\n', 'latin1'));
+  writeFileSync(join(dir, 'bom.txt'), '\uFEFFa\n');
+  assert.deepEqual((await read?.run({ path: 'bom.txt' }, context))?.output, { content: 'a', lines: 1 });
+});
+
+test('edits are all applied or none, and the forms of an edit do not mix', async (t) => {
+  const dir = tempDir(t);
+  const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
+  const edit = fileTools()[2];
+  const call = async (input: object): Promise<string> => {
+    writeFileSync(join(dir, 'a.txt'), 'one two two\n');
+    const result = await edit?.run({ path: 'a.txt', ...input }, context);
+    return result?.ok ? readFileSync(join(dir, 'a.txt'), 'utf8') : `${String(result?.output)}|`;
+  };
+  const both = [
+    { old_text: 'one', new_text: '1' },
+    { old_text: 'two', new_text: '2', replace_all: true },
+  ];
+  assert.equal(await call({ edits: both }), '1 2 2\n');
+  assert.equal(await call({ edits: JSON.stringify(both) }), '1 2 2\n', 'models send lists as text');
+  assert.equal(await call({ edits: [{ old_text: 'two', new_text: '2' }], replace_all: true }), 'one 2 2\n');
+  assert.match(await call({ edits: [both[0], { old_text: 'three', new_text: '' }] }), /^edits\[1\].*occur/);
+  assert.equal(readFileSync(join(dir, 'a.txt'), 'utf8'), 'one two two\n');
+  assert.equal(await call({ old_text: 'one ', new_text: '' }), 'two two\n');
+  assert.match(await call({ old_text: 'one', new_text: '1', edits: both }), /, not both\|$/);
+  assert.match(await call({ new_text: '1' }), /^old_text is missing/);
+  assert.match(await call({ old_text: 'one' }), /^new_text is missing/);
+  assert.match(await call({ edits: [] }), /^wrong input/);
+  assert.match(await call({}), /^old_text is missing/);
+});

@@ -3,7 +3,9 @@ import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { pageOf, textOf } from './text-page.ts';
+import { applyEdits, type Edit } from './files/edits.ts';
+import { decode, encodingOf } from './files/encoding.ts';
+import { pageOf } from './text-page.ts';
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
@@ -26,9 +28,11 @@ function readTool(): AgentTool {
     }),
     async run(input, { files }) {
       await using file = await files.openFile(input.path, 'read');
-      const content = await readText(file);
-      const page = pageOf(content, input.offset, input.limit);
-      return { ok: true, output: page, detail: files.normalize(input.path) };
+      const bytes = await readBytes(file);
+      const encoding = encodingOf(bytes);
+      const page = pageOf(decode(bytes, encoding).replace(/^\uFEFF/, ''), input.offset, input.limit);
+      const output = encoding === 'UTF-8' ? page : { ...page, encoding: NOT_UTF8 };
+      return { ok: true, output, detail: files.normalize(input.path) };
     },
   });
 }
@@ -50,32 +54,53 @@ function writeTool(): AgentTool {
   });
 }
 
+const OneEdit = z.strictObject({
+  old_text: z.string().min(1),
+  new_text: z.string(),
+  replace_all: z.boolean().optional(),
+});
+
 function editTool(): AgentTool {
   return defineFileTool({
     name: 'edit_file',
-    description: 'Replace text in a file. old_text must occur exactly once, unless replace_all.',
+    description:
+      'Replace text in a file. old_text must occur exactly once, unless replace_all. edits: several at once, in order, all or none.',
     mutates: true,
     inputSchema: z.strictObject({
       path,
-      old_text: z.string().min(1),
-      new_text: z.string(),
-      replace_all: z.boolean().optional(),
+      old_text: OneEdit.shape.old_text.optional(),
+      new_text: OneEdit.shape.new_text.optional(),
+      replace_all: OneEdit.shape.replace_all,
+      edits: z.array(OneEdit).min(1).max(MAX_EDITS).optional(),
     }),
     async run(input, { files }) {
+      const edits = editsOf(input);
       await using file = await files.openFile(input.path, 'edit');
-      const parts = (await readText(file)).split(input.old_text);
-      const found = parts.length - 1;
-      if (found === 0) throw new ToolError('old_text does not occur in the file; read it again');
-      if (found > 1 && !input.replace_all) {
-        throw new ToolError(`old_text occurs ${found} times; give more of its surroundings, or replace_all`);
-      }
-      const bytes = Buffer.from(parts.join(input.new_text));
-      if (bytes.length > MAX_FILE_BYTES)
+      const { content, encoding, replaced } = applyEdits(await readBytes(file), edits);
+      if (content.length > MAX_FILE_BYTES)
         throw new ToolError(`a file may have at most ${MAX_FILE_BYTES} bytes`);
-      await replace(file, bytes);
-      return written(files.normalize(input.path), bytes.length);
+      await replace(file, content);
+      const name = files.normalize(input.path);
+      const more = { ...(replaced > 1 && { replaced }), ...(encoding !== 'UTF-8' && { encoding: NOT_UTF8 }) };
+      return { ok: true, output: { path: name, bytes: content.length, ...more }, detail: name };
     },
   });
+}
+
+const MAX_EDITS = 100;
+const NOT_UTF8 = 'Windows-1252 or Latin-1, which edit_file keeps; write_file would make it UTF-8';
+
+function editsOf(input: Partial<Edit> & { readonly edits?: readonly Edit[] | undefined }): readonly Edit[] {
+  const { old_text, new_text, replace_all, edits } = input;
+  const isOne = old_text !== undefined || new_text !== undefined;
+  if (edits !== undefined && isOne)
+    throw new ToolError('give old_text and new_text for one edit, or edits for several, not both');
+  if (edits !== undefined)
+    return edits.map((edit) => ({ ...edit, replace_all: edit.replace_all ?? replace_all }));
+  if (old_text === undefined) throw new ToolError('old_text is missing: the text to replace');
+  if (new_text === undefined)
+    throw new ToolError('new_text is missing: the text to put in its place; an empty one deletes old_text');
+  return [{ old_text, new_text, replace_all }];
 }
 
 const written = (name: string, bytes: number): ToolResult => ({
@@ -84,14 +109,14 @@ const written = (name: string, bytes: number): ToolResult => ({
   detail: name,
 });
 
-async function readText(file: FileHandle): Promise<string> {
+async function readBytes(file: FileHandle): Promise<Buffer> {
   const { size } = await file.stat();
   if (size > MAX_FILE_BYTES) {
     throw new ToolError(`the file has ${size} bytes; look at parts of it with shell_exec`);
   }
   const bytes = Buffer.alloc(size);
   const { bytesRead } = await file.read(bytes, 0, size, 0);
-  return textOf(bytes.subarray(0, bytesRead));
+  return bytes.subarray(0, bytesRead);
 }
 
 /** Writes the part beyond the old content first, so a full disk leaves the old content intact. */

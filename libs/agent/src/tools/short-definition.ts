@@ -7,12 +7,15 @@ import type { AgentTool } from '../run/conversation.ts';
  */
 export function shortDefinition(tool: AgentTool): AgentTool {
   const [sentence = ''] = /^[^.;]*/.exec(tool.description) ?? [];
-  return { ...tool, description: `${sentence}.`, parameters: requiredOnly(tool.parameters) };
+  return { ...tool, description: `${sentence}.`, parameters: requiredOnly(tool) };
 }
 
-function requiredOnly({ properties, required }: JsonObject): JsonObject {
+/** Parameters that one way of calling a tool needs, where another way needs others. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = { edit_file: ['path', 'old_text', 'new_text'] };
+
+function requiredOnly({ name: tool, parameters: { properties, required } }: AgentTool): JsonObject {
   const fields = isJsonObject(properties) ? properties : {};
-  const names: readonly JsonValue[] = Array.isArray(required) ? required : [];
+  const names: readonly JsonValue[] = NEEDED[tool] ?? (Array.isArray(required) ? required : []);
   const kept = Object.entries(fields).filter(([name]) => names.length === 0 || names.includes(name));
   return {
     type: 'object',

@@ -1,13 +1,11 @@
 import { ToolError } from '@hermes-fleet/protocol';
+import { decode, encodingOf } from './files/encoding.ts';
 
 const MAX_PAGE_BYTES = 48 * 1024;
 const DEFAULT_LINES = 500;
 
 /** Decodes a text file; throws ToolError for a binary one. */
-export function textOf(content: Buffer): string {
-  if (content.includes(0)) throw new ToolError('the file is binary');
-  return content.toString('utf8');
-}
+export const textOf = (content: Buffer): string => decode(content, encodingOf(content));
 
 /** Returns a page of lines, also bounded in bytes, and the offset of the next page. */
 export function pageOf(content: string, first = 1, limit = DEFAULT_LINES) {
