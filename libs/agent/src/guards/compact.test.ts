@@ -31,6 +31,7 @@ async function shown(
     hooks?: Hooks;
     files?: ReturnType<typeof anchoredFiles>;
     tool?: string;
+    command?: string;
     maxOutputBytes?: number;
     state?: GuardState;
   } = {},
@@ -40,7 +41,12 @@ async function shown(
     { files: o.files, maxOutputBytes: o.maxOutputBytes, log: silentLog },
     o.state,
   );
-  const call = { tool: o.tool ?? 'shell_exec', input: {}, key: '7.0', mutates: true };
+  const call = {
+    tool: o.tool ?? 'shell_exec',
+    input: { command: o.command ?? 'make' },
+    key: '7.0',
+    mutates: true,
+  };
   const { output } = (await guards.after(call, result)).result;
   return isJsonObject(output) ? output : { text: output };
 }
@@ -145,6 +151,26 @@ test('both streams of a failure share the limit, and the shorter one stays whole
 
 test('a model with a small context window gets a shorter failure', async () => {
   assert.ok(textOf((await shown(ran(1, lines(50_000)), { maxOutputBytes: 4 * KB })).stdout).length <= 4 * KB);
+});
+
+test('what a command reads on purpose is not summarized again', async (t) => {
+  const { dir, files } = place(t);
+  const long = lines(4000);
+  const seen = async (command: string, output: string, exitCode = 0) =>
+    textOf((await shown(ran(exitCode, output), { files, command })).stdout);
+  assert.equal(await seen('cat .scratch/outputs/task-6.0.txt', lines(300)), lines(300));
+  const page = lines(2000);
+  assert.equal(await seen("sed -n '1,2000p' ./.scratch/outputs/task-6.0.txt", page), page, 'above 8 kB');
+  const capped = await seen('cat .scratch/outputs/task-6.0.txt', long.repeat(4));
+  assert.match(
+    capped,
+    /^ok 1\nok 2\n[\s\S]*left out; read it in parts, with sed -n or read_file[\s\S]*\nok 4000\n$/,
+  );
+  assert.ok(Buffer.byteLength(capped) <= 64 * KB);
+  assert.deepEqual(readdirSync(dir), [], 'the file is not kept a second time');
+  assert.equal(await seen('cat src/a.ts', lines(400)), lines(400), 'a page of any file');
+  assert.match(await seen('cat src/a.ts', lines(501)), /^Command succeeded \(501 lines/);
+  assert.match(await seen('cat .scratch/outputs/a.txt; make', lines(300)), /^Command succeeded/);
 });
 
 test('with compaction off, a success is shown like a failure', async () => {

@@ -1,8 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
+import { z } from 'zod';
 import type { AgentConfig } from '../config/config.ts';
 import type { GuardedCall } from '../run/guards.ts';
 import { capText } from './cap-text.ts';
 import { outputText } from './output-text.ts';
+import { type Reading, readingOf } from './reading.ts';
 import type { Spill } from './spill.ts';
 import { isLong, measure, summarize } from './summary.ts';
 
@@ -13,7 +15,8 @@ const MAX_ENTRY_CHARS = 400;
 
 /**
  * Limits the output shown to the model (docs/agent.md#guards). A long output of a successful command, search or MCP call
- * becomes a summary, and the workspace keeps the full text. A failure is shown whole up to `maxBytes` (64 kB by default);
+ * becomes a summary, and the workspace keeps the full text. Files that a command only shows are not summarized: outputs
+ * that were kept, and others up to a page. A failure is shown whole up to `maxBytes` (64 kB by default);
  * beyond that, the model sees its head, its tail and the lines between them that report errors.
  */
 export async function compact(
@@ -29,12 +32,14 @@ export async function compact(
   if (isCommandOutput(output)) {
     const { stdout = '', stderr = '', ...rest } = output;
     const text = outputText(output);
-    if (shortens && isLong(text, limits)) {
+    const reading = shortens ? readingOf(commandOf(call)) : undefined;
+    if (shortens && isLong(text, limits) && !isAskedFor(reading, text)) {
       const summary = summarize('Command succeeded', text, await spill(call, text));
       return { ...result, output: { ...rest, stdout: summary } };
     }
     const streams = { stdout: String(stdout), stderr: String(stderr) };
-    return { ...result, output: { ...rest, ...(await capped(streams, text, maxBytes, call, spill)) } };
+    const keep = reading?.isKeptOutput ? async () => READ_IN_PARTS : spill;
+    return { ...result, output: { ...rest, ...(await capped(streams, text, maxBytes, call, keep)) } };
   }
   if (shortens && isCompacted(call.tool)) {
     const shown = await shortened(call, output, limits, spill);
@@ -43,6 +48,22 @@ export async function compact(
   const text = typeof output === 'string' ? output : JSON.stringify(output);
   if (Buffer.byteLength(text) <= MAX_OUTPUT_BYTES) return result;
   return { ...result, output: capText(text, MAX_OUTPUT_BYTES, await spill(call, text)) };
+}
+
+const Command = z.object({ command: z.string() });
+
+const commandOf = ({ tool, input }: GuardedCall): string =>
+  tool === 'shell_exec' ? (Command.safeParse(input).data?.command ?? '') : '';
+
+/** What `read_file` shows of a file at once. */
+const PAGE = { lines: 500, bytes: 48 * 1024 };
+const READ_IN_PARTS = 'read it in parts, with sed -n or read_file';
+
+/** True for files that the command shows on purpose: kept outputs always, others up to a page. */
+function isAskedFor(reading: Reading | undefined, text: string): boolean {
+  if (reading === undefined || reading.isKeptOutput) return reading !== undefined;
+  const { lines, bytes } = measure(text);
+  return lines <= PAGE.lines && bytes <= PAGE.bytes;
 }
 
 /** All other tools limit and page their own output. */
