@@ -36,6 +36,7 @@ const delegating =
       peerDownAfterMs: 20_000,
       onGivenUp: () => undefined,
       homeOf: () => undefined,
+      conversationOf: ({ caller }) => caller.name,
       patienceMs: 0,
       maxWaitMs: 1_000,
       scheduler: new Scheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),

@@ -39,6 +39,8 @@ export function createQueues(options: QueuesOptions): {
     lane: lanes.relay,
     parts: lanes.parts,
     homeOf: (task) => homeOf(ledger, task),
+    conversationOf: ({ caller, contextId, dispatch }) =>
+      ledger.contexts.conversationName(caller.name, contextId, dispatch.task.conversation),
   });
   const shared = { scheduler, runner, clock, metrics, onChange, onExpired };
   return {

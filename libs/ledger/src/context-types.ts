@@ -124,6 +124,11 @@ export interface LedgerContexts {
    * same after a restart, differs for each caller, and cannot be computed without a secret of the ledger's file.
    */
   subtasksContextId(caller: string, contextId: string): string;
+  /**
+   * The name, at peers, of a caller's conversation in a context: for a peer, this profile is the caller of all of them. `given`
+   * is the name that the caller itself gave. It is the same after a restart, and differs for each caller, context and given name.
+   */
+  conversationName(caller: string, contextId: string, given: string | undefined): string;
   /** The context is one that `subtasksContextId` names, for any caller and context. */
   isSubtasksContextId(contextId: string): boolean;
 }

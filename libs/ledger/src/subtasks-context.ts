@@ -10,7 +10,7 @@ const FORM = /^sub-([0-9a-f]{32})([0-9a-f]{8})$/;
  */
 export function createSubtasksContexts(
   store: Pick<Store, 'read'>,
-): Pick<LedgerContexts, 'subtasksContextId' | 'isSubtasksContextId'> {
+): Pick<LedgerContexts, 'subtasksContextId' | 'isSubtasksContextId' | 'conversationName'> {
   const row = store.read((db) => db.get("SELECT value FROM meta WHERE key = 'subtasks_secret'"));
   const secret = text(row ?? {}, 'value');
   const hmac = (data: string): string => createHmac('sha256', secret).update(data).digest('hex');
@@ -20,6 +20,8 @@ export function createSubtasksContexts(
       const digest = hmac(JSON.stringify([caller, contextId])).slice(0, 32);
       return `sub-${digest}${check(digest)}`;
     },
+    conversationName: (caller, contextId, given = '') =>
+      hmac(JSON.stringify(['conversation', caller, contextId, given])).slice(0, 32),
     isSubtasksContextId(contextId) {
       const [, digest = '', value] = FORM.exec(contextId) ?? [];
       return value === check(digest);

@@ -13,6 +13,7 @@ const IN_TASK: ReadonlyMap<string, HintKind> = new Map([
   ['reply_schema', 'word'],
   ['token_budget', 'value'],
   ['write', 'value'],
+  ['fresh', 'value'],
   ['output_schema', 'value'],
 ]);
 const IN_REQUIREMENTS: ReadonlyMap<string, HintKind> = new Map([

@@ -33,7 +33,7 @@ function dispatchOf(text: string): TaskDispatch {
 
 /** The contract without the fields that only concern the fleet, with defaults. */
 function contractOf({ task, requirements, routing: _routing, ...rest }: TaskDispatch): TaskDispatch {
-  const { parent: _parent, rootId: _root, path: _path, ...contract } = task;
+  const { parent: _parent, rootId: _root, path: _path, conversation: _conversation, ...contract } = task;
   return {
     ...rest,
     task: { priority: 'normal', replySchema: 'prose', ...contract },
@@ -148,6 +148,8 @@ const dispatches: fc.Arbitrary<TaskDispatch> = fc.record(
         replySchema: fc.constantFrom(...ReplySchema.options),
         tokenBudget: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
         write: fc.boolean(),
+        fresh: fc.boolean(),
+        conversation: name,
         outputSchema,
         parent: fc.record({ taskId: name, profile: name }, { noNullPrototype: true }),
         rootId: name,

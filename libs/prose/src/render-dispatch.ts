@@ -18,6 +18,7 @@ export function renderDispatchText({ task, requirements, deadline, ...dispatch }
     ['reply_schema', replySchema],
     ['token_budget', json(task.tokenBudget)],
     ['write', json(task.write)],
+    ['fresh', json(task.fresh)],
     ['required_mcp', list(requirements?.requiredMcp)],
     ['required_capabilities', list(requirements?.requiredCapabilities)],
     ['model_tier', tier && map({ min: tier.min, max: tier.max, prefer: tier.prefer })],

@@ -45,6 +45,7 @@ function relayOf({ name, peers }: TestProfile) {
     peerDownAfterMs: 20_000,
     onGivenUp: () => undefined,
     homeOf: () => undefined,
+    conversationOf: ({ caller }) => caller.name,
     patienceMs: 0,
     maxWaitMs: 1_000,
     scheduler: new Scheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),
@@ -85,9 +86,11 @@ describe('three hops', () => {
     assert.deepEqual([result.executedBy, result.taskId], ['trinity', 'abc']);
 
     const second = worker('neo').runs[0] ?? '';
-    assert.deepEqual(worker('neo').task(second).dispatch.task, {
+    const { dispatch, contextId } = worker('neo').task(second);
+    assert.deepEqual(dispatch.task, {
       task_id: id,
       token_budget: 1_000,
+      conversation: orchestrator.ledger.contexts.conversationName('operator', contextId, undefined),
       parent: { task_id: 'abc', profile: 'switch' },
       root_id: 'abc',
       path: ['switch'],
@@ -102,6 +105,7 @@ describe('three hops', () => {
     assert.deepEqual(worker('trinity').task(third).dispatch.task, {
       task_id: second,
       token_budget: 990,
+      conversation: 'switch',
       parent: { task_id: id, profile: 'neo' },
       root_id: 'abc',
       path: ['switch', 'neo'],

@@ -11,10 +11,20 @@ import {
 } from '@hermes-fleet/protocol';
 import type { Delegation } from './delegation/delegation.ts';
 
+/** What the payload says beyond the caller's contract. */
+export interface PayloadTerms {
+  /** The task may wait at the peer for a slot. */
+  readonly mayQueue: boolean;
+  /** The name of the caller's conversation at peers. */
+  readonly conversation: string;
+  /** Another peer did the context's last task, so whatever conversation this one has is out of date. */
+  readonly isMoved: boolean;
+}
+
 /**
  * Builds the payload for a peer: the caller's contract under our own task ID, with the path so far, the chosen target and
  * a slice of the remaining budget (docs/handshake.md#task_dispatch). Unknown fields are passed on. A prose peer gets the
- * same contract as text (docs/handshake.md#to-a-prose-peer). `mayQueue`: the task may wait at the peer for a slot.
+ * same contract as text (docs/handshake.md#to-a-prose-peer).
  */
 export function payloadFor(
   task: AdmittedTask,
@@ -22,11 +32,11 @@ export function payloadFor(
   policy: Pick<RoutingPolicy, 'self' | 'versions'>,
   budget: Budget,
   now: number,
-  mayQueue: boolean,
+  terms: PayloadTerms,
 ): Pick<Delegation, 'payload' | 'prose' | 'slice'> {
   const remaining = budget.remaining();
   const slice = Number.isFinite(remaining) ? remaining : undefined;
-  const relayed = relayedDispatch(task, peer, policy, slice, mayQueue);
+  const relayed = relayedDispatch(task, peer, policy, slice, terms);
   const prose = takesProse(peer, now);
   const payload: JsonObject = prose ? proseOf(relayed, peer) : encodeDispatch(relayed);
   return { payload, ...(prose ? { prose } : {}), ...(slice === undefined ? {} : { slice }) };
@@ -42,7 +52,7 @@ function relayedDispatch(
   peer: PeerProfile,
   { self, versions }: Pick<RoutingPolicy, 'self' | 'versions'>,
   slice: number | undefined,
-  mayQueue: boolean,
+  { mayQueue, conversation, isMoved }: PayloadTerms,
 ): TaskDispatch {
   const { tokenBudget: _asked, ...contract } = dispatch.task;
   // Each hop sets its own, by the clock of the next.
@@ -54,6 +64,8 @@ function relayedDispatch(
       ...contract,
       taskId: id,
       ...(slice === undefined ? {} : { tokenBudget: slice }),
+      ...(isMoved ? { fresh: true } : {}),
+      conversation,
       parent: { taskId: dispatch.task.taskId, profile: self },
       rootId: dispatch.task.rootId ?? dispatch.task.taskId,
       path: [...(dispatch.task.path ?? []), self],

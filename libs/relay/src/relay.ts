@@ -24,6 +24,8 @@ import type { RelaySettings } from './settings.ts';
 export interface RelayOptions extends RelaySettings, Omit<AttemptOptions, 'onPeerRecovered'> {
   /** The peer that has the workspace and the conversation of the task's context. */
   readonly homeOf: (task: AdmittedTask) => string | undefined;
+  /** The name, at peers, of the conversation that the task continues. */
+  readonly conversationOf: (task: AdmittedTask) => string;
   readonly scheduler: Scheduler;
   /** The lane of the relayed tasks, whose tickets the scheduler has. */
   readonly lane: Lane;
@@ -201,11 +203,17 @@ async function startDelegation(
   if (!peer) return errorOutcome('INTERNAL', `${to} was chosen and is not known`, true);
   const now = options.clock.now();
   const considered = explanationOf(decision);
+  const { home } = options.selection;
+  const terms = {
+    mayQueue: mustQueue,
+    conversation: options.conversationOf(task),
+    isMoved: home !== undefined && home !== to,
+  };
   const current: Delegation = {
     peer: to,
     messageId: `${task.id}:${state.attempts.length + state.turnedAway + 1}`,
     contextId: task.contextId,
-    ...payloadFor(task, peer, options.policy, context.budget, now, mustQueue),
+    ...payloadFor(task, peer, options.policy, context.budget, now, terms),
     startedAt: new Date(now).toISOString(),
     considered,
   };

@@ -44,6 +44,8 @@ describe('a subtask', () => {
     assert.deepEqual([result.tokensSpent, result.usage?.delegatedTokens], [1_070, 70]);
     const [remote = ''] = of('neo').runs;
     const { dispatch, contextId, caller } = of('neo').task(remote);
+    const { contexts } = of('switch').ledger;
+    const own = contexts.subtasksContextId('operator', 'ctx');
     const { accept_until: acceptUntil, ...routing } = isJsonObject(dispatch.routing) ? dispatch.routing : {};
     assert.match(String(acceptUntil), /^\d{4}-.*Z$/);
     assert.deepEqual(
@@ -58,6 +60,7 @@ describe('a subtask', () => {
           token_budget: 2_000,
           root_id: 'abc',
           path: ['switch'],
+          conversation: contexts.conversationName('operator', own, undefined),
           parent: { task_id: 'abc', profile: 'switch' },
         },
         requirements: { required_mcp: ['memory'] },
@@ -66,7 +69,6 @@ describe('a subtask', () => {
         routing: { target: 'neo', on_blocked: 'fail', when_full: 'refuse' },
       },
     );
-    const own = of('switch').ledger.contexts.subtasksContextId('operator', 'ctx');
     assert.deepEqual([contextId, caller], [own, 'switch']);
     const { peer, part, part_context_id } = await of('switch').event(id, 'delegated');
     assert.deepEqual([peer, part, part_context_id], ['neo', `${id}/1.0`, own]);

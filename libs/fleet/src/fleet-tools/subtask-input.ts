@@ -25,11 +25,8 @@ export const ROUTE_INPUT = {
 /** The input of `fleet_send`. */
 export const SEND_INPUT = {
   ...ROUTE_INPUT,
-  brief: z
-    .string()
-    .min(1)
-    .max(200_000)
-    .describe('All that it needs to know: it sees nothing else of your task'),
+  brief: z.string().min(1).max(200_000).describe('All that it needs to know: it sees only what you send it'),
+  fresh: z.boolean().optional().describe('True: it forgets what you sent it before'),
   reply_schema: ReplySchema.optional(),
   output_schema: z.record(z.string(), z.json()).optional().describe('JSON Schema of a json reply'),
   on_blocked: OnBlocked.optional().describe('Default: reroute with auto, fail with a name'),
@@ -53,6 +50,7 @@ export function subtaskRequest(
     replySchema: input.reply_schema,
     outputSchema: input.output_schema,
     write: input.write,
+    fresh: input.fresh,
     onBlocked: input.on_blocked,
   };
 }

@@ -31,6 +31,14 @@ describe('a subtask', () => {
     }
   });
 
+  it("keeps the task's conversation apart from others, and begins a new one when the agent asks for that", () => {
+    const { dispatch } = TASK;
+    const named = { ...TASK, dispatch: { ...dispatch, task: { ...dispatch.task, conversation: 'theirs' } } };
+    const request = { agent: 'neo', brief: 'a part', fresh: true };
+    const { task } = subtaskDispatch(named, request, undefined);
+    assert.deepEqual([task.conversation, task.fresh], ['theirs', true]);
+  });
+
   it('passes the deadline, the path and the root on, and requires only what was requested', () => {
     const dispatch = subtaskDispatch(TASK, { agent: 'auto', brief: 'a part', requirements: {} }, 100);
     assert.deepEqual(dispatch, {

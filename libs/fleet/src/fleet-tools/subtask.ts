@@ -46,6 +46,7 @@ export interface SubtaskRequest {
   readonly replySchema?: ReplySchema | undefined;
   readonly outputSchema?: JsonObject | undefined;
   readonly write?: boolean | undefined;
+  readonly fresh?: boolean | undefined;
   readonly onBlocked?: OnBlocked | undefined;
   readonly tokenBudget?: number | undefined;
 }
@@ -60,7 +61,7 @@ export function subtaskDispatch(
   slice: number | undefined,
 ): TaskDispatch {
   const { dispatch } = task;
-  const { taskId, rootId, path, priority } = dispatch.task;
+  const { taskId, rootId, path, priority, conversation } = dispatch.task;
   const onBlocked = request.onBlocked ?? (request.agent === 'auto' ? undefined : 'fail');
   const wire: JsonObject = {
     type: 'TASK_DISPATCH',
@@ -72,6 +73,8 @@ export function subtaskDispatch(
       ...(slice === undefined ? {} : { token_budget: slice }),
       ...(request.outputSchema === undefined ? {} : { output_schema: request.outputSchema }),
       ...(request.write === undefined ? {} : { write: request.write }),
+      ...(request.fresh === undefined ? {} : { fresh: request.fresh }),
+      ...(conversation === undefined ? {} : { conversation }),
       ...(rootId === undefined ? {} : { root_id: rootId }),
       ...(path === undefined ? {} : { path: [...path] }),
     },

@@ -43,6 +43,13 @@ const task = z.looseObject({
     .describe(
       'True if the task changes files; default: true if file, patch, terminal or nothing is required',
     ),
+  fresh: z
+    .boolean()
+    .optional()
+    .describe('True if the task begins a new conversation instead of continuing that of its context'),
+  conversation: id
+    .optional()
+    .describe('Name of the conversation within its context, set by an orchestrator that has many callers'),
   parent: parent.optional().describe('Task that this task is a part of'),
   root_id: id.optional().describe('First task of the chain'),
   path: z
