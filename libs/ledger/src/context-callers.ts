@@ -7,7 +7,10 @@ import { sentWork, sentWorkQuery } from './sent-work.ts';
  * tasks, here and at the peers, and its caller can still delete it (docs/operations.md#delete-a-context).
  */
 
-const MAY_GO = `c.remembered_at < ? AND (c.remembered_at < ? OR NOT EXISTS (
+/** A caller with a conversation stays, so that it can delete the context. */
+const MAY_GO = `NOT EXISTS (
+  SELECT 1 FROM conversations v WHERE v.context_id = c.context_id AND v.caller = c.caller)
+  AND c.remembered_at < ? AND (c.remembered_at < ? OR NOT EXISTS (
   SELECT 1 FROM context_caller_peers p
   WHERE p.context_id = c.context_id AND p.caller = c.caller AND p.kind <> 'message'))`;
 

@@ -23,6 +23,7 @@ function seen(ledger: Ledger, contextId: string) {
     questions: ledger.questions(task.id),
     tokens: ledger.tokens.entries(task.id),
     checkpoint: ledger.loadCheckpoint(task.id),
+    conversation: ledger.earlierConversation(task.id),
   }));
 }
 
@@ -62,7 +63,7 @@ test(
             const { id } = (await ledger.accept(task)).task;
             for (let nth = 0; nth < texts; nth += 1) {
               await ledger.append(id, { type: 'text', data: { text } });
-              await ledger.saveCheckpoint(id, { list: [text, String(nth)] }, 'list');
+              await ledger.saveCheckpoint(id, { list: [text, String(nth)], keep_conversation: true }, 'list');
             }
             await ledger.tokens.add(id, entry);
             const counts = [{ counter: 'tasks', labels: ['done'], by: 1 } as const];

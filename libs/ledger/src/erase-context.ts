@@ -3,6 +3,7 @@ import { type Queries, text } from '@hermes-fleet/store';
 import { findCallers, findCallersPeers, rememberCallers } from './context-callers.ts';
 import { assertMayDelete, findDeletion } from './context-deletions.ts';
 import type { ContextDeletion, ContextDeletionRequest, PeerDeletionState } from './context-types.ts';
+import { eraseConversations } from './conversations.ts';
 import { isKept } from './late-results.ts';
 
 /** How many tasks a refusal names. */
@@ -94,6 +95,7 @@ function erase(db: Queries, contextId: string): void {
     contextId,
   );
   db.run('DELETE FROM tasks WHERE context_id = ?', contextId);
+  eraseConversations(db, contextId);
 }
 
 function atAgent(agent: string): string {

@@ -9,6 +9,7 @@ import {
   recordProgress,
   recordPurged,
 } from './context-deletions.ts';
+import { findConversation } from './conversations.ts';
 import { eraseContext } from './erase-context.ts';
 import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
 import {
@@ -150,6 +151,7 @@ export function createLedger(
     unfinished: () => store.read(unfinishedTasks),
     loadCheckpoint: checkpoints.load,
     saveCheckpoint: checkpoints.save,
+    earlierConversation: (taskId) => store.read((db) => findConversation(db, taskId)),
     keptCheckpoints: () => store.read(findKeptCheckpoints),
     saveLateResult: (taskId, result, tokens) =>
       store

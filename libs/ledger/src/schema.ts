@@ -170,6 +170,25 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT;
   INSERT INTO meta VALUES ('subtasks_secret', lower(hex(randomblob(32))));
   `,
+  `
+  CREATE TABLE conversations (
+    id INTEGER PRIMARY KEY,
+    context_id TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    name TEXT NOT NULL,
+    ended_at INTEGER NOT NULL,
+    is_whole INTEGER NOT NULL,
+    result TEXT NOT NULL,
+    UNIQUE (context_id, caller, name)
+  ) STRICT;
+  CREATE INDEX conversations_ended ON conversations (ended_at);
+  CREATE TABLE conversation_parts (
+    conversation INTEGER NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    part TEXT NOT NULL,
+    PRIMARY KEY (conversation, place)
+  ) STRICT;
+  `,
 ];
 
 /** `applicationId` is "HFLG". */

@@ -2,6 +2,7 @@ import { type Clock, FleetError, TERMINAL_EVENTS } from '@hermes-fleet/protocol'
 import { type Queries, text } from '@hermes-fleet/store';
 import { rememberCallers } from './context-callers.ts';
 import { assertNotDeleting } from './context-deletions.ts';
+import { keepConversation, pruneConversations } from './conversations.ts';
 import { utcDay } from './figures.ts';
 import { dropCheckpoint } from './late-results.ts';
 import { taskEvent, taskRecord, taskState } from './rows.ts';
@@ -151,7 +152,10 @@ export function appendEvent(
   if (change?.result) {
     db.run('UPDATE payloads SET result = ? WHERE task_id = ?', JSON.stringify(change.result), taskId);
   }
-  if (terminal) dropCheckpoint(db, taskId);
+  if (terminal) {
+    keepConversation(db, taskId, { at: appended.at, type: event.type, result: change?.result });
+    dropCheckpoint(db, taskId);
+  }
   if (event.type === 'blocked') db.run('DELETE FROM idempotency WHERE task_id = ?', taskId);
   return appended;
 }
@@ -172,7 +176,8 @@ export const hasContext = (db: Queries, contextId: string): boolean =>
 
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
- * remembers their callers, and returns their ids; also removes the spending of the days before that time. The terminal
+ * remembers their callers, and returns their ids; also removes the spending of the days before that time, and conversations
+ * of contexts without tasks that ended before it. The terminal
  * event is a task's last: at or below the cursor, all events of the task are published.
  */
 export function pruneTasks(db: Queries, clock: Clock, before: number, batch: number): string[] {
@@ -189,5 +194,6 @@ export function pruneTasks(db: Queries, clock: Clock, before: number, batch: num
   const pruned = JSON.stringify(ids);
   rememberCallers(db, clock.now(), 't.id IN (SELECT value FROM json_each(?1))', pruned);
   db.run('DELETE FROM tasks WHERE id IN (SELECT value FROM json_each(?))', pruned);
+  pruneConversations(db, before, batch);
   return ids;
 }

@@ -1,4 +1,11 @@
-import type { Count, JsonObject, OutboxSource, TokenEntry, TokenStore } from '@hermes-fleet/protocol';
+import type {
+  Count,
+  EarlierConversation,
+  JsonObject,
+  OutboxSource,
+  TokenEntry,
+  TokenStore,
+} from '@hermes-fleet/protocol';
 import type { LedgerContexts } from './context-types.ts';
 
 export type TaskState =
@@ -221,9 +228,15 @@ export interface Ledger {
   /**
    * Replaces the checkpoint, which ends with its task unless its state has `keep_after_end: true`. `growing` names an
    * append-only list in the state: elements that are the same objects as at the last save are not written again, so they
-   * must not be changed.
+   * must not be changed. If the state has `keep_conversation: true`, the list of the last checkpoint becomes the
+   * conversation of the task's context, caller and `task.conversation` when the task ends, unless it ends blocked.
    */
   saveCheckpoint(taskId: string, state: JsonObject, growing?: string): Promise<void>;
+  /**
+   * The conversation that the last task of the same context, caller and `task.conversation` left; undefined without one,
+   * and for a task that came through an orchestrator and has no `task.conversation`.
+   */
+  earlierConversation(taskId: string): EarlierConversation | undefined;
   /** The checkpoints that were kept after the end of their tasks, oldest first. */
   keptCheckpoints(): KeptCheckpoint[];
   /**
@@ -242,7 +255,7 @@ export interface Ledger {
   /**
    * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
    * remembers their callers (see `LedgerContexts`), and resolves with their number. Keeps tasks with events that the bus has not acknowledged. Also removes the spending of
-   * days before that time.
+   * days before that time, and up to `batch` conversations that ended before it in contexts without a task.
    */
   prune(before: number, batch: number): Promise<number>;
   /** True when the ledger has tasks of the context. */

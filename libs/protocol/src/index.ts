@@ -79,6 +79,7 @@ export { type Clock, type Ids, systemClock, systemIds } from './ports/clock.ts';
 export {
   type AdmittedTask,
   type Budget,
+  type EarlierConversation,
   type Executor,
   MAX_QUESTION_CHARS,
   MAX_QUESTIONS,

@@ -1,6 +1,6 @@
 import type { TaskDispatch } from '../handshake/dispatch.ts';
 import type { TaskResult, Usage } from '../handshake/result.ts';
-import type { JsonObject } from '../wire/json.ts';
+import type { JsonObject, JsonValue } from '../wire/json.ts';
 import type { Caller } from './intake.ts';
 
 /** The maximum number of questions that a task may ask its caller (docs/handshake.md#asking). */
@@ -39,6 +39,16 @@ export type RunEvent =
   /** The run waits; the next `delegated` or `progress` ends the wait. */
   | { readonly type: 'queued'; readonly data: JsonObject }
   | { readonly type: 'text'; readonly text: string };
+
+/** The conversation that an ended task left to the next one of its context (docs/handshake.md#conversations). */
+export interface EarlierConversation {
+  /** The growing list of the task's last checkpoint, oldest first. */
+  readonly messages: readonly JsonValue[];
+  /** False if the oldest messages are left out. */
+  readonly isWhole: boolean;
+  /** How the task ended: `status`, `error`, `remaining` and `next_steps` of its TASK_RESULT. */
+  readonly result: JsonObject;
+}
 
 /** The tokens of one task: every model call reserves before it runs and settles after (docs/handshake.md#tokens). */
 export interface Budget {
@@ -87,11 +97,14 @@ export interface RunContext {
    * answer that came first.
    */
   ask(question: string, options: { readonly key: string; readonly signal?: AbortSignal }): Promise<string>;
+  /** The conversation that the task continues; absent where a run is a part of another. */
+  earlier?(): EarlierConversation | undefined;
   readonly checkpoint: {
     load(): JsonObject | undefined;
     /**
      * Durable when it resolves. `growing` names an append-only list in the state: elements that are the same objects as
-     * at the last save are not written again, so they must not be changed.
+     * at the last save are not written again, so they must not be changed. With `keep_conversation: true` in the state,
+     * the list is the conversation that the next task of the context continues, unless this one ends blocked.
      */
     save(state: JsonObject, growing?: string): Promise<void>;
   };

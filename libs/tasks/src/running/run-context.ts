@@ -11,7 +11,8 @@ export interface Slot {
 }
 
 export interface RunContextOptions extends AskOptions, Pick<RunContext, 'budget'> {
-  readonly ledger: AskOptions['ledger'] & Pick<Ledger, 'append' | 'loadCheckpoint' | 'saveCheckpoint'>;
+  readonly ledger: AskOptions['ledger'] &
+    Pick<Ledger, 'append' | 'earlierConversation' | 'loadCheckpoint' | 'saveCheckpoint'>;
   readonly slot: Slot;
   readonly metrics: Pick<FleetMetrics, 'toolCall'>;
 }
@@ -59,6 +60,7 @@ export function createRunContext(options: RunContextOptions): RunContext {
         queued = true;
       }
     },
+    earlier: () => (task.dispatch.task.fresh === true ? undefined : ledger.earlierConversation(task.id)),
     checkpoint: {
       load: () => ledger.loadCheckpoint(task.id),
       save: (...args) => persist(() => ledger.saveCheckpoint(task.id, ...args)),

@@ -1,0 +1,130 @@
+import type { EarlierConversation, JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import { integer, json, type Queries, text } from '@hermes-fleet/store';
+
+/*
+ * The conversations that ended tasks leave to the next task of the same context, caller and `task.conversation`
+ * (docs/handshake.md#conversations). One is the growing list of the task's last checkpoint, which moves here in the
+ * transaction of the task's end, because a conversation outlives the tasks of its caller.
+ */
+
+/** The maximum size of a conversation; the oldest messages beyond it are left out. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** The fields of a TASK_RESULT that say how a task ended, beside what its conversation says. */
+const RESULT_FIELDS = ['status', 'error', 'remaining', 'next_steps'] as const;
+
+interface Key {
+  readonly contextId: string;
+  readonly caller: string;
+  readonly name: string;
+}
+
+/** See `Ledger.earlierConversation`. */
+export function findConversation(db: Queries, taskId: string): EarlierConversation | undefined {
+  const key = keyOf(db, taskId);
+  const row =
+    key &&
+    db.get(
+      'SELECT * FROM conversations WHERE context_id = ? AND caller = ? AND name = ?',
+      key.contextId,
+      key.caller,
+      key.name,
+    );
+  if (!row) return undefined;
+  const parts = db
+    .all('SELECT part FROM conversation_parts WHERE conversation = ? ORDER BY place', integer(row, 'id'))
+    .map((each): JsonValue => json(each, 'part').part ?? null);
+  return { messages: parts, isWhole: integer(row, 'is_whole') === 1, result: json(row, 'result') };
+}
+
+/**
+ * Keeps the conversation of a task that ends, in place of the earlier one. A task that left none keeps the earlier one:
+ * it was blocked, it saved no checkpoint with `keep_conversation: true`, or it came from an orchestrator that does not
+ * say whose conversation it is.
+ */
+export function keepConversation(
+  db: Queries,
+  taskId: string,
+  end: { readonly at: number; readonly type: string; readonly result: JsonObject | undefined },
+): void {
+  if (end.type === 'blocked') return;
+  const kept = db.get(
+    `SELECT 1 FROM checkpoints WHERE task_id = ? AND growing IS NOT NULL
+     AND coalesce(json_extract(state, '$.keep_conversation'), 0) = 1`,
+    taskId,
+  );
+  const key = kept && keyOf(db, taskId);
+  if (!key) return;
+  db.run(
+    'DELETE FROM conversations WHERE context_id = ? AND caller = ? AND name = ?',
+    key.contextId,
+    key.caller,
+    key.name,
+  );
+  const first = firstPlace(db, taskId);
+  const { rowid } = db.run(
+    `INSERT INTO conversations (context_id, caller, name, ended_at, is_whole, result) VALUES (?, ?, ?, ?, ?, ?)`,
+    key.contextId,
+    key.caller,
+    key.name,
+    end.at,
+    first === 0 ? 1 : 0,
+    JSON.stringify(endOf(end.result ?? {})),
+  );
+  db.run(
+    `INSERT INTO conversation_parts (conversation, place, part)
+     SELECT ?, place, part FROM checkpoint_parts WHERE task_id = ? AND place >= ?`,
+    rowid,
+    taskId,
+    first,
+  );
+}
+
+/** Erases the conversations of a context. */
+export function eraseConversations(db: Queries, contextId: string): void {
+  db.run('DELETE FROM conversations WHERE context_id = ?', contextId);
+}
+
+/** Removes up to `batch` conversations that ended before `before`, of contexts without a task. */
+export function pruneConversations(db: Queries, before: number, batch: number): void {
+  db.run(
+    `DELETE FROM conversations WHERE id IN (
+       SELECT c.id FROM conversations c WHERE c.ended_at < ?
+         AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.context_id = c.context_id) LIMIT ?)`,
+    before,
+    batch,
+  );
+}
+
+/** Undefined for a task of many callers of an orchestrator, which may not share a conversation. */
+function keyOf(db: Queries, taskId: string): Key | undefined {
+  const row = db.get(
+    `SELECT t.context_id, t.caller, coalesce(json_extract(p.dispatch, '$.task.conversation'), '') AS name
+     FROM tasks t JOIN payloads p ON p.task_id = t.id
+     WHERE t.id = ? AND (json_extract(p.dispatch, '$.task.conversation') IS NOT NULL
+       OR coalesce(json_array_length(p.dispatch, '$.task.path'), 0) = 0)`,
+    taskId,
+  );
+  return row && { contextId: text(row, 'context_id'), caller: text(row, 'caller'), name: text(row, 'name') };
+}
+
+/** The place of the oldest message that is kept; past the last one if the newest alone is too large. */
+function firstPlace(db: Queries, taskId: string): number {
+  const row = db.get(
+    `SELECT coalesce(min(place), (SELECT max(place) + 1 FROM checkpoint_parts WHERE task_id = ?1), 0) AS first
+     FROM (SELECT place, sum(octet_length(part)) OVER (ORDER BY place DESC) AS bytes
+           FROM checkpoint_parts WHERE task_id = ?1)
+     WHERE bytes <= ?2`,
+    taskId,
+    MAX_BYTES,
+  );
+  return row ? integer(row, 'first') : 0;
+}
+
+const endOf = (result: JsonObject): JsonObject =>
+  Object.fromEntries(
+    RESULT_FIELDS.flatMap((field) => {
+      const value = result[field];
+      return value === undefined ? [] : [[field, value]];
+    }),
+  );
