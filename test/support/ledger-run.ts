@@ -63,6 +63,7 @@ export function ledgerRun(
     },
     park: (wait) => wait(),
     ask: o.ask,
+    earlier: () => ledger.earlierConversation(id),
     checkpoint: {
       load: () => ledger.loadCheckpoint(id),
       save: (state, growing) => ledger.saveCheckpoint(id, state, growing),

@@ -3,13 +3,10 @@ import {
   type Clock,
   type Executor,
   FleetError,
-  isWriteTask,
-  type JsonObject,
   type Log,
   type RunContext,
   type RunOutcome,
   taskFields,
-  type Unmet,
 } from '@hermes-fleet/protocol';
 import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
@@ -18,11 +15,10 @@ import { readFinalMessage } from '../messages/final-message.ts';
 import { objectionsPrompt, repairPrompt, wrapUpPrompt } from '../messages/follow-up-prompts.ts';
 import { lastText } from '../messages/history.ts';
 import { readReply, replyContract, replyRequest } from '../messages/reply.ts';
-import { taskMessage } from '../messages/task-message.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import { systemPrompt } from '../prompt/system-prompt.ts';
 import type { CreateConversation, RunResources } from '../run/conversation.ts';
-import { checkpointWriter, newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
+import { checkpointWriter, type RunState } from '../run/run-state.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
 import { createLoopConversation } from './loop-conversation.ts';
 import {
@@ -34,6 +30,7 @@ import {
   stoppedByStepLimit,
 } from './outcome.ts';
 import { review } from './review.ts';
+import { resumeState, startState } from './run-start.ts';
 
 export interface LoopOptions {
   readonly profile: string;
@@ -66,6 +63,8 @@ export interface LoopOptions {
  */
 export function createLoopExecutor(options: LoopOptions): Executor {
   const { workspaces, toolbox, log } = options;
+  // Claude Code has sessions of its own, and offline/runbook carries out what its one brief spells out.
+  const continues = options.main === undefined && options.model.info.id !== 'offline/runbook';
   return {
     model: options.model.info,
     async run(task, context) {
@@ -76,7 +75,9 @@ export function createLoopExecutor(options: LoopOptions): Executor {
         resumes: saved !== undefined,
         signal: ending,
       });
-      const state = saved ? await resumeState(saved, workspace) : await startState(task, workspace);
+      const state = saved
+        ? await resumeState(saved, workspace)
+        : await startState({ log, continues }, task, context, workspace);
       if ('refused' in state) return blocked(state.refused);
       const offer = await toolbox.offer(task, context.budget.limit, ending);
       // Kept in the checkpoint, so that a restart does not change it.
@@ -214,6 +215,8 @@ function createRun(
       const guard = STOP_GUARDS[stopped.code];
       if (guard !== undefined) onGuard?.(guard, 'stop');
       log.warn({ ...taskFields(task), code: stopped.code, err: error }, 'a run was stopped');
+      // The next task of the context is to know of this one, also if it ends in its first step.
+      if (state.step === 0) await save();
       return stopped;
     } finally {
       await main.close?.();
@@ -270,21 +273,6 @@ const withNames = (offer: Offer, nameOf: LoopOptions['nameOf'] = (name) => name)
   ...offer,
   tools: offer.tools.map((tool) => ({ ...tool, name: nameOf(tool.name) })),
 });
-
-async function startState(
-  { dispatch }: AdmittedTask,
-  workspace: Workspace,
-): Promise<RunState | { readonly refused: Unmet }> {
-  const begun = await workspace.begin(isWriteTask(dispatch));
-  if ('refused' in begun) return begun;
-  return { ...newConversation(taskMessage(dispatch.brief)), version: 1, base: begun.base, nudges: 0 };
-}
-
-async function resumeState(saved: JsonObject, workspace: Workspace): Promise<RunState> {
-  const state = readCheckpoint(saved);
-  await workspace.resume(state.base);
-  return state;
-}
 
 /** True when the profile is stopping, so that its next start resumes the run. */
 function resumesLater({ signal, stopping }: RunContext, error: unknown): boolean {

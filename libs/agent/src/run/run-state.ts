@@ -69,6 +69,8 @@ const Review = z.discriminatedUnion('state', [
 
 const RunState = ConversationState.extend({
   version: z.literal(1),
+  /** The messages are for the next task of the context too (docs/agent.md#going-on). */
+  keep_conversation: z.literal(true).optional(),
   /** The commit that the task started from; empty without a workspace. */
   base: z.string(),
   /** The system prompt that the run started with. */

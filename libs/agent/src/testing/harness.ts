@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import {
   type AdmittedTask,
+  type EarlierConversation,
   type JsonObject,
   type RunContext,
   type RunEvent,
@@ -77,6 +78,7 @@ export function makeContext(
   options: {
     limit?: number;
     checkpoint?: JsonObject;
+    earlier?: EarlierConversation;
     onEvent?: (event: RunEvent) => void;
     onSave?: (count: number) => void;
     store?: TokenStore;
@@ -106,6 +108,7 @@ export function makeContext(
       events.push(event);
       options.onEvent?.(event);
     },
+    earlier: () => options.earlier,
     checkpoint: {
       load: () => options.checkpoint,
       async save(state) {

@@ -1,5 +1,11 @@
 import type { TestContext } from 'node:test';
-import type { JsonObject, RunEvent, RunOutcome, TaskDispatch } from '@hermes-fleet/protocol';
+import type {
+  EarlierConversation,
+  JsonObject,
+  RunEvent,
+  RunOutcome,
+  TaskDispatch,
+} from '@hermes-fleet/protocol';
 import type { Place } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import type { AgentOptions } from '../agent.ts';
@@ -23,6 +29,7 @@ export type ScriptedAgent = (o?: {
   task?: Partial<TaskDispatch['task']>;
   limit?: number;
   checkpoint?: JsonObject;
+  earlier?: EarlierConversation;
   contextId?: string;
   /** In ms since the epoch. */
   deadlineAt?: number;

@@ -1,0 +1,79 @@
+import {
+  type AdmittedTask,
+  isWriteTask,
+  type JsonObject,
+  type Log,
+  type RunContext,
+  taskFields,
+  type Unmet,
+} from '@hermes-fleet/protocol';
+import type { Workspace } from '@hermes-fleet/workspace';
+import { continuedMessages, furtherTaskMessage } from '../messages/earlier-messages.ts';
+import { taskMessage } from '../messages/task-message.ts';
+import { newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
+
+export interface RunStartOptions {
+  /** False for a model that reads nothing but the task. */
+  readonly continues: boolean;
+  readonly log: Log;
+}
+
+/** The share of a task's budget that the earlier conversation may take at each step. */
+const EARLIER_SHARE = 1 / 20;
+
+/** Begins a task in its workspace, and continues the conversation of its context (docs/agent.md#going-on). */
+export async function startState(
+  options: RunStartOptions,
+  task: AdmittedTask,
+  context: RunContext,
+  workspace: Workspace,
+): Promise<RunState | { readonly refused: Unmet }> {
+  const { dispatch } = task;
+  const begun = await workspace.begin(isWriteTask(dispatch));
+  if ('refused' in begun) return begun;
+  const start = newConversation(taskMessage(dispatch.brief));
+  const messages = options.continues ? await continued(options, task, context) : undefined;
+  return {
+    ...start,
+    ...(messages && { messages }),
+    version: 1,
+    keep_conversation: true,
+    base: begun.base,
+    nudges: 0,
+  };
+}
+
+/** Continues an interrupted task from its checkpoint. */
+export async function resumeState(saved: JsonObject, workspace: Workspace): Promise<RunState> {
+  const state = readCheckpoint(saved);
+  await workspace.resume(state.base);
+  return { ...state, keep_conversation: true };
+}
+
+/** The earlier conversation and the task's message; undefined if there is none. */
+async function continued(
+  { log }: RunStartOptions,
+  task: AdmittedTask,
+  { earlier: find, budget, report }: RunContext,
+): Promise<RunState['messages'] | undefined> {
+  const earlier = find?.();
+  if (earlier === undefined || earlier.messages.length === 0) return undefined;
+  const { limit = Number.POSITIVE_INFINITY } = budget;
+  const history = await continuedMessages(earlier, limit * EARLIER_SHARE);
+  if (history === undefined) {
+    log.warn(
+      taskFields(task),
+      'the earlier conversation of a context cannot be read: the task begins a new one',
+    );
+    return undefined;
+  }
+  const { messages, isWhole } = history;
+  const fields = { messages: messages.length, whole: isWhole };
+  log.info({ ...taskFields(task), ...fields }, 'a task continues the conversation of its context');
+  await report({ type: 'progress', data: { continued: fields } });
+  const { brief } = task.dispatch;
+  return [
+    ...messages,
+    { role: 'user', content: furtherTaskMessage(brief, { isWhole, result: earlier.result }) },
+  ];
+}
