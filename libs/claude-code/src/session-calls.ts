@@ -4,6 +4,7 @@ import {
   type ConversationOptions,
   createGuards,
   cut,
+  forgetCall,
   type GuardedCall,
   type Guards,
   loggable,
@@ -172,7 +173,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     const started = session();
     if (started) started.begun = started.begun.filter(({ id }) => id !== call.id);
     // One of Claude Code's own tools may end while an agent's tool runs, which still needs its memo.
-    if (state.memo?.key === keyOf(call.id)) state.memo = undefined;
+    forgetCall(state, keyOf(call.id));
     const wrapUp = stop === undefined ? await options.wrapUpIfDue() : undefined;
     await save();
     const tool = isKnown(call) ? guardedOf(call).tool : 'unknown';

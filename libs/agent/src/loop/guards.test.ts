@@ -241,8 +241,8 @@ test('progress events report the start and end of each call, without text of the
     told.map(({ tool, phase, ok }) => [tool, phase, ok]),
     [
       ['list_files', 'started', undefined],
-      ['list_files', 'ended', true],
       ['read_file', 'started', undefined],
+      ['list_files', 'ended', true],
       ['read_file', 'ended', false],
     ],
   );

@@ -1,22 +1,16 @@
-import { type JsonObject, taskFields, toolFailure } from '@hermes-fleet/protocol';
+import { type JsonObject, taskFields } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
-import {
-  abridged,
-  createEstimator,
-  NOT_RUN,
-  pendingCalls,
-  withoutCalls,
-  withoutEmpty,
-} from '../messages/history.ts';
+import { abridged, createEstimator, pendingCalls, withoutCalls, withoutEmpty } from '../messages/history.ts';
 import { callModel, MIN_OUTPUT_TOKENS } from '../model/model-call.ts';
 import type { ModelRetry } from '../model/retries.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool.ts';
+import { createPendingCalls } from './pending-calls.ts';
 import { createPendingWrites } from './pending-writes.ts';
 import { reportRetry } from './report-retry.ts';
 import { createTextReporter } from './text-reporter.ts';
-import { createToolCalls } from './tool-calls.ts';
+import { createToolCalls, type Together } from './tool-calls.ts';
 import { toolContext } from './tool-context.ts';
 
 /** The estimated cost of a follow-up prompt and a short answer, besides the conversation itself. */
@@ -48,8 +42,10 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     });
   }
 
-  function contextOf(key: string): ToolContext {
-    return toolContext(key, { ...options, budget, inputTokens, converse: createLoopConversation }, resources);
+  function contextOf(key: string, together: Together = {}): ToolContext {
+    const shared = { ...resources, ...together };
+    const parts = { ...options, budget, inputTokens, converse: createLoopConversation, ...together };
+    return toolContext(key, parts, shared);
   }
 
   /** Called where nothing is in progress: the process may stop here, and the next start resumes without a trace. */
@@ -63,30 +59,14 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     throw stopping.reason;
   }
 
-  /** One answer may call tools any number of times. Calls whose results would exceed the context window are not run. */
-  async function runPendingCalls(): Promise<void> {
-    for (const call of pendingCalls(state.messages)) {
-      await pauseIfStopping();
-      if (calls.guardStop() !== undefined) calls.answerUnsaved(call, toolFailure(STOPPED));
-      else if ((await inputTokens()) > model.info.contextWindow)
-        calls.answerUnsaved(call, toolFailure(WINDOW_FULL));
-      else await calls.run(call);
-    }
-  }
-
-  /** After a crash the first pending call may have run, the later ones have not. After a pause none has. */
-  async function resume(): Promise<void> {
-    if (calls.guardStop() !== undefined) return runPendingCalls();
-    if (state.paused) {
-      state.paused = undefined;
-      await save();
-      return runPendingCalls();
-    }
-    const [first, ...rest] = pendingCalls(state.messages);
-    if (first === undefined || calls.isRepeatable(first)) return runPendingCalls();
-    calls.answerUnknown(first);
-    for (const call of rest) calls.answer(call, toolFailure(NOT_RUN));
-  }
+  const pending = createPendingCalls({
+    state,
+    save,
+    calls,
+    windowTokens: model.info.contextWindow,
+    inputTokens: () => inputTokens(),
+    pauseIfStopping,
+  });
 
   function followUp(message: string, tools: 'on' | 'off'): void {
     state.messages.push({ role: 'user', content: message });
@@ -157,14 +137,14 @@ export function createLoopConversation(options: ConversationOptions, resources: 
   }
 
   async function runSteps(): Promise<boolean> {
-    await resume();
+    await pending.resume();
     while (state.finished === undefined) {
       const isStopped = calls.guardStop() !== undefined && !state.tools_off;
       if (isStopped || state.step >= maxSteps) return false;
       signal.throwIfAborted();
       await pauseIfStopping();
       await step();
-      await runPendingCalls();
+      await pending.run();
     }
     return true;
   }
@@ -194,9 +174,6 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     guardStop: calls.guardStop,
   };
 }
-
-const STOPPED = 'not run: the conversation was ended, since it repeated itself';
-const WINDOW_FULL = "not run: the conversation already fills the model's context window";
 
 /** True when a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */
 const endsConversation = (messages: readonly ModelMessage[]): boolean =>

@@ -1,4 +1,5 @@
 import {
+  type Budget,
   type JsonObject,
   logWith,
   ToolError,
@@ -17,11 +18,16 @@ import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
 import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { type GuardStop, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';
+import { forgetCall } from '../run/run-state.ts';
 import { meantTool } from '../tools/tool-names.ts';
 import type { PendingWrites } from './pending-writes.ts';
+import { addShares, sharedBudget } from './shared-budget.ts';
+import { createSharedPark } from './shared-park.ts';
 
-export interface ToolCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
-  contextOf(key: string): ToolContext;
+export interface ToolCallsOptions
+  extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save' | 'budget'> {
+  /** The context of a call; `together`: what it has of its own while others run. */
+  contextOf(key: string, together?: Together): ToolContext;
   /** Ends the run for now; the next start resumes it. */
   pause(): Promise<never>;
   progress(data: JsonObject): Promise<void>;
@@ -30,8 +36,11 @@ export interface ToolCallsOptions extends Pick<ConversationOptions, 'state' | 'k
 
 export interface ToolCalls {
   readonly guards: Guards;
-  /** Carries out a call once all earlier writes are durable. On return its result is being written. */
-  run(call: PendingCall): Promise<void>;
+  /**
+   * Carries out calls at the same time, once all earlier writes are durable. On return their results are being written, in
+   * the order of the calls.
+   */
+  run(calls: readonly PendingCall[]): Promise<void>;
   /** Answers a call that is not carried out. On return the answer is being written. */
   answer(call: PendingCall, result: ToolResult): void;
   /** Answers a call that a restart interrupted: it may have had its effect, a part of it, or none. */
@@ -42,7 +51,16 @@ export interface ToolCalls {
   accepted(messages: readonly ModelMessage[], end: StepEnd): ModelMessage[];
   /** True when the tool exists and its call may be repeated. */
   isRepeatable(call: PendingCall): boolean;
+  /** True when the call may run at the same time as others. */
+  isConcurrent(call: PendingCall): boolean;
   guardStop(): GuardStop | undefined;
+}
+
+/** What one of several calls that run at the same time has of its own. */
+export interface Together {
+  readonly budget?: Budget;
+  readonly isShare?: boolean;
+  readonly park?: ToolContext['park'];
 }
 
 /** How the model's answer ended. */
@@ -52,6 +70,11 @@ export interface StepEnd {
 }
 
 const Target = z.object({ path: z.string().optional(), command: z.string().optional() });
+
+interface Executed {
+  readonly result: ToolResult;
+  readonly durationMs: number;
+}
 
 interface Understood {
   readonly tool: AgentTool | undefined;
@@ -102,7 +125,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
 
   function addResult(call: PendingCall, result: ToolResult): void {
     state.messages.push(toolMessage(call, result));
-    state.memo = undefined;
+    forgetCall(state, keyOf(call));
   }
 
   function answerUnsaved(call: PendingCall, result: ToolResult): void {
@@ -126,41 +149,83 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
   const saveAnswer = (call: PendingCall, ok: boolean): void =>
     writes.add(options.save(), options.progress({ tool: publicName(call), phase: 'ended', ok }));
 
-  async function execute(call: PendingCall, { tool, guarded }: Understood): Promise<ToolResult> {
+  async function execute(call: PendingCall, { tool, guarded }: Understood, together?: Together) {
     if (tool === undefined)
       return toolFailure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
     try {
-      return await tool.run(guarded.input, options.contextOf(keyOf(call)));
+      return await tool.run(guarded.input, options.contextOf(keyOf(call), together));
     } catch (error) {
       signal.throwIfAborted();
-      if (stopping.aborted && error === stopping.reason) return await options.pause();
+      if (stopping.aborted && error === stopping.reason) throw error;
       log.error({ ...taskFields(task), tool: tool.name, err: error }, 'a tool failed unexpectedly');
       return toolFailure('the tool failed unexpectedly; try another way');
     }
   }
 
+  /** Several calls park together, and several delegations share the budget. A share outlasts a restart. */
+  function togetherOf(
+    calls: readonly PendingCall[],
+  ): (call: PendingCall) => Together & { leave?: () => void } {
+    if (calls.length === 1 && state.shares === undefined) return () => ({});
+    const paying = calls.filter((call) => understood(call).guarded.mutates).map(keyOf);
+    const whole = options.budget ?? resources.budget;
+    if (paying.length > 1) {
+      state.shares ??= {};
+      addShares(state.shares, paying, whole);
+    }
+    const join = createSharedPark(resources.park);
+    return (call) => {
+      const share = state.shares?.[keyOf(call)];
+      return { ...join(), ...(share && { budget: sharedBudget(whole, share), isShare: true }) };
+    };
+  }
+
+  async function start(call: PendingCall, together: Together & { leave?: () => void }): Promise<Executed> {
+    const { leave, ...own } = together;
+    const startedAt = clock.monotonic();
+    try {
+      const result = await execute(call, understood(call), own);
+      return { result, durationMs: Math.round(clock.monotonic() - startedAt) };
+    } finally {
+      leave?.();
+    }
+  }
+
+  async function finish(call: PendingCall, { result, durationMs }: Executed): Promise<void> {
+    const tool = publicName(call);
+    const { guarded, notes: read } = understood(call);
+    const { result: shown, notes, entry } = await guards.after(guarded, result);
+    addResult(call, withInputNotes(withNotes(shown, notes), read));
+    const ended = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
+    writes.add(options.save(), options.progress(ended));
+    if (!hooks.logToolUse) return;
+    const detail = loggable(entry.detail ?? '');
+    log.info({ ...taskFields(task), tool, ok: entry.ok, duration_ms: durationMs, detail }, 'a tool was used');
+  }
+
   return {
     guards,
     answerUnsaved,
-    async run(call) {
-      const tool = publicName(call);
-      const meant = understood(call);
-      writes.add(options.progress({ tool, phase: 'started' }));
+    async run(together) {
+      for (const call of together) writes.add(options.progress({ tool: publicName(call), phase: 'started' }));
       await writes.durable();
-      const startedAt = clock.monotonic();
-      const result = await execute(call, meant);
-      const durationMs = Math.round(clock.monotonic() - startedAt);
-      const { result: shown, notes, entry } = await guards.after(meant.guarded, result);
-      addResult(call, withInputNotes(withNotes(shown, notes), meant.notes));
-      const ended = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
-      writes.add(options.save(), options.progress(ended));
-      if (hooks.logToolUse) {
-        const detail = loggable(entry.detail ?? '');
-        log.info(
-          { ...taskFields(task), tool, ok: entry.ok, duration_ms: durationMs, detail },
-          'a tool was used',
-        );
+      const ownOf = togetherOf(together);
+      const parts = together.map((call) => ({ call, own: ownOf(call) }));
+      const running = parts.map(({ call, own }) => ({ call, ended: start(call, own) }));
+      for (const { ended } of running) ended.catch(() => {});
+      // Results are judged and recorded in the order of the calls, whichever ended first; nothing runs on after an error.
+      let failed: { readonly error: unknown } | undefined;
+      for (const { call, ended } of running) {
+        try {
+          const executed = await ended;
+          if (failed === undefined) await finish(call, executed);
+        } catch (error) {
+          failed ??= { error };
+        }
       }
+      if (failed === undefined) return;
+      if (stopping.aborted && failed.error === stopping.reason) await options.pause();
+      throw failed.error;
     },
     answer(call, result) {
       answerUnsaved(call, result);
@@ -183,6 +248,10 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
         refused: (call, reason) =>
           guards.refused({ ...call, key: '', mutates: tools.get(call.tool)?.mutates ?? false }, reason).notes,
       }),
+    isConcurrent(call) {
+      const { tool } = understood(call);
+      return tool?.repeatable === true && (tool.isConcurrent ?? !tool.mutates);
+    },
     isRepeatable: (call) => understood(call).tool?.repeatable ?? false,
     guardStop: () => guards.state().stop,
   };

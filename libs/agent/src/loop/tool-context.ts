@@ -5,9 +5,12 @@ import type {
   RunResources,
   ToolContext,
 } from '../run/conversation.ts';
+import { memoOf } from '../run/run-state.ts';
 
 export interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 'tools' | 'save'> {
   readonly budget: Budget;
+  /** True for a call that runs at the same time as other delegations. */
+  readonly isShare?: boolean | undefined;
   inputTokens(): Promise<number>;
   /** Creates the conversations of sub-agents. */
   readonly converse: CreateConversation;
@@ -15,7 +18,7 @@ export interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 
 
 /** The context of the call with this key: the run's resources, and a memo in the conversation's checkpoint. */
 export function toolContext(key: string, options: ToolContextOptions, resources: RunResources): ToolContext {
-  const { state, tools, budget, save, inputTokens, converse } = options;
+  const { state, tools, budget, isShare = false, save, inputTokens, converse } = options;
   const { task, workspace, files, report, park, ask, signal, stopping } = resources;
   return {
     task,
@@ -25,13 +28,14 @@ export function toolContext(key: string, options: ToolContextOptions, resources:
     park,
     ask,
     budget,
+    isShare,
     signal,
     stopping,
     key,
     memo: {
-      load: () => (state.memo?.key === key ? state.memo.value : undefined),
+      load: () => memoOf(state, key),
       save: async (value) => {
-        state.memo = { key, value };
+        state.memos = { ...state.memos, [key]: value };
         await save();
       },
     },

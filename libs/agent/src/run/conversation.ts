@@ -76,6 +76,8 @@ export interface ToolContext extends ToolCall {
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
   readonly conversation: CallingConversation;
+  /** True where `budget` is the share of this call, which runs at the same time as other delegations. */
+  readonly isShare: boolean;
   /** Creates a conversation inside this run, with its workspace and its checkpoint (by the call's memo). */
   converse(options: Omit<ConversationOptions, 'key'>): Conversation;
 }

@@ -1,6 +1,7 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { modelMessageSchema } from 'ai';
 import { z } from 'zod';
+import { BudgetShare } from './budget-share.ts';
 import { GuardState } from './guard-state.ts';
 
 /** A tool call's effect, for evidence and verification. */
@@ -52,10 +53,31 @@ export const ConversationState = z.object({
   guards: GuardState.optional(),
   /** Present when Claude Code leads the conversation. */
   claude: ClaudeSessionState.optional(),
-  /** Saved by the running call, for its repetition after a restart. */
+  /** Saved by the running calls, each by its key, for their repetition after a restart. */
+  memos: z.record(z.string(), z.record(z.string(), z.json())).optional(),
+  /** The memo of a call that an earlier release began. */
   memo: z.object({ key: z.string(), value: z.record(z.string(), z.json()) }).optional(),
+  /** The budgets of delegations that run at the same time, by the keys of their calls. */
+  shares: z.record(z.string(), BudgetShare).optional(),
 });
 export type ConversationState = z.output<typeof ConversationState>;
+
+/** What the call with this key has saved. */
+export const memoOf = ({ memos, memo }: ConversationState, key: string): JsonObject | undefined =>
+  memos?.[key] ?? (memo?.key === key ? memo.value : undefined);
+
+/** Removes what the ended call with this key has saved. */
+export function forgetCall(state: ConversationState, key: string): void {
+  if (state.memo?.key === key) state.memo = undefined;
+  state.memos = without(state.memos, key);
+  state.shares = without(state.shares, key);
+}
+
+function without<T>(record: Record<string, T> | undefined, key: string): Record<string, T> | undefined {
+  if (record === undefined) return undefined;
+  const { [key]: _ended, ...rest } = record;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
 
 /** The independent review: running, or its result. */
 const Review = z.discriminatedUnion('state', [

@@ -166,7 +166,7 @@ test('a crash in the first model call of a sub-agent does not grant another slic
   await run({
     store,
     onSave: (_, context) => {
-      if (context.checkpoints.at(-1)?.memo === undefined) return;
+      if (context.checkpoints.at(-1)?.memos === undefined) return;
       checkpoint ??= context.checkpoints.at(-1);
       context.controller.abort(killed);
     },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { z } from 'zod';
 import { delegating, hand, handsOver, isStart } from '../testing/delegating.ts';
 import { stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { asked, type ChatRequest, say, use } from '../testing/scripted-server.ts';
@@ -121,8 +122,8 @@ test('a sub-agent’s verification of its own writes counts', async (t) => {
   assert.equal(requests('main').length, 2, 'nothing more was asked');
 });
 
-test('sub-agents called in one step run one after the other', async (t) => {
-  const order: string[] = [];
+test('sub-agents called in one step work at the same time, and each counts what it spends itself', async (t) => {
+  const usage = { prompt_tokens: 500, completion_tokens: 10 };
   const { run } = await delegating(t, {
     main: (request) =>
       stepsSinceAsked(request) === 0
@@ -131,18 +132,20 @@ test('sub-agents called in one step run one after the other', async (t) => {
             ['delegate', { agent: 'deep-thinker', brief: 'y' }],
           ])
         : say('Done.'),
-    researcher: (request) => {
-      order.push('researcher');
-      return stepsSinceAsked(request) === 0 ? use([['list_files', {}]]) : say('x');
-    },
-    'deep-thinker': () => {
-      order.push('deep-thinker');
-      return say('y');
-    },
+    researcher: (request) =>
+      stepsSinceAsked(request) === 0 ? use([['list_files', {}]], usage) : say('x', usage),
+    'deep-thinker': () => say('y', usage),
   });
-  const { answers } = await run();
-  assert.deepEqual(order, ['researcher', 'researcher', 'deep-thinker']);
-  assert.equal(answers().length, 2);
+  const { answers, context } = await run({ limit: 60_000 });
+  const phases = context.events.flatMap((event) =>
+    event.type === 'progress' && event.data.tool === 'delegate' ? [event.data.phase] : [],
+  );
+  assert.deepEqual(phases, ['started', 'started', 'ended', 'ended']);
+  const answered = z.object({ agent: z.string(), answer: z.string(), spent_tokens: z.int() });
+  assert.deepEqual(z.array(answered).parse(answers()), [
+    { agent: 'researcher', answer: 'x', spent_tokens: 1020 },
+    { agent: 'deep-thinker', answer: 'y', spent_tokens: 510 },
+  ]);
 });
 
 test('without sub-agents, delegate is not offered', async (t) => {

@@ -42,6 +42,7 @@ export function delegateTool(options: DelegateOptions): AgentTool {
     description: '',
     mutates: true,
     repeatable: true,
+    isConcurrent: true,
     inputSchema: Input,
     run: (input, call) => delegate(options, input, call),
   });
@@ -172,8 +173,9 @@ async function begun(call: ToolContext, asked: number | undefined, maxWords: num
   const step = (await call.conversation.inputTokens()) + words * TOKENS_PER_WORD + FOLLOW_UP_TOKENS;
   const slice = sliceTokens({
     remainingTokens: remaining,
-    callerNeedsTokens: FIRST_STEPS * step,
-    askedTokens: asked,
+    // Besides the shares, the caller has kept its own.
+    callerNeedsTokens: call.isShare ? 0 : FIRST_STEPS * step,
+    askedTokens: asked ?? (call.isShare && Number.isFinite(remaining) ? remaining : undefined),
   });
   if (slice <= 0) throw tooLittle(0);
   const bounded = Number.isFinite(slice) ? { slice_tokens: slice } : {};

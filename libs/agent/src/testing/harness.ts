@@ -163,6 +163,7 @@ export function makeToolContext(
         memo = value;
       },
     },
+    isShare: false,
     converse: () => assert.fail('no conversation'),
     conversation: { tools: [], inputTokens: async () => 0, record() {} },
     workspace: {

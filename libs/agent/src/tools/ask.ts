@@ -22,6 +22,7 @@ export function askTool(): Tool {
     inputSchema: z.strictObject({ question: z.string().trim().min(1).max(MAX_QUESTION_CHARS) }),
     mutates: false,
     repeatable: true,
+    isConcurrent: false,
     async run({ question }, call) {
       const answer = await call.ask(question, { key: call.key }).catch((error: unknown) => {
         throw error instanceof FleetError && error.code === 'UNSUPPORTED_OPERATION'

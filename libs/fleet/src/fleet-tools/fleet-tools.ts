@@ -63,6 +63,7 @@ function sendTool({ delegateSubtask }: Pick<FleetToolsOptions, 'delegateSubtask'
     mutates: true,
     // The peer recognizes the subtask by its ID, and the call resumes from its memo.
     repeatable: true,
+    isConcurrent: true,
     run: (input, call) => delegateSubtask(subtaskRequest(input), call),
   });
 }

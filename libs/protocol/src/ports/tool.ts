@@ -37,6 +37,8 @@ export interface Tool<C extends ToolCall = ToolCall> {
   readonly mutates: boolean;
   /** A call interrupted by a crash is repeated with its key and memo; without this, the model is told about it. */
   readonly repeatable: boolean;
+  /** Calls may run at the same time as other calls of one answer. Only for repeatable tools; default: `!mutates`. */
+  readonly isConcurrent?: boolean;
   /** Understands an input as `run` does. Absent where the input is passed on as it is. */
   readInput?(raw: unknown): ToolInput;
   /**
@@ -79,6 +81,8 @@ export interface ToolDefinition<S extends z.ZodType, C extends ToolCall> {
   readonly mutates: boolean;
   /** Default: `!mutates`. */
   readonly repeatable?: boolean;
+  /** Default: `!mutates`. */
+  readonly isConcurrent?: boolean;
   /** Other names of parameters that models use, and the tool's own. */
   readonly synonyms?: Readonly<Record<string, string>>;
   /** True where an input that does not fit exactly must not be carried out. */
@@ -106,6 +110,7 @@ export function defineTool<S extends z.ZodType, C extends ToolCall = ToolCall>(
     description,
     mutates,
     repeatable,
+    isConcurrent: definition.isConcurrent ?? !mutates,
     parameters,
     readInput,
     async run(raw, call) {

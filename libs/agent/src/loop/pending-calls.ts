@@ -1,0 +1,82 @@
+import { toolFailure } from '@hermes-fleet/protocol';
+import { NOT_RUN, type PendingCall, pendingCalls } from '../messages/history.ts';
+import type { ConversationOptions } from '../run/conversation.ts';
+import type { ToolCalls } from './tool-calls.ts';
+
+export interface PendingCallsOptions extends Pick<ConversationOptions, 'state' | 'save'> {
+  readonly calls: ToolCalls;
+  /** The model's context window. */
+  readonly windowTokens: number;
+  inputTokens(): Promise<number>;
+  /** Called where nothing is in progress. */
+  pauseIfStopping(): Promise<void>;
+}
+
+/** Carries out the calls of the model's last answer, of which there may be any number. */
+export interface PendingCalls {
+  run(): Promise<void>;
+  /** After a crash: a call that may have run is not repeated unless it may be. After a pause no call has run. */
+  resume(): Promise<void>;
+}
+
+/** Calls that run at the same time. */
+const MAX_AT_ONCE = 8;
+/** The longest usual result, a page of a file: calls run at the same time only while the results of all of them fit. */
+const RESULT_TOKENS = 12_288;
+
+const STOPPED = 'not run: the conversation was ended, since it repeated itself';
+const WINDOW_FULL = "not run: the conversation already fills the model's context window";
+
+/**
+ * Calls that may run at the same time do, next to each other in the answer and at most 8; every other call runs alone, after
+ * all before it and before all after it (docs/agent.md#the-loop). Results are recorded in the order of the calls.
+ */
+export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
+  const { state, calls } = options;
+
+  /** The next calls to run together. */
+  async function nextOf(pending: readonly PendingCall[]): Promise<readonly PendingCall[]> {
+    const alone = pending.findIndex((call) => !calls.isConcurrent(call));
+    const together = alone === -1 ? pending.length : alone;
+    if (together <= 1) return pending.slice(0, 1);
+    const room = options.windowTokens - (await options.inputTokens());
+    const fitting = Math.max(1, Math.floor(room / RESULT_TOKENS));
+    return pending.slice(0, Math.min(together, MAX_AT_ONCE, fitting));
+  }
+
+  async function run(): Promise<void> {
+    let pending: readonly PendingCall[] = pendingCalls(state.messages);
+    while (pending.length > 0) {
+      const [first] = pending;
+      if (first === undefined) return;
+      await options.pauseIfStopping();
+      if (calls.guardStop() !== undefined) calls.answerUnsaved(first, toolFailure(STOPPED));
+      else if ((await options.inputTokens()) > options.windowTokens)
+        calls.answerUnsaved(first, toolFailure(WINDOW_FULL));
+      else {
+        const next = await nextOf(pending);
+        await calls.run(next);
+        pending = pending.slice(next.length);
+        continue;
+      }
+      pending = pending.slice(1);
+    }
+  }
+
+  return {
+    run,
+    async resume() {
+      if (calls.guardStop() !== undefined) return run();
+      if (state.paused) {
+        state.paused = undefined;
+        await options.save();
+        return run();
+      }
+      const [first, ...rest] = pendingCalls(state.messages);
+      // Calls that run at the same time are all repeatable, so only the first can be one that is not.
+      if (first === undefined || calls.isRepeatable(first)) return run();
+      calls.answerUnknown(first);
+      for (const call of rest) calls.answer(call, toolFailure(NOT_RUN));
+    },
+  };
+}
