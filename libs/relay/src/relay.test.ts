@@ -44,6 +44,7 @@ describe('the relay', () => {
     assert.deepEqual(task, {
       task_id: id,
       token_budget: 4_000,
+      conversation: orchestrator.ledger.contexts.conversationName('operator', 'ctx', undefined),
       parent: { task_id: 'abc', profile: 'switch' },
       root_id: 'abc',
       path: ['switch'],
