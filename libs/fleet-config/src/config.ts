@@ -136,7 +136,11 @@ const Fleet = z.strictObject({
   spending: Spending.prefault({}),
   shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
   retention: z
-    .strictObject({ finished_tasks_days: positive.default(30), results_days: positive.optional() })
+    .strictObject({
+      finished_tasks_days: positive.default(30),
+      results_days: positive.optional(),
+      conversations_mb: positive.default(512),
+    })
     .prefault({}),
   nats: Nats.optional(),
 });

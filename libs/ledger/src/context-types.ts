@@ -117,6 +117,11 @@ export interface LedgerContexts {
   remembered(after: string, limit: number, forgettable: Forgettable): RememberedContext[];
   /** Forgets callers of contexts of which nothing is left here, and resolves with their number. */
   forget(contextIds: readonly string[], forgettable: Forgettable): Promise<number>;
+  /**
+   * Removes up to `batch` conversations, those of the longest ago first, while all together have more than `maxBytes`.
+   * Resolves with their number.
+   */
+  trimConversations(maxBytes: number, batch: number): Promise<number>;
   /** The peers and A2A agents to which work of a task was sent, without copies; at each peer, work without a `contextId` is first. */
   sentBy(taskId: string): SentWork[];
   /**

@@ -61,14 +61,16 @@ export function keepConversation(
     key.caller,
     key.name,
   );
-  const first = firstPlace(db, taskId);
+  const { first, bytes } = keptPart(db, taskId);
   const { rowid } = db.run(
-    `INSERT INTO conversations (context_id, caller, name, ended_at, is_whole, result) VALUES (?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO conversations (context_id, caller, name, ended_at, is_whole, bytes, result)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
     key.contextId,
     key.caller,
     key.name,
     end.at,
     first === 0 ? 1 : 0,
+    bytes,
     JSON.stringify(endOf(end.result ?? {})),
   );
   db.run(
@@ -96,6 +98,18 @@ export function pruneConversations(db: Queries, before: number, batch: number): 
   );
 }
 
+/** See `LedgerContexts.trimConversations`. */
+export function trimConversations(db: Queries, maxBytes: number, batch: number): number {
+  const { changes } = db.run(
+    `DELETE FROM conversations WHERE id IN (
+       SELECT id FROM (SELECT id, ended_at, sum(bytes) OVER (ORDER BY ended_at DESC, id DESC) AS total FROM conversations)
+       WHERE total > ? ORDER BY ended_at, id LIMIT ?)`,
+    maxBytes,
+    batch,
+  );
+  return Number(changes);
+}
+
 /** Undefined for a task of many callers of an orchestrator, which may not share a conversation. */
 function keyOf(db: Queries, taskId: string): Key | undefined {
   const row = db.get(
@@ -108,17 +122,18 @@ function keyOf(db: Queries, taskId: string): Key | undefined {
   return row && { contextId: text(row, 'context_id'), caller: text(row, 'caller'), name: text(row, 'name') };
 }
 
-/** The place of the oldest message that is kept; past the last one if the newest alone is too large. */
-function firstPlace(db: Queries, taskId: string): number {
+/** The place of the oldest message that is kept (past the last one if the newest alone is too large), and the size from there. */
+function keptPart(db: Queries, taskId: string): { readonly first: number; readonly bytes: number } {
   const row = db.get(
-    `SELECT coalesce(min(place), (SELECT max(place) + 1 FROM checkpoint_parts WHERE task_id = ?1), 0) AS first
+    `SELECT coalesce(min(place), (SELECT max(place) + 1 FROM checkpoint_parts WHERE task_id = ?1), 0) AS first,
+       coalesce(max(bytes), 0) AS bytes
      FROM (SELECT place, sum(octet_length(part)) OVER (ORDER BY place DESC) AS bytes
            FROM checkpoint_parts WHERE task_id = ?1)
      WHERE bytes <= ?2`,
     taskId,
     MAX_BYTES,
   );
-  return row ? integer(row, 'first') : 0;
+  return row ? { first: integer(row, 'first'), bytes: integer(row, 'bytes') } : { first: 0, bytes: 0 };
 }
 
 const endOf = (result: JsonObject): JsonObject =>

@@ -9,7 +9,7 @@ import {
   recordProgress,
   recordPurged,
 } from './context-deletions.ts';
-import { findConversation } from './conversations.ts';
+import { findConversation, trimConversations } from './conversations.ts';
 import { eraseContext } from './erase-context.ts';
 import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
 import {
@@ -205,6 +205,13 @@ export function createLedger(
       remembered: (after, limit, forgettable) =>
         store.read((db) => findRemembered(db, after, limit, forgettable)),
       forget: (contextIds, forgettable) => store.write((db) => forgetCallers(db, contextIds, forgettable)),
+      trimConversations: (maxBytes, batch) =>
+        store.write(
+          (db) => trimConversations(db, maxBytes, batch),
+          (removed) => {
+            if (removed > 0) purges.erased();
+          },
+        ),
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
       ...createSubtasksContexts(store),
     },

@@ -178,6 +178,7 @@ const MIGRATIONS: readonly string[] = [
     name TEXT NOT NULL,
     ended_at INTEGER NOT NULL,
     is_whole INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
     result TEXT NOT NULL,
     UNIQUE (context_id, caller, name)
   ) STRICT;

@@ -51,7 +51,13 @@ test('finished tasks are removed after their time, at start and every hour, unle
   clock.advance(30 * DAY_MS + 1);
   await finished(ledger, 3);
 
-  const retention = startRetention({ ledger, finishedTasksDays: 30, clock, log: silentLog });
+  const retention = startRetention({
+    ledger,
+    finishedTasksDays: 30,
+    conversationsMb: 1,
+    clock,
+    log: silentLog,
+  });
   await clock.asleep(1);
   assert.equal(left(ledger), 3, 'more than one batch is old');
 
@@ -69,9 +75,19 @@ test('a ledger that cannot be written is retried after an hour', async () => {
   const clock = manualClock();
   const answers = [() => Promise.reject(new Error('disk full')), async () => 0];
   const prune = async (): Promise<number> => (answers.shift() ?? assert.fail('pruned too often'))();
-  const nothing = { remembered: () => [], forget: async () => assert.fail('nothing to forget') };
+  const nothing = {
+    remembered: () => [],
+    forget: async () => assert.fail('nothing to forget'),
+    trimConversations: async () => 0,
+  };
   const ledger = { prune, hasContext: () => false, contextIds: () => [], contexts: nothing };
-  const retention = startRetention({ ledger, finishedTasksDays: 1, clock, log: silentLog });
+  const retention = startRetention({
+    ledger,
+    finishedTasksDays: 1,
+    conversationsMb: 1,
+    clock,
+    log: silentLog,
+  });
   await clock.asleep(1);
   clock.advance(HOUR_MS);
   await clock.asleep(1);
@@ -99,7 +115,15 @@ test('contexts are pruned after the tasks that needed them, every hour, and a fa
     },
     held: async () => () => false,
   };
-  const retention = startRetention({ ledger, finishedTasksDays: 30, resultsDays: 90, contexts, clock, log });
+  const retention = startRetention({
+    ledger,
+    finishedTasksDays: 30,
+    conversationsMb: 1,
+    resultsDays: 90,
+    contexts,
+    clock,
+    log,
+  });
   await clock.asleep(1);
   assert.deepEqual(calls, [
     { known: true, ids: ['c'], unusedBefore: START - 30 * DAY_MS, resultsBefore: START - 90 * DAY_MS },
@@ -130,6 +154,7 @@ test('closing ends the removal of contexts', async (t) => {
   const retention = startRetention({
     ledger: ledgerAt(t, clock),
     finishedTasksDays: 30,
+    conversationsMb: 1,
     contexts,
     clock,
     log,
@@ -161,7 +186,7 @@ test('callers are forgotten when nothing is left of their contexts, here and at 
     await clock.asleep(1);
   };
   const start = (resultsDays?: number) =>
-    startRetention({ ledger, finishedTasksDays: 30, resultsDays, contexts, clock, log });
+    startRetention({ ledger, finishedTasksDays: 30, conversationsMb: 1, resultsDays, contexts, clock, log });
   clock.advance(30 * DAY_MS + 1);
   const retention = start();
   await clock.asleep(1);
@@ -196,11 +221,43 @@ test('a member without contexts remembers the callers of pruned tasks for an hou
   await finished(ledger, 3, (id) => id);
   await publishAll(ledger);
   clock.advance(30 * DAY_MS + 1);
-  const retention = startRetention({ ledger, finishedTasksDays: 30, clock, log: silentLog });
+  const retention = startRetention({
+    ledger,
+    finishedTasksDays: 30,
+    conversationsMb: 1,
+    clock,
+    log: silentLog,
+  });
   await clock.asleep(1);
   assert.equal(remembered(ledger).length, 3);
   clock.advance(HOUR_MS);
   await clock.asleep(1);
   assert.deepEqual(remembered(ledger), []);
+  await retention.close();
+});
+
+test('the oldest conversations go when all together are too large', async (t) => {
+  const clock = manualClock();
+  const ledger = ledgerAt(t, clock);
+  const accept = async (contextId: string): Promise<string> => {
+    const id = systemIds.uuid();
+    const work = { fingerprint: 'f', message: {}, dispatch: {} };
+    await ledger.accept({ id, contextId, caller: 'switch', key: id, ...work });
+    return id;
+  };
+  for (const contextId of ['a', 'b', 'c']) {
+    const id = await accept(contextId);
+    const state = { keep_conversation: true, messages: [contextId.repeat(400 * 1024)] };
+    await ledger.saveCheckpoint(id, state, 'messages');
+    await ledger.append(id, { type: 'done', data: {} }, { result: {} });
+    clock.advance(1);
+  }
+  const log = recordingLog();
+  const retention = startRetention({ ledger, finishedTasksDays: 30, conversationsMb: 1, clock, log });
+  await clock.asleep(1);
+  const isKept = async (contextId: string): Promise<boolean> =>
+    ledger.earlierConversation(await accept(contextId)) !== undefined;
+  assert.deepEqual([await isKept('a'), await isKept('b'), await isKept('c')], [false, true, true]);
+  assert.ok(log.entries.some(({ message }) => /conversations removed/.test(message)));
   await retention.close();
 });

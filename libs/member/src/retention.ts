@@ -3,6 +3,7 @@ import type { Clock, Log } from '@hermes-fleet/protocol';
 
 const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
+const MB = 1024 * 1024;
 /** The maximum number of tasks or contexts per transaction; other writers run between two batches. */
 const BATCH = 200;
 
@@ -26,18 +27,20 @@ export interface RetainedContexts {
 }
 
 /**
- * Removes tasks that ended more than `finishedTasksDays` days ago, and then the contexts without tasks that were not used
+ * Removes tasks that ended more than `finishedTasksDays` days ago and conversations beyond `conversationsMb`, and then the contexts without tasks that were not used
  * for that long, results without contexts that are older than `resultsDays`, and at last the callers of contexts of which
  * nothing is left, now and every hour (docs/operations.md#what-is-removed-and-when). Tasks with unpublished events are kept: see Ledger.prune. A failure is
  * logged and retried an hour later.
  */
 export function startRetention(options: {
   readonly ledger: Pick<Ledger, 'prune' | 'hasContext' | 'contextIds'> & {
-    readonly contexts: Pick<LedgerContexts, 'remembered' | 'forget'>;
+    readonly contexts: Pick<LedgerContexts, 'remembered' | 'forget' | 'trimConversations'>;
   };
   readonly finishedTasksDays: number;
   /** Undefined: unmerged results stay, and so do callers with work at peers. */
   readonly resultsDays?: number | undefined;
+  /** The size of all conversations together, MiB; the oldest beyond it are removed. */
+  readonly conversationsMb: number;
   /** Absent for a member without contexts. */
   readonly contexts?: RetainedContexts | undefined;
   readonly clock: Clock;
@@ -54,6 +57,11 @@ export function startRetention(options: {
     for (let batch = BATCH; batch === BATCH && !signal.aborted; removed += batch)
       batch = await ledger.prune(before, BATCH);
     if (removed > 0) log.info({ removed }, 'finished tasks removed');
+    const maxBytes = options.conversationsMb * MB;
+    let trimmed = 0;
+    for (let batch = BATCH; batch === BATCH && !signal.aborted; trimmed += batch)
+      batch = await ledger.contexts.trimConversations(maxBytes, BATCH);
+    if (trimmed > 0) log.info({ trimmed }, 'conversations removed: all together were too large');
   }
 
   async function pruneContexts(): Promise<void> {

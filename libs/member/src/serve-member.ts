@@ -88,6 +88,7 @@ export async function serveMember(
     log,
     finishedTasksDays: config.fleet.retention.finished_tasks_days,
     resultsDays: config.fleet.retention.results_days,
+    conversationsMb: config.fleet.retention.conversations_mb,
     contexts: service.contexts,
   });
   opened.defer(() => retention.close());
