@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type EarlierConversation, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { LeadProvider } from '../agent.ts';
 import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { type ScriptedRun, scriptedAgent, userTexts } from '../testing/scripted-run.ts';
 import { type Reply, say, use } from '../testing/scripted-server.ts';
+import { createLoopConversation } from './loop-conversation.ts';
 
 const write = (path: string): Reply => use([['write_file', { path, content: 'x' }]]);
 const read = (path: string): Reply => use([['read_file', { path }]]);
@@ -162,4 +164,20 @@ test('offline/runbook acts on its own brief alone, whatever was said before', as
   const alone = await run({});
   assert.equal(alone.status, 'done');
   assert.deepEqual(await run({ earlier }), alone);
+});
+
+test('an executor with sessions of its own, as Claude Code, gets the task alone', async (t) => {
+  const claudeCode: LeadProvider = {
+    readableDirectories: async () => [],
+    createLead: async () => ({
+      converse: createLoopConversation,
+      nameOf: (tool) => tool,
+      baseTokens: 0,
+      notes: [],
+    }),
+  };
+  const run = await scriptedAgent(t, () => say('Done.'), { executor: 'claude-code' }, { claudeCode });
+  const earlier = left(await run({ brief: 'First.' }));
+  const { requests } = await run({ brief: 'Second.', earlier });
+  assert.deepEqual(userTexts(requests[0] ?? assert.fail()), ['<task>\nSecond.\n</task>']);
 });

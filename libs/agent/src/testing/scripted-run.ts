@@ -42,7 +42,10 @@ export type ScriptedAgent = (o?: {
 export async function scriptedAgent(
   t: TestContext,
   script: (turn: number, request: ChatRequest) => Reply,
-  config: Pick<z.input<typeof AgentConfigSchema>, 'limits' | 'context_window' | 'hooks' | 'model_calls'> = {},
+  config: Pick<
+    z.input<typeof AgentConfigSchema>,
+    'executor' | 'limits' | 'context_window' | 'hooks' | 'model_calls'
+  > = {},
   options: Partial<AgentOptions> & { place?: Place } = {},
 ): Promise<ScriptedAgent> {
   const guards: string[] = [];
