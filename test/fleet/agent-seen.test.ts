@@ -11,14 +11,7 @@ test("a profile starts with the source document's config.yaml, and its log says 
     config: parse(SOURCE_CONFIG),
     env: { ANTHROPIC_API_KEY: 'sk-of-a-test-that-calls-nobody' },
   });
-  for (const key of [
-    'effort',
-    'defaultAgent',
-    'a2a.port',
-    'tools.tasks',
-    'tools.introspection',
-    'tools.models',
-  ])
+  for (const key of ['defaultAgent', 'a2a.port', 'tools.tasks', 'tools.introspection', 'tools.models'])
     assert.ok(profile.log().includes(`config.yaml ${key} has no effect here`), `${key} is taken silently`);
   assert.doesNotMatch(profile.log(), /sk-of-a-test/);
 });

@@ -23,13 +23,14 @@ export { toolContext } from './loop/tool-context.ts';
 export { cut } from './messages/text.ts';
 export { learnWindow } from './model/ask-window.ts';
 export { callUsage, meteredInputTokens } from './model/call-usage.ts';
-export { type AgentModel, anthropicAddress, createModel, modelKey } from './model/create-model.ts';
+export { type AgentModel, createModel } from './model/create-model.ts';
 export { MIN_OUTPUT_TOKENS } from './model/model-call.ts';
 export type { ModelCallEnd, ModelCalls } from './model/model-calls.ts';
 export { createModelMonitor, type ModelMonitor } from './model/model-monitor.ts';
 export { createModelWindow, type ModelWindow } from './model/model-window.ts';
 export { createOutputCap } from './model/output-cap.ts';
 export { type ProbedModel, probedModel, probeModel } from './model/probe-model.ts';
+export { anthropicAddress, modelKey } from './model/provider-address.ts';
 export { providerFailure } from './model/provider-failure.ts';
 export type {
   AgentTool,

@@ -72,7 +72,13 @@ test('model names are parsed in all their notations', () => {
     provider: 'openai-compatible',
     name: 'org/name',
   });
-  for (const wrong of ['', 'offline/', 'anthropic/', '/x', 'openai/gpt'])
+  assert.deepEqual(parseModelName('openai/gpt'), { provider: 'openai', name: 'gpt' });
+  assert.deepEqual(parseModelName('openrouter/qwen/qwen3:free'), {
+    provider: 'openrouter',
+    name: 'qwen/qwen3:free',
+  });
+  assert.deepEqual(parseModelName('google/gemini-x', true), { provider: 'package', name: 'gemini-x' });
+  for (const wrong of ['', 'offline/', 'anthropic/', '/x', 'google/gemini-x', 'openai/'])
     assert.equal(parseModelName(wrong), undefined);
 });
 
@@ -104,14 +110,7 @@ test('a config.yaml of another Hermes deployment loads, with a note for each key
   assert.equal(config.model, 'claude-opus-4-6[1m]');
   assert.deepEqual(config.a2a.agents, {});
   const noted = ignoredKeyNotes(config).map((note) => note.split(' ')[1]);
-  const expected = [
-    'effort',
-    'defaultAgent',
-    'a2a.port',
-    'tools.tasks',
-    'tools.introspection',
-    'tools.models',
-  ];
+  const expected = ['defaultAgent', 'a2a.port', 'tools.tasks', 'tools.introspection', 'tools.models'];
   assert.deepEqual(noted, expected);
   assert.deepEqual(ignoredKeyNotes(AgentConfigSchema.parse({})), []);
 });

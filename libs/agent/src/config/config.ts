@@ -7,7 +7,7 @@ import {
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { IgnoredKeys, IgnoredTools } from './ignored-keys.ts';
-import { ModelCallsConfig } from './model-config.ts';
+import { ModelCallsConfig, modelKeys } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
 
 const toggle = z.boolean().default(true);
@@ -114,23 +114,23 @@ const ModelProbe = z.strictObject({
   up_after: z.int().min(1).max(100).default(1),
 });
 
-const Named = z.looseObject({ model: z.string(), base_url: z.string().optional() });
+const Named = z.looseObject({
+  model: z.string(),
+  base_url: z.string().optional(),
+  provider: z.unknown().optional(),
+});
 
 /**
  * A profile's `config.yaml` (docs/configuration.md#configyaml). Model names: `offline/runbook`, `anthropic/<name>` (or a bare
- * `claude-…`), `openai-compatible/<name>` with `base_url`.
+ * `claude-…`), `openai/<name>`, `openrouter/<name>`, `openai-compatible/<name>` with `base_url`, and any with `provider`.
  */
 export const AgentConfigSchema = z
   .strictObject({
     model: z.string().min(1).default('offline/runbook'),
-    base_url: z.url({ protocol: /^https?$/ }).optional(),
-    api_key_env: z.string().min(1).optional(),
-    /** In tokens. */
-    context_window: z.int().min(1000).optional(),
+    ...modelKeys,
     model_probe: ModelProbe.prefault({}),
     model_calls: ModelCallsConfig.prefault({}),
     executor: z.enum(['loop', 'claude-code']).default('loop'),
-    effort: IgnoredKeys.shape.effort,
     defaultAgent: IgnoredKeys.shape.defaultAgent,
     workspace: Workspace.prefault({}),
     tools: Tools.prefault({}),
@@ -168,7 +168,7 @@ export const AgentConfigSchema = z
   })
   .superRefine(
     (value, ctx) => {
-      const problem = modelProblem(value.model, value.base_url);
+      const problem = modelProblem(value.model, value.base_url, value.provider !== undefined);
       if (problem) ctx.addIssue({ code: 'custom', path: [problem.key], message: problem.reason });
       if (value.executor === 'claude-code' && value.tools?.shell?.network === 'none') {
         const message = 'claude-code runs as a command and needs the network: use full, or executor: loop';

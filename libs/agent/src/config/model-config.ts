@@ -17,3 +17,33 @@ export const ModelCallsConfig = z.strictObject({
   first_token_s: silence,
   idle_s: silence,
 });
+
+/** Code of another provider, of the `ai` family: docs/agent.md#other-providers. */
+const ProviderPackage = z.strictObject({
+  package: z
+    .string()
+    .regex(
+      /^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/,
+      'must be the name of an npm package, e.g. @ai-sdk/google',
+    ),
+  /** The function of the package that creates the provider; default: its only one that begins with `create`. */
+  factory: z.string().min(1).optional(),
+  /** Passed to that function. */
+  options: z.record(z.string(), z.json()).default({}),
+});
+
+/** The keys of config.yaml that describe one model and how it is called. */
+export const modelKeys = {
+  base_url: z.url({ protocol: /^https?$/ }).optional(),
+  api_key_env: z.string().min(1).optional(),
+  /** In tokens. */
+  context_window: z.int().min(1000).optional(),
+  provider: ProviderPackage.optional(),
+  /** Sent with every request to the provider. */
+  headers: z.record(z.string().regex(/^[\w-]+$/, 'must be the name of a header'), z.string()).default({}),
+  /** Added to the JSON of every call. */
+  extra_body: z.record(z.string(), z.json()).default({}),
+  temperature: z.number().min(0).max(2).optional(),
+  /** How much the model thinks, where it can. */
+  effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).optional(),
+};

@@ -1,11 +1,14 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { FleetError, type ModelInfo, silentLog } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
-import { parseModelName } from '../config/model-name.ts';
+import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import { type ModelCalls, observedFetch } from './model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
 import { type Patience, patienceOf } from './patience.ts';
+import { anthropicAddress, type Endpoint, endpointOf, type ReadableEnv } from './provider-address.ts';
+import { packageModel } from './provider-package.ts';
+import { changedBodyFetch } from './request-body.ts';
 
 export interface AgentModel {
   readonly model: LanguageModelV4;
@@ -15,6 +18,13 @@ export interface AgentModel {
   readonly calls?: ModelCalls | undefined;
   /** Default: that of an empty config.yaml. */
   readonly patience?: Patience;
+  readonly settings?: CallSettings;
+}
+
+/** What config.yaml sets for every call. */
+export interface CallSettings {
+  readonly temperature?: number;
+  readonly reasoning?: NonNullable<AgentConfig['effort']>;
 }
 
 export interface ModelDependencies {
@@ -26,15 +36,15 @@ export interface ModelDependencies {
 
 /**
  * Creates the model that config.yaml names, and loads only its provider's code. Throws CONFIG_INVALID when its key is
- * not set: there is no fallback.
+ * not set, or its package is not installed: there is no fallback.
  */
 export async function createModel(
   config: AgentConfig,
   tier: string,
-  env: { read(name: string): string | undefined },
+  env: ReadableEnv,
   { calls, ...rest }: ModelDependencies = {},
 ): Promise<AgentModel> {
-  const named = parseModelName(config.model);
+  const named = parseModelName(config.model, config.provider !== undefined);
   if (named === undefined) throw invalid('model', `"${config.model}" names no model`);
   const window = rest.window ?? createModelWindow(config, silentLog);
   const info: ModelInfo = {
@@ -47,50 +57,73 @@ export async function createModel(
       return window.isPending();
     },
   };
-  if (named.provider === 'offline') {
-    return { model: createRunbookModel(), info, usageSource: 'estimated' };
+  if (named.provider === 'offline') return { model: createRunbookModel(), info, usageSource: 'estimated' };
+  return {
+    model: await remoteModel(config, named, env, calls),
+    info,
+    usageSource: 'metered',
+    calls,
+    patience: patienceOf(config.model_calls),
+    settings: {
+      ...(config.temperature !== undefined && { temperature: config.temperature }),
+      ...(config.effort !== undefined && { reasoning: config.effort }),
+    },
+  };
+}
+
+type RemoteName = Exclude<ModelName, { provider: 'offline' }>;
+
+async function remoteModel(
+  config: AgentConfig,
+  named: RemoteName,
+  env: ReadableEnv,
+  calls: ModelCalls | undefined,
+): Promise<LanguageModelV4> {
+  const endpoint = endpointOf(config, named, env);
+  const { headers } = config;
+  const fetch = providerFetch(config, endpoint, calls);
+  if (named.provider === 'package') {
+    const { baseUrl: baseURL, key: apiKey } = endpoint;
+    const settings = {
+      ...config.provider?.options,
+      ...(baseURL !== undefined && { baseURL }),
+      ...(apiKey !== undefined && { apiKey }),
+      ...(Object.keys(headers).length > 0 && { headers }),
+      fetch,
+    };
+    const { package: code = '', factory } = config.provider ?? {};
+    return packageModel({ package: code, factory, name: named.name, settings }, env);
   }
-  const patience = patienceOf(config.model_calls);
-  const observed = calls === undefined ? {} : { fetch: observedFetch(calls) };
   if (named.provider === 'anthropic') {
-    const apiKey = modelKey(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model);
-    const beta = named.longContext ? { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } } : {};
+    const beta: Record<string, string> = named.longContext
+      ? { 'anthropic-beta': 'context-1m-2025-08-07' }
+      : {};
     const address =
-      config.base_url === undefined ? {} : { baseURL: `${anthropicAddress(config.base_url)}/v1` };
+      endpoint.baseUrl === undefined ? {} : { baseURL: `${anthropicAddress(endpoint.baseUrl)}/v1` };
     const { createAnthropic } = await import('@ai-sdk/anthropic');
-    const provider = createAnthropic({ apiKey, ...address, ...beta, ...observed });
-    return { model: provider(named.name), info, usageSource: 'metered', calls, patience };
+    const { key: apiKey = '' } = endpoint;
+    return createAnthropic({ apiKey, ...address, headers: { ...beta, ...headers }, fetch })(named.name);
   }
-  if (config.base_url === undefined) throw invalid('base_url', `is required by ${config.model}`);
-  const apiKey =
-    config.api_key_env === undefined ? {} : { apiKey: modelKey(env, config.api_key_env, config.model) };
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const provider = createOpenAICompatible({
-    name: 'openai-compatible',
-    baseURL: config.base_url,
-    ...apiKey,
-    ...observed,
+    name: named.provider,
+    baseURL: endpoint.baseUrl ?? '',
+    ...(endpoint.key !== undefined && { apiKey: endpoint.key }),
+    headers,
+    fetch,
     includeUsage: true,
     supportsStructuredOutputs: true,
   });
-  return { model: provider(named.name), info, usageSource: 'metered', calls, patience };
+  return provider(named.name);
 }
 
-/** Removes `/v1` from the address of an Anthropic API: both forms may be configured. */
-export const anthropicAddress = (baseUrl: string): string => baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
-
-/** Reads a model's key; throws CONFIG_INVALID when its variable is not set. */
-export function modelKey(
-  env: { read(name: string): string | undefined },
-  name: string,
-  model: string,
-): string {
-  const value = env.read(name);
-  if (value) return value;
-  throw invalid(
-    'model',
-    `${model} needs a key in ${name}, which is not set; set it, or choose offline/runbook`,
-  );
+function providerFetch(
+  config: AgentConfig,
+  { limitName }: Endpoint,
+  calls: ModelCalls | undefined,
+): typeof fetch {
+  const observed = calls === undefined ? fetch : observedFetch(calls);
+  return changedBodyFetch(observed, { extra: config.extra_body, limitName });
 }
 
 function invalid(field: string, reason: string): FleetError {

@@ -37,14 +37,14 @@ const OFFLINE = { tokens: 128_000, source: 'offline/runbook' };
 const LONG_CONTEXT = { tokens: 1_000_000, source: 'the suffix [1m] of the model' };
 
 /** The window that nobody needs to be asked for: config.yaml decides. */
-function fixedWindow({ model, context_window: tokens }: WindowConfig): SourcedWindow | undefined {
+function fixedWindow({ model, context_window: tokens, provider }: WindowConfig): SourcedWindow | undefined {
   if (tokens !== undefined) return { tokens, source: 'context_window in config.yaml' };
-  const named = parseModelName(model);
+  const named = parseModelName(model, provider !== undefined);
   if (named?.provider === 'offline') return OFFLINE;
   return named?.provider === 'anthropic' && named.longContext ? LONG_CONTEXT : undefined;
 }
 
-type WindowConfig = Pick<AgentConfig, 'model' | 'context_window'>;
+type WindowConfig = Pick<AgentConfig, 'model' | 'context_window' | 'provider'>;
 
 /** The window of a configured model, before its provider was asked. */
 export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {

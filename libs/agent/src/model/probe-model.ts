@@ -1,7 +1,7 @@
 import type { MeasuredModel } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
-import { anthropicAddress } from './create-model.ts';
+import { anthropicAddress, hostedOf, type ReadableEnv } from './provider-address.ts';
 
 const ANTHROPIC = 'https://api.anthropic.com';
 const ANTHROPIC_VERSION = '2023-06-01';
@@ -21,32 +21,35 @@ export interface ProbedModel {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns the provider of the configured model, or undefined for `offline/runbook`, which has none. */
-export function probedModel(
-  config: AgentConfig,
-  env: { read(name: string): string | undefined },
-): ProbedModel | undefined {
+/**
+ * Returns the provider of the configured model, or undefined for `offline/runbook`, which has none, and for a package of
+ * another provider, whose API is not known.
+ */
+export function probedModel(config: AgentConfig, env: ReadableEnv): ProbedModel | undefined {
   const { base_url: baseUrl, api_key_env: keyName } = config;
-  const named = parseModelName(config.model);
-  if (named === undefined || named.provider === 'offline') return undefined;
+  const named = parseModelName(config.model, config.provider !== undefined);
+  if (named === undefined || named.provider === 'offline' || named.provider === 'package') return undefined;
   const { provider, name } = named;
   if (provider === 'anthropic') {
     const own = config.executor === 'claude-code' ? undefined : env.read('ANTHROPIC_BASE_URL');
     const api = `${anthropicAddress(baseUrl ?? own ?? ANTHROPIC)}/v1`;
     const key = env.read(keyName ?? DEFAULT_KEY) ?? '';
-    const headers = { 'x-api-key': key, 'anthropic-version': ANTHROPIC_VERSION };
+    const headers = { 'x-api-key': key, 'anthropic-version': ANTHROPIC_VERSION, ...config.headers };
     return { provider, name, api, listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages`, headers };
   }
-  if (baseUrl === undefined) return undefined;
-  const api = baseUrl.replace(/\/+$/, '');
-  const key = keyName === undefined ? undefined : env.read(keyName);
+  const hosted = hostedOf(provider);
+  const address = baseUrl ?? hosted?.baseUrl;
+  if (address === undefined) return undefined;
+  const api = address.replace(/\/+$/, '');
+  const variable = keyName ?? hosted?.keyName;
+  const key = variable === undefined ? undefined : env.read(variable);
   return {
     provider,
     name,
     api,
     listUrl: `${api}/models`,
     callUrl: `${api}/chat/completions`,
-    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...config.headers },
   };
 }
 

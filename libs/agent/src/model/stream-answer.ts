@@ -51,6 +51,7 @@ export async function streamAnswer(
       tools: request.tools,
       ...(request.toolsOff ? { toolChoice: 'none' as const } : {}),
       maxOutputTokens,
+      ...model.settings,
       abortSignal: AbortSignal.any([signal, cut.signal, silence.signal]),
       maxRetries: 0,
       onError: () => {},

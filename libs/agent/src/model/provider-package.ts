@@ -1,0 +1,89 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { FleetError } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+
+/** Names the folder that packages of other providers are installed in. */
+export const PACKAGES_VARIABLE = 'MODEL_PACKAGES_DIR';
+
+const AnyFunction = z.custom<(...args: unknown[]) => unknown>((value) => typeof value === 'function');
+const Model = z.custom<LanguageModelV4>(
+  (value) =>
+    z.object({ specificationVersion: z.literal('v4'), doStream: AnyFunction }).safeParse(value).success,
+);
+
+export interface PackageRequest {
+  readonly package: string;
+  readonly factory?: string | undefined;
+  /** The model's name at the provider. */
+  readonly name: string;
+  /** Passed to the factory. */
+  readonly settings: object;
+}
+
+/**
+ * Creates a model with the code of an optional package of the `ai` family, from the folder of MODEL_PACKAGES_DIR, else from
+ * the application's own packages (docs/agent.md#other-providers). Throws CONFIG_INVALID, with the command that installs
+ * the package, or with what is wrong with it.
+ */
+export async function packageModel(
+  request: PackageRequest,
+  env: { read(name: string): string | undefined },
+): Promise<LanguageModelV4> {
+  const { name, settings } = request;
+  const exported = await load(request.package, env);
+  const create = factoryOf(request, exported);
+  const provider = AnyFunction.safeParse(create(settings)).data;
+  const model = Model.safeParse(provider?.(name)).data;
+  if (model !== undefined) return model;
+  throw unusable(
+    'provider.package',
+    `${request.package} makes no language model of version v4: install a release for ai 7`,
+  );
+}
+
+async function load(
+  name: string,
+  env: { read(name: string): string | undefined },
+): Promise<Readonly<Record<string, unknown>>> {
+  const folder = env.read(PACKAGES_VARIABLE) || undefined;
+  const from = folder === undefined ? import.meta.url : join(folder, 'package.json');
+  let entry: string;
+  try {
+    entry = createRequire(from).resolve(name);
+  } catch (cause) {
+    const where = folder === undefined ? 'is not installed' : `is not in ${PACKAGES_VARIABLE}=${folder}`;
+    const install = `run npm install --prefix <folder> ${name} and set ${PACKAGES_VARIABLE} to that folder's absolute path`;
+    throw unusable('provider.package', `${name} ${where}; ${install}`, cause);
+  }
+  const loaded: unknown = await import(pathToFileURL(entry).href);
+  return z.looseObject({}).parse({ ...Object(loaded) });
+}
+
+function factoryOf(
+  { package: name, factory }: PackageRequest,
+  exported: Readonly<Record<string, unknown>>,
+): (settings: object) => unknown {
+  const named = Object.entries(exported).flatMap(([key, value]) => {
+    const found = AnyFunction.safeParse(value).data;
+    return found !== undefined && (factory === undefined ? /^create[A-Z]/.test(key) : key === factory)
+      ? [{ key, found }]
+      : [];
+  });
+  const [first] = named;
+  // A package may export one function under two names.
+  if (first !== undefined && named.every(({ found }) => found === first.found)) return first.found;
+  if (first === undefined) {
+    const what = factory === undefined ? 'no function create…()' : `no function ${factory}()`;
+    throw unusable('provider.factory', `${name} exports ${what}; name the one that creates its provider`);
+  }
+  const keys = named.map(({ key }) => key).join(', ');
+  throw unusable('provider.factory', `${name} exports several functions: name one of ${keys}`);
+}
+
+function unusable(key: string, reason: string, cause?: unknown): FleetError {
+  const path = `config.yaml ${key}`;
+  return new FleetError('CONFIG_INVALID', `${path}: ${reason}`, { fields: [{ path, reason }], cause });
+}
