@@ -18,11 +18,14 @@ const PATTERNS: readonly [RegExp, string][] = [
 ];
 
 /** Turns a tool call's detail into a log line of bounded length, without anything that looks like a secret. */
-export function loggable(detail: string): string {
+export const loggable = (detail: string): string => redacted(detail, MAX_CHARS);
+
+/** Puts a text into one line of at most `maxChars`, without anything that looks like a secret. */
+export function redacted(text: string, maxChars: number): string {
   // Redact before cutting: a cut secret would no longer match its pattern.
   const plain = PATTERNS.reduce(
-    (text, [pattern, by]) => text.replace(pattern, by),
-    detail.slice(0, 10 * MAX_CHARS).replace(/\s+/g, ' '),
+    (line, [pattern, by]) => line.replace(pattern, by),
+    text.slice(0, 10 * maxChars).replace(/\s+/g, ' '),
   );
-  return plain.length > MAX_CHARS ? `${plain.slice(0, MAX_CHARS)}…` : plain;
+  return plain.length > maxChars ? `${plain.slice(0, maxChars)}…` : plain;
 }

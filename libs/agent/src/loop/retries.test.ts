@@ -74,7 +74,7 @@ for (const [what, reply] of [
   test(`an answer that ${what} is asked for again, what was received is charged, and its text is void`, async (t) => {
     const run = await scriptedAgent(t, (turn) =>
       turn === 1
-        ? { ...reply, deltas: [{ content: 'I begin to ' }, { content: 'write ' }] }
+        ? { ...reply, deltas: [{ content: 'I begin to write\n' }, { content: '```outcome\n' }] }
         : say('Done.', USAGE),
     );
     const { result, context, requests } = await run({ limit: 100_000 });
@@ -83,7 +83,7 @@ for (const [what, reply] of [
       ['done', 'Done.', 2],
       JSON.stringify(result),
     );
-    assert.deepEqual(textOf(context.events).join('|'), 'I begin to write |Done.');
+    assert.deepEqual(textOf(context.events).join('|'), 'I begin to write|Done.');
     const [retry] = retriesOf(context.events);
     assert.deepEqual([retry?.reason, retry?.text_void], ['broken', true]);
     const { source, outputTokens, inputTokens } = context.budget.usage();

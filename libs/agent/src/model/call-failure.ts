@@ -1,6 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
 import { providerFailure } from './provider-failure.ts';
+import { saidBy } from './said.ts';
 import { SilenceError } from './silence.ts';
 
 /** Why a call gave no answer, and what may help. */
@@ -22,27 +23,37 @@ export class UnfinishedAnswerError extends Error {
   override readonly name = 'UnfinishedAnswerError';
 }
 
-/** `hasBegun`: a part of the answer was received. `now` is in ms since the epoch, for a `Retry-After` that is a date. */
-export function callFailure(thrown: unknown, hasBegun: boolean, now: number): CallFailure {
+export interface FailedAttempt {
+  /** A part of the answer was received. */
+  readonly hasBegun: boolean;
+  /** In ms since the epoch, for a `Retry-After` that is a date. */
+  readonly now: number;
+  /** Cut out of what the provider said. */
+  readonly secrets: readonly string[];
+}
+
+export function callFailure(thrown: unknown, { hasBegun, now, secrets }: FailedAttempt): CallFailure {
   const plain = { status: undefined, retryAfterMs: undefined };
   if (thrown instanceof FleetError) return { ...plain, kind: 'final', error: thrown };
   if (thrown instanceof SilenceError) {
     const message = `the model's provider ${thrown.message}`;
     return { ...plain, kind: 'silent', error: modelFailed(message, true, thrown) };
   }
+  const said = saidBy(thrown, secrets);
   // An answer of 200 whose first part could not be read broke off too.
   if (APICallError.isInstance(thrown) && !hasBegun && !isSuccess(thrown.statusCode))
-    return refusal(thrown, now);
+    return refusal(thrown, said, now);
   const status = StreamProviderError.isInstance(thrown) ? thrown.statusCode : undefined;
   const mayPass = status === undefined || isTransient(status);
   if (mayPass && status !== undefined && !hasBegun) {
-    const error = providerFailure(status, { cause: thrown, retryable: true });
+    const error = providerFailure(status, { cause: thrown, retryable: true, said });
     return { kind: 'refused', status, retryAfterMs: undefined, error };
   }
-  const message =
+  const what =
     status === undefined
-      ? 'the answer of the model broke off; the log has the reason'
+      ? 'the answer of the model broke off'
       : `the model's provider broke an answer off with ${status}`;
+  const message = said === undefined ? `${what}; the log has the reason` : `${what}: ${said}`;
   return {
     ...plain,
     status,
@@ -51,7 +62,7 @@ export function callFailure(thrown: unknown, hasBegun: boolean, now: number): Ca
   };
 }
 
-function refusal(thrown: APICallError, now: number): CallFailure {
+function refusal(thrown: APICallError, said: string | undefined, now: number): CallFailure {
   const { statusCode: status } = thrown;
   const mayPass = status === undefined ? !isTlsError(thrown) : isTransient(status) && !isForGood(thrown);
   const kind = status === undefined ? 'unreachable' : 'refused';
@@ -59,7 +70,7 @@ function refusal(thrown: APICallError, now: number): CallFailure {
     kind: mayPass ? kind : 'final',
     status,
     retryAfterMs: retryAfterMs(thrown.responseHeaders ?? {}, now),
-    error: providerFailure(status, { cause: thrown, retryable: mayPass }),
+    error: providerFailure(status, { cause: thrown, retryable: mayPass, said }),
   };
 }
 

@@ -19,6 +19,8 @@ export interface AgentModel {
   /** Default: that of an empty config.yaml. */
   readonly patience?: Patience;
   readonly settings?: CallSettings;
+  /** What no text may quote: the key, and the values of headers. */
+  readonly secrets?: readonly string[];
 }
 
 /** What config.yaml sets for every call. */
@@ -58,8 +60,10 @@ export async function createModel(
     },
   };
   if (named.provider === 'offline') return { model: createRunbookModel(), info, usageSource: 'estimated' };
+  const endpoint = endpointOf(config, named, env);
   return {
-    model: await remoteModel(config, named, env, calls),
+    model: await remoteModel(config, named, endpoint, env, calls),
+    secrets: secretsOf(config, endpoint),
     info,
     usageSource: 'metered',
     calls,
@@ -76,10 +80,10 @@ type RemoteName = Exclude<ModelName, { provider: 'offline' }>;
 async function remoteModel(
   config: AgentConfig,
   named: RemoteName,
+  endpoint: Endpoint,
   env: ReadableEnv,
   calls: ModelCalls | undefined,
 ): Promise<LanguageModelV4> {
-  const endpoint = endpointOf(config, named, env);
   const { headers } = config;
   const fetch = providerFetch(config, endpoint, calls);
   if (named.provider === 'package') {
@@ -115,6 +119,13 @@ async function remoteModel(
     supportsStructuredOutputs: true,
   });
   return provider(named.name);
+}
+
+/** With the words of each header, because `Bearer x` may be quoted as `x`. */
+function secretsOf({ headers, provider }: AgentConfig, { key }: Endpoint): string[] {
+  const values = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
+  const options = Object.values(provider?.options ?? {}).filter((value) => typeof value === 'string');
+  return [...(key === undefined ? [] : [key]), ...values, ...options];
 }
 
 function providerFetch(

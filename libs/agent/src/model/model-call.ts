@@ -91,7 +91,8 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
   } catch (error) {
     await reservation.settle(await usage());
     request.signal.throwIfAborted();
-    const failure = callFailure(error, received.text !== '', clock.now());
+    const { secrets = [] } = request.model;
+    const failure = callFailure(error, { hasBegun: received.text !== '', now: clock.now(), secrets });
     if (failure.kind === 'broken' || failure.kind === 'silent')
       request.model.calls?.ended({ kind: 'broken' });
     return { failure, isTextVoid };

@@ -128,18 +128,27 @@ test('an abort ends a hanging call and settles its tokens', async (t) => {
   );
 });
 
-test('a provider that refuses ends the run with an error that does not quote it, without a charge', async (t) => {
+test('a provider that refuses ends the run with what it said, without a charge and without secrets', async (t) => {
+  const message = `Incorrect API key provided: key-1-long. Authorization: Bearer abcdefgh, you can find\n yours at ${'x'.repeat(400)}`;
   const server = await scriptedServer(t, () => ({
     status: 401,
-    body: '{"error":{"message":"secret detail"}}',
+    body: JSON.stringify({ error: { message } }),
   }));
-  const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env });
+  const agent = await makeAgent(
+    t,
+    { ...KEYED, base_url: server.url, headers: { 'x-team': 'Token team-blue-7' } },
+    { env: { read: (name) => (name === 'MODEL_KEY' ? 'key-1-long' : undefined) } },
+  );
   const context = makeContext({ limit: 50_000 });
   const result = await agent.executor.run(makeTask('Think'), context);
-  assert.equal(result.status, 'error');
-  assert.equal(result.error?.code, 'model_failed');
-  assert.match(result.error?.message ?? '', /answered 401; check its key/);
-  assert.doesNotMatch(JSON.stringify(result), /secret detail/);
+  assert.deepEqual([result.status, result.error?.code], ['error', 'model_failed']);
+  const said = result.error?.message ?? '';
+  assert.match(
+    said,
+    /answered 401; check its key in config\.yaml: Incorrect API key provided: \[redacted\]\. Authorization: .*yours at x+…$/,
+  );
+  assert.ok(said.length < 420, String(said.length));
+  assert.doesNotMatch(JSON.stringify(result), /key-1-long|abcdefgh/);
   assert.equal(context.budget.spent(), 0);
 });
 

@@ -20,8 +20,7 @@ const refusal = (
       responseHeaders,
       cause,
     }),
-    false,
-    START,
+    { hasBegun: false, now: START, secrets: [] },
   );
 
 /** The waits of a call that always fails alike, each waited for. */

@@ -1,0 +1,39 @@
+import { APICallError, StreamProviderError } from 'ai';
+import { z } from 'zod';
+import { redacted } from '../guards/redact.ts';
+
+const MAX_CHARS = 300;
+/** A shorter value is no secret, and replacing it would make the text unreadable. */
+const MIN_SECRET_CHARS = 6;
+
+const Nested = z.object({ error: z.union([z.string(), z.looseObject({ message: z.string() })]) });
+const Flat = z.union([z.object({ message: z.string() }), z.object({ detail: z.string() })]);
+
+/**
+ * What a provider said about a call that it did not carry out: the message in its JSON, in one line of at most 300
+ * characters. `secrets` are cut out, and everything that looks like one. Undefined if it said nothing in words.
+ */
+export function saidBy(error: unknown, secrets: readonly string[]): string | undefined {
+  const said = messageOf(error)?.replace(/\s+/g, ' ').trim();
+  if (!said) return undefined;
+  const clean = secrets
+    .filter(({ length }) => length >= MIN_SECRET_CHARS)
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((text, secret) => text.replaceAll(secret, '[redacted]'), said);
+  return redacted(clean, MAX_CHARS);
+}
+
+function messageOf(error: unknown): string | undefined {
+  if (StreamProviderError.isInstance(error)) return error.message;
+  if (!APICallError.isInstance(error) || error.responseBody === undefined) return undefined;
+  try {
+    const body: unknown = JSON.parse(error.responseBody);
+    const nested = Nested.safeParse(Array.isArray(body) ? body[0] : body).data?.error;
+    if (nested !== undefined) return typeof nested === 'string' ? nested : nested.message;
+    const flat = Flat.safeParse(body).data;
+    return flat && ('message' in flat ? flat.message : flat.detail);
+  } catch {
+    // A page of a proxy: its status says as much.
+    return undefined;
+  }
+}
