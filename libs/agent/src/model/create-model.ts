@@ -9,6 +9,7 @@ import { type Patience, patienceOf } from './patience.ts';
 import { anthropicAddress, type Endpoint, endpointOf, type ReadableEnv } from './provider-address.ts';
 import { packageModel } from './provider-package.ts';
 import { changedBodyFetch } from './request-body.ts';
+import { withSeparateThinking } from './separate-thinking.ts';
 
 export interface AgentModel {
   readonly model: LanguageModelV4;
@@ -62,7 +63,7 @@ export async function createModel(
   if (named.provider === 'offline') return { model: createRunbookModel(), info, usageSource: 'estimated' };
   const endpoint = endpointOf(config, named, env);
   return {
-    model: await remoteModel(config, named, endpoint, env, calls),
+    model: withSeparateThinking(await remoteModel(config, named, endpoint, env, calls)),
     secrets: secretsOf(config, endpoint),
     info,
     usageSource: 'metered',
