@@ -32,6 +32,7 @@ import type { CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
+import { findShell } from './tools/shell/find-shell.ts';
 import { type AgentToolSource, createToolbox } from './tools/toolbox.ts';
 
 /** An executor that replaces the model loop for a run's main conversation. */
@@ -164,6 +165,13 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           profile: options.profile,
           stateDir: options.stateDir,
           confinement,
+          shell: await findShell({
+            path: config.tools.shell.path,
+            // A runbook's blocks are titled `sh`.
+            plain: model?.info.id === 'offline/runbook',
+            confinement,
+            clock: options.clock,
+          }),
           clock: options.clock,
           subagents: subagents?.definitions,
           remotes: options.remotes,

@@ -24,6 +24,8 @@ export interface AgentToolsOptions {
   readonly profile: string;
   readonly stateDir: string;
   readonly confinement: Pick<Confinement, 'method'>;
+  /** The absolute path of the commands' shell. */
+  readonly shell: string;
   readonly clock: Clock;
   /** Undefined if sub-agents are disabled. */
   readonly subagents: readonly SubagentDefinition[] | undefined;
@@ -34,13 +36,25 @@ export interface AgentToolsOptions {
 export function createAgentTools(options: AgentToolsOptions): AgentTool[] {
   const { config, profile, stateDir, clock, subagents, remotes } = options;
   const { workspace, shell, progress, scratchpad, memory, web, ask } = config.tools;
-  const commands = options.confinement.method !== 'none';
-  const search = [listFilesTool({ clock }), findFilesTool({ clock }), grepFilesTool({ clock, commands })];
+  const canRun = options.confinement.method !== 'none';
+  const commands = { profile, shell: options.shell, env: shell.env };
+  const search = [
+    listFilesTool({ clock }),
+    findFilesTool({ clock }),
+    grepFilesTool({ clock, commands: canRun }),
+  ];
   const maxSteps = config.subagents.max_steps;
   return [
     ...(workspace.enabled ? [...fileTools(), ...search] : []),
-    ...(shell.enabled && commands
-      ? [shellExecTool({ profile, timeoutS: shell.timeout_s, limits: commandLimits(shell.limits), clock })]
+    ...(shell.enabled && canRun
+      ? [
+          shellExecTool({
+            ...commands,
+            timeoutS: shell.timeout_s,
+            limits: commandLimits(shell.limits),
+            clock,
+          }),
+        ]
       : []),
     ...(progress.enabled ? progressTools() : []),
     ...(scratchpad.enabled ? scratchpadTools() : []),

@@ -36,7 +36,14 @@ async function shell(t: TestContext, confine: (typeof METHODS)[number], limits: 
   });
   const dir = await commandsFolder(place, confinement);
   const reach = { writable: [dir], readOnly: [] };
-  const tool = shellExecTool({ profile: 'p', timeoutS: 120, limits: all, clock: systemClock });
+  const tool = shellExecTool({
+    profile: 'p',
+    shell: '/bin/sh',
+    env: {},
+    timeoutS: 120,
+    limits: all,
+    clock: systemClock,
+  });
   const wrap = (command: string, args: readonly string[]) => confinement.wrap(command, args, reach);
   const context = { workspace: { dir, wrap, env: { HOME: dir } }, signal: new AbortController().signal };
   const run = async (command: string): Promise<Shown & { ok: boolean }> => {

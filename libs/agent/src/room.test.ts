@@ -67,7 +67,14 @@ test('a command that cannot be started is a failed call that says so, and the ta
   const wrap = (command: string, args: readonly string[]) =>
     confinement.wrap(command, args, { writable: [dir], readOnly: [] });
   const limits = commandLimits(AgentConfigSchema.parse({}).tools.shell.limits);
-  const tool = shellExecTool({ profile: 'p', timeoutS: 60, limits, clock: systemClock });
+  const tool = shellExecTool({
+    profile: 'p',
+    shell: '/bin/sh',
+    env: {},
+    timeoutS: 60,
+    limits,
+    clock: systemClock,
+  });
   const call = { workspace: { dir, wrap }, signal: new AbortController().signal };
   const run = async (command: string) =>
     await tool.run({ command }, call as unknown as Parameters<typeof tool.run>[1]);

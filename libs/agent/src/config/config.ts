@@ -6,13 +6,12 @@ import {
   defaultProcesses,
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import { IgnoredKeys, IgnoredTools } from './ignored-keys.ts';
+import { IgnoredKeys } from './ignored-keys.ts';
 import { ModelCallsConfig, modelKeys } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
+import { Tools } from './tools-config.ts';
 
 const toggle = z.boolean().default(true);
-const enabled = z.strictObject({ enabled: toggle }).prefault({});
-const seconds = z.int().min(1).max(3600);
 
 const Workspace = z.strictObject({
   /** A git repository to work on. By default the profile has its own. */
@@ -23,49 +22,6 @@ const Workspace = z.strictObject({
   max_mb: z.int().min(0).default(20_480),
   /** With less free on the disk, nothing new begins and running work ends, in MiB; 0: off. */
   min_free_mb: z.int().min(0).default(512),
-});
-
-/** The limits of a command and of a stdio MCP server; 0: no limit. See `CommandLimits`. */
-const ShellLimits = z.strictObject({
-  /** Default: 2048, or half of what the container may have. */
-  processes: z.int().min(0).max(1_000_000).optional(),
-  /** Default: half of the memory of the machine or the container. */
-  memory_mb: z.int().min(0).optional(),
-  data_mb: z.int().min(0).default(0),
-  file_mb: z.int().min(0).default(8192),
-  open_files: z.int().min(0).max(1_000_000).default(16_384),
-  cpu_s: z.int().min(0).default(14_400),
-});
-
-const Tools = z.strictObject({
-  workspace: enabled,
-  shell: z
-    .strictObject({
-      enabled: toggle,
-      confine: z.enum(['auto', 'bubblewrap', 'uid', 'unconfined']).default('auto'),
-      timeout_s: seconds.default(120),
-      /** Directories that commands may read besides the system's. */
-      readable: z.array(z.string().startsWith('/', 'must be an absolute path')).max(100).default([]),
-      /** `none`: commands reach no network. Needs bubblewrap. */
-      network: z.enum(['full', 'none']).default('full'),
-      limits: ShellLimits.prefault({}),
-    })
-    .prefault({}),
-  progress: enabled,
-  scratchpad: enabled,
-  memory: enabled,
-  web: z
-    .strictObject({
-      enabled: toggle,
-      /** Internal addresses that `web_fetch` may access: `host` or `host:port`. */
-      allow_internal: z.array(z.string().min(1)).max(100).default([]),
-    })
-    .prefault({}),
-  a2a: enabled,
-  fleet: enabled,
-  mcp: enabled,
-  ask: enabled,
-  ...IgnoredTools.shape,
 });
 
 /** Guards of the loop: docs/agent.md#guards. */
@@ -181,9 +137,13 @@ export const AgentConfigSchema = z
 
 export type AgentConfig = z.output<typeof AgentConfigSchema>;
 
-/** True for a placeholder of config.yaml that is replaced for each context, and not by the environment. */
+/**
+ * True for a placeholder of config.yaml that the environment does not replace: one that is replaced for each context, and
+ * any in the environment of commands, which are refused there.
+ */
 export const isContextPlaceholder = (path: readonly PropertyKey[], name: string): boolean =>
-  name === 'WORKSPACE' && path[0] === 'mcp' && ['args', 'env', 'cwd'].includes(String(path[3]));
+  (name === 'WORKSPACE' && path[0] === 'mcp' && ['args', 'env', 'cwd'].includes(String(path[3]))) ||
+  path.slice(0, 3).join('.') === 'tools.shell.env';
 
 /** One line for each MCP server whose configuration has another meaning than in an earlier release. */
 export const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>

@@ -42,10 +42,7 @@ export type ScriptedAgent = (o?: {
 export async function scriptedAgent(
   t: TestContext,
   script: (turn: number, request: ChatRequest) => Reply,
-  config: Pick<
-    z.input<typeof AgentConfigSchema>,
-    'executor' | 'limits' | 'context_window' | 'hooks' | 'model_calls'
-  > = {},
+  config: z.input<typeof AgentConfigSchema> = {},
   options: Partial<AgentOptions> & { place?: Place } = {},
 ): Promise<ScriptedAgent> {
   const guards: string[] = [];

@@ -1,15 +1,10 @@
+import { basename } from 'node:path';
 import { type Clock, FleetError, ToolError } from '@hermes-fleet/protocol';
-import {
-  COMMAND_ENV,
-  type CommandLimits,
-  type CommandResult,
-  gitIdentity,
-  limitMet,
-  runCommand,
-} from '@hermes-fleet/workspace';
+import { type CommandLimits, type CommandResult, limitMet, runCommand } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
+import { type ShellOptions, shellLine } from './shell/command-line.ts';
 
 /** Bytes kept per stream, enough for most outputs; fewer when many commands run at the same time. */
 const KEEP_BYTES = 4 * 1024 * 1024;
@@ -19,22 +14,22 @@ const KEEP_ALL_BYTES = 64 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_TIMEOUT_S = 3600;
 
-/**
- * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
- * its exit.
- */
-export function shellExecTool(options: {
-  readonly profile: string;
+export interface ShellExecOptions extends ShellOptions {
   readonly timeoutS: number;
   /** The limits that the result of a command names. */
   readonly limits: CommandLimits;
   readonly clock: Clock;
-}): AgentTool {
+}
+
+/**
+ * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
+ * its exit.
+ */
+export function shellExecTool(options: ShellExecOptions): AgentTool {
   let kept = 0;
-  const env = { ...COMMAND_ENV, ...gitIdentity(options.profile), ...TRUST_WORKSPACE };
   return defineFileTool({
     name: 'shell_exec',
-    description: 'Run a command with sh in the workspace. Nothing may be left running.',
+    description: `Run a command with ${basename(options.shell)} in the workspace. Nothing may be left running.`,
     mutates: true,
     inputSchema: z.strictObject({
       command: z.string().min(1),
@@ -44,10 +39,10 @@ export function shellExecTool(options: {
       if (input.command.includes('\0'))
         return { ok: false, output: 'a command must not contain a null byte' };
       const timeoutS = input.timeout_s ?? options.timeoutS;
-      const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', input.command]);
+      const { line, env } = shellLine(options, workspace, input.command);
       const keepBytes = Math.max(LEAST_BYTES, Math.min(KEEP_BYTES, Math.floor((KEEP_ALL_BYTES - kept) / 2)));
       const limits = { timeoutMs: timeoutS * 1000, keepBytes, maxBytes: MAX_BYTES };
-      const place = { cwd: workspace.dir, env: { ...env, ...workspace.env } };
+      const place = { cwd: workspace.dir, env };
       kept += 2 * keepBytes;
       try {
         const result = await runCommand(line, { ...place, ...limits, signal, clock: options.clock });
@@ -66,15 +61,6 @@ export function shellExecTool(options: {
     },
   });
 }
-
-const IN_HOME = '[ -d "$HOME" ] || mkdir -p "$HOME"; exec /bin/sh -c "$1"';
-
-/** The working tree may belong to a user other than the command's. */
-const TRUST_WORKSPACE = {
-  GIT_CONFIG_COUNT: '1',
-  GIT_CONFIG_KEY_0: 'safe.directory',
-  GIT_CONFIG_VALUE_0: '*',
-};
 
 function report(result: CommandResult, timeoutS: number, limits: CommandLimits) {
   const { exitCode, stdout, stderr, killed } = result;
