@@ -28,7 +28,7 @@ import { measuredWorkspaces, withinRoom } from './loop/room.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
 import type { ModelCalls } from './model/model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model/model-window.ts';
-import type { CreateConversation } from './run/conversation.ts';
+import type { CompactionStage, CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
@@ -78,6 +78,8 @@ export interface AgentOptions {
   readonly onGuard?: (guard: string, level: string) => void;
   /** Called after each metered model call with the provider's input token count divided by our estimate. */
   readonly onTokenDrift?: (ratio: number) => void;
+  /** Called each time a conversation was made shorter. */
+  readonly onCompaction?: (stage: CompactionStage) => void;
   /** Learns how calls of the model end, see `createModelMonitor`. */
   readonly modelCalls?: ModelCalls;
   /** The window of the model; default: as config.yaml or a well-known model has it, without asking the provider. */

@@ -104,7 +104,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     async function wrapUpIfDue(): Promise<string | undefined> {
       if (state.step === 0 || state.wrapped_up || state.tools_off) return undefined;
       if (left() >= 2 * ((await billedTokens()) + FOLLOW_UP_TOKENS)) return undefined;
-      const prompt = options.wrapUpPrompt(left());
+      const prompt = options.wrapUpPrompt({ limit: 'budget', leftTokens: left() });
       followUp(prompt, 'off');
       state.wrapped_up = true;
       resources.onGuard?.('budget', 'wrap_up');

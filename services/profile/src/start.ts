@@ -93,6 +93,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     modelWindow: model.window,
     onGuard: metrics.guard,
     onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
+    onCompaction: metrics.compaction,
     tier,
     workspaceRoot: workspaceDir,
     stateDir,

@@ -38,7 +38,7 @@ test('an empty config.yaml selects the offline runbook with all tools', () => {
     compactSuccessOutput: true,
     compactOutputThreshold: 50,
   });
-  assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192 });
+  assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192, compact_at: 0.8 });
   assert.deepEqual(config.budget, { count_cache: false });
   assert.deepEqual(config.mcp, { servers: {}, max_task_servers: 8, task_server_idle_s: 300 });
   assert.deepEqual(config.workspace, { isolation: 'worktree', max_mb: 20_480, min_free_mb: 512 });

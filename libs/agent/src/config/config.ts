@@ -119,6 +119,10 @@ export const AgentConfigSchema = z
       .strictObject({
         max_steps: z.int().min(1).max(1000).default(50),
         max_output_tokens: z.int().min(64).max(200_000).default(8192),
+        /** The most input of one model call, where it is to be less than the context window allows. */
+        max_input_tokens: z.int().min(1000).optional(),
+        /** The share of the context window above which a conversation is summarized. */
+        compact_at: z.number().min(0.2).max(0.95).default(0.8),
       })
       .prefault({}),
   })

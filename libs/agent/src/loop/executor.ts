@@ -44,6 +44,7 @@ export interface LoopOptions {
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
   /** Called after each metered call with the provider's input tokens divided by our estimate. */
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
+  readonly onCompaction?: RunResources['onCompaction'];
   readonly peersSummary?: (() => string) | undefined;
   /** Ends the processes that external tools have started for a context. */
   readonly releaseContext?: ((contextId: string) => Promise<void>) | undefined;
@@ -233,6 +234,7 @@ function createRun(
         state,
         canRun: tools.some(({ name }) => name === 'shell_exec'),
         verifies: hooks.verifyBeforeComplete,
+        maxSteps: limits.max_steps,
         filesChanged: await workspace.changedSince(state.base),
       }),
   };

@@ -153,7 +153,7 @@ test('with loop detection off, the step limit still holds', async (t) => {
     limits: { max_steps: 20 },
   });
   const { result, guards } = await run();
-  assert.deepEqual([result.status, guards], ['partial', ['steps stop']]);
+  assert.deepEqual([result.status, guards], ['partial', ['steps wrap_up']]);
 });
 
 test('4,000 lines of successful output add fewer than 20 lines to the context', async (t) => {

@@ -1,8 +1,11 @@
 import { type JsonObject, taskFields } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
-import { abridged, createEstimator, pendingCalls, withoutCalls, withoutEmpty } from '../messages/history.ts';
-import { callModel, MIN_OUTPUT_TOKENS } from '../model/model-call.ts';
+import { createContextWindow } from '../context/context-window.ts';
+import type { SentInput } from '../context/options.ts';
+import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
+import { lastText, pendingCalls, withoutCalls, withoutEmpty } from '../messages/history.ts';
+import { callModel, type ModelCallRequest, type ModelCallResult } from '../model/model-call.ts';
 import type { ModelRetry } from '../model/retries.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool.ts';
@@ -18,21 +21,33 @@ export const FOLLOW_UP_TOKENS = 300;
 
 /**
  * The agent loop: a conversation with a model that uses tools (docs/agent.md#the-loop). Every step and every call is
- * saved, so the conversation survives a crash. When the budget does not cover this step and one more, each with a short
- * answer, the model is told once to wrap up without tools; never before its first step. Throws the errors of
- * `callModel`, and the reason of `stopping`.
+ * saved, so the conversation survives a crash. The conversation is kept within the context window. When the budget does not
+ * cover this step and one more, each with a short answer, or all steps are used up, or the window is full whatever is
+ * pruned, the model is told once to wrap up without tools; never before its first step. Throws the errors of `callModel`,
+ * and the reason of `stopping`.
  */
 export function createLoopConversation(options: ConversationOptions, resources: RunResources): Conversation {
   const { state, instructions, maxSteps, keepTokens, save } = options;
   const { signal, stopping, model, limits, log, report, task } = resources;
   const budget = options.budget ?? resources.budget;
   const definitions = toolDefinitions(options.tools);
-  const estimate = createEstimator();
-  const fixed = `${instructions}${definitions.json}`;
   const left = (): number => Math.max(0, budget.remaining() - keepTokens);
 
   const writes = createPendingWrites();
   const calls = createToolCalls({ ...options, contextOf, pause, progress, writes }, resources);
+  const window = createContextWindow(
+    {
+      state,
+      key: options.key,
+      save,
+      fixed: `${instructions}${definitions.json}`,
+      left,
+      progress,
+      track: writes.add,
+      ask: askAside,
+    },
+    resources,
+  );
 
   async function progress(data: JsonObject): Promise<void> {
     const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
@@ -44,6 +59,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 
   function contextOf(key: string, together: Together = {}): ToolContext {
     const shared = { ...resources, ...together };
+    const { inputTokens } = window;
     const parts = { ...options, budget, inputTokens, converse: createLoopConversation, ...together };
     return toolContext(key, parts, shared);
   }
@@ -59,14 +75,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     throw stopping.reason;
   }
 
-  const pending = createPendingCalls({
-    state,
-    save,
-    calls,
-    windowTokens: model.info.contextWindow,
-    inputTokens: () => inputTokens(),
-    pauseIfStopping,
-  });
+  const pending = createPendingCalls({ state, save, calls, room: window.room, pauseIfStopping });
 
   function followUp(message: string, tools: 'on' | 'off'): void {
     state.messages.push({ role: 'user', content: message });
@@ -74,29 +83,71 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     state.finished = undefined;
   }
 
-  const inputTokens = (): Promise<number> => estimate(fixed, state.messages);
+  async function wrapUp(reason: WrapUpReason): Promise<void> {
+    followUp(options.wrapUpPrompt(reason), 'off');
+    state.wrapped_up = true;
+    state.wrapped_up_for = reason.limit;
+    await save();
+    resources.onGuard?.(reason.limit, 'wrap_up');
+  }
 
   async function wrapUpIfDue(): Promise<void> {
     if (state.step === 0 || state.wrapped_up || state.tools_off) return;
-    if (left() >= 2 * ((await inputTokens()) + FOLLOW_UP_TOKENS)) return;
-    followUp(options.wrapUpPrompt(left()), 'off');
-    state.wrapped_up = true;
-    await save();
-    resources.onGuard?.('budget', 'wrap_up');
+    if (left() >= 2 * ((await window.inputTokens()) + FOLLOW_UP_TOKENS)) return;
+    await wrapUp({ limit: 'budget', leftTokens: left() });
   }
 
-  /** A prompt without tools that does not fit the budget is sent with an abridged history. */
-  async function messagesToSend(): Promise<{ messages: ModelMessage[]; inputTokens: number }> {
-    const whole = { messages: state.messages, inputTokens: await inputTokens() };
-    if (!state.tools_off || whole.inputTokens + MIN_OUTPUT_TOKENS <= left()) return whole;
-    const messages = abridged(state.messages);
-    return { messages, inputTokens: await estimate(fixed, messages) };
+  /** After the last step, the model gets one more for its wrap-up, if the budget covers it. */
+  async function wrapsUpSteps(): Promise<boolean> {
+    if (state.wrapped_up_for === 'steps' && state.tools_off) return true;
+    if (state.wrapped_up || left() < (await window.inputTokens()) + FOLLOW_UP_TOKENS) return false;
+    await wrapUp({ limit: 'steps', maxSteps });
+    return true;
+  }
+
+  function call(sent: SentInput, toolsOff: boolean, maxOutputTokens: number, heard: Heard) {
+    return callModel({
+      ...sent,
+      ...heard,
+      model,
+      budget,
+      keepTokens,
+      instructions,
+      tools: definitions.set,
+      toolsOff,
+      maxOutputTokens,
+      signal,
+      ready: writes.durable,
+      clock: resources.clock,
+      stopping,
+      deadlineAt: task.deadlineAt,
+    });
+  }
+
+  /** A call outside the conversation's steps, such as one for a summary. */
+  async function askAside(sent: SentInput, maxOutputTokens: number): Promise<string> {
+    const { messages, settled } = await call(sent, true, maxOutputTokens, {
+      onText: () => {},
+      onRetry: (retry) => reportRetry({ ...retry, isTextVoid: false }, { ...resources, progress }),
+    });
+    writes.add(settled);
+    return lastText(withoutCalls(messages));
+  }
+
+  /** Makes the call of a step; again with a shorter conversation when the provider refuses it as too long. */
+  async function callStep(heard: Heard, tries = 0): Promise<ModelCallResult & { sent: SentInput }> {
+    if (!state.tools_off && !(await window.makeRoom())) await wrapUp({ limit: 'window' });
+    const sent = await window.toSend();
+    try {
+      return { ...(await call(sent, state.tools_off === true, limits.max_output_tokens, heard)), sent };
+    } catch (error) {
+      if (tries >= MAX_REFUSALS || !window.refused(sent, error)) throw error;
+      return callStep(heard, tries + 1);
+    }
   }
 
   async function step(): Promise<void> {
     await wrapUpIfDue();
-    const sent = await messagesToSend();
-    const toolsOff = state.tools_off === true;
     let reporter = createTextReporter(report, resources.clock);
     async function onRetry(retry: ModelRetry): Promise<void> {
       await reporter.finish();
@@ -105,26 +156,17 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       await reportRetry({ ...retry, isTextVoid }, { ...resources, progress });
     }
     try {
-      const { messages, meteredInputTokens, settled, ...end } = await callModel({
-        ...sent,
-        model,
-        budget,
-        keepTokens,
-        instructions,
-        tools: definitions.set,
-        toolsOff,
-        maxOutputTokens: limits.max_output_tokens,
-        signal,
+      const answer = await callStep({
         onText: (delta) => void (options.streamsText && reporter.push(delta)),
-        ready: writes.durable,
-        clock: resources.clock,
-        stopping,
-        deadlineAt: task.deadlineAt,
         onRetry,
       });
+      const { messages, meteredInputTokens, settled, sent, ...end } = answer;
       writes.add(settled);
-      if (meteredInputTokens !== undefined) resources.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
-      const kept = toolsOff ? withoutCalls(messages) : calls.accepted(withoutEmpty(messages), end);
+      if (meteredInputTokens !== undefined) {
+        window.metered(sent, meteredInputTokens);
+        resources.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
+      }
+      const kept = state.tools_off ? withoutCalls(messages) : calls.accepted(withoutEmpty(messages), end);
       state.messages.push(...kept);
       state.step += 1;
       if (endsConversation(kept)) state.finished = end.finishReason;
@@ -140,7 +182,8 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     await pending.resume();
     while (state.finished === undefined) {
       const isStopped = calls.guardStop() !== undefined && !state.tools_off;
-      if (isStopped || state.step >= maxSteps) return false;
+      if (isStopped) return false;
+      if (state.step >= maxSteps && !(await wrapsUpSteps())) return false;
       signal.throwIfAborted();
       await pauseIfStopping();
       await step();
@@ -166,14 +209,21 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     followUp,
     async canAfford(steps, prompt = '') {
       if (state.step + steps > maxSteps) return false;
-      const each = (await inputTokens()) + (await countTokens(prompt)) + FOLLOW_UP_TOKENS;
-      return each <= model.info.contextWindow && steps * each <= left();
+      const more = (await countTokens(prompt)) + FOLLOW_UP_TOKENS;
+      if (!(await window.takes(more))) return false;
+      return steps * ((await window.inputTokens()) + more) <= left();
     },
-    inputTokens,
+    inputTokens: window.inputTokens,
     guards: calls.guards,
     guardStop: calls.guardStop,
   };
 }
+
+/** What a call reports while it runs. */
+type Heard = Required<Pick<ModelCallRequest, 'onText' | 'onRetry'>>;
+
+/** How often in a row a provider's refusal as too long leads to a shorter conversation. */
+const MAX_REFUSALS = 3;
 
 /** True when a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */
 const endsConversation = (messages: readonly ModelMessage[]): boolean =>

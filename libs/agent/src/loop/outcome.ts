@@ -61,7 +61,9 @@ export interface OutcomeOptions {
   /** The model's last message. */
   readonly message: string;
   readonly contract: ReplyContract;
-  readonly state: Pick<RunState, 'journal' | 'wrapped_up' | 'repaired' | 'review'>;
+  readonly state: Pick<RunState, 'journal' | 'wrapped_up' | 'wrapped_up_for' | 'repaired' | 'review'>;
+  /** `limits.max_steps`. */
+  readonly maxSteps: number;
   /** True when `shell_exec` was offered. */
   readonly canRun: boolean;
   /** `hooks.verifyBeforeComplete`. */
@@ -110,7 +112,7 @@ export function outcomeOf(options: OutcomeOptions): RunOutcome {
   // A repaired reply needs no statement: repair is requested only after a claim that all is done.
   if (state.wrapped_up && !state.repaired && !last.stated)
     return partial([
-      unfinished(journal, 'the token budget was nearly spent, and the model named nothing that is left'),
+      unfinished(journal, `${wrappedUpFor(options)}, and the model named nothing that is left`),
     ]);
   const reply = readReply(last, options.contract);
   const remaining = [
@@ -120,6 +122,12 @@ export function outcomeOf(options: OutcomeOptions): RunOutcome {
   ];
   if (remaining.length > 0) return partial(remaining);
   return 'output' in reply ? { ...base, status: 'done', output: reply.output } : { ...base, status: 'done' };
+}
+
+function wrappedUpFor({ state, maxSteps }: OutcomeOptions): string {
+  if (state.wrapped_up_for === 'steps') return stoppedByStepLimit(maxSteps).reason;
+  if (state.wrapped_up_for === 'window') return "the conversation filled the model's context window";
+  return 'the token budget was nearly spent';
 }
 
 /** False for the placeholders that some models put in an empty list. */

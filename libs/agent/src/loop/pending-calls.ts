@@ -5,9 +5,8 @@ import type { ToolCalls } from './tool-calls.ts';
 
 export interface PendingCallsOptions extends Pick<ConversationOptions, 'state' | 'save'> {
   readonly calls: ToolCalls;
-  /** The model's context window. */
-  readonly windowTokens: number;
-  inputTokens(): Promise<number>;
+  /** The tokens that are free in the model's context window. */
+  room(): Promise<number>;
   /** Called where nothing is in progress. */
   pauseIfStopping(): Promise<void>;
 }
@@ -25,7 +24,6 @@ const MAX_AT_ONCE = 8;
 const RESULT_TOKENS = 12_288;
 
 const STOPPED = 'not run: the conversation was ended, since it repeated itself';
-const WINDOW_FULL = "not run: the conversation already fills the model's context window";
 
 /**
  * Calls that may run at the same time do, next to each other in the answer and at most 8; every other call runs alone, after
@@ -39,8 +37,7 @@ export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
     const alone = pending.findIndex((call) => !calls.isConcurrent(call));
     const together = alone === -1 ? pending.length : alone;
     if (together <= 1) return pending.slice(0, 1);
-    const room = options.windowTokens - (await options.inputTokens());
-    const fitting = Math.max(1, Math.floor(room / RESULT_TOKENS));
+    const fitting = Math.max(1, Math.floor((await options.room()) / RESULT_TOKENS));
     return pending.slice(0, Math.min(together, MAX_AT_ONCE, fitting));
   }
 
@@ -50,16 +47,14 @@ export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
       const [first] = pending;
       if (first === undefined) return;
       await options.pauseIfStopping();
-      if (calls.guardStop() !== undefined) calls.answerUnsaved(first, toolFailure(STOPPED));
-      else if ((await options.inputTokens()) > options.windowTokens)
-        calls.answerUnsaved(first, toolFailure(WINDOW_FULL));
-      else {
+      if (calls.guardStop() !== undefined) {
+        calls.answerUnsaved(first, toolFailure(STOPPED));
+        pending = pending.slice(1);
+      } else {
         const next = await nextOf(pending);
         await calls.run(next);
         pending = pending.slice(next.length);
-        continue;
       }
-      pending = pending.slice(1);
     }
   }
 

@@ -61,6 +61,7 @@ export async function review(options: ReviewOptions): Promise<string[]> {
   return verdict.objections;
 }
 
+const NO_VERDICT = `it reached no verdict within ${MAX_STEPS} steps`;
 const SKIPPED = 'it does not fit into what is left of the budget or the context window';
 
 async function close({ state, save }: ReviewOptions, verdict: Verdict): Promise<string[]> {
@@ -112,8 +113,7 @@ async function judge(
   try {
     const conversation = await reviewConversation(state, options);
     if (!(await conversation.runToEnd())) {
-      const detail = conversation.guardStop()?.reason ?? `it reached no verdict within ${MAX_STEPS} steps`;
-      return { verdict: 'unreadable', detail };
+      return { verdict: 'unreadable', detail: conversation.guardStop()?.reason ?? NO_VERDICT };
     }
   } catch (error) {
     signal.throwIfAborted();
@@ -121,5 +121,8 @@ async function judge(
     log.warn({ ...taskFields(task), code: error.code, err: error }, 'a review was interrupted');
     return { verdict: 'failed', detail: error.message };
   }
-  return readVerdict(lastText(state.messages));
+  const text = lastText(state.messages);
+  return text === '' && state.wrapped_up_for === 'steps'
+    ? { verdict: 'unreadable', detail: NO_VERDICT }
+    : readVerdict(text);
 }

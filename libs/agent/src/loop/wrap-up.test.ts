@@ -10,10 +10,11 @@ interface Spec {
   readonly script: (turn: number, request: ChatRequest) => Reply;
   readonly limit: number;
   readonly brief?: string;
+  readonly limits?: { max_steps?: number };
 }
 
-async function run(t: TestContext, { script, ...options }: Spec) {
-  const ran = await (await scriptedAgent(t, script))(options);
+async function run(t: TestContext, { script, limits = {}, ...options }: Spec) {
+  const ran = await (await scriptedAgent(t, script, { limits }))(options);
   const { budget } = ran.context;
   return { ...ran, spent: budget.spent(), source: budget.usage().source };
 }
@@ -158,37 +159,98 @@ test('an answer that exceeds max_tokens is cut, and costs no more than allowed',
   }
 });
 
-test('calls whose results would exceed the context window are not carried out', async (t) => {
+test('all calls of an answer are carried out, and results that do not fit the window are shortened', async (t) => {
   const COUNTS = 40;
   const counts = (_: unknown, at: number): [string, object] => [
     'shell_exec',
     { command: `seq ${2000 + at}` },
   ];
-  const run = await scriptedAgent(t, () => use(Array.from({ length: COUNTS }, counts)), {
-    context_window: 8000,
-    hooks: { compactSuccessOutput: false },
-  });
-  const { result, requests, context } = await run();
-  assert.deepEqual([result.status, requests.length], ['partial', 1], JSON.stringify(result));
-  assert.match(result.remaining?.[0] ?? '', /fills the model's context window/);
-  const ran = context.events.filter(
-    ({ type, ...event }) => type === 'progress' && 'data' in event && event.data.phase === 'ended',
-  );
-  assert.ok(ran.length > 0 && ran.length < 5, String(ran.length));
-  assert.equal(result.evidence?.length, ran.length);
-});
-
-test('a conversation that fills the context window ends with the work done so far', async (t) => {
-  const read = ['read_file', { path: 'long.txt', limit: 2000 }] as const;
   const run = await scriptedAgent(
     t,
-    () => use([['shell_exec', { command: 'seq 3000 > long.txt' }], [...read]]),
-    { context_window: 3000 },
+    (turn) => (turn === 1 ? use(Array.from({ length: COUNTS }, counts)) : say('Counted.')),
+    { context_window: 16_000, hooks: { compactSuccessOutput: false } },
   );
   const { result, requests } = await run();
-  assert.deepEqual([result.status, requests.length], ['partial', 1], JSON.stringify(result));
-  assert.match(
-    result.remaining?.[0] ?? '',
-    /\(ran seq 3000 > long\.txt\).*fills the model's context window of 3000 tokens/,
+  assert.deepEqual([result.status, requests.length], ['done', 2], JSON.stringify(result));
+  assert.equal(result.evidence?.length, COUNTS);
+  const results = requests[1]?.messages.filter(({ role }) => role === 'tool') ?? [];
+  assert.equal(results.length, COUNTS);
+  for (const { content } of results)
+    assert.match(String(content), /bytes left out; the full output is in \.scratch\/outputs\//);
+});
+
+test('a conversation that fills the context window whatever is pruned leads to a wrap-up', async (t) => {
+  const long = 'and so on, with one more word for each thing that I think of '.repeat(20);
+  const ran = await scriptedAgent(
+    t,
+    (turn, request): Reply => {
+      if (/^Summarize/.test(asked(request))) return { deltas: [], finish: 'stop' };
+      if (WRAP_UP.test(asked(request))) return say(`Some files are there.\n${NAMED}`);
+      const { deltas, ...rest } = use([['write_file', { path: `${turn}.txt`, content: 'x' }]]) as {
+        deltas: object[];
+        finish: string;
+      };
+      return { ...rest, deltas: [{ content: long }, ...deltas] };
+    },
+    { context_window: 8000 },
   );
+  const { result, requests, guards } = await ran();
+  assert.deepEqual([result.status, result.remaining], ['partial', ['b.txt']], JSON.stringify(result));
+  assert.match(
+    asked(requests.at(-1) ?? assert.fail()),
+    /^Wrap up now\. The conversation fills the context window/,
+  );
+  assert.deepEqual(guards, ['window wrap_up']);
+});
+
+test('a task that does not fit the window, and a wrap-up for that reason that names nothing, say so', async (t) => {
+  const run = await scriptedAgent(t, () => say('x'), { context_window: 3000 });
+  const { result, requests } = await run({ brief: 'word '.repeat(4000) });
+  assert.equal(requests.length, 0);
+  assert.match(
+    result.error?.message ?? '',
+    /the task does not fit the model's context window of 3000 tokens: with the prompt and the tools it takes about \d+ tokens/,
+  );
+});
+
+/** What the model says after its last step, and how the task then ends. */
+const AFTER_STEPS: readonly [what: string, last: Reply, status: string, remaining: RegExp | undefined][] = [
+  ['names what remains', say(`Three files.\n${NAMED}`), 'partial', /^b\.txt$/],
+  ['states that nothing remains', say('All.\n```outcome\n{"status":"done"}\n```'), 'done', undefined],
+  [
+    'names nothing',
+    say('Three files.'),
+    'partial',
+    /the limit of 3 steps is reached, and the model named nothing/,
+  ],
+  [
+    'calls a tool',
+    use([['write_file', { path: 'late.txt', content: 'x' }]]),
+    'partial',
+    /the limit of 3 steps/,
+  ],
+];
+
+for (const [what, last, status, remaining] of AFTER_STEPS)
+  test(`after the last step the model wraps up, without tools: it ${what}`, async (t) => {
+    const ran = await scriptedAgent(t, writer(last), { limits: { max_steps: 3 } });
+    const { result, requests, guards } = await ran();
+    assert.deepEqual([result.status, requests.length], [status, 4], JSON.stringify(result));
+    assert.match(asked(requests[3] ?? assert.fail()), /^Wrap up now\. All 3 steps are used up/);
+    assert.equal(requests[3]?.tool_choice, 'none');
+    assert.deepEqual(guards, ['steps wrap_up']);
+    assert.equal(result.artifacts.filesChanged.includes('late.txt'), false);
+    if (remaining !== undefined) assert.match(result.remaining?.[0] ?? '', remaining);
+  });
+
+test('a budget that does not cover a wrap-up after the last step ends the run there', async (t) => {
+  const { result, requests, guards } = await run(t, {
+    script: () =>
+      use([['write_file', { path: 'a.txt', content: 'x' }]], { prompt_tokens: 600, completion_tokens: 500 }),
+    limit: 1500,
+    limits: { max_steps: 1 },
+  });
+  assert.deepEqual([result.status, requests.length], ['partial', 1], JSON.stringify(result));
+  assert.match(result.remaining?.[0] ?? '', /the limit of 1 steps is reached$/);
+  assert.deepEqual(guards, ['steps stop']);
 });

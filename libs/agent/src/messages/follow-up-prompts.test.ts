@@ -11,14 +11,16 @@ import {
 } from './follow-up-prompts.ts';
 import { taskMessage } from './task-message.ts';
 
+const BUDGET = { limit: 'budget', leftTokens: 500 } as const;
+
 test('a follow-up prompt is recognized by its first words', () => {
-  assert.equal(followUpKind(wrapUpPrompt(500)), 'wrap_up');
+  assert.equal(followUpKind(wrapUpPrompt(BUDGET)), 'wrap_up');
   assert.equal(followUpKind(verifyPrompt({ files: ['a.txt'], why: undefined })), 'verify');
   assert.equal(followUpKind(repairPrompt(['the reply is not JSON'], 'Reply with JSON.')), 'repair');
   assert.equal(followUpKind(objectionsPrompt(['wrong'])), 'objections');
-  assert.equal(followUpKind(verdictPrompt()), 'verdict');
+  assert.equal(followUpKind(verdictPrompt(BUDGET)), 'verdict');
   assert.equal(
-    followUpKind(taskMessage(wrapUpPrompt(500))),
+    followUpKind(taskMessage(wrapUpPrompt(BUDGET))),
     undefined,
     'a task is not a follow-up prompt, whatever its brief says',
   );
@@ -41,5 +43,5 @@ test('the files to verify are parsed from a verify prompt that says why a check 
     /^Not verified yet\. .* of a\.txt, b\/c\.md, `git apply x`\. `npm test` did not succeed\. Run a check/,
   );
   assert.deepEqual(filesToVerify(prompt), ['a.txt', 'b/c.md']);
-  assert.deepEqual(filesToVerify(wrapUpPrompt(5)), []);
+  assert.deepEqual(filesToVerify(wrapUpPrompt(BUDGET)), []);
 });

@@ -105,12 +105,20 @@ export function abridged(messages: readonly ModelMessage[]): ModelMessage[] {
       });
       return { ...message, content };
     }
-    if (message.role !== 'assistant' || typeof message.content === 'string') return message;
-    const content = message.content.map((part) =>
-      part.type === 'tool-call' ? { ...part, input: truncatedInput(part.input) } : part,
-    );
-    return { ...message, content };
+    return withShortInputs(message);
   });
+}
+
+/** Truncates the long texts in the inputs of a message's calls. A message without one is the same object. */
+export function withShortInputs(message: ModelMessage): ModelMessage {
+  if (message.role !== 'assistant' || typeof message.content === 'string') return message;
+  const content = message.content.map((part) =>
+    part.type === 'tool-call' && JSON.stringify(part.input).length > ABRIDGED_CHARS
+      ? { ...part, input: truncatedInput(part.input) }
+      : part,
+  );
+  const isSame = content.every((part, index) => part === message.content[index]);
+  return isSame ? message : { ...message, content };
 }
 
 const truncated = (text: string): string =>

@@ -16,6 +16,8 @@ export interface ModelCallRequest extends AnswerRequest {
   readonly keepTokens: number;
   readonly inputTokens: number;
   readonly maxOutputTokens: number;
+  /** What the context window leaves for the answer, in tokens; default: the window less `inputTokens`. */
+  readonly outputRoom?: number;
   /** Resolves when everything that must precede the call is durable. The call rethrows its error. */
   readonly ready: () => Promise<void>;
   /** Default: the system's. */
@@ -120,7 +122,7 @@ function givenUp({ error }: CallFailure, attempts: number, ms: number): FleetErr
 /** The maximum length of the answer. Throws when the context window or the budget leaves too little. */
 function outputLimit(request: ModelCallRequest): number {
   const { budget, inputTokens, model, keepTokens } = request;
-  const window = model.info.contextWindow - inputTokens;
+  const window = request.outputRoom ?? model.info.contextWindow - inputTokens;
   if (window < MIN_OUTPUT_TOKENS) {
     throw new FleetError(
       'MODEL_FAILED',

@@ -161,7 +161,8 @@ test('a run that never finishes stops at its step limit', async (t) => {
   const result = await agent.executor.run(makeTask('x'), makeContext());
   assert.equal(result.status, 'partial');
   assert.match(result.remaining?.[0] ?? '', /limit of 3 steps/);
-  assert.equal(server.requests.length, 3);
+  assert.equal(server.requests.length, 4, 'the last one is for the wrap-up');
+  assert.equal(server.requests[3]?.tool_choice, 'none');
 });
 
 test('a model that finishes without text is asked once for a reply', async (t) => {

@@ -10,6 +10,7 @@ import type {
 } from '@hermes-fleet/protocol';
 import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
+import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { GuardStop } from './guard-state.ts';
 import type { Guards } from './guards.ts';
@@ -30,7 +31,11 @@ export interface RunResources extends Pick<RunContext, 'park' | 'ask' | 'report'
   readonly log: Log;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
+  readonly onCompaction?: ((stage: CompactionStage) => void) | undefined;
 }
+
+/** How a conversation was made shorter (docs/agent.md#long-conversations). */
+export type CompactionStage = 'prune' | 'cut' | 'summary';
 
 export interface ConversationOptions {
   readonly state: ConversationState;
@@ -45,8 +50,8 @@ export interface ConversationOptions {
   readonly budget?: Budget;
   /** Tokens of the budget that this conversation must not spend. */
   readonly keepTokens: number;
-  /** Renders the prompt for the end of the budget. */
-  readonly wrapUpPrompt: (leftTokens: number) => string;
+  /** Renders the prompt for the end of the budget, of the steps or of the context window. */
+  readonly wrapUpPrompt: (reason: WrapUpReason) => string;
   /** Added to the data of its progress events. */
   readonly progressFields: JsonObject;
   /** True when the caller sees the model's text. */

@@ -2,6 +2,7 @@ import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protoco
 import { modelMessageSchema } from 'ai';
 import { z } from 'zod';
 import { BudgetShare } from './budget-share.ts';
+import { ContextState } from './context-state.ts';
 import { GuardState } from './guard-state.ts';
 
 /** A tool call's effect, for evidence and verification. */
@@ -46,11 +47,15 @@ export const ConversationState = z.object({
   paused: z.boolean().optional(),
   /** The model was told to wrap up, which happens once. */
   wrapped_up: z.boolean().optional(),
+  /** The limit that it was told to wrap up for; absent in older checkpoints, which did so for the budget only. */
+  wrapped_up_for: z.enum(['budget', 'steps', 'window']).optional(),
   /** The last follow-up prompt must be answered without tools. */
   tools_off: z.boolean().optional(),
   journal: z.array(JournalEntry),
   /** Absent before the first call. */
   guards: GuardState.optional(),
+  /** Absent before the first step. */
+  context: ContextState.optional(),
   /** Present when Claude Code leads the conversation. */
   claude: ClaudeSessionState.optional(),
   /** Saved by the running calls, each by its key, for their repetition after a restart. */

@@ -96,6 +96,7 @@ function answerFollowUp(
     const calls = rereads(unread(files, past, since), conversation);
     return calls.length > 0 ? { kind: 'call', calls } : { kind: 'finish', text };
   }
+  if (kind === 'summarize') return { kind: 'finish', text };
   const what = kind === 'repair' ? 'a reply that fits' : 'what the second check objects to';
   return stop([`${what}: offline/runbook reports what it ran, and can do nothing else`]);
 }

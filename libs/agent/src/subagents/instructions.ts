@@ -1,3 +1,4 @@
+import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
 import type { SubagentDefinition } from './definition.ts';
 
 const responseFormat = (maxWords: number): string =>
@@ -29,9 +30,15 @@ export function subagentInstructions(options: {
   ].join('\n\n');
 }
 
-/** Sent when the budget slice is nearly spent. */
-export const wrapUpAsk = (leftTokens: number): string =>
-  `Wrap up now. Your token budget is nearly spent: ${leftTokens} tokens are left, and the tools are off. Answer with what you have, and say what is missing.`;
+/** Sent when the budget slice is nearly spent, the steps are used up, or the context window is full. */
+export function wrapUpAsk(reason: WrapUpReason): string {
+  if (reason.limit === 'steps') return lastStepAsk();
+  const why =
+    reason.limit === 'budget'
+      ? `Your token budget is nearly spent: ${reason.leftTokens} tokens are left`
+      : 'Your conversation fills the context window';
+  return `Wrap up now. ${why}, and the tools are off. Answer with what you have, and say what is missing.`;
+}
 
 /** Sent after the last step, or after a guard stopped the sub-agent. */
 export const lastStepAsk = (): string =>

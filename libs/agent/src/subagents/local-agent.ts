@@ -62,7 +62,8 @@ const toolsOf = ({ definition, call }: LocalWork): AgentTool[] =>
 /** The conversation in its current state. Each follow-up prompt adds one step to the limit. */
 export function conversationOf(work: LocalWork, extraSteps = 0): Conversation {
   const { definition, profile, maxSteps, state, call } = work;
-  const asked = (state.summed_up ? 1 : 0) + (state.condensed === undefined ? 0 : 1);
+  const wrapsUp = state.summed_up || state.talk.wrapped_up_for === 'steps';
+  const asked = (wrapsUp ? 1 : 0) + (state.condensed === undefined ? 0 : 1);
   return call.converse({
     state: state.talk,
     save: work.save,
@@ -122,7 +123,9 @@ function read(work: LocalWork, broke: string | undefined): Answer {
   function reason(stopped: GuardStop | undefined): string | undefined {
     if (stopped !== undefined) return `it was stopped: ${stopped.reason}`;
     const ended = talk.finished !== undefined || state.condensed !== undefined;
-    if (state.summed_up || !ended) return `its ${maxSteps} steps are used up`;
+    if (state.summed_up || talk.wrapped_up_for === 'steps' || !ended)
+      return `its ${maxSteps} steps are used up`;
+    if (talk.wrapped_up_for === 'window') return 'its conversation fills the context window';
     if (talk.wrapped_up) return 'its token budget is nearly spent';
     if (talk.finished === 'length') return 'its answer was cut at the output limit';
     if (answer === '') return 'it said nothing';

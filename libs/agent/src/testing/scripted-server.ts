@@ -29,14 +29,17 @@ export type Reply =
   | { unfinished: true; deltas: Delta[] };
 
 /** A loopback server for the chat completions API. A script answers. */
-export async function scriptedServer(t: TestContext, script: (call: number, request: ChatRequest) => Reply) {
+export async function scriptedServer(
+  t: TestContext,
+  script: (call: number, request: ChatRequest) => Reply | Promise<Reply>,
+) {
   const requests: ChatRequest[] = [];
   const keys: (string | undefined)[] = [];
   const server = createServer(async (request, response) => {
     keys.push(request.headers.authorization);
     const body = ChatRequest.parse(JSON.parse(await text(request)));
     requests.push(body);
-    const reply = script(requests.length, body);
+    const reply = await script(requests.length, body);
     if ('status' in reply) {
       response.writeHead(reply.status, reply.headers).end(reply.body);
       return;

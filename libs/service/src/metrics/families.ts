@@ -113,6 +113,9 @@ export function registerFamilies(registry: Registry) {
       'guard',
       'level',
     ]),
+    compactions: counter('fleet_agent_compactions_total', 'Times a conversation was made shorter.', [
+      'stage',
+    ]),
     toolCalls: counter('fleet_tool_calls_total', 'Completed tool calls.', ['tool', 'result']),
     resumes: counter('fleet_resumes_total', 'Tasks resumed after a stop or a crash.'),
     eventsPublished: counter('fleet_events_published_total', 'Events handed to the bus.', ['result']),

@@ -172,6 +172,13 @@ const recorded: readonly {
     expect: { 'fleet_guard_interventions_total{guard="repeat",level="warn"}': 1 },
   },
   {
+    record: (m) => m.compaction('summary'),
+    expect: {
+      'fleet_agent_compactions_total{stage="summary"}': 1,
+      'fleet_agent_compactions_total{stage="prune"}': 0,
+    },
+  },
+  {
     record: (m) => m.toolCall('shell_exec', false),
     expect: { 'fleet_tool_calls_total{tool="shell_exec",result="error"}': 1 },
   },
@@ -258,6 +265,7 @@ test('hostile labels cannot create more than a few thousand series', async () =>
     metrics.reroute(word, word, word);
     metrics.budgetOverrun(word);
     metrics.guard(word, word);
+    metrics.compaction(word);
     metrics.eventPublished(word);
     metrics.httpRequest(word, word, 200, 1);
     metrics.taskTook(word, word, { run: 1, total: 1 });

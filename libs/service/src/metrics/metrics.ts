@@ -35,6 +35,8 @@ export interface FleetMetrics {
   reroute(from: string, to: string, reason: string): void;
   budgetOverrun(action: string): void;
   guard(guard: string, level: string): void;
+  /** A conversation of the agent was made shorter. */
+  compaction(stage: string): void;
   /** `ok` is the outcome that the model saw. */
   toolCall(tool: string, ok: boolean): void;
   resumed(): void;
@@ -72,6 +74,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const STATUSES = [...ResultStatus.options, 'canceled'];
 const TOKEN_TYPES = ['input', 'output'];
 const RESULTS = ['ok', 'error'];
+const COMPACTIONS = ['prune', 'cut', 'summary'];
 
 /** The metric families of a profile on their own registry. Known label sets start at 0. */
 export function createMetrics({
@@ -110,6 +113,7 @@ export function createMetrics({
     rerouted: bounded(8),
     action: bounded(16),
     guard: bounded(16),
+    compaction: allowList(COMPACTIONS),
     tool: bounded(128),
     level: bounded(4),
     route: bounded(64),
@@ -138,6 +142,7 @@ export function createMetrics({
       for (const result of RESULTS) families.announces.inc({ peer, direction, result }, 0);
     }
   }
+  for (const stage of COMPACTIONS) families.compactions.inc({ stage }, 0);
   for (const result of RESULTS) families.eventsPublished.inc({ result }, 0);
 
   const add: Readonly<Record<Count['counter'], (by: number, ...labels: string[]) => void>> = {
@@ -224,6 +229,9 @@ export function createMetrics({
     },
     guard(guard, level) {
       families.guards.inc({ guard: label.guard(guard), level: label.level(level) });
+    },
+    compaction(stage) {
+      families.compactions.inc({ stage: label.compaction(stage) });
     },
     toolCall(tool, ok) {
       families.toolCalls.inc({ tool: label.tool(tool), result: ok ? 'ok' : 'error' });

@@ -1,0 +1,197 @@
+import { FleetError, taskFields } from '@hermes-fleet/protocol';
+import type { ModelMessage } from 'ai';
+import { createSpill } from '../guards/spill.ts';
+import { summarizePrompt } from '../messages/follow-up-prompts.ts';
+import { abridged, withShortInputs } from '../messages/history.ts';
+import type { ContextState } from '../run/context-state.ts';
+import type { CompactionStage, RunResources } from '../run/conversation.ts';
+import { newGuardState } from '../run/guard-state.ts';
+import type { ContextWindowOptions, SentInput } from './options.ts';
+import { type KeepOutput, prunableTokens, pruned } from './prune.ts';
+import { shortened } from './shorten.ts';
+import { summarized } from './summary.ts';
+import { tailStart, turnStarts } from './turns.ts';
+
+/** Shares of the limit. Pruning begins at the first, and only where it frees at least the second. */
+const PRUNE_AT = 0.75;
+const PRUNE_GAIN = 0.2;
+/** The newest turns, up to this share, stay as they are. */
+const TAIL_SHARE = 0.25;
+const PROTECTED_TURNS = 2;
+/** The newest results get at most this share before anything is summarized. */
+const NEWEST_SHARE = 0.5;
+/** The conversation must have grown by this share before it is summarized again. */
+const GROWTH = 0.1;
+/** After so many summaries that could not be made, none is tried any more. */
+const MAX_FAILURES = 3;
+const MAX_CUTS = 5;
+/** The size is corrected, and what is cut is not. */
+const OVER_MARGIN = 1.2;
+
+/** A summary's length: a sixteenth of the window, within these bounds. In tokens. */
+const SUMMARY_SHARE = 1 / 16;
+const SUMMARY_TOKENS = { min: 256, max: 4096 };
+const WORDS_PER_TOKEN = 0.5;
+/** Steps that the budget must cover after a summary, and what each adds. */
+const STEPS_AFTER = 2;
+const STEP_TOKENS = 300;
+
+export interface CompactionOptions extends ContextWindowOptions {
+  readonly context: ContextState;
+  /** The most input of a step. This and all sizes are in corrected tokens. */
+  ceiling(): number;
+  /** The input above which the conversation is summarized. */
+  limit(): number;
+  size(messages: readonly ModelMessage[]): Promise<number>;
+  /** The tokens of messages alone. */
+  tokensOf(messages: readonly ModelMessage[]): Promise<number>;
+  inputOf(messages: ModelMessage[]): Promise<SentInput>;
+}
+
+/**
+ * Makes a conversation shorter in stages (docs/agent.md#long-conversations). Each stage replaces messages of the state, so a
+ * restart continues with the same conversation.
+ */
+export function createCompaction(options: CompactionOptions, resources: RunResources) {
+  const { state, context, size, limit, ceiling } = options;
+  const { task, log, model, signal, limits } = resources;
+  state.guards ??= newGuardState();
+  const spill = createSpill({ taskId: task.id, files: resources.files, log }, state.guards);
+
+  const keep: KeepOutput = (tool, text) => {
+    context.kept += 1;
+    const key = `${options.key}kept-${context.kept}`;
+    return spill({ tool, input: undefined, key, mutates: false }, text);
+  };
+
+  /** Takes over shorter messages, and reports them. Resolves with the new size. */
+  async function replace(stage: CompactionStage, messages: ModelMessage[], before: number): Promise<number> {
+    const after = await size(messages);
+    state.messages = messages;
+    const compaction = { stage, before_tokens: before, after_tokens: after };
+    log.info({ ...taskFields(task), ...compaction }, 'a conversation was made shorter');
+    resources.onCompaction?.(stage);
+    options.track(options.save(), options.progress({ compaction }));
+    return after;
+  }
+
+  /** The index where the newest turns begin. */
+  async function tailOf(turns: number): Promise<number> {
+    const tokens = new Map<ModelMessage, number>();
+    for (const message of state.messages) tokens.set(message, await options.tokensOf([message]));
+    const tokensOf = (message: ModelMessage): number => tokens.get(message) ?? 0;
+    return tailStart(state.messages, { turns, maxTokens: TAIL_SHARE * limit(), tokensOf });
+  }
+
+  const lastTurn = (): number => turnStarts(state.messages).at(-1) ?? state.messages.length;
+
+  async function prune(before: number): Promise<number> {
+    const end = await tailOf(PROTECTED_TURNS);
+    if (prunableTokens(state.messages, end) < PRUNE_GAIN * limit()) return before;
+    return replace('prune', await pruned(state.messages, end, keep), before);
+  }
+
+  /** Shortens the newest results to `maxTokens` together. */
+  async function cut(before: number, maxTokens: number): Promise<number> {
+    const from = lastTurn();
+    const newest = async (messages: readonly ModelMessage[]): Promise<number> =>
+      options.tokensOf(messages.slice(from).filter(({ role }) => role === 'tool'));
+    if ((await newest(state.messages)) <= maxTokens) return before;
+    const kept = new Map<string, Promise<string>>();
+    const keepOnce: KeepOutput = (tool, text) => {
+      const clause = kept.get(text) ?? keep(tool, text);
+      kept.set(text, clause);
+      return clause;
+    };
+    let messages = state.messages;
+    for (let tries = 0, target = maxTokens; tries < MAX_CUTS; tries += 1, target *= 0.6) {
+      messages = await shortened(state.messages, from, target, keepOnce);
+      if ((await newest(messages)) <= maxTokens) break;
+    }
+    return replace('cut', messages, before);
+  }
+
+  /** Without the model: prunes all but the newest turn, and truncates the inputs of older calls. */
+  async function reduce(before: number): Promise<number> {
+    const end = lastTurn();
+    const short = (await pruned(state.messages, end, keep)).map((message, index) =>
+      index < end ? withShortInputs(message) : message,
+    );
+    const isSame = short.every((message, index) => message === state.messages[index]);
+    return isSame ? before : replace('prune', short, before);
+  }
+
+  /** Resolves with undefined when there is nothing to summarize, or when no summary can be had or paid for. */
+  async function summarize(before: number): Promise<number | undefined> {
+    const end = await tailOf(1);
+    const head = state.messages.slice(0, end);
+    // offline/runbook decides by the calls that it sees.
+    const isPossible = model.info.id !== 'offline/runbook' && context.failures < MAX_FAILURES;
+    if (!isPossible || turnStarts(head).length === 0) return undefined;
+    const summary = await summaryOf(head);
+    if (summary === undefined) return undefined;
+    return replace('summary', summarized(state.messages, end, summary, state.journal), before);
+  }
+
+  async function summaryOf(head: readonly ModelMessage[]): Promise<string | undefined> {
+    const share = Math.floor(model.info.contextWindow * SUMMARY_SHARE);
+    const room = Math.min(SUMMARY_TOKENS.max, Math.max(SUMMARY_TOKENS.min, share));
+    const maxTokens = Math.min(limits.max_output_tokens, room);
+    const prompt: ModelMessage = {
+      role: 'user',
+      content: summarizePrompt(Math.floor(maxTokens * WORDS_PER_TOKEN)),
+    };
+    for (const messages of [
+      [...head, prompt],
+      [...abridged(head), prompt],
+    ]) {
+      const sent = await options.inputOf(messages);
+      if (sent.outputRoom < maxTokens) continue;
+      const after = STEPS_AFTER * ((await options.tokensOf(state.messages.slice(head.length))) + maxTokens);
+      if (options.left() < sent.inputTokens + maxTokens + after + STEPS_AFTER * STEP_TOKENS) return undefined;
+      return ask(sent, maxTokens);
+    }
+    return undefined;
+  }
+
+  async function ask(sent: SentInput, maxTokens: number): Promise<string | undefined> {
+    try {
+      const summary = (await options.ask(sent, maxTokens)).trim();
+      if (summary !== '') return summary;
+      log.warn(taskFields(task), 'the model gave no summary of a long conversation');
+    } catch (error) {
+      signal.throwIfAborted();
+      const isItsOwn = error instanceof FleetError && FAILURES.has(error.code);
+      if (!isItsOwn) throw error;
+      log.warn({ ...taskFields(task), err: error }, 'a long conversation could not be summarized');
+    }
+    context.failures += 1;
+    return undefined;
+  }
+
+  return {
+    async makeRoom(): Promise<boolean> {
+      let tokens = await size(state.messages);
+      if (tokens <= PRUNE_AT * limit()) return true;
+      tokens = await prune(tokens);
+      if (tokens > Math.max(limit(), context.floor + GROWTH * limit())) {
+        tokens = await cut(tokens, NEWEST_SHARE * limit());
+        if (tokens > limit()) tokens = (await summarize(tokens)) ?? (await reduce(tokens));
+        context.floor = tokens;
+      }
+      if (tokens > ceiling()) tokens = await reduce(tokens);
+      if (tokens > ceiling()) tokens = await cut(tokens, await roomForNewest(tokens));
+      return tokens <= ceiling();
+    },
+  };
+
+  /** What the newest results may have so that all fits; not less than nothing. */
+  async function roomForNewest(tokens: number): Promise<number> {
+    const newest = state.messages.slice(lastTurn()).filter(({ role }) => role === 'tool');
+    const over = OVER_MARGIN * (tokens - ceiling());
+    return Math.max(0, (await options.tokensOf(newest)) - over);
+  }
+}
+
+/** The errors of a model call that leave the conversation as it was. */
+const FAILURES: ReadonlySet<string> = new Set(['BUDGET_EXHAUSTED', 'MODEL_FAILED']);

@@ -1,0 +1,118 @@
+import { FleetError, taskFields } from '@hermes-fleet/protocol';
+import type { ModelMessage } from 'ai';
+import { createEstimator } from '../messages/history.ts';
+import { contextOverflow } from '../model/context-overflow.ts';
+import { MIN_OUTPUT_TOKENS } from '../model/model-call.ts';
+import { newContextState } from '../run/context-state.ts';
+import type { RunResources } from '../run/conversation.ts';
+import { createCompaction } from './compaction.ts';
+import { createMeter } from './meter.ts';
+import type { ContextWindowOptions, SentInput } from './options.ts';
+import { abridgedToFit } from './sendable.ts';
+import { taskOf, withJoinedSummary } from './summary.ts';
+import { turnStarts } from './turns.ts';
+
+/** Keeps a conversation within its model's context window (docs/agent.md#long-conversations). */
+export interface ContextWindow {
+  /** The estimated input of the next step, not corrected. */
+  inputTokens(): Promise<number>;
+  /** The tokens that are free in the window; negative when the next step needs more room. */
+  room(): Promise<number>;
+  /**
+   * Makes the conversation shorter where it must be. Resolves with false when it does not fit even so. Changes are durable
+   * before the next model call. Throws MODEL_FAILED when the task alone does not fit.
+   */
+  makeRoom(): Promise<boolean>;
+  /** What to send now. With the tools off, the shortest form that fits the window and the budget. */
+  toSend(): Promise<SentInput>;
+  /** True when a prompt of so many tokens fits beside the task, once there is room. */
+  takes(promptTokens: number): Promise<boolean>;
+  /** Learns from the provider's figure for an input. */
+  metered(sent: SentInput, tokens: number): void;
+  /** Learns from an error of a call. True when it was a refusal by length, after which another try is worth making. */
+  refused(sent: SentInput, error: unknown): boolean;
+}
+
+/** The share of the window that stays free for the answer, if an answer may be so long. */
+const ANSWER_SHARE = 1 / 8;
+
+export function createContextWindow(options: ContextWindowOptions, resources: RunResources): ContextWindow {
+  const { state, fixed } = options;
+  const { model, limits, log, task } = resources;
+  const before = state.context;
+  const context =
+    before?.model === model.info.id
+      ? before
+      : { ...newContextState(model.info.id), ...(before && { kept: before.kept }) };
+  state.context = context;
+  const meter = createMeter(context, () => model.info.contextWindow);
+  const estimate = createEstimator();
+
+  const window = (): number => Math.min(model.info.contextWindow, context.window ?? Number.POSITIVE_INFINITY);
+  const mostInput = (): number => limits.max_input_tokens ?? Number.POSITIVE_INFINITY;
+
+  /** The most input of a step, in corrected tokens. */
+  function ceiling(): number {
+    const answer = Math.max(MIN_OUTPUT_TOKENS, Math.floor(window() * ANSWER_SHARE));
+    return Math.min(window() - Math.min(limits.max_output_tokens, answer), mostInput());
+  }
+
+  async function inputOf(messages: ModelMessage[]): Promise<SentInput> {
+    const inputTokens = await estimate(fixed, messages);
+    const outputRoom = window() - meter.corrected(inputTokens);
+    return { messages: withJoinedSummary(messages), inputTokens, outputRoom };
+  }
+
+  const compaction = createCompaction(
+    {
+      ...options,
+      context,
+      inputOf,
+      ceiling,
+      limit: () => Math.min(ceiling(), Math.floor(limits.compact_at * Math.min(window(), mostInput()))),
+      size: async (messages) => meter.corrected(await estimate(fixed, messages)),
+      tokensOf: async (messages) => (await estimate(fixed, messages)) - (await estimate(fixed, [])),
+    },
+    resources,
+  );
+
+  return {
+    inputTokens: () => estimate(fixed, state.messages),
+    room: async () => window() - meter.corrected(await estimate(fixed, state.messages)),
+    async makeRoom() {
+      if (await compaction.makeRoom()) return true;
+      if (turnStarts(state.messages).length > 0) return false;
+      const most = Math.min(window() - MIN_OUTPUT_TOKENS, mostInput());
+      const tokens = meter.corrected(await estimate(fixed, state.messages));
+      if (tokens <= most) return true;
+      const which =
+        most === mostInput() ? 'limits.max_input_tokens' : `the model's context window of ${window()} tokens`;
+      const message = `the task does not fit ${which}: with the prompt and the tools it takes about ${tokens} tokens`;
+      throw new FleetError('MODEL_FAILED', message, { retryable: false });
+    },
+    async toSend() {
+      if (!state.tools_off) return inputOf(state.messages);
+      const messages = await abridgedToFit(state.messages, async (short) => {
+        const tokens = await estimate(fixed, short);
+        return tokens + MIN_OUTPUT_TOKENS <= options.left() && meter.corrected(tokens) <= ceiling();
+      });
+      return inputOf(messages);
+    },
+    async takes(promptTokens) {
+      const brief = taskOf(state.messages);
+      const tokens = await estimate(fixed, brief === undefined ? [] : [brief]);
+      return meter.corrected(tokens + promptTokens) <= ceiling();
+    },
+    metered: (sent, tokens) => meter.learn(sent.inputTokens, tokens),
+    refused(sent, error) {
+      const says = error instanceof FleetError ? contextOverflow(error) : undefined;
+      if (says === undefined) return false;
+      const isWorthIt = meter.refused(sent.inputTokens, says);
+      log.warn(
+        { ...taskFields(task), ...says, estimated_tokens: sent.inputTokens, window: window() },
+        "the model's provider refused a conversation as too long",
+      );
+      return isWorthIt;
+    },
+  };
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { makePlace, type Place } from '@hermes-fleet/workspace/testing';
+import { z } from 'zod';
+import type { AgentConfigSchema } from '../config/config.ts';
+import { makeAgent, makeContext, makeTask, type TestRun } from '../testing/harness.ts';
+import { LONG_BRIEF, LONG_TASK_STEPS, longTaskStep } from '../testing/long-task.ts';
+import { asked, type ChatRequest, env, KEYED, type Reply, say, use } from '../testing/scripted-server.ts';
+import { requestTokens, summaryIn, type WindowModel, windowModel } from '../testing/window-model.ts';
+
+const WINDOW = 32_768;
+
+type Options = Omit<Parameters<typeof windowModel>[1], 'window' | 'step'> & {
+  readonly window?: number;
+  readonly configured?: number;
+  readonly step?: Parameters<typeof windowModel>[1]['step'];
+  readonly limits?: z.input<typeof AgentConfigSchema>['limits'];
+  readonly brief?: string;
+  readonly budget?: number;
+};
+
+/** Runs a task over a model with a window. */
+async function run(t: TestContext, options: Options = {}) {
+  const { window = WINDOW, configured = window, step = longTaskStep, brief = LONG_BRIEF, ...rest } = options;
+  const model = await windowModel(t, { window, step, ...rest });
+  const place = makePlace(t);
+  const guards: string[] = [];
+  const stages: string[] = [];
+  const config = {
+    ...KEYED,
+    base_url: model.url,
+    context_window: configured,
+    limits: { max_steps: 80, ...options.limits },
+  };
+  const agent = await makeAgent(t, config, {
+    env,
+    place,
+    onGuard: (guard, level) => guards.push(`${guard} ${level}`),
+    onCompaction: (stage) => stages.push(stage),
+  });
+  const context = makeContext(options.budget === undefined ? {} : { limit: options.budget });
+  const result = await agent.executor.run(makeTask(brief), context);
+  return { result, model, place, guards, stages, context };
+}
+
+const spillDir = (place: Place): string => {
+  const contexts = join(place.workspaceRoot, 'contexts');
+  return join(contexts, readdirSync(contexts)[0] ?? '', 'tree', '.scratch/outputs');
+};
+
+/** Compactions, as the caller sees them. */
+const compactions = ({ events }: TestRun) =>
+  events.flatMap((event) =>
+    event.type === 'progress' && 'compaction' in event.data ? [Compaction.parse(event.data.compaction)] : [],
+  );
+
+const Compaction = z.strictObject({ stage: z.string(), before_tokens: z.int(), after_tokens: z.int() });
+
+function tokensOf({ budget }: TestRun) {
+  const { inputTokens: input, outputTokens: output } = budget.usage();
+  return { input, output };
+}
+
+const messagesOf = ({ messages }: ChatRequest): string[] =>
+  messages.map((message) => JSON.stringify(message));
+
+/** The number of requests whose messages do not begin with all of the request before. */
+function brokenPrefixes(requests: readonly ChatRequest[]): number {
+  return requests.slice(1).filter((request, index) => {
+    const before = messagesOf(requests[index] ?? assert.fail());
+    return messagesOf(request).slice(0, before.length).join() !== before.join();
+  }).length;
+}
+
+function checkPairs(requests: readonly ChatRequest[]): void {
+  for (const { messages } of requests) {
+    const open: string[] = [];
+    for (const message of messages) {
+      if (message.role === 'tool') {
+        const at = open.indexOf(String(message.tool_call_id));
+        assert.notEqual(at, -1, `a result answers no call: ${JSON.stringify(message).slice(0, 200)}`);
+        open.splice(at, 1);
+      } else assert.deepEqual(open, [], 'a call has no result');
+      if (Array.isArray(message.tool_calls))
+        for (const call of message.tool_calls as { id: string }[]) open.push(call.id);
+    }
+  }
+}
+
+const withTask = (model: WindowModel): ChatRequest[] =>
+  model.stepRequests.filter(({ messages }) =>
+    String(messages[1]?.content).startsWith(`<task>\n${LONG_BRIEF}\n</task>`),
+  );
+
+const namedFiles = (request: ChatRequest): string[] =>
+  [...JSON.stringify(request.messages).matchAll(/\.scratch\/outputs\/([\w.-]+\.txt)/g)].map(
+    ([, file = '']) => file,
+  );
+
+test('a task of 61 long steps ends done in a window of 32k tokens, and no request is above it', async (t) => {
+  const { result, model, stages, context, guards, place } = await run(t);
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  assert.equal(result.artifacts.filesChanged.length, 20);
+  assert.equal(model.stepRequests.length, LONG_TASK_STEPS + 1);
+  assert.deepEqual(model.refused, []);
+  assert.ok(model.largest() <= WINDOW, String(model.largest()));
+  assert.deepEqual(guards, []);
+  assert.equal(withTask(model).length, model.stepRequests.length, 'the task stays word for word');
+  checkPairs(model.stepRequests);
+  t.diagnostic(`stages: ${stages.join(' ')}, largest request: ${model.largest()}`);
+  assert.ok(stages.includes('prune') && stages.includes('summary'), stages.join());
+  const seen = compactions(context);
+  assert.deepEqual(
+    seen.map(({ stage }) => stage),
+    stages,
+  );
+  for (const { before_tokens: before, after_tokens: after } of seen) assert.ok(after < before);
+  assert.equal(
+    brokenPrefixes(model.stepRequests),
+    stages.length,
+    'a prompt cache survives between compactions',
+  );
+  // What was pruned is there to be read again.
+  const named = new Set(model.stepRequests.flatMap(namedFiles));
+  assert.ok(named.size > 3, String(named.size));
+  const texts = [...named].map((file) => readFileSync(join(spillDir(place), file), 'utf8'));
+  assert.ok(texts.some((text) => text.includes('module 3 reports line 60 of its run')));
+});
+
+test('a summary takes the place of what it stands for, and is asked for once', async (t) => {
+  const { model, stages, context } = await run(t);
+  const summaries = stages.filter((stage) => stage === 'summary').length;
+  assert.equal(model.summaryRequests.length, summaries);
+  for (const request of model.summaryRequests) {
+    assert.equal(request.tool_choice, 'none');
+    assert.ok(request.max_tokens <= WINDOW / 16, String(request.max_tokens));
+    assert.match(asked(request), /^Summarize the conversation so far\..*## Goal\n/s);
+  }
+  const [first] = model.summaryRequests;
+  const before = model.stepRequests.filter((request) => summaryIn(request) === undefined);
+  assert.ok(first !== undefined && before.length > 10);
+  const prefix = messagesOf(first).slice(0, -1);
+  assert.ok(
+    messagesOf(before.at(-1) ?? assert.fail())
+      .join()
+      .startsWith(prefix.join()) || stages.includes('prune'),
+    'the request for a summary begins as the step before it',
+  );
+  const after = model.stepRequests.slice(before.length);
+  const texts = after.map((request) => summaryIn(request));
+  assert.deepEqual(
+    [...new Set(texts)],
+    texts.filter((text, index) => text !== texts[index - 1]),
+  );
+  assert.match(texts[0] ?? '', /Summary number 1\.$/);
+  const [system, joined, next] = after[0]?.messages ?? [];
+  assert.deepEqual([system?.role, joined?.role, next?.role], ['system', 'user', 'assistant']);
+  assert.match(
+    String(joined?.content),
+    /<\/task>\n\nSummary of the conversation so far\..*written so far, as recorded: src\/m1\.sh, /s,
+  );
+  assert.deepEqual(tokensOf(context), model.billed, 'the budget counts them');
+});
+
+/** Ways in which there is no summary, and how often one is tried. */
+const NO_SUMMARY: readonly [what: string, reply: Reply, tries: number][] = [
+  ['is empty', { deltas: [], finish: 'stop' }, 3],
+  ['is refused by the provider', { status: 400, body: '{"error":{"message":"no"}}' }, 3],
+  ['is a call', use([['read_file', { path: 'src/m1.sh' }]]), 3],
+];
+
+for (const [what, reply, tries] of NO_SUMMARY)
+  test(`a summary that ${what} is replaced by more pruning, and is not asked for without end`, async (t) => {
+    const { result, model, stages } = await run(t, { summary: () => reply });
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.ok(model.summaryRequests.length > 0 && model.summaryRequests.length <= tries);
+    assert.ok(!stages.includes('summary') && stages.includes('prune'), stages.join());
+    assert.deepEqual(model.refused, []);
+    checkPairs(model.stepRequests);
+  });
+
+test('a summary that is longer than allowed is cut', async (t) => {
+  const { result, model } = await run(t, { summary: () => say('and so on '.repeat(5000)) });
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  assert.deepEqual(model.refused, []);
+  const [text = ''] = model.stepRequests.flatMap((request) => summaryIn(request) ?? []);
+  assert.ok(text.length > 1000 && text.length < 12 * (WINDOW / 16), String(text.length));
+});
+
+test('a provider whose window is smaller than configured leads to a shorter conversation, at no cost', async (t) => {
+  const { result, model, stages, context } = await run(t, { window: 14_000, configured: 64_000 });
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  assert.ok(model.refused.length > 0 && model.refused.length <= 3, String(model.refused.length));
+  assert.ok(stages.length > 0);
+  assert.deepEqual(tokensOf(context), model.billed);
+});
+
+test('limits.max_input_tokens bounds the input of every step', async (t) => {
+  const { result, model } = await run(t, { window: 200_000, limits: { max_input_tokens: 12_000 } });
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  for (const request of model.stepRequests) {
+    const tokens = await requestTokens(request);
+    assert.ok(tokens <= 12_000, String(tokens));
+  }
+});
+
+test('limits.compact_at decides when', async (t) => {
+  const { model } = await run(t, { limits: { compact_at: 0.4 } });
+  assert.ok(model.largest() < WINDOW);
+  for (const request of model.stepRequests)
+    assert.ok((await requestTokens(request)) <= 0.5 * WINDOW, 'a little above the limit within one step');
+});
