@@ -28,7 +28,8 @@ const Order = z.object({
       dieAt: z.int(),
     }),
   ),
-  script: z.custom<Script>(),
+  /** What the model does; without it, `config` has the address of a model. */
+  script: z.custom<Script>().optional(),
   config: z.custom<z.input<typeof AgentConfigSchema>>(),
 });
 type Script = Parameters<typeof startScript>[0];
@@ -49,11 +50,13 @@ for (const life of lives) {
 async function live({ dir, dieAt }: z.output<typeof Order>['lives'][number]): Promise<object> {
   /** The tools in the first model request: those of the task itself, not of a sub-agent. */
   let offered: readonly string[] | undefined;
-  const server = await startScript(order.script, (tools) => {
-    offered ??= tools;
-    // One line for each call that the provider would bill, even if this process dies.
-    appendFileSync(join(dir, 'bill'), 'call\n');
-  });
+  const server =
+    order.script &&
+    (await startScript(order.script, (tools) => {
+      offered ??= tools;
+      // One line for each call that the provider would bill, even if this process dies.
+      appendFileSync(join(dir, 'bill'), 'call\n');
+    }));
   /** Like a tool of an MCP server: its effect is elsewhere and cannot be observed. */
   const post = defineTool({
     name: 'mcp__board__post',
@@ -66,7 +69,7 @@ async function live({ dir, dieAt }: z.output<typeof Order>['lives'][number]): Pr
       return { ok: true, output: 'posted' };
     },
   });
-  const model = { model: 'openai-compatible/scripted', base_url: server.url, context_window: 128_000 };
+  const model = { model: 'openai-compatible/scripted', base_url: server?.url, context_window: 128_000 };
   const config: AgentConfig = AgentConfigSchema.parse({ ...model, ...order.config });
 
   const stateDir = join(dir, 'state');
@@ -147,7 +150,7 @@ async function live({ dir, dieAt }: z.output<typeof Order>['lives'][number]): Pr
   };
   const outcome = await agent.executor.run(task, context);
   await agent.close();
-  server.close();
+  server?.close();
   const entries = tokens.entries(TASK);
   const callsAfter = calls();
   await ledger.close();

@@ -12,8 +12,7 @@ import { shortened } from './shorten.ts';
 import { summarized } from './summary.ts';
 import { tailStart, turnStarts } from './turns.ts';
 
-/** Shares of the limit. Pruning begins at the first, and only where it frees at least the second. */
-const PRUNE_AT = 0.75;
+/** Shares of the limit. Pruning must free at least this one. */
 const PRUNE_GAIN = 0.2;
 /** The newest turns, up to this share, stay as they are. */
 const TAIL_SHARE = 0.25;
@@ -42,6 +41,10 @@ export interface CompactionOptions extends ContextWindowOptions {
   ceiling(): number;
   /** The input above which the conversation is summarized. */
   limit(): number;
+  /** Pruning begins at this share of the limit. */
+  readonly pruneShare: number;
+  /** True when the model can be asked for a summary. */
+  readonly summarizes: boolean;
   size(messages: readonly ModelMessage[]): Promise<number>;
   /** The tokens of messages alone. */
   tokensOf(messages: readonly ModelMessage[]): Promise<number>;
@@ -125,8 +128,7 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
   async function summarize(before: number): Promise<number | undefined> {
     const end = await tailOf(1);
     const head = state.messages.slice(0, end);
-    // offline/runbook decides by the calls that it sees.
-    const isPossible = model.info.id !== 'offline/runbook' && context.failures < MAX_FAILURES;
+    const isPossible = options.summarizes && context.failures < MAX_FAILURES;
     if (!isPossible || turnStarts(head).length === 0) return undefined;
     const summary = await summaryOf(head);
     if (summary === undefined) return undefined;
@@ -172,7 +174,7 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
   return {
     async makeRoom(): Promise<boolean> {
       let tokens = await size(state.messages);
-      if (tokens <= PRUNE_AT * limit()) return true;
+      if (tokens <= options.pruneShare * limit()) return true;
       tokens = await prune(tokens);
       if (tokens > Math.max(limit(), context.floor + GROWTH * limit())) {
         tokens = await cut(tokens, NEWEST_SHARE * limit());

@@ -35,6 +35,8 @@ export interface ContextWindow {
 
 /** The share of the window that stays free for the answer, if an answer may be so long. */
 const ANSWER_SHARE = 1 / 8;
+/** Pruning begins at this share of the limit. */
+const PRUNE_AT = 0.75;
 
 export function createContextWindow(options: ContextWindowOptions, resources: RunResources): ContextWindow {
   const { state, fixed } = options;
@@ -48,6 +50,8 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
   const meter = createMeter(context, () => model.info.contextWindow);
   const estimate = createEstimator();
 
+  // It decides by the calls that it sees, and reports their outputs: nothing changes while there is room.
+  const isRunbook = model.info.id === 'offline/runbook';
   const window = (): number => Math.min(model.info.contextWindow, context.window ?? Number.POSITIVE_INFINITY);
   const mostInput = (): number => limits.max_input_tokens ?? Number.POSITIVE_INFINITY;
 
@@ -69,7 +73,12 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
       context,
       inputOf,
       ceiling,
-      limit: () => Math.min(ceiling(), Math.floor(limits.compact_at * Math.min(window(), mostInput()))),
+      limit: () =>
+        isRunbook
+          ? ceiling()
+          : Math.min(ceiling(), Math.floor(limits.compact_at * Math.min(window(), mostInput()))),
+      pruneShare: isRunbook ? 1 : PRUNE_AT,
+      summarizes: !isRunbook,
       size: async (messages) => meter.corrected(await estimate(fixed, messages)),
       tokensOf: async (messages) => (await estimate(fixed, messages)) - (await estimate(fixed, [])),
     },

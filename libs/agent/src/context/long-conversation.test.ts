@@ -1,49 +1,14 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { makePlace, type Place } from '@hermes-fleet/workspace/testing';
+import { test } from 'node:test';
+import type { Place } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
-import type { AgentConfigSchema } from '../config/config.ts';
-import { makeAgent, makeContext, makeTask, type TestRun } from '../testing/harness.ts';
-import { LONG_BRIEF, LONG_TASK_STEPS, longTaskStep } from '../testing/long-task.ts';
-import { asked, type ChatRequest, env, KEYED, type Reply, say, use } from '../testing/scripted-server.ts';
-import { requestTokens, summaryIn, type WindowModel, windowModel } from '../testing/window-model.ts';
-
-const WINDOW = 32_768;
-
-type Options = Omit<Parameters<typeof windowModel>[1], 'window' | 'step'> & {
-  readonly window?: number;
-  readonly configured?: number;
-  readonly step?: Parameters<typeof windowModel>[1]['step'];
-  readonly limits?: z.input<typeof AgentConfigSchema>['limits'];
-  readonly brief?: string;
-  readonly budget?: number;
-};
-
-/** Runs a task over a model with a window. */
-async function run(t: TestContext, options: Options = {}) {
-  const { window = WINDOW, configured = window, step = longTaskStep, brief = LONG_BRIEF, ...rest } = options;
-  const model = await windowModel(t, { window, step, ...rest });
-  const place = makePlace(t);
-  const guards: string[] = [];
-  const stages: string[] = [];
-  const config = {
-    ...KEYED,
-    base_url: model.url,
-    context_window: configured,
-    limits: { max_steps: 80, ...options.limits },
-  };
-  const agent = await makeAgent(t, config, {
-    env,
-    place,
-    onGuard: (guard, level) => guards.push(`${guard} ${level}`),
-    onCompaction: (stage) => stages.push(stage),
-  });
-  const context = makeContext(options.budget === undefined ? {} : { limit: options.budget });
-  const result = await agent.executor.run(makeTask(brief), context);
-  return { result, model, place, guards, stages, context };
-}
+import type { TestRun } from '../testing/harness.ts';
+import { LONG_BRIEF, LONG_TASK_STEPS } from '../testing/long-task.ts';
+import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
+import { requestTokens, summaryIn, type WindowModel } from '../testing/window-model.ts';
+import { runInWindow as run, WINDOW } from '../testing/window-run.ts';
 
 const spillDir = (place: Place): string => {
   const contexts = join(place.workspaceRoot, 'contexts');

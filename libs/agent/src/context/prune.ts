@@ -16,6 +16,9 @@ const STUB = '[pruned to save room:';
 /** The clause by which an output that was shortened when it was made names its file. */
 const KEPT = /the full output is in (\.scratch\/outputs\/[\w.-]+\.txt)/;
 
+/** The clause in a shortened output that names the file with all of it; undefined when there is none. */
+export const keptClause = (text: string): string | undefined => KEPT.exec(text)?.[0];
+
 /** Keeps an output for the model to read again. Returns the clause that says where it is, or why it was not kept. */
 export type KeepOutput = (tool: string, text: string) => Promise<string>;
 
@@ -55,8 +58,7 @@ async function whereIs(output: Output, keep: KeepOutput): Promise<string> {
   const path = readPath(output);
   if (path !== undefined) return `a part of ${path}, which can be read again`;
   const text = textOf(output);
-  const kept = KEPT.exec(text)?.[0];
-  return `${charsOf(value)} characters; ${kept ?? (await keep(tool, text))}`;
+  return `${charsOf(value)} characters; ${keptClause(text) ?? (await keep(tool, text))}`;
 }
 
 /** The whole output as a text for a file. */

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
 import { capText } from '../guards/cap-text.ts';
 import { charsOf, outputValues, withOutputs } from './outputs.ts';
-import type { KeepOutput } from './prune.ts';
+import { type KeepOutput, keptClause } from './prune.ts';
 
 /** A low estimate of what a token of the outputs takes. */
 const BYTES_PER_TOKEN = 2.5;
@@ -26,7 +26,7 @@ export function shortened(
   return withOutputs(messages, { from, to: messages.length }, async ({ tool, value }) => {
     if (bytesOf(value) <= share) return undefined;
     const [name, text] = longestText(value);
-    const kept = await keep(tool, text);
+    const kept = keptClause(text) ?? (await keep(tool, text));
     if (share < MIN_BYTES) return `[${Buffer.byteLength(text)} bytes left out; ${kept}]`;
     const rest = bytesOf(value) - Buffer.byteLength(text);
     const room = Math.max(MIN_BYTES, share - (name === undefined ? 0 : rest));

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
+import { longTaskStep } from '../testing/long-task.ts';
+import { asked, type ChatRequest } from '../testing/scripted-server.ts';
+import { runInWindow, WINDOW } from '../testing/window-run.ts';
+
+const isOf = (agent: string, { messages }: ChatRequest): boolean =>
+  String(messages[0]?.content).startsWith(`You are ${agent}, a sub-agent`);
+
+test('a sub-agent has the same care for its context window', async (t) => {
+  const { result, model, context } = await runInWindow(t, {
+    brief: 'Have all modules read.',
+    step: (step, request) => {
+      if (isOf('researcher', request))
+        return step > 18 ? 'All read: `src/m1.sh:1`.' : [['read_file', { path: `src/m${step}.sh` }]];
+      if (step === 1) return longTaskStep(1);
+      return step === 2 ? [['delegate', { agent: 'researcher', brief: 'Read them.' }]] : 'They are read.';
+    },
+  });
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  assert.deepEqual(model.refused, []);
+  assert.ok(model.stepRequests.filter((request) => isOf('researcher', request)).length >= 19);
+  const shorter = context.events.flatMap((event) =>
+    event.type === 'progress' && 'compaction' in event.data ? [event.data.agent] : [],
+  );
+  assert.ok(shorter.length > 0 && shorter.every((agent) => agent === 'researcher'), shorter.join());
+});
+
+test('a budget counts summaries, and is not exceeded by a long conversation', async (t) => {
+  const { result, model, context, guards } = await runInWindow(t, { budget: 400_000 });
+  assert.equal(result.status, 'partial', JSON.stringify(result));
+  assert.ok(context.budget.spent() <= 400_000, String(context.budget.spent()));
+  assert.ok(context.budget.spent() > 350_000, String(context.budget.spent()));
+  assert.deepEqual(guards, ['budget wrap_up']);
+  assert.match(asked(model.stepRequests.at(-1) ?? assert.fail()), /^Wrap up now\. The token budget/);
+});
+
+test('a provider that refuses whatever it is sent ends the run soon, at no cost', async (t) => {
+  const { result, model, context } = await runInWindow(t, { window: 600, configured: WINDOW });
+  assert.deepEqual([result.status, result.error?.code], ['error', 'model_failed'], JSON.stringify(result));
+  assert.ok(model.refused.length > 0 && model.refused.length <= 4, String(model.refused.length));
+  assert.equal(context.budget.spent(), 0);
+});
+
+test('offline/runbook does the same work in a small context window as in a large one', async (t) => {
+  const brief = Array.from({ length: 12 }, (_, at) =>
+    block('sh', `seq -f 'line %g of ${at}' 400; echo ${at} >> a.txt`),
+  );
+  brief.push(block('b.txt', 'b '.repeat(500)), block('sh', 'seq 900; wc -l a.txt b.txt'));
+  const outcomes = [];
+  for (const window of [128_000, 12_000]) {
+    const stages: string[] = [];
+    const agent = await makeAgent(
+      t,
+      { context_window: window, hooks: { compactSuccessOutput: false, loopDetection: false } },
+      { onCompaction: (stage) => stages.push(stage) },
+    );
+    const { status, evidence, remaining, artifacts } = await agent.executor.run(
+      makeTask(brief.join('\n')),
+      makeContext(),
+    );
+    assert.equal(stages.length > 0, window === 12_000, stages.join());
+    outcomes.push({ status, evidence, remaining, artifacts });
+  }
+  assert.equal(outcomes[0]?.status, 'done', JSON.stringify(outcomes[0]));
+  assert.deepEqual(outcomes[1], outcomes[0]);
+});
