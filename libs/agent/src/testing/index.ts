@@ -39,6 +39,6 @@ export {
 } from './harness.ts';
 export { LONG_TASK_STEPS, longTaskStep } from './long-task.ts';
 export { type RestartableServer, restartableServer } from './restartable-server.ts';
-export { type ChatRequest, type Reply, scriptedServer } from './scripted-server.ts';
+export { type ChatRequest, type Reply, say, scriptedServer, use } from './scripted-server.ts';
 export { usersTree } from './tree.ts';
 export { newestStep, summaryIn, type WindowModel, windowModel } from './window-model.ts';

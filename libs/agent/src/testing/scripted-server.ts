@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { TestContext } from 'node:test';
 import { z } from 'zod';
 
 const ChatRequest = z.looseObject({
@@ -9,7 +8,7 @@ const ChatRequest = z.looseObject({
   max_tokens: z.int(),
   messages: z.array(z.looseObject({ role: z.string() })),
   tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string() }) })).optional(),
-  tool_choice: z.unknown(),
+  tool_choice: z.unknown().optional(),
 });
 export type ChatRequest = z.output<typeof ChatRequest>;
 
@@ -28,14 +27,24 @@ export type Reply =
   | { cut: true; deltas: Delta[] }
   | { unfinished: true; deltas: Delta[] };
 
-/** A loopback server for the chat completions API. A script answers. */
+/** Closes what it is given: a test, at its end. */
+export interface Closer {
+  after(close: () => void): void;
+}
+
+/** A loopback server for the chat completions API. A script answers; `models` is the list of models. */
 export async function scriptedServer(
-  t: TestContext,
+  t: Closer,
   script: (call: number, request: ChatRequest) => Reply | Promise<Reply>,
+  models: object = { object: 'list', data: [] },
 ) {
   const requests: ChatRequest[] = [];
   const keys: (string | undefined)[] = [];
   const server = createServer(async (request, response) => {
+    if (request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(models));
+      return;
+    }
     keys.push(request.headers.authorization);
     const body = ChatRequest.parse(JSON.parse(await text(request)));
     requests.push(body);
