@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { Priority, ReplySchema, ResultStatus } from '@hermes-fleet/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { FileContent } from './file-content.ts';
+import type { Script } from './script/script.ts';
 
 const oneOrMore = <T extends z.ZodType>(item: T) =>
   z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(item).min(1));
@@ -22,12 +23,16 @@ const Expect = z.strictObject({
   status: oneOrMore(ResultStatus),
   /** Workspace files with their exact content, except trailing white space. */
   files: z.record(z.string(), z.string()).default({}),
+  /** Workspace files that are the initial ones with exactly these texts replaced; every other byte is the same. */
+  edited: z.record(z.string(), z.record(z.string().min(1), z.string())).default({}),
   /** Workspace files that match these patterns. */
   matches: z.record(z.string(), oneOrMore(pattern)).default({}),
   /** Paths that must not exist, relative to the workspace. */
   absent: paths.default([]),
   /** The exact set of `files_changed`. */
   changed: paths.optional(),
+  /** Files for the commands, which the agent does not see: written to the folder `checks-{{id}}` of the workspace. */
+  hidden: z.record(z.string().regex(/^[\w.-]+$/), z.string()).default({}),
   /** Shell commands with their expected exit codes; run in the workspace afterwards, confined like the agent's. */
   commands: z.record(z.string(), z.int()).default({}),
   /** Patterns that the text of the reply matches. */
@@ -71,16 +76,34 @@ const FrontMatter = z.strictObject({
   /** The caller's answer to any question. */
   answer: z.string().optional(),
   /** Files in the repository at the start. */
-  files: z.record(z.string(), z.string()).default({}),
+  files: z.record(z.string(), FileContent).default({}),
   /** PROGRESS.json at the start. */
   progress: z.record(z.string(), z.array(z.string())).optional(),
+  /** The context window in tokens, where the model's own is larger. */
+  window: z.int().min(4_096).optional(),
+  /** A step limit, where the configured one is lower, and an output limit, where the configured one is higher. */
+  max_steps: z.int().positive().optional(),
+  max_output_tokens: z.int().min(64).optional(),
   expect: Expect,
+  /** Further messages in the same context, each sent when the work on the one before has ended. */
+  turns: z
+    .array(
+      z.strictObject({
+        text: z.string().trim().min(1),
+        budget: z.int().positive().optional(),
+        deadline_s: z.number().positive().max(1_800).optional(),
+        expect: Expect,
+      }),
+    )
+    .default([]),
 });
 
 /** A brief with its expected outcome. `{{id}}` in its text is replaced by a number that is unique to the run. */
 export interface EvalBrief extends z.output<typeof FrontMatter> {
   readonly name: string;
   readonly text: string;
+  /** Answers for a model that is played: this brief is not for `offline/runbook`. */
+  readonly script?: Script | undefined;
 }
 
 export type Expectation = EvalBrief['expect'];
@@ -96,16 +119,24 @@ export function parseBrief(file: string, source: string, id: string): EvalBrief 
   return { ...parsed.data, name, text: text.trim() };
 }
 
-/** All briefs of a folder sorted by name, each with its value of `{{id}}`. */
-export function readBriefs(
-  dir: string,
-  newId: () => string,
-): { readonly brief: EvalBrief; readonly id: string }[] {
-  return readdirSync(dir)
-    .filter((file) => file.endsWith('.md'))
-    .sort()
-    .map((file) => {
-      const id = newId();
-      return { brief: parseBrief(file, readFileSync(join(dir, file), 'utf8'), id), id };
-    });
+/** A message of a brief, with its limits and its expected outcome. */
+export interface EvalTurn {
+  readonly text: string;
+  readonly budget: number;
+  readonly deadlineS: number;
+  readonly expect: Expectation;
+}
+
+/** The brief itself, then its further messages. */
+export function turnsOf(brief: EvalBrief): EvalTurn[] {
+  const { text, budget, deadline_s: deadlineS, expect, turns } = brief;
+  return [
+    { text, budget, deadlineS, expect },
+    ...turns.map((turn) => ({
+      text: turn.text,
+      budget: turn.budget ?? budget,
+      deadlineS: turn.deadline_s ?? deadlineS,
+      expect: turn.expect,
+    })),
+  ];
 }

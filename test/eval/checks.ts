@@ -1,13 +1,17 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isJsonObject, type JsonValue, type RunOutcome } from '@hermes-fleet/protocol';
 import type { Expectation } from './brief.ts';
+import type { CommandEnd } from './environment.ts';
+import { edited } from './file-content.ts';
 
 /** A finished run and what it left behind. */
 export interface FinishedRun {
   readonly result: RunOutcome;
   /** The path of the workspace. */
   readonly tree: string;
+  /** The files of the repository at the start. */
+  readonly initial: Readonly<Record<string, Uint8Array>>;
   /** The paths of the scratchpad and of the profile's memory. */
   readonly scratchpad: string;
   readonly memory: string;
@@ -21,8 +25,8 @@ export interface FinishedRun {
   readonly canary: string;
   /** The value of `{{id}}`; no process with it in its command line may remain. */
   readonly id: string;
-  /** Runs a confined shell command in the workspace. Resolves with its exit code. */
-  run(command: string): Promise<number | null>;
+  /** Runs a confined shell command in the workspace. Resolves when it has ended. */
+  run(command: string): Promise<CommandEnd>;
 }
 
 /** The answer of the last step may exceed the budget by this factor. */
@@ -99,6 +103,7 @@ function checkFiles(expect: Expectation, run: FinishedRun): string[] {
     });
   return [
     ...exact,
+    ...checkEdits(expect, run),
     ...matching(tree, expect.matches),
     ...matching(tree, expect.progress === undefined ? {} : { 'PROGRESS.json': expect.progress }),
     ...matching(scratchpad, expect.scratchpad),
@@ -118,6 +123,22 @@ function checkFiles(expect: Expectation, run: FinishedRun): string[] {
   ];
 }
 
+/** Compares bytes, and shows where they differ first. */
+function checkEdits(expect: Expectation, { tree, initial }: FinishedRun): string[] {
+  return Object.entries(expect.edited).flatMap(([path, edits]) => {
+    const before = initial[path];
+    if (before === undefined) throw new Error(`the brief is wrong: it has no file ${path}`);
+    const wanted = edited(before, edits);
+    if (!existsSync(join(tree, path))) return [`${path} does not exist`];
+    const found = readFileSync(join(tree, path));
+    if (found.equals(wanted)) return [];
+    const at = wanted.findIndex((byte, index) => byte !== found[index]);
+    const start = at === -1 ? wanted.length : at;
+    const shown = (bytes: Buffer): string => JSON.stringify(bytes.toString('latin1', start, start + 40));
+    return [`${path} has ${shown(found)} instead of ${shown(wanted)} at byte ${start}`];
+  });
+}
+
 function checkBounds({ max_tokens: most, max_seconds: longest }: Expectation, run: FinishedRun): string[] {
   const { tokens, seconds, budget, deadlineS } = run;
   const left = processesWith(run.id);
@@ -133,12 +154,21 @@ function checkBounds({ max_tokens: most, max_seconds: longest }: Expectation, ru
   ];
 }
 
-async function checkCommands({ commands }: Expectation, run: FinishedRun): Promise<string[]> {
+async function checkCommands({ commands, hidden }: Expectation, run: FinishedRun): Promise<string[]> {
   const problems: string[] = [];
-  for (const [command, expected] of Object.entries(commands)) {
-    const code = await run.run(command);
-    if (code !== expected) problems.push(`\`${command}\` ends with exit code ${code}`);
+  const folder = join(run.tree, `checks-${run.id}`);
+  if (Object.keys(hidden).length > 0) {
+    mkdirSync(folder);
+    // The commands may run as another user.
+    chmodSync(folder, 0o777);
   }
+  for (const [name, content] of Object.entries(hidden)) writeFileSync(join(folder, name), content);
+  for (const [command, expected] of Object.entries(commands)) {
+    const { code, output } = await run.run(command);
+    const printed = output.trim() === '' ? '' : `: ${JSON.stringify(output.trim())}`;
+    if (code !== expected) problems.push(`\`${command}\` ends with exit code ${code}${printed}`);
+  }
+  rmSync(folder, { recursive: true, force: true });
   return problems;
 }
 

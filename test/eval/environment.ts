@@ -88,7 +88,7 @@ export async function openEnvironment(settings: EvalSettings) {
     canary,
     command: (line: readonly string[], cwd: string) => runConfined(confinement, line, cwd),
     /** Pushes files to the repository that contexts start from. */
-    commitFiles(files: Readonly<Record<string, string>>): void {
+    commitFiles(files: Readonly<Record<string, string | Uint8Array>>): void {
       if (Object.keys(files).length === 0) return;
       const clone = join(root, 'files');
       const git = (...args: string[]): void =>
@@ -109,12 +109,19 @@ export async function openEnvironment(settings: EvalSettings) {
 const IDENTITY = ['-c', 'user.name=eval', '-c', 'user.email=eval@localhost'];
 
 const COMMAND_MS = 60_000;
+const SHOWN_CHARS = 300;
+
+/** How a command ended, with the end of what it printed. */
+export interface CommandEnd {
+  readonly code: number | null;
+  readonly output: string;
+}
 
 async function runConfined(
   confinement: Confinement,
   [command = '', ...args]: readonly string[],
   cwd: string,
-): Promise<number | null> {
+): Promise<CommandEnd> {
   // The folder of a context has the group of its user.
   const { gid } = statSync(dirname(cwd));
   const user = confinement.users && { user: { uid: gid, gid } };
@@ -122,10 +129,15 @@ async function runConfined(
   const child = spawn(line.command, line.args, {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, LANG: 'C.UTF-8' },
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'pipe'],
     timeout: COMMAND_MS,
     killSignal: 'SIGKILL',
   });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      output = `${output}${chunk}`.slice(-SHOWN_CHARS);
+    });
   const [code]: unknown[] = await once(child, 'exit');
-  return typeof code === 'number' ? code : null;
+  return { code: typeof code === 'number' ? code : null, output };
 }

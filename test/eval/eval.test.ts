@@ -3,17 +3,19 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject, RunEvent } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';
-import { type EvalBrief, parseBrief, readBriefs } from './brief.ts';
+import { type EvalBrief, type Expectation, parseBrief, turnsOf } from './brief.ts';
 import { evaluate } from './evaluate.ts';
 import { evalSettings } from './model.ts';
+import { readBriefs } from './read-briefs.ts';
 import { tableOf, totals } from './report.ts';
-import { newId, runBrief, type Verdict } from './run-brief.ts';
+import { compactionsOf, newId, runBrief, type Verdict } from './run-brief.ts';
 
 const MAIN = join(ROOT, 'test/eval/main.ts');
-const BRIEFS = readBriefs(join(ROOT, 'test/eval/briefs'), newId);
+const BRIEFS = await readBriefs(join(ROOT, 'test/eval/briefs'), newId);
 const never = new AbortController().signal;
 
 /** Runs the program without a model in its environment. */
@@ -28,39 +30,66 @@ const expecting = (more: string): EvalBrief =>
 const NOTHING: Readonly<Record<string, unknown>> = expecting('').expect;
 
 /** The expectations of a brief besides its status, without defaults, which hold for every run. */
-const checksOf = ({ expect: { status: _, ...checks } }: EvalBrief): string[] =>
+const checksOf = ({ status: _, ...checks }: Expectation): string[] =>
   Object.entries(checks).flatMap(([name, value]) => (isDeepStrictEqual(value, NOTHING[name]) ? [] : [name]));
 
-test('there are at least 20 briefs, and each has an expectation that can fail', () => {
-  assert.ok(BRIEFS.length >= 20, String(BRIEFS.length));
-  for (const { brief } of BRIEFS) assert.notDeepEqual(checksOf(brief), [], brief.name);
+test('there are at least 20 short briefs, and each message has an expectation that can fail', () => {
+  const [short, long] = [
+    BRIEFS.filter(({ brief }) => !brief.script),
+    BRIEFS.filter(({ brief }) => brief.script),
+  ];
+  assert.ok(short.length >= 20 && long.length >= 0, `${short.length} and ${long.length}`);
+  for (const { brief } of BRIEFS)
+    for (const { expect } of turnsOf(brief)) assert.notDeepEqual(checksOf(expect), [], brief.name);
   for (const none of ['', ', files: {}, absent: [], tools: [], remaining: false'])
-    assert.deepEqual(checksOf(expecting(none)), [], none);
-  assert.deepEqual(checksOf(expecting(', text: blue')), ['text']);
+    assert.deepEqual(checksOf(expecting(none).expect), [], none);
+  assert.deepEqual(checksOf(expecting(', text: blue').expect), ['text']);
   // Empty values that can fail: no changed file, and no token.
-  assert.deepEqual(checksOf(expecting(', changed: [], max_tokens: 0')), ['changed', 'max_tokens']);
+  assert.deepEqual(checksOf(expecting(', changed: [], max_tokens: 0').expect), ['changed', 'max_tokens']);
+});
+
+test('a compaction is counted by the progress event that reports it', () => {
+  const progress = (data: JsonObject): RunEvent => ({ type: 'progress', data });
+  const compaction = { stage: 'prune', before_tokens: 30_000, after_tokens: 12_000 };
+  const events = [progress({ step: 1 }), progress({ compaction }), progress({ compaction: 'no' })];
+  assert.deepEqual(compactionsOf([...events, { type: 'text', text: 'x' }]), ['prune']);
 });
 
 test('the table and its totals count guard interventions', () => {
-  const counts = { outcome: 'pass', status: 'done', tokens: 700, steps: 3, seconds: 1.25 } as const;
-  const warned: Verdict = { ...counts, name: 'one', why: [], guards: ['verify warn', 'verify warn'] };
+  const counts = {
+    outcome: 'pass',
+    status: 'done',
+    tokens: 700,
+    steps: 3,
+    compactions: [],
+    seconds: 1.25,
+  } as const;
+  const warned: Verdict = {
+    ...{ ...counts, name: 'one', why: [], guards: ['verify warn', 'verify warn'] },
+    compactions: ['prune', 'summary'],
+  };
   const failed: Verdict = {
     ...warned,
     name: 'two',
     outcome: 'fail',
     why: ['the content is wrong'],
     guards: [],
+    compactions: [],
   };
   const table = tableOf(['one', 'two']);
-  assert.match(table.row(warned), /^one +pass +done +700 +3 +1\.3 +verify warn ×2$/);
-  assert.match(table.row(failed), /^two +fail +done +700 +3 +1\.3\n {4}the content is wrong$/);
-  assert.match(table.total([warned, failed]), /^total +1400 +6 +2\.5 +2 interventions\n1 passed, 1 failed$/);
+  assert.match(table.row(warned), /^one +pass +done +700 +3 +2 +1\.3 +verify warn ×2$/);
+  assert.match(table.row(failed), /^two +fail +done +700 +3 +0 +1\.3\n {4}the content is wrong$/);
+  assert.match(
+    table.total([warned, failed]),
+    /^total +1400 +6 +2 +2\.5 +2 interventions\n1 passed, 1 failed$/,
+  );
   assert.deepEqual(totals([warned, failed]), {
     passed: 1,
     failed: 1,
     skipped: 0,
     tokens: 1_400,
     steps: 6,
+    compactions: 2,
     seconds: 2.5,
     guards: 2,
   });
@@ -68,16 +97,23 @@ test('the table and its totals count guard interventions', () => {
   assert.match(both, / verify warn ×2, loop stop$/);
 });
 
-test('offline/runbook passes every brief', { timeout: 280_000, concurrency: 2 }, async (t) => {
+test('every brief passes: carried out by offline/runbook, or played from its script', {
+  timeout: 580_000,
+  concurrency: 2,
+}, async (t) => {
   const settings = evalSettings({}, {});
+  const table = tableOf(BRIEFS.map(({ brief }) => brief.name));
+  const verdicts: Verdict[] = [];
   const judged = BRIEFS.map(({ brief, id }) =>
     t.test(brief.name, async (t) => {
       const verdict = await runBrief(brief, id, settings, never);
+      verdicts.push(verdict);
       if (verdict.outcome === 'skip') return t.skip(verdict.why.join());
       assert.deepEqual([verdict.outcome, verdict.why], ['pass', []]);
     }),
   );
   await Promise.all(judged);
+  t.diagnostic(`\n${[table.head(), ...verdicts.map(table.row), table.total(verdicts)].join('\n')}`);
 });
 
 test('a model that claims to be done but does nothing passes only the brief that never calls it', {
@@ -101,9 +137,9 @@ test('the program prints a table, writes JSON, and its exit code says whether al
   assert.equal(good.code, 0, good.stdout + good.stderr);
   assert.match(
     good.stdout,
-    /^offline\/runbook, 2 briefs\n\nbrief +outcome +status +tokens +steps +s {2}guards\n/,
+    /^offline\/runbook, 2 briefs\n\nbrief +outcome +status +tokens +steps +compact +s {2}guards\n/,
   );
-  assert.match(good.stdout, /^write-a-file +pass +done +\d+ +\d+ +\d+\.\d/m);
+  assert.match(good.stdout, /^write-a-file +pass +done +\d+ +\d+ +0 +\d+\.\d/m);
   assert.match(good.stdout, /^total .*interventions\n2 passed, 0 failed\n$/m);
   const { model, totals, briefs } = JSON.parse(readFileSync(json, 'utf8'));
   assert.deepEqual(
@@ -124,7 +160,8 @@ test('the program takes the model of a profile and refuses invalid options', asy
   const one = await run(['--config', profile, '--only', 'write-a-file', '--json', '-']);
   assert.deepEqual([one.code, JSON.parse(one.stdout).model], [0, 'offline/runbook'], one.stderr);
   assert.match((await run(['--help'])).stdout, /^Usage: node test\/eval\/main\.ts/);
-  assert.equal((await run(['--list'])).stdout.trim().split('\n').length, BRIEFS.length);
+  const list = (await run(['--list'])).stdout;
+  assert.equal(list.trim().split('\n').length, BRIEFS.length);
   for (const [args, says] of [
     [['--only', 'nope'], /there is no brief nope; see --list/],
     [['--parallel', '0'], /--parallel 0: must be a number from 1 to 16/],

@@ -2,16 +2,19 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { FleetError } from '@hermes-fleet/protocol';
-import { readBriefs } from './brief.ts';
+import type { EvalBrief } from './brief.ts';
 import { evaluate } from './evaluate.ts';
-import { evalSettings } from './model.ts';
+import { evalSettings, isPlayed } from './model.ts';
+import { readBriefs } from './read-briefs.ts';
 import { tableOf, totals } from './report.ts';
 import { newId } from './run-brief.ts';
 
 const HELP = `Usage: node test/eval/main.ts [options]
 
 Runs the briefs of test/eval/briefs with a real agent (workspace, confinement, guards, tools) on a model, checks each
-outcome, and prints a table. The default model is offline/runbook, which needs no network and no key.
+outcome, and prints a table. A longer brief has a script beside it, which --list names: the answers of a model. The
+default model is offline/runbook, which needs no network and no key. It carries out the short briefs; a scripted server
+on loopback plays the scripts. With another model, that model gets all briefs, and the scripts are not used.
 
   --model NAME        offline/runbook, anthropic/<name>, openai-compatible/<name>; default $MODEL
   --base-url URL      the base URL of the model's API; default $BASE_URL
@@ -56,8 +59,8 @@ async function run(args: string[]): Promise<number> {
     },
   });
   if (values.help) return say(HELP);
-  const all = readBriefs(join(import.meta.dirname, 'briefs'), newId);
-  if (values.list) return say(all.map(({ brief }) => `${brief.name}: ${brief.about}`).join('\n'));
+  const all = await readBriefs(join(import.meta.dirname, 'briefs'), newId);
+  if (values.list) return say(all.map(({ brief }) => listed(brief)).join('\n'));
   const briefs = chosen(all, values.only);
   const { MODEL, BASE_URL, API_KEY_ENV, CONFIG } = process.env;
   const config = values.config ?? (values.model ? undefined : CONFIG || undefined);
@@ -74,9 +77,11 @@ async function run(args: string[]): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => aborted.abort(new FleetError('CANCELED', `stopped by ${signal}`)));
   }
+  const scripts = briefs.filter(({ brief }) => isPlayed(brief, settings)).length;
+  const played = scripts > 0 ? ` (${scripts} of them played from their scripts)` : '';
   const isJsonOnly = values.json === '-';
   const table = tableOf(briefs.map(({ brief }) => brief.name));
-  if (!isJsonOnly) say(`${settings.config.model}, ${briefs.length} briefs\n\n${table.head()}`);
+  if (!isJsonOnly) say(`${settings.config.model}, ${briefs.length} briefs${played}\n\n${table.head()}`);
   const verdicts = await evaluate(briefs, settings, {
     parallel: parallelOf(values.parallel),
     signal: aborted.signal,
@@ -103,6 +108,9 @@ function say(text: string): 0 {
   console.log(text);
   return 0;
 }
+
+const listed = ({ name, about, script }: EvalBrief): string =>
+  `${name}${script === undefined ? '' : ' (script)'}: ${about}`;
 
 function chosen<T extends { readonly brief: { readonly name: string } }>(
   all: readonly T[],

@@ -1,33 +1,35 @@
 import type { Verdict } from './run-brief.ts';
 
-const WIDTHS = { outcome: 7, status: 8, tokens: 7, steps: 5, seconds: 6 };
+const WIDTHS = { outcome: 7, status: 8, tokens: 7, steps: 5, compactions: 7, seconds: 6 };
 
 /** The results table, rendered line by line because a brief may take minutes. */
 export function tableOf(names: readonly string[]) {
   const width = Math.max(...names.map((name) => name.length), 'total'.length);
   const line = (name: string, cells: readonly string[], guards: string): string => {
-    const [outcome = '', status = '', tokens = '', steps = '', seconds = ''] = cells;
+    const [outcome = '', status = '', tokens = '', steps = '', compactions = '', seconds = ''] = cells;
     return [
       ...[name.padEnd(width), outcome.padEnd(WIDTHS.outcome), status.padEnd(WIDTHS.status)],
-      ...[tokens.padStart(WIDTHS.tokens), steps.padStart(WIDTHS.steps), seconds.padStart(WIDTHS.seconds)],
+      ...[tokens.padStart(WIDTHS.tokens), steps.padStart(WIDTHS.steps)],
+      ...[compactions.padStart(WIDTHS.compactions), seconds.padStart(WIDTHS.seconds)],
       guards,
     ]
       .join('  ')
       .trimEnd();
   };
   return {
-    head: () => line('brief', ['outcome', 'status', 'tokens', 'steps', 's'], 'guards'),
+    head: () => line('brief', ['outcome', 'status', 'tokens', 'steps', 'compact', 's'], 'guards'),
     row(verdict: Verdict): string {
-      const { name, outcome, status, tokens, steps, seconds, guards, why } = verdict;
-      const cells = [outcome, status, String(tokens), String(steps), seconds.toFixed(1)];
+      const { name, outcome, status, tokens, steps, compactions, seconds, guards, why } = verdict;
+      const figures = [tokens, steps, compactions.length].map(String);
+      const cells = [outcome, status, ...figures, seconds.toFixed(1)];
       return [line(name, cells, counted(guards)), ...why.map((reason) => `    ${reason}`)].join('\n');
     },
     total(verdicts: readonly Verdict[]): string {
-      const { passed, failed, skipped, tokens, steps, seconds, guards } = totals(verdicts);
+      const { passed, failed, skipped, tokens, steps, compactions, seconds, guards } = totals(verdicts);
       const skips = skipped > 0 ? `, ${skipped} skipped` : '';
       const row = line(
         'total',
-        ['', '', String(tokens), String(steps), seconds.toFixed(1)],
+        ['', '', ...[tokens, steps, compactions].map(String), seconds.toFixed(1)],
         `${guards} interventions`,
       );
       return `${row}\n${passed} passed, ${failed} failed${skips}`;
@@ -41,6 +43,7 @@ export interface Totals {
   readonly skipped: number;
   readonly tokens: number;
   readonly steps: number;
+  readonly compactions: number;
   readonly guards: number;
   readonly seconds: number;
 }
@@ -56,6 +59,7 @@ export function totals(verdicts: readonly Verdict[]): Totals {
     skipped: count('skip'),
     tokens: sum(({ tokens }) => tokens),
     steps: sum(({ steps }) => steps),
+    compactions: sum(({ compactions }) => compactions.length),
     guards: sum(({ guards }) => guards.length),
     seconds: sum(({ seconds }) => seconds),
   };
