@@ -33,12 +33,12 @@ const NOTHING: Readonly<Record<string, unknown>> = expecting('').expect;
 const checksOf = ({ status: _, ...checks }: Expectation): string[] =>
   Object.entries(checks).flatMap(([name, value]) => (isDeepStrictEqual(value, NOTHING[name]) ? [] : [name]));
 
-test('there are at least 20 short briefs, and each message has an expectation that can fail', () => {
+test('there are at least 20 short and 15 longer briefs, and each message has an expectation that can fail', () => {
   const [short, long] = [
     BRIEFS.filter(({ brief }) => !brief.script),
     BRIEFS.filter(({ brief }) => brief.script),
   ];
-  assert.ok(short.length >= 20 && long.length >= 0, `${short.length} and ${long.length}`);
+  assert.ok(short.length >= 20 && long.length >= 15, `${short.length} and ${long.length}`);
   for (const { brief } of BRIEFS)
     for (const { expect } of turnsOf(brief)) assert.notDeepEqual(checksOf(expect), [], brief.name);
   for (const none of ['', ', files: {}, absent: [], tools: [], remaining: false'])
@@ -46,6 +46,11 @@ test('there are at least 20 short briefs, and each message has an expectation th
   assert.deepEqual(checksOf(expecting(', text: blue').expect), ['text']);
   // Empty values that can fail: no changed file, and no token.
   assert.deepEqual(checksOf(expecting(', changed: [], max_tokens: 0').expect), ['changed', 'max_tokens']);
+});
+
+test('the README names the number of briefs', () => {
+  const [, count] = /runs (\d+) briefs/.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? [];
+  assert.equal(Number(count), BRIEFS.length);
 });
 
 test('a compaction is counted by the progress event that reports it', () => {
@@ -97,6 +102,16 @@ test('the table and its totals count guard interventions', () => {
   assert.match(both, / verify warn ×2, loop stop$/);
 });
 
+/** Briefs for behavior that the agent does not have yet, with what they wait for. One that passes fails here. */
+const AWAITED: Readonly<Record<string, string>> = {
+  'configuration-formats': 'a Dockerfile that counts as verified when it is read again',
+  'crlf-file': 'edit_file that keeps CRLF',
+  'follow-up-message': 'a further message that continues the conversation',
+  'latin1-file': 'edit_file that keeps Latin-1',
+  'long-session-small-window': 'a conversation that is shortened before it fills the window',
+  'rename-symbol': 'a loop guard that lets two edits in each of many files pass',
+};
+
 test('every brief passes: carried out by offline/runbook, or played from its script', {
   timeout: 580_000,
   concurrency: 2,
@@ -109,7 +124,10 @@ test('every brief passes: carried out by offline/runbook, or played from its scr
       const verdict = await runBrief(brief, id, settings, never);
       verdicts.push(verdict);
       if (verdict.outcome === 'skip') return t.skip(verdict.why.join());
-      assert.deepEqual([verdict.outcome, verdict.why], ['pass', []]);
+      const awaited = AWAITED[brief.name];
+      if (awaited === undefined) return assert.deepEqual([verdict.outcome, verdict.why], ['pass', []]);
+      assert.equal(verdict.outcome, 'fail', 'it passes: remove it from AWAITED');
+      t.todo(awaited);
     }),
   );
   await Promise.all(judged);
@@ -117,7 +135,7 @@ test('every brief passes: carried out by offline/runbook, or played from its scr
 });
 
 test('a model that claims to be done but does nothing passes only the brief that never calls it', {
-  timeout: 120_000,
+  timeout: 280_000,
 }, async (t) => {
   const liar = await startModelServer(t, 'Done, and all verified.', { input: 500, output: 10 });
   const settings = evalSettings({ model: 'openai-compatible/liar', baseUrl: liar.url }, {});
@@ -162,6 +180,10 @@ test('the program takes the model of a profile and refuses invalid options', asy
   assert.match((await run(['--help'])).stdout, /^Usage: node test\/eval\/main\.ts/);
   const list = (await run(['--list'])).stdout;
   assert.equal(list.trim().split('\n').length, BRIEFS.length);
+  assert.match(list, /^large-file \(script\): one function .*\n(?:.*\n)*write-a-file: a file/m);
+  const played = await run(['--only', 'document-from-code']);
+  assert.match(played.stdout, /^offline\/runbook, 1 briefs \(1 of them played from their scripts\)\n/);
+  assert.equal(played.code, 0, played.stdout);
   for (const [args, says] of [
     [['--only', 'nope'], /there is no brief nope; see --list/],
     [['--parallel', '0'], /--parallel 0: must be a number from 1 to 16/],
