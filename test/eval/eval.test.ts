@@ -9,7 +9,7 @@ import { ROOT, runProgram } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';
 import { type EvalBrief, type Expectation, parseBrief, turnsOf } from './brief.ts';
 import { evaluate } from './evaluate.ts';
-import { evalSettings } from './model.ts';
+import { type EvalSettings, evalSettings, isPlayed, settingsFor } from './model.ts';
 import { readBriefs } from './read-briefs.ts';
 import { tableOf, totals } from './report.ts';
 import { compactionsOf, newId, runBrief, type Verdict } from './run-brief.ts';
@@ -195,6 +195,32 @@ test('the program takes the model of a profile and refuses invalid options', asy
     assert.equal(code, 2, stderr);
     assert.match(stderr, says);
   }
+});
+
+test('a brief raises the step limit, and lowers the output limit and the window of a model', () => {
+  const brief = parseBrief(
+    'x.md',
+    '---\nabout: x\nwindow: 9000\nmax_steps: 200\nmax_output_tokens: 100\nexpect: { status: done }\n---\nDo it.',
+    '7',
+  );
+  const model = evalSettings({ model: 'openai-compatible/x', baseUrl: 'http://127.0.0.1:1/v1' }, {});
+  const narrow = { ...model, config: { ...model.config, context_window: 5_000 } };
+  const figures = ({ config }: EvalSettings) => [
+    config.model,
+    config.limits.max_steps,
+    config.limits.max_output_tokens,
+    config.context_window,
+  ];
+  assert.deepEqual(figures(settingsFor(brief, model, undefined)), ['openai-compatible/x', 200, 100, 9_000]);
+  assert.deepEqual(figures(settingsFor(brief, narrow, undefined)), ['openai-compatible/x', 200, 100, 5_000]);
+  // The scripted model names its window itself.
+  const played = settingsFor(brief, evalSettings({}, {}), 'http://127.0.0.1:2/v1');
+  assert.deepEqual(figures(played), ['openai-compatible/scripted', 200, 100, undefined]);
+  assert.equal(played.config.base_url, 'http://127.0.0.1:2/v1');
+  const script = { turns: [[{ text: 'x' }]] };
+  assert.equal(isPlayed({ ...brief, script }, evalSettings({}, {})), true);
+  assert.equal(isPlayed({ ...brief, script }, model), false);
+  assert.equal(isPlayed(brief, evalSettings({}, {})), false);
 });
 
 test('an invalid brief is refused with its file name', () => {
