@@ -20,7 +20,7 @@ import {
 } from '@hermes-fleet/workspace';
 import { type AgentContexts, createAgentContexts } from './agent-contexts.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
-import { type AgentConfig, confinementSettings, mcpServerNotes } from './config/config.ts';
+import { type AgentConfig, confinementSettings, mcpServerNotes, setUpOf } from './config/config.ts';
 import { ignoredKeyNotes } from './config/ignored-keys.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
@@ -141,13 +141,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   await killLeftovers(commandsDir, options);
   const confinement = recorded(made, records);
   const claude = await lead?.createLead(config, { ...options, confinement });
-  const workspaces = await openWorkspaces({
-    ...options,
-    root: options.workspaceRoot,
-    path: config.workspace.path,
-    isolation: config.workspace.isolation,
-    confinement,
-  });
   const disk = createDiskSpace({
     root: options.workspaceRoot,
     minFreeMb: config.workspace.min_free_mb,
@@ -155,6 +148,14 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     limitMb: config.workspace.isolation === 'in_place' ? 0 : config.workspace.max_mb,
     clock: options.clock,
     log: options.log,
+  });
+  const workspaces = await openWorkspaces({
+    ...options,
+    root: options.workspaceRoot,
+    path: config.workspace.path,
+    isolation: config.workspace.isolation,
+    setUp: handler === 'agent' ? setUpOf(config, disk) : undefined,
+    confinement,
   });
   const subagents =
     handler === 'agent' && config.subagents.enabled

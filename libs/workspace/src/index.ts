@@ -26,6 +26,8 @@ export { type CommandResult, runCommand } from './process/run-command.ts';
 export { capacityOf } from './process/start-failure.ts';
 export { supervise } from './process/supervise.ts';
 export { contextName } from './stores/context-name.ts';
+export type { SetUpCommands } from './tree/run-set-up.ts';
+export type { SetUpReport } from './tree/set-up-report.ts';
 export type {
   ContextStore,
   OpenTree,

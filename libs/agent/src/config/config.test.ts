@@ -41,7 +41,13 @@ test('an empty config.yaml selects the offline runbook with all tools', () => {
   assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192, compact_at: 0.8 });
   assert.deepEqual(config.budget, { count_cache: false });
   assert.deepEqual(config.mcp, { servers: {}, max_task_servers: 8, task_server_idle_s: 300 });
-  assert.deepEqual(config.workspace, { isolation: 'worktree', max_mb: 20_480, min_free_mb: 512 });
+  assert.deepEqual(config.workspace, {
+    isolation: 'worktree',
+    setup: [],
+    setup_timeout_s: 1800,
+    max_mb: 20_480,
+    min_free_mb: 512,
+  });
 });
 
 test('config.yaml rejects unknown and invalid keys with the fix', () => {
@@ -51,6 +57,12 @@ test('config.yaml rejects unknown and invalid keys with the fix', () => {
     problems({ workspace: { isolation: 'none' } })[0] ?? '',
     /isolation: .*"worktree"\|"in_place"/,
   );
+  assert.match(problems({ workspace: { setup: [''] } })[0] ?? '', /^workspace\.setup/);
+  assert.match(
+    problems({ workspace: { setup: 'npm ci', isolation: 'in_place' } })[0] ?? '',
+    /^workspace\.setup: in place, the tree is yours, so you prepare it: remove setup/,
+  );
+  assert.deepEqual(AgentConfigSchema.parse({ workspace: { setup: 'npm ci' } }).workspace.setup, ['npm ci']);
   assert.match(problems({ model: 'gpt' })[0] ?? '', /^model: "gpt" names no model; use offline/);
   assert.match(problems({ model: 'openai-compatible/m' })[0] ?? '', /^base_url: is required/);
   assert.match(problems({ base_url: 'http://127.0.0.1:1/v1' })[0] ?? '', /makes no requests/);

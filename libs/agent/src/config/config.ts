@@ -2,8 +2,10 @@ import { McpServerConfigSchema } from '@hermes-fleet/mcp';
 import {
   type CommandLimits,
   type ConfinementOptions,
+  type DiskSpace,
   defaultMemoryMb,
   defaultProcesses,
+  type SetUpCommands,
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { IgnoredKeys } from './ignored-keys.ts';
@@ -18,6 +20,13 @@ const Workspace = z.strictObject({
   path: z.string().min(1).optional(),
   /** With `in_place`, all contexts share the repository's own working tree, one task at a time. */
   isolation: z.enum(['worktree', 'in_place']).default('worktree'),
+  /** Commands that prepare the tree of each new context, run once for each commit of the base. Not in place. */
+  setup: z
+    .union([z.string().min(1), z.array(z.string().min(1)).max(50)])
+    .default([])
+    .transform((commands) => [commands].flat()),
+  /** For all commands of `setup` together. */
+  setup_timeout_s: z.int().min(1).max(86_400).default(1800),
   /** The disk space that one context may use, in MiB; 0: no limit. It does not apply in place. */
   max_mb: z.int().min(0).default(20_480),
   /** With less free on the disk, nothing new begins and running work ends, in MiB; 0: off. */
@@ -130,6 +139,11 @@ export const AgentConfigSchema = z
     (value, ctx) => {
       const problem = modelProblem(value.model, value.base_url, value.provider !== undefined);
       if (problem) ctx.addIssue({ code: 'custom', path: [problem.key], message: problem.reason });
+      if (value.workspace?.isolation === 'in_place' && value.workspace.setup?.length > 0) {
+        const message =
+          'in place, the tree is yours, so you prepare it: remove setup, or use isolation: worktree';
+        ctx.addIssue({ code: 'custom', path: ['workspace', 'setup'], message });
+      }
       if (value.executor === 'claude-code' && value.tools?.shell?.network === 'none') {
         const message = 'claude-code runs as a command and needs the network: use full, or executor: loop';
         ctx.addIssue({ code: 'custom', path: ['tools', 'shell', 'network'], message });
@@ -165,6 +179,14 @@ export function confinementSettings({
     limits: commandLimits(shell.limits),
     repositoryPath: workspace.path,
   };
+}
+
+/** The set-up of new contexts, undefined where none is configured. */
+export function setUpOf({ workspace }: AgentConfig, disk: DiskSpace): SetUpCommands | undefined {
+  const { setup: commands, setup_timeout_s, max_mb } = workspace;
+  if (commands.length === 0) return undefined;
+  const maxBytes = max_mb === 0 ? undefined : max_mb * 1024 * 1024;
+  return { commands, timeoutMs: setup_timeout_s * 1000, maxBytes, disk };
 }
 
 export const commandLimits = (limits: AgentConfig['tools']['shell']['limits']): CommandLimits => ({

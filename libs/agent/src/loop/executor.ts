@@ -75,6 +75,7 @@ export function createLoopExecutor(options: LoopOptions): Executor {
       await using workspace = await workspaces.open(task.contextId, {
         resumes: saved !== undefined,
         signal: ending,
+        onSetUp: (state) => context.report({ type: 'progress', data: { set_up: state } }),
       });
       const state = saved
         ? await resumeState(saved, workspace)

@@ -1,4 +1,5 @@
 import type { AdmittedTask } from '@hermes-fleet/protocol';
+import type { SetUpReport } from '@hermes-fleet/workspace';
 import { replyContract, replyRequest } from '../messages/reply.ts';
 import { dataBlock, dataLine } from './untrusted-data.ts';
 import type { WorkspaceFacts } from './workspace-facts.ts';
@@ -66,6 +67,25 @@ function workspaceLine({ branch, uncommitted }: WorkspaceFacts): string {
 
 export const projectLine = ({ project }: WorkspaceFacts): string | undefined =>
   project.length === 0 ? undefined : `Project: ${project.join('; ')}.`;
+
+const MAX_COMMAND_CHARS = 200;
+const MAX_SET_UP_LINES = 8;
+const MAX_LINE_CHARS = 160;
+
+/** How the tree was prepared, and what failed of that. The output of the failed command is data. */
+export function setUpLines({ commands, failure }: SetUpReport): string {
+  const shown = (command: string): string => dataLine(command, MAX_COMMAND_CHARS);
+  if (failure === undefined)
+    return `Set up before this work, from the files that it started from: ${commands.map(shown).join('; ')}.`;
+  const command = failure.command === '' ? '' : ` at ${shown(failure.command)}`;
+  const failed = `The set-up failed${command}: ${dataLine(failure.reason, MAX_COMMAND_CHARS)}. What the work needs may be missing; it was to run: ${commands.map(shown).join('; ')}.`;
+  const output = failure.output
+    .split('\n')
+    .map((line) => dataLine(line, MAX_LINE_CHARS))
+    .filter((line) => line !== '')
+    .slice(-MAX_SET_UP_LINES);
+  return output.length === 0 ? failed : `${failed}\n${dataBlock('set-up', output)}`;
+}
 
 export const filesBlock = ({ entries }: WorkspaceFacts): string | undefined =>
   entries.length === 0 ? undefined : `Files:\n${dataBlock('workspace', entries)}`;

@@ -14,6 +14,7 @@ import {
   projectLine,
   roleSection,
   SCRATCHPAD,
+  setUpLines,
   shortEnvironment,
   shortFinishing,
   VERIFICATION,
@@ -57,6 +58,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
   const verification = options.verify && tools.length > 0 ? VERIFICATION : undefined;
   const byPriority = {
     project: facts && projectLine(facts),
+    setUp: facts && options.workspace.setUp && setUpLines(options.workspace.setUp),
     instructions,
     outstanding: facts?.outstanding,
     verification,
@@ -79,6 +81,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
       remainingTokens: budget.remaining(),
     }),
     kept.project,
+    kept.setUp,
     kept.peers,
     kept.scratchpad,
     kept.memory,

@@ -24,7 +24,12 @@ export async function receivePack(
   git: Git,
   place: GitPlace,
   script: { readonly text: string; readonly args: readonly string[]; readonly stdin?: number },
-  to: { readonly file: string; readonly maxBytes: number; readonly timeoutMs?: number },
+  to: {
+    readonly file: string;
+    readonly maxBytes: number;
+    readonly timeoutMs?: number;
+    readonly signal?: AbortSignal;
+  },
 ): Promise<SentPack> {
   const file = openSync(to.file, 'wx', 0o600);
   let header: string | undefined;
@@ -60,6 +65,7 @@ export async function receivePack(
       ...limits,
       ...(script.stdin !== undefined && { stdin: script.stdin }),
       ...(to.timeoutMs !== undefined && { timeoutMs: to.timeoutMs }),
+      ...(to.signal !== undefined && { signal: to.signal }),
     });
     if (failure !== undefined) throw failure;
     return { result, header, bytes };

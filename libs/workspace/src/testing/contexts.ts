@@ -28,7 +28,7 @@ export interface TaskRun extends CommandResult {
 
 export async function openTestContexts(
   t: TestContext,
-  options: Partial<Pick<WorkspacesOptions, 'path' | 'isolation'>> & {
+  options: Partial<Pick<WorkspacesOptions, 'path' | 'isolation' | 'setUp'>> & {
     readonly confine?: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
     readonly place?: Place;
     readonly log?: Log;
@@ -42,6 +42,7 @@ export async function openTestContexts(
     clock = systemClock,
     path,
     isolation = 'worktree',
+    setUp,
   } = options;
   const confinement = await createConfinement({
     confine,
@@ -55,6 +56,7 @@ export async function openTestContexts(
     root: place.workspaceRoot,
     path,
     isolation,
+    setUp,
     confinement,
     clock,
     log,

@@ -9,4 +9,5 @@ export {
   type Place,
   SECRET,
 } from './place.ts';
+export { committedFiles, setUpBy } from './set-ups.ts';
 export { objectsOf, storesOf } from './stores.ts';

@@ -29,6 +29,8 @@ export interface ContextTreeOptions {
   readonly base: Base;
   readonly results: Results;
   readonly saved: SavedTrees;
+  /** Prepares a new tree of the commit for work. */
+  readonly prepare?: ((place: ContextPlace, commit: string) => Promise<void>) | undefined;
   readonly git: Git;
   readonly confinement: Confinement;
   readonly clock: Clock;
@@ -236,6 +238,7 @@ async function openIn(
     const keeps = complete || (await isThere(kept));
     await opened.make(git);
     await setUp(keeps ? 'keep' : 'checkout');
+    if (!keeps) await options.prepare?.(opened, from);
     clean = !keeps;
     await writeFile(ready, from);
     for (const file of [kept, join(options.dir, ARCHIVE)]) await rm(file, { force: true });

@@ -69,6 +69,7 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
     if (await attempt(remove, { result: name })) deleted += 1;
   }
   signal.throwIfAborted();
+  await parts.setUps?.prune(signal);
   await results.prune();
   await base.tidy(() => startedFrom(parts));
   return { contexts: removed, results: deleted };

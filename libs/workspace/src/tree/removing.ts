@@ -15,6 +15,7 @@ export interface ContextStoreOptions {
   readonly uses: ContextUses;
   readonly base: Base;
   readonly results: Results;
+  readonly setUps?: { prune(signal: AbortSignal): Promise<void> } | undefined;
   readonly confinement: Confinement;
   readonly clock: Clock;
   readonly log: Log;
@@ -66,7 +67,8 @@ export function createRemoving(options: ContextStoreOptions): Removing {
   };
 }
 
-async function removeFiles(
+/** Removes a folder of the gateway's in which commands wrote, as their user. Does nothing when it is not there. */
+export async function removeFiles(
   folder: string,
   { confinement, clock, log }: Pick<ContextStoreOptions, 'confinement' | 'clock' | 'log'>,
   signal: AbortSignal | undefined,

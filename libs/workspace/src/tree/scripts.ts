@@ -40,7 +40,8 @@ done`;
 /**
  * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay. So does the
  * repository that it replaces, as `.git/replaced`, for it may have branches and stashes that no result has: at most one, and
- * none above 1 GiB. A script that ends early leaves it as `.git-replaced` for the next one. Git ignores there what builds leave.
+ * none above 1 GiB. A script that ends early leaves it as `.git-replaced` for the next one. Git ignores there what builds
+ * leave, and what the set-up of the tree left (`.git/set-up`).
  *
  * Arguments: object folder of the base, branch, commit, `checkout` or `keep`, the size in bytes above which files that
  * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, LEAVE_OUT, and the shallow commits.
@@ -74,6 +75,7 @@ build_patterns >>.git/info/exclude
 if [ -e .git-replaced ]; then
   [ "$(du -sm .git-replaced | cut -f 1)" -le 1024 ] || remove .git-replaced
   mv .git-replaced .git/replaced 2>/dev/null || :
+  if [ -f .git/replaced/set-up ]; then cat .git/replaced/set-up | tee .git/set-up >>.git/info/exclude; fi
 fi
 if git ls-files -s | grep -q '^160000 '; then : >.git/embedded; fi
 find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -exec sh -c "$leave_out" sh {} +`;

@@ -3,6 +3,7 @@ import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
 import type { CommittedFiles } from '../git/committed-files.ts';
 import type { CommandLine } from '../process/run-command.ts';
+import type { SetUpProgress, SetUpReport } from './set-up-report.ts';
 
 /** The base of a task, for its checkpoint, or why the task cannot start. */
 export type Beginning = { readonly base: string } | { readonly refused: Unmet };
@@ -21,6 +22,8 @@ export interface Workspace extends OpenTree {
   readonly branch: string;
   /** Variables for commands: their home directory, and in a context's own tree a folder for temporary files. */
   readonly env: Readonly<Record<string, string>>;
+  /** How the tree was prepared for work when it was made; absent without a set-up. */
+  readonly setUp?: SetUpReport | undefined;
   /** The files that the work started from: no task of the context wrote them, except in place, where tasks can commit. */
   readonly started: CommittedFiles;
   /** Starts a task. `write`: the task is meant to change the tree. */
@@ -47,6 +50,8 @@ export interface Opening {
   readonly resumes: boolean;
   /** Ends the wait for the tree. */
   readonly signal: AbortSignal;
+  /** Called when the run waits for the set-up of its tree, and at the end of that. */
+  readonly onSetUp?: ((state: SetUpProgress) => Promise<void>) | undefined;
 }
 
 export interface Tree {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, realpath, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
@@ -12,13 +12,16 @@ import { contextName } from '../stores/context-name.ts';
 import { openResults, type Results } from '../stores/results.ts';
 import { usersRepository } from '../stores/users-repository.ts';
 import { contextNames, markUsed } from './context-folder.ts';
-import { openContextPlace } from './context-place.ts';
+import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { createContextStore } from './context-store.ts';
 import { openContextTree } from './context-tree.ts';
 import { createContextUses } from './context-uses.ts';
 import { inPlace, inPlaceState } from './in-place.ts';
 import { openRepository, type Repository } from './repository.ts';
+import type { SetUpCommands } from './run-set-up.ts';
 import { createSavedTrees } from './saved-trees.ts';
+import { createSetUpCache, type SetUpCache } from './set-up-cache.ts';
+import { readSetUp, recordSetUp, toMend } from './set-up-report.ts';
 import { takeOver } from './take-over.ts';
 import { createTurns } from './turns.ts';
 import type { OpenTree, Workspaces } from './workspace.ts';
@@ -33,6 +36,8 @@ export interface WorkspacesOptions {
   readonly path: string | undefined;
   /** `in_place`: all contexts work in the repository's own tree, one task at a time. */
   readonly isolation: 'worktree' | 'in_place';
+  /** Prepares the trees of new contexts; not in place. */
+  readonly setUp?: SetUpCommands | undefined;
   readonly confinement: Confinement;
   readonly clock: Clock;
   readonly log: Log;
@@ -65,24 +70,34 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
   await takeOver({ ...parts, source, base, results });
   const saved = createSavedTrees();
   const uses = createContextUses();
+  const setUps = parts.setUp && createSetUpCache(parts.setUp, { ...parts, base });
   const state = measured(clock, async () => {
     const problem = await problemOf(base, results);
     return problem === undefined ? base.state() : unusable(problem);
   });
   return {
-    async open(contextId, { signal }) {
+    async open(contextId, { signal, onSetUp }) {
       const name = contextName(contextId);
       const dir = join(contexts, name);
       await using opening = new AsyncDisposableStack();
       opening.use(await uses.use(name, 'task', signal));
-      const workspace = await openContextTree({ ...parts, name, dir, base, results, saved });
+      const prepare = setUps && preparing(setUps, parts, { signal, onProgress: onSetUp });
+      const workspace = await openContextTree({ ...parts, name, dir, base, results, saved, prepare });
       opening.defer(() =>
         markUsed(dir, contextId, clock).catch((err) => log.warn({ context: name, err }, UNMARKED)),
       );
       opening.use(workspace);
       await markUsed(dir, contextId, clock);
+      const setUp = await readSetUp(dir);
       const opened = opening.move();
-      return { ...workspace, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+      return {
+        ...workspace,
+        ...(setUp && {
+          setUp,
+          commit: async (...args) => [...(await workspace.commit(...args)), ...toMend(setUp)],
+        }),
+        [Symbol.asyncDispose]: () => opened.disposeAsync(),
+      };
     },
     repoState: state.read,
     async trees() {
@@ -99,9 +114,17 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
         },
       }));
     },
-    contexts: createContextStore({ ...parts, uses, base, results }),
+    contexts: createContextStore({ ...parts, uses, base, results, setUps }),
   };
 }
+
+/** Records in the context's folder, which commands cannot write to, how its tree was prepared. */
+const preparing =
+  (setUps: SetUpCache, { setUp }: Parts, options: Parameters<SetUpCache['apply']>[2]) =>
+  async (place: ContextPlace, commit: string): Promise<void> => {
+    const failure = await setUps.apply(place, commit, options);
+    await recordSetUp(dirname(place.dir), { commands: setUp?.commands ?? [], failure });
+  };
 
 /** A repository of the profile's own that is broken is moved aside, and a new base takes its place. */
 async function openBaseFrom(

@@ -1,0 +1,238 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { hasCode } from '../files/anchored-folder.ts';
+import { isThere } from '../files/is-there.ts';
+import { capacityOf } from '../process/start-failure.ts';
+import type { ContextPlace } from './context-place.ts';
+import { removeFiles } from './removing.ts';
+import { ARCHIVES, archiveOf, runSetUp, type SetUpCommands, type SetUpParts } from './run-set-up.ts';
+import type { SetUpFailure, SetUpProgress } from './set-up-report.ts';
+import { UNPACK } from './set-up-scripts.ts';
+
+export interface SetUpCache {
+  /**
+   * Puts what the set-up of a commit leaves into a new context, before a task works there. The set-up runs first when no
+   * earlier one of this commit is kept: once for all who wait, and it ends when nobody waits any more. Resolves with its failure,
+   * and throws the signal's reason.
+   */
+  apply(
+    place: ContextPlace,
+    commit: string,
+    options: {
+      readonly signal: AbortSignal;
+      /** Called when a set-up has to be waited for, and at its end. */
+      readonly onProgress?: ((state: SetUpProgress) => Promise<void>) | undefined;
+    },
+  ): Promise<SetUpFailure | undefined>;
+  /** Removes what interrupted set-ups left, and all outcomes but the last ones used. Throws the signal's reason. */
+  prune(signal: AbortSignal): Promise<void>;
+}
+
+/** In the folder `contexts`, where users are given to folders. A context's name begins with no dot. */
+const RUNNING = '.set-up-';
+const PART = '.part';
+/** A failure is repeated to others for so long; then the next context tries again. */
+const FAILED_MS = 10 * 60_000;
+const KEPT = 3;
+const UNPACK_MS = 30 * 60_000;
+
+interface Run {
+  readonly result: Promise<SetUpFailure | undefined>;
+  readonly controller: AbortController;
+  waiting: number;
+}
+
+/** Keeps what set-ups left in `<root>/set-ups`, which no command can open. */
+export function createSetUpCache(
+  setUp: SetUpCommands,
+  parts: SetUpParts & { readonly root: string; readonly contexts: string },
+): SetUpCache {
+  const { root, contexts, confinement, git, clock, log } = parts;
+  const outcomes = join(root, 'set-ups');
+  const runs = new Map<string, Run>();
+  const failures = new Map<string, { readonly at: number; readonly failure: SetUpFailure }>();
+  /** How many contexts get an outcome now. */
+  const used = new Map<string, number>();
+  const keyOf = (commit: string): string =>
+    createHash('sha256')
+      .update(JSON.stringify([commit, setUp.commands]))
+      .digest('hex')
+      .slice(0, 20);
+
+  async function run(key: string, commit: string, signal: AbortSignal): Promise<SetUpFailure | undefined> {
+    const dir = join(contexts, RUNNING + key);
+    const part = join(outcomes, key + PART);
+    const startedAt = clock.now();
+    try {
+      await removeFiles(dir, parts, signal);
+      await rm(part, { recursive: true, force: true });
+      log.info({ commit, commands: setUp.commands }, 'the set-up of a commit runs');
+      const failure = await runSetUp({ dir, commit, outcome: part }, setUp, parts, signal);
+      const tookS = (clock.now() - startedAt) / 1000;
+      if (failure === undefined) {
+        await rename(part, join(outcomes, key));
+        log.info({ commit, tookS }, 'the set-up of a commit is complete');
+      } else {
+        failures.set(key, { at: clock.now(), failure });
+        log.error({ commit, tookS, ...failure }, 'the set-up of a commit failed; contexts begin without it');
+      }
+      return failure;
+    } catch (error) {
+      return failureOf(error, signal);
+    } finally {
+      await rm(part, { recursive: true, force: true });
+      // The next run, or the next hour, removes what this cannot.
+      await removeFiles(dir, parts, undefined).catch((err) =>
+        log.warn({ err, folder: basename(dir) }, 'the folder of a set-up cannot be removed yet'),
+      );
+    }
+  }
+
+  /** Waits for the set-up of the commit, which is begun when it does not run yet. */
+  async function awaited(
+    key: string,
+    commit: string,
+    signal: AbortSignal,
+  ): Promise<SetUpFailure | undefined> {
+    let active = runs.get(key);
+    if (active === undefined || active.controller.signal.aborted) {
+      const before = active?.result.catch(() => {});
+      const controller = new AbortController();
+      const result = (async () => {
+        await before;
+        return run(key, commit, controller.signal);
+      })();
+      const begun: Run = { result, controller, waiting: 0 };
+      const forget = (): void => {
+        if (runs.get(key) === begun) runs.delete(key);
+      };
+      result.then(forget, forget);
+      runs.set(key, begun);
+      active = begun;
+    }
+    const mine = active;
+    mine.waiting += 1;
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      return await Promise.race([mine.result, aborted]);
+    } finally {
+      signal.removeEventListener('abort', abort);
+      mine.waiting -= 1;
+      if (mine.waiting === 0)
+        mine.controller.abort(new FleetError('INTERNAL', 'nobody waits for the set-up'));
+      // Its folder is removed before the task that gave up ends.
+      if (signal.aborted && mine.waiting === 0) await mine.result.catch(() => {});
+    }
+  }
+
+  async function unpack(place: ContextPlace, key: string, signal: AbortSignal): Promise<void> {
+    const [from, to] = [join(contexts, RUNNING + key), dirname(place.dir)];
+    const env = { HOME: place.home, TMPDIR: place.tmp };
+    const gitPlace = { cwd: place.dir, gitDir: undefined, workTree: undefined, env, wrap: place.wrap };
+    for (const which of ARCHIVES) {
+      await using archive = await open(archiveOf(join(outcomes, key), which), 'r');
+      const args = [which, from, to, from.replace(/[\\.*[\]^$|]/g, '\\$&'), to.replace(/[\\&|]/g, '\\$&')];
+      const call = { stdin: archive.fd, timeoutMs: UNPACK_MS, signal };
+      const result = await git.exec(gitPlace, '/bin/sh', ['-c', UNPACK, 'sh', ...args], call);
+      if (result.exitCode === 0) continue;
+      const reason = `${result.killed ?? result.exitCode}): ${result.stderr.trim().slice(-300)}`;
+      throw new FleetError('INTERNAL', `what the set-up left cannot be unpacked (${reason}`);
+    }
+  }
+
+  async function ready(
+    key: string,
+    commit: string,
+    { signal, onProgress }: Parameters<SetUpCache['apply']>[2],
+  ): Promise<SetUpFailure | undefined> {
+    if (await isThere(join(outcomes, key))) return undefined;
+    const known = failures.get(key);
+    if (known !== undefined && clock.now() - known.at < FAILED_MS) return known.failure;
+    await onProgress?.('started');
+    const failure = await awaited(key, commit, signal);
+    await onProgress?.(failure === undefined ? 'done' : 'failed');
+    return failure;
+  }
+
+  return {
+    async apply(place, commit, options) {
+      const { signal } = options;
+      signal.throwIfAborted();
+      if (confinement.method === 'none') {
+        const [command = ''] = setUp.commands;
+        return { command, reason: 'nothing confines commands here', output: '' };
+      }
+      const key = keyOf(commit);
+      await mkdir(outcomes, { recursive: true, mode: 0o700 });
+      used.set(key, (used.get(key) ?? 0) + 1);
+      try {
+        const failure = await ready(key, commit, options);
+        if (failure !== undefined) return failure;
+        const now = new Date(clock.now());
+        await utimes(join(outcomes, key), now, now);
+        return await unpack(place, key, signal).then(
+          () => undefined,
+          (error) => failureOf(error, signal),
+        );
+      } finally {
+        const others = (used.get(key) ?? 1) - 1;
+        if (others === 0) used.delete(key);
+        else used.set(key, others);
+        await removeOutcomes();
+      }
+    },
+    async prune(signal) {
+      for (const name of await readdir(contexts)) {
+        if (!name.startsWith(RUNNING) || runs.has(name.slice(RUNNING.length))) continue;
+        await removeFiles(join(contexts, name), parts, signal).catch((err) => {
+          signal.throwIfAborted();
+          log.warn(
+            { err, folder: name },
+            'the folder of a set-up cannot be removed; the next try is in an hour',
+          );
+        });
+      }
+      for (const [key, { at }] of failures) if (clock.now() - at >= FAILED_MS) failures.delete(key);
+      await removeOutcomes();
+    },
+  };
+
+  /** A task begins without its set-up also when the machine is the reason, unless nothing can begin now. */
+  function failureOf(error: unknown, signal: AbortSignal): SetUpFailure {
+    signal.throwIfAborted();
+    if (capacityOf(error) !== undefined || (error instanceof FleetError && error.code === 'QUEUE_FULL'))
+      throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    log.error({ err: error }, 'a set-up could not be carried out; contexts begin without it');
+    return { command: '', reason, output: '' };
+  }
+
+  /** Removes all outcomes but the last ones used, and what is incomplete. */
+  async function removeOutcomes(): Promise<void> {
+    const names = await readdir(outcomes).catch((error) => {
+      if (hasCode(error, 'ENOENT')) return [];
+      throw error;
+    });
+    const free = names.filter((name) => !used.has(name) && !runs.has(name.replace(PART, '')));
+    const times = await Promise.all(
+      free.map(async (name) => ({ name, at: name.endsWith(PART) ? 0 : await usedAt(join(outcomes, name)) })),
+    );
+    times.sort((a, b) => b.at - a.at);
+    const kept = Math.max(0, KEPT - used.size);
+    for (const { name, at } of times.filter(({ at: time }, index) => index >= kept || time === 0)) {
+      if (at > 0) log.info({ outcome: name }, 'what an old set-up left is removed');
+      await rm(join(outcomes, name), { recursive: true, force: true });
+    }
+  }
+}
+
+const usedAt = async (path: string): Promise<number> =>
+  stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );

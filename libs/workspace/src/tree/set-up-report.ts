@@ -1,0 +1,57 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { hasCode } from '../files/anchored-folder.ts';
+import type { Uncommitted } from '../git/add-all.ts';
+
+const FailureSchema = z.object({ command: z.string(), reason: z.string(), output: z.string() });
+const ReportSchema = z.object({ commands: z.array(z.string()), failure: FailureSchema.optional() });
+
+export type SetUpProgress = 'started' | 'done' | 'failed';
+
+/** Why the set-up is not complete. */
+export interface SetUpFailure {
+  readonly command: string;
+  readonly reason: string;
+  /** The end of what the command printed. */
+  readonly output: string;
+}
+
+/** What prepared the tree of a context when it was made, and why that is not complete, if so. */
+export interface SetUpReport {
+  readonly commands: readonly string[];
+  readonly failure?: SetUpFailure | undefined;
+}
+
+const fileOf = (context: string): string => join(context, 'set-up');
+
+/** Records, in the folder of the context, which commands cannot write to, how its tree was prepared. */
+export const recordSetUp = (context: string, report: SetUpReport): Promise<void> =>
+  writeFile(fileOf(context), JSON.stringify(report));
+
+/** Undefined for a context that was made without a set-up. */
+export async function readSetUp(context: string): Promise<SetUpReport | undefined> {
+  const text = await readFile(fileOf(context), 'utf8').catch((error) => {
+    if (hasCode(error, 'ENOENT')) return '';
+    throw error;
+  });
+  if (text === '') return undefined;
+  try {
+    return ReportSchema.parse(JSON.parse(text));
+  } catch {
+    // A power cut may have cut the file.
+    return undefined;
+  }
+}
+
+/** What a failed set-up leaves to do, for tasks that changed files. */
+export function toMend({ failure }: SetUpReport): Uncommitted[] {
+  if (failure === undefined) return [];
+  const command = failure.command === '' ? '' : `\`${failure.command}\`: `;
+  return [
+    {
+      todo: `mend workspace.setup, without which this context began: ${command}${failure.reason}`,
+      certain: false,
+    },
+  ];
+}
