@@ -125,6 +125,8 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
 
   async function before(call: ToolUse): Promise<HookAnswer> {
     calls.set(call.id, call);
+    // The message with this call has ended, and counts in `state.step`. A message without calls ends no run.
+    guards.beforeStep(state.step);
     if (signal.aborted || stopping.aborted) {
       handled.add(call.id);
       return { ...denyCall(STOPPING), ...haltIfOver() };
@@ -169,12 +171,12 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
   ): Promise<{ shown: ToolResult; notes: readonly string[]; changed: boolean }> {
     handled.add(call.id);
     const guarded = await guards.after(guardedOf(call), result);
-    const { entry, result: shown, stop } = guarded;
+    const { entry, result: shown } = guarded;
     const started = session();
     if (started) started.begun = started.begun.filter(({ id }) => id !== call.id);
     // One of Claude Code's own tools may end while an agent's tool runs, which still needs its memo.
     forgetCall(state, keyOf(call.id));
-    const wrapUp = stop === undefined ? await options.wrapUpIfDue() : undefined;
+    const wrapUp = guards.state().stop === undefined ? await options.wrapUpIfDue() : undefined;
     await save();
     const tool = isKnown(call) ? guardedOf(call).tool : 'unknown';
     const duration: JsonObject = durationMs === undefined ? {} : { duration_ms: durationMs };

@@ -9,7 +9,7 @@ import type { JournalEntry } from '../run/run-state.ts';
 import { testsRun } from './commands/tests-run.ts';
 import { compact } from './compact.ts';
 import { maxNudges } from './evidence.ts';
-import { createLoopDetector } from './loop-detector.ts';
+import { createLoopDetector } from './loops/loop-detector.ts';
 import { outputText } from './output-text.ts';
 import { createSpill } from './spill.ts';
 import { createVerification, type Verified } from './verification.ts';
@@ -54,15 +54,13 @@ export function createGuards(
     async after(call, result) {
       const entry = entryOf(call, result);
       options.journal.push(entry);
-      const found = loop.after(call, result, readOn() ?? NOTHING);
-      if (found.stop !== undefined) state.stop = found.stop;
+      const notes = loop.after(call, result, readOn() ?? NOTHING);
       const shown = await compact(call, result, hooks, options.maxOutputBytes, spill);
-      return { result: shown, notes: found.notes, entry, ...(found.stop && { stop: found.stop }) };
+      return { result: shown, notes, entry };
     },
-    refused(call, reason) {
-      const found = loop.after(call, { ok: false, output: reason }, NOTHING);
-      if (found.stop !== undefined) state.stop = found.stop;
-      return found;
+    refused: (call, reason) => loop.after(call, { ok: false, output: reason }, NOTHING),
+    beforeStep(step) {
+      state.stop ??= loop.beforeStep(step);
     },
     completionPrompt({ priority, reply, nudges }) {
       if (!hooks.verifyBeforeComplete || nudges >= maxNudges(priority, reply)) return undefined;

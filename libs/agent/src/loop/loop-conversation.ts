@@ -181,6 +181,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
   async function runSteps(): Promise<boolean> {
     await pending.resume();
     while (state.finished === undefined) {
+      calls.guards.beforeStep(state.step);
       const isStopped = calls.guardStop() !== undefined && !state.tools_off;
       if (isStopped) return false;
       if (state.step >= maxSteps && !(await wrapsUpSteps())) return false;

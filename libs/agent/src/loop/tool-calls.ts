@@ -246,7 +246,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
         ...end,
         meant: (name) => meantTool(name, names),
         refused: (call, reason) =>
-          guards.refused({ ...call, key: '', mutates: tools.get(call.tool)?.mutates ?? false }, reason).notes,
+          guards.refused({ ...call, key: '', mutates: tools.get(call.tool)?.mutates ?? false }, reason),
       }),
     isConcurrent(call) {
       const { tool } = understood(call);

@@ -17,8 +17,6 @@ export interface Guarded {
   readonly result: ToolResult;
   readonly notes: readonly string[];
   readonly entry: JournalEntry;
-  /** Set when the conversation must end. */
-  readonly stop?: GuardStop;
 }
 
 /**
@@ -30,8 +28,13 @@ export interface Guards {
   before(call: GuardedCall): { readonly kind: 'allow' } | { readonly kind: 'stop'; readonly stop: GuardStop };
   /** Must be called once for each call, with the tool's whole result. Records the call in the journal. */
   after(call: GuardedCall, result: ToolResult): Promise<Guarded>;
-  /** Counts a call that never reached a tool, e.g. of an unknown tool. Not recorded in the journal. */
-  refused(call: GuardedCall, reason: string): Pick<Guarded, 'notes' | 'stop'>;
+  /** Counts a call that never reached a tool, e.g. of an unknown tool. Returns notes. Not recorded in the journal. */
+  refused(call: GuardedCall, reason: string): readonly string[];
+  /**
+   * Must be called before each step, with the number of steps so far: only there may a guard end the conversation, which
+   * `state().stop` then says. The model has seen the notes of all steps before. Calls with a number again change nothing.
+   */
+  beforeStep(step: number): void;
   /** Returns the prompt for a model that wants to finish too early; undefined when it may finish. Counts nothing. */
   completionPrompt(end: EndOfTask): string | undefined;
   /** JSON for the checkpoint: guards restored from it and from the journal decide alike. */

@@ -87,12 +87,13 @@ export const GUARD_CASES: readonly ConformanceCase[] = [
       const fixture = await executor.setUp(t, () => run('echo the same'));
       const { result } = await runTask(fixture);
       assert.equal(result.status, 'partial', JSON.stringify(result));
-      assert.match(result.remaining?.[0] ?? '', /shell_exec was called 5 times with the same input/);
-      assert.equal(fixture.requests.length, 5);
-      assert.match(
-        fixture.requests.at(-1)?.raw ?? '',
-        /You've called shell_exec 3 times with the same input/,
+      assert.match(result.remaining?.[0] ?? '', /shell_exec was called again and again with the same input/);
+      // Claude Code hears of the end with the first call of the next answer.
+      assert.ok(
+        fixture.requests.length >= 5 && fixture.requests.length <= 6,
+        String(fixture.requests.length),
       );
+      assert.match(fixture.requests[4]?.raw ?? '', /You've called shell_exec 3 times with the same input/);
     },
   },
   {

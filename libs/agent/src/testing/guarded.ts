@@ -42,7 +42,7 @@ export interface Guarded {
   readonly journal: JournalEntry[];
   /** The reported guards, as `guard level`. */
   readonly fired: string[];
-  /** Passes acts to the guards. Returns their notes, and `stop: …` when a guard ends the conversation. */
+  /** Passes acts to the guards, each as a step. Returns their notes, and `stop: …` when a guard ends the conversation. */
   after(...acts: Act[]): Promise<string[]>;
 }
 
@@ -66,7 +66,7 @@ export function guarded(
     },
     state,
   );
-  let turn = 0;
+  let turn = state?.loop.step ?? 0;
   return {
     guards,
     journal,
@@ -74,9 +74,12 @@ export function guarded(
     async after(...acts) {
       const told: string[] = [];
       for (const { call, result } of acts) {
+        const stopped = guards.state().stop;
+        const { notes } = await guards.after({ ...call, key: `${turn}.0` }, result);
         turn += 1;
-        const { notes, stop } = await guards.after({ ...call, key: `${turn}.0` }, result);
-        told.push(...notes, ...(stop ? [`stop: ${stop.reason}`] : []));
+        guards.beforeStep(turn);
+        const { stop } = guards.state();
+        told.push(...notes, ...(stop && stop !== stopped ? [`stop: ${stop.reason}`] : []));
       }
       return told;
     },

@@ -1,19 +1,52 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
-import { isJsonObject, type ToolResult } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { GuardedCall } from '../run/guards.ts';
-import { outputText } from './output-text.ts';
+import type { GuardedCall } from '../../run/guards.ts';
+import { outputText } from '../output-text.ts';
 
 /** Characters compared at the start and at the end of an output. */
 const LOOK_CHARS = 32 * 1024;
-const KEY_CHARS = 32;
+const KEY_CHARS = 20;
 
 const Input = z.record(z.string(), z.unknown());
 
-/** Identifies equal calls: same tool, same input and, for a read-only tool, same output. */
-export function callKey({ tool, input, mutates }: GuardedCall, result: ToolResult): string {
-  return hash([tool, stable(input), mutates ? '' : plain(outputText(result.output))]);
+/** The processes that these tools start have a new id each time. */
+const PROCESS_TOOLS = /^shell_(?:start|output|stop)$/;
+
+/**
+ * Identifies equal calls with equal results: the same tool, input and output. With `masks`, apart from times and addresses,
+ * as the output of tests has them.
+ */
+export function callKey(
+  { tool, input }: Pick<GuardedCall, 'tool' | 'input'>,
+  result: ToolResult,
+  masks: boolean,
+): string {
+  const text = outputText(result.output);
+  const shown = masks ? plain(text) : ends(text);
+  if (!PROCESS_TOOLS.test(tool)) return hash([tool, stable(input), shown]);
+  return hash([tool, withoutId(stable(input)), withoutId(shown)]);
+}
+
+const withoutId = (json: string): string => json.replace(/"id":(?:"[^"]*"|\d+)/g, '"id":#');
+
+/** Results with fewer characters are too common to be told apart. */
+const MIN_RESULT_CHARS = 80;
+
+/** Identifies equal results of different calls: what they show, without its frame. Undefined for a short one. */
+export function resultKey({ output }: ToolResult): string | undefined {
+  const shown = plain(textsOf(output).join('\n'))
+    .replace(/^\s*\d+(?:\t|:|→|\|)/gm, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return shown.length < MIN_RESULT_CHARS ? undefined : hash(['=', shown]);
+}
+
+function textsOf(value: JsonValue): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }
 
 /** Identifies equal errors: same tool, same target, and same text apart from times and addresses. */
@@ -28,10 +61,12 @@ export function errorKey({ tool, input }: GuardedCall, { output, exitCode }: Too
 
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
 
+const ends = (text: string): string =>
+  text.length > 2 * LOOK_CHARS ? `${text.slice(0, LOOK_CHARS)}${text.slice(-LOOK_CHARS)}` : text;
+
 /** Masks what differs between runs: times, durations, addresses, process IDs and temporary paths. */
 function plain(text: string): string {
-  const cut = text.length > 2 * LOOK_CHARS ? `${text.slice(0, LOOK_CHARS)}${text.slice(-LOOK_CHARS)}` : text;
-  return cut
+  return ends(text)
     .replace(ESCAPES, '')
     .replace(/\b\d+(?:\.\d+)? ?(?:ms|s|sec|secs|seconds|m|min|µs|us|ns)\b/g, '#')
     .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?|\b\d\d:\d\d:\d\d(?:\.\d+)?\b/g, '#')
@@ -41,10 +76,16 @@ function plain(text: string): string {
     .replace(/\/tmp\/[\w./-]+/g, '#');
 }
 
-/** JSON with sorted keys, normalized paths, and normalized whitespace in commands. */
+/** JSON with sorted keys, normalized paths, and normalized whitespace and pauses in commands. */
 function stable(value: unknown, key = ''): string {
   if (typeof value === 'string') {
-    if (key === 'command') return JSON.stringify(value.trim().replace(/\s+/g, ' '));
+    if (key === 'command')
+      return JSON.stringify(
+        value
+          .trim()
+          .replace(/\s+/g, ' ')
+          .replace(/\bsleep \d\S*/g, 'sleep #'),
+      );
     return JSON.stringify(key === 'path' ? normal(value) : value);
   }
   if (Array.isArray(value)) return `[${value.map((one) => stable(one)).join()}]`;

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CIRCLES } from './circles.ts';
+import { HONEST_EDITS } from './honest-edits.ts';
+import { HONEST_RUNS } from './honest-runs.ts';
+import { INDEPENDENT } from './independent/index.ts';
+import { play } from './play.ts';
+
+const TRACES = [...HONEST_EDITS, ...HONEST_RUNS, ...CIRCLES, ...INDEPENDENT];
+
+test('the names of traces are unique', () => {
+  assert.equal(new Set(TRACES.map(({ name }) => name)).size, TRACES.length);
+});
+
+for (const kind of ['honest', 'circle'] as const) {
+  const traces = TRACES.filter((trace) => trace.kind === kind);
+  test(`${kind === 'honest' ? 'no honest trace is' : 'every circle is'} stopped`, async (t) => {
+    const wrong: string[] = [];
+    for (const trace of traces) {
+      const { stoppedAfter, reason, notes } = await play(trace);
+      if ((stoppedAfter !== undefined) !== (kind === 'circle'))
+        wrong.push(
+          `${trace.name}: ${stoppedAfter ?? 'not stopped'} ${reason ?? ''}\n  ${notes.join('\n  ')}`,
+        );
+      const restarted = await play(trace, true);
+      assert.deepEqual(
+        restarted,
+        { stoppedAfter, reason, notes },
+        `${trace.name}: a restart changes a decision`,
+      );
+    }
+    t.diagnostic(`${traces.length} traces, ${wrong.length} judged wrongly`);
+    assert.equal(wrong.length, 0, wrong.join('\n'));
+  });
+}
