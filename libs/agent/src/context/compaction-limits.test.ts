@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { longTaskStep } from '../testing/long-task.ts';
-import { asked, type ChatRequest } from '../testing/scripted-server.ts';
+import { asked, type ChatRequest, type Reply } from '../testing/scripted-server.ts';
 import { runInWindow, WINDOW } from '../testing/window-run.ts';
 
 const isOf = (agent: string, { messages }: ChatRequest): boolean =>
@@ -35,6 +35,30 @@ test('a budget counts summaries, and is not exceeded by a long conversation', as
   assert.deepEqual(guards, ['budget wrap_up']);
   assert.match(asked(model.stepRequests.at(-1) ?? assert.fail()), /^Wrap up now\. The token budget/);
 });
+
+/** Steps that add a few hundred tokens each, of the model's own text. */
+const talk = (step: number): ReturnType<typeof longTaskStep> =>
+  step > 60
+    ? 'Noted.\n```outcome\n{"status":"done"}\n```'
+    : [['scratchpad_write', { name: `n${step}.md`, content: `note ${step} `.repeat(90) }]];
+
+const SUMMARIES: readonly [what: string, reply: Reply | undefined, most: number][] = [
+  ['are made only after it has grown again', undefined, 20],
+  ['that fail are not tried without end', { deltas: [], finish: 'stop' }, 3],
+];
+
+for (const [what, reply, most] of SUMMARIES)
+  test(`beside a long task there is little room, and summaries ${what}`, async (t) => {
+    const brief = 'Keep in mind what is said here. '.repeat(2500);
+    const { model } = await runInWindow(t, { brief, step: talk, ...(reply && { summary: () => reply }) });
+    assert.deepEqual(model.refused, []);
+    assert.ok(model.stepRequests.length > 20, String(model.stepRequests.length));
+    assert.ok(
+      model.summaryRequests.length > 0 && model.summaryRequests.length <= most,
+      `${model.summaryRequests.length} in ${model.stepRequests.length} steps`,
+    );
+    t.diagnostic(`${model.summaryRequests.length} summaries in ${model.stepRequests.length} steps`);
+  });
 
 test('a provider that refuses whatever it is sent ends the run soon, at no cost', async (t) => {
   const { result, model, context } = await runInWindow(t, { window: 600, configured: WINDOW });

@@ -9,12 +9,12 @@ import { newGuardState } from '../run/guard-state.ts';
 import type { ContextWindowOptions, SentInput } from './options.ts';
 import { type KeepOutput, prunableTokens, pruned } from './prune.ts';
 import { shortened } from './shorten.ts';
-import { summarized } from './summary.ts';
+import { summarized, taskOf } from './summary.ts';
 import { tailStart, turnStarts } from './turns.ts';
 
 /** Shares of the limit. Pruning must free at least this one. */
 const PRUNE_GAIN = 0.2;
-/** The newest turns, up to this share, stay as they are. */
+/** The newest turns, up to this share and to half of what the task leaves, stay as they are. */
 const TAIL_SHARE = 0.25;
 const PROTECTED_TURNS = 2;
 /** The newest results get at most this share before anything is summarized. */
@@ -83,7 +83,10 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
     const tokens = new Map<ModelMessage, number>();
     for (const message of state.messages) tokens.set(message, await options.tokensOf([message]));
     const tokensOf = (message: ModelMessage): number => tokens.get(message) ?? 0;
-    return tailStart(state.messages, { turns, maxTokens: TAIL_SHARE * limit(), tokensOf });
+    const brief = taskOf(state.messages);
+    const free = limit() - (await size(brief === undefined ? [] : [brief]));
+    const maxTokens = Math.min(TAIL_SHARE * limit(), free / 2);
+    return tailStart(state.messages, { turns, maxTokens, tokensOf });
   }
 
   const lastTurn = (): number => turnStarts(state.messages).at(-1) ?? state.messages.length;

@@ -35,6 +35,8 @@ export interface ContextWindow {
 
 /** The share of the window that stays free for the answer, if an answer may be so long. */
 const ANSWER_SHARE = 1 / 8;
+/** The share that stays free besides, until a call is metered: what the provider adds is not known yet. */
+const UNMETERED_SHARE = 1 / 64;
 /** Pruning begins at this share of the limit. */
 const PRUNE_AT = 0.75;
 
@@ -63,7 +65,9 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
 
   async function inputOf(messages: ModelMessage[]): Promise<SentInput> {
     const inputTokens = await estimate(fixed, messages);
-    const outputRoom = window() - meter.corrected(inputTokens);
+    const isMetered = context.ratio !== undefined || context.extra > 0;
+    const margin = isMetered ? 0 : Math.floor(window() * UNMETERED_SHARE);
+    const outputRoom = window() - meter.corrected(inputTokens) - margin;
     return { messages: withJoinedSummary(messages), inputTokens, outputRoom };
   }
 

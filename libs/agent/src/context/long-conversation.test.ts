@@ -76,6 +76,7 @@ test('a task of 61 long steps ends done in a window of 32k tokens, and no reques
   checkPairs(model.stepRequests);
   t.diagnostic(`stages: ${stages.join(' ')}, largest request: ${model.largest()}`);
   assert.ok(stages.includes('prune') && stages.includes('summary'), stages.join());
+  assert.ok(stages.length <= LONG_TASK_STEPS / 6, 'in large batches');
   const seen = compactions(context);
   assert.deepEqual(
     seen.map(({ stage }) => stage),
