@@ -148,7 +148,8 @@ test('capabilities list the enabled and usable tools', async (t) => {
     ...['delegate', 'memory_read', 'memory_write', 'memory_list', 'web_fetch', 'ask_caller'],
   ];
   const words = ['terminal', 'file', 'patch'];
-  assert.deepEqual(all.capabilities().tools, [...words, ...files, 'shell_exec', ...others]);
+  const commands = ['shell_exec', 'shell_start', 'shell_output', 'shell_stop'];
+  assert.deepEqual(all.capabilities().tools, [...words, ...files, ...commands, ...others]);
   assert.ok(all.minimumBudget > 250 && all.minimumBudget < 500);
   const noShell = await makeAgent(t, { tools: { shell: { enabled: false } } });
   assert.deepEqual(noShell.capabilities().tools, ['file', 'patch', ...files, ...others]);

@@ -32,7 +32,6 @@ import type { CompactionStage, CreateConversation } from './run/conversation.ts'
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
-import { findShell } from './tools/shell/find-shell.ts';
 import { type AgentToolSource, createToolbox } from './tools/toolbox.ts';
 
 /** An executor that replaces the model loop for a run's main conversation. */
@@ -161,31 +160,29 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     handler === 'agent' && config.subagents.enabled
       ? await loadSubagents({ dir: options.subagentsDir, model: config.model })
       : undefined;
-  const tools =
+  const { tools, release } =
     handler === 'agent'
-      ? createAgentTools({
+      ? await createAgentTools({
           config,
           profile: options.profile,
           stateDir: options.stateDir,
           confinement,
-          shell: await findShell({
-            path: config.tools.shell.path,
-            // A runbook's blocks are titled `sh`.
-            plain: model?.info.id === 'offline/runbook',
-            confinement,
-            clock: options.clock,
-          }),
+          model: model?.info.id,
           clock: options.clock,
           subagents: subagents?.definitions,
           remotes: options.remotes,
         })
-      : [];
+      : { tools: [], release: async () => {} };
+  const releaseContext = async (contextId: string): Promise<void> => {
+    await Promise.all([release(contextId), options.releaseContext?.(contextId)]);
+  };
   const running = trackRuns(
     model === undefined
       ? createEchoExecutor(options.tier)
       : withinRoom(
           createLoopExecutor({
             ...options,
+            releaseContext,
             model,
             limits: config.limits,
             hooks: config.hooks,
@@ -206,7 +203,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     keepDays: config.scratch.keep_days,
     unfinished: () => [...running.tasks(), ...(options.unfinished?.() ?? [])],
   });
-  const contexts = workspaces.contexts && createAgentContexts(workspaces.contexts, options.releaseContext);
+  const contexts = workspaces.contexts && createAgentContexts(workspaces.contexts, releaseContext);
   return {
     executor: running.executor,
     ...(contexts && { contexts }),

@@ -15,6 +15,8 @@ import { listFilesTool } from './tools/list-files.ts';
 import { memoryTools } from './tools/memory.ts';
 import { progressTools } from './tools/progress.ts';
 import { scratchpadTools } from './tools/scratchpad.ts';
+import { createBackground } from './tools/shell/background.ts';
+import { findShell } from './tools/shell/find-shell.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 import { essentialTools } from './tools/toolbox.ts';
 import { webFetchTool } from './tools/web-fetch.ts';
@@ -23,28 +25,42 @@ export interface AgentToolsOptions {
   readonly config: AgentConfig;
   readonly profile: string;
   readonly stateDir: string;
-  readonly confinement: Pick<Confinement, 'method'>;
-  /** The absolute path of the commands' shell. */
-  readonly shell: string;
+  readonly confinement: Pick<Confinement, 'method' | 'wrap'>;
+  /** The id of the profile's model. */
+  readonly model: string | undefined;
   readonly clock: Clock;
   /** Undefined if sub-agents are disabled. */
   readonly subagents: readonly SubagentDefinition[] | undefined;
   readonly remotes?: RemoteAgents | undefined;
 }
 
-/** The built-in tools that the configuration enables. `shell_exec` also needs a confinement method. */
-export function createAgentTools(options: AgentToolsOptions): AgentTool[] {
+export interface AgentTools {
+  readonly tools: readonly AgentTool[];
+  /** Ends the processes that the tools have started for a context. */
+  release(contextId: string): Promise<void>;
+}
+
+/**
+ * The built-in tools that the configuration enables. Commands also need a confinement method. Throws CONFIG_INVALID when
+ * commands cannot run the configured shell.
+ */
+export async function createAgentTools(options: AgentToolsOptions): Promise<AgentTools> {
   const { config, profile, stateDir, clock, subagents, remotes } = options;
   const { workspace, shell, progress, scratchpad, memory, web, ask } = config.tools;
   const canRun = options.confinement.method !== 'none';
-  const commands = { profile, shell: options.shell, env: shell.env };
+  const isRunbook = options.model === 'offline/runbook';
+  const found = { path: shell.path, isPlain: isRunbook, confinement: options.confinement, clock };
+  const commands = { profile, shell: await findShell(found), env: shell.env, clock };
+  const background = createBackground(commands);
+  // Claude Code has one turn for each command.
+  const hasBackground = config.executor === 'loop';
   const search = [
     listFilesTool({ clock }),
     findFilesTool({ clock }),
     grepFilesTool({ clock, commands: canRun }),
   ];
   const maxSteps = config.subagents.max_steps;
-  return [
+  const tools = [
     ...(workspace.enabled ? [...fileTools(), ...search] : []),
     ...(shell.enabled && canRun
       ? [
@@ -52,8 +68,8 @@ export function createAgentTools(options: AgentToolsOptions): AgentTool[] {
             ...commands,
             timeoutS: shell.timeout_s,
             limits: commandLimits(shell.limits),
-            clock,
           }),
+          ...(hasBackground ? background.tools : []),
         ]
       : []),
     ...(progress.enabled ? progressTools() : []),
@@ -65,6 +81,7 @@ export function createAgentTools(options: AgentToolsOptions): AgentTool[] {
     ...(web.enabled ? [webFetchTool({ clock, allowInternal: web.allow_internal })] : []),
     ...(ask.enabled ? [askTool()] : []),
   ];
+  return { tools, release: background.release };
 }
 
 /** Names of the tools as announced: the general terms that apply, then the tools themselves. */

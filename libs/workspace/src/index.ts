@@ -18,6 +18,7 @@ export type { CommittedFiles } from './git/committed-files.ts';
 export { LEFT_OUT } from './git/diff.ts';
 export { createGit, gitIdentity } from './git/git.ts';
 export { type CommandLimits, defaultMemoryMb, defaultProcesses, limitMet } from './limits/command-limits.ts';
+export { type BackgroundProcess, startBackground } from './process/background.ts';
 export { CapturedOutput } from './process/captured-output.ts';
 export { createCommandRecords } from './process/command-records.ts';
 export { killTree } from './process/kill-tree.ts';

@@ -23,6 +23,7 @@ test('an empty config.yaml selects the offline runbook with all tools', () => {
     enabled: true,
     confine: 'auto',
     timeout_s: 120,
+    env: {},
     readable: [],
     network: 'full',
   });

@@ -179,18 +179,11 @@ test('a checkpoint of the first release can be resumed', async (t) => {
   const agent = await makeAgent(t);
   const task = (contextId: string): AdmittedTask => makeTask(BRIEF, { contextId });
   const expected = await agent.executor.run(task('whole'), makeContext());
-<<<<<<< ours
-  const { nudges, instructions, guards, context, ...old } = (await crashAfter(agent, 2, task('old'))) ?? {};
-  assert.deepEqual(
-    [nudges, typeof instructions, typeof guards, typeof context, Object.keys(old).sort()],
-    [0, 'string', 'object', 'object', ['base', 'journal', 'messages', 'step', 'version']],
-=======
   const saved = (await crashAfter(agent, 2, task('old'))) ?? {};
-  const { nudges, instructions, guards, keep_conversation: kept, ...old } = saved;
+  const { nudges, instructions, guards, context, keep_conversation: kept, ...old } = saved;
   assert.deepEqual(
-    [nudges, kept, typeof instructions, typeof guards, Object.keys(old).sort()],
-    [0, true, 'string', 'object', ['base', 'journal', 'messages', 'step', 'version']],
->>>>>>> theirs
+    [nudges, kept, typeof instructions, typeof guards, typeof context, Object.keys(old).sort()],
+    [0, true, 'string', 'object', 'object', ['base', 'journal', 'messages', 'step', 'version']],
   );
   assert.deepEqual(await agent.executor.run(task('old'), makeContext({ checkpoint: old })), expected);
 });

@@ -15,13 +15,13 @@ const PROBE = 'for s; do [ "$("$s" -c "echo ok" 2>/dev/null)" = ok ] && echo "$s
 export async function findShell(options: {
   /** `tools.shell.path`. */
   readonly path: string | undefined;
-  /** True for a model that writes for sh. */
-  readonly plain: boolean;
+  /** True where the default is sh: a runbook's blocks are titled so. */
+  readonly isPlain: boolean;
   readonly confinement: Pick<Confinement, 'method' | 'wrap'>;
   readonly clock: Clock;
 }): Promise<string> {
-  const { path, plain, confinement, clock } = options;
-  if (confinement.method === 'none' || (plain && path === undefined)) return SH;
+  const { path, isPlain, confinement, clock } = options;
+  if (confinement.method === 'none' || (isPlain && path === undefined)) return SH;
   const candidates = path === undefined ? BASH : [path];
   const line = confinement.wrap(SH, ['-c', PROBE, 'sh', ...candidates], { writable: [], readOnly: [] });
   const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock };
