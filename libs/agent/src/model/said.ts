@@ -1,6 +1,6 @@
 import { APICallError, StreamProviderError } from 'ai';
 import { z } from 'zod';
-import { redacted } from '../guards/redact.ts';
+import { redacted } from '../messages/redact.ts';
 
 const MAX_CHARS = 300;
 /** A shorter value is no secret, and replacing it would make the text unreadable. */
