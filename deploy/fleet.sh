@@ -5,6 +5,17 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
+
+# Variables that the environment does not set are read from .env.local: keys of model providers, as `NAME=value` lines.
+if [ -f .env.local ]; then
+  while IFS='=' read -r name value || [ -n "$name" ]; do
+    case $name in '' | '#'* | *[!A-Za-z0-9_]* | [0-9]*) continue ;; esac
+    eval "kept=\${$name-}"
+    # shellcheck disable=SC2154 # eval sets it
+    [ -n "$kept" ] || export "$name=$value"
+  done <.env.local
+fi
+
 marker=.fleet/mode
 
 has_engine() {

@@ -255,3 +255,23 @@ test('up makes the mounted files readable, whatever the umask of the checkout', 
   assert.equal(mode('fleet.yaml'), 0o644);
   assert.equal(mode('state/ledger.db'), 0o600);
 });
+
+test('keys of model providers are read from .env.local, unless the environment has them', (t) => {
+  const dir = tempDir(t, { prefix: 'keys-' });
+  const [bin, deploy] = [join(dir, 'bin'), join(dir, 'deploy')];
+  for (const each of [bin, deploy]) mkdirSync(each);
+  copyFileSync(script, join(deploy, 'fleet.sh'));
+  writeFileSync(
+    join(dir, '.env.local'),
+    '# keys\n\nOPENAI_API_KEY=a=$(touch x);b\nANTHROPIC_API_KEY=file\nbad name=1\nMODEL_API_KEY=last',
+  );
+  const print = 'printf "%s|%s|%s" "$OPENAI_API_KEY" "$ANTHROPIC_API_KEY" "$MODEL_API_KEY"';
+  writeFileSync(join(bin, 'docker'), `#!/bin/sh\n[ "$2" != ps ] || ${print}\n`, { mode: 0o755 });
+  const { status, stdout, stderr } = spawnSync('sh', [join(deploy, 'fleet.sh'), 'ps'], {
+    encoding: 'utf8',
+    env: { PATH: `${bin}:${process.env.PATH}`, FLEET_MODE: 'docker', ANTHROPIC_API_KEY: 'own' },
+    timeout: 30_000,
+  });
+  assert.deepEqual([status, stdout, stderr], [0, 'a=$(touch x);b|own|last', '']);
+  assert.equal(existsSync(join(dir, 'x')), false, 'nothing in the file is run');
+});

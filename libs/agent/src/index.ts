@@ -32,6 +32,7 @@ export { createOutputCap } from './model/output-cap.ts';
 export { type ProbedModel, probedModel, probeModel } from './model/probe-model.ts';
 export { anthropicAddress, modelKey } from './model/provider-address.ts';
 export { providerFailure } from './model/provider-failure.ts';
+export { testCall } from './model/test-call.ts';
 export type {
   AgentTool,
   Conversation,

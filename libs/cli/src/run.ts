@@ -35,8 +35,9 @@ const USAGE = `fleet <command>
                context delete <context-id>; an unmerged result stays, unless --results delete
                [--results keep|delete --profile --json --dir --port-offset | --reach … --token-stdin]
   card         print an agent card, built from files: card <profile|trader>  [--dir --port-offset | --as-is]
-  doctor       check the configuration of a profile or the trader, and everything that it connects to
-               [--profile --json --dir --port-offset | --as-is]
+  doctor       check the configuration of a profile or the trader, and everything that it connects to;
+               --call: also call the profile's model once, which costs about 30 tokens, at most 300
+               [--profile --call --json --dir --port-offset | --as-is]
   trader list  print the strategies  [--account --market --status --json --dir --port-offset | --reach … --token-stdin]
   trader get   print a strategy with its position, orders and control state: trader get <id>  [as list]
   trader decide  send a control decision: trader decide <file>, or - for stdin

@@ -34,6 +34,7 @@ async function doctor(
   t: TestContext,
   files: Record<string, JsonObject | string | undefined>,
   variables: Record<string, string> = {},
+  options: readonly string[] = [],
 ) {
   const home = tempDir(t);
   const dir = join(home, 'profiles/neo');
@@ -42,7 +43,7 @@ async function doctor(
     if (content !== undefined)
       writeFileSync(join(dir, name), typeof content === 'string' ? content : JSON.stringify(content));
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [MAIN, '--profile', 'neo', '--doctor'], {
+  const child = spawn(process.execPath, [MAIN, '--profile', 'neo', '--doctor', ...options], {
     env: { PATH, NODE_COMPILE_CACHE, HERMES_HOME: home, SHORT: 'short', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 60_000,
@@ -194,6 +195,51 @@ test('the model is checked: its provider answers, is away, or rejects the key', 
   const away = await examined(await freePort());
   assert.equal(away.code, 1);
   assert.match(away.said, /^failed model reachable: .* could not be reached \(ECONNREFUSED\)$/m);
+});
+
+test('the model is called on request only, and the finding has what the provider said', async (t) => {
+  const calls: string[] = [];
+  let status = 200;
+  const usage = { prompt_tokens: 21, completion_tokens: 1 };
+  const answer = { id: '1', choices: [{ index: 0, delta: { content: 'ok' }, finish_reason: 'stop' }], usage };
+  const provider = createHttpServer((request, reply) => {
+    if (request.url !== '/v1/chat/completions') return void reply.end('{}');
+    calls.push(String(request.headers.authorization));
+    if (status === 200)
+      reply
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(`data: ${JSON.stringify(answer)}\n\n`);
+    else reply.writeHead(status).end('{"error":{"message":"no credit for sk-of-a-test-0"}}');
+  }).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  t.after(() => provider.close());
+  const address = provider.address();
+  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  const examined = (options: readonly string[]) =>
+    doctor(
+      t,
+      {
+        'fleet.yaml': { fleet: { tier: 'haiku', server } },
+        'config.yaml': {
+          model: 'openai-compatible/m',
+          base_url: `http://127.0.0.1:${port}/v1`,
+          api_key_env: 'KEY',
+        },
+        'IDENTITY.md': IDENTITY,
+      },
+      { KEY: 'sk-of-a-test-0' },
+      options,
+    );
+  assert.doesNotMatch((await examined([])).said, /model call/);
+  assert.deepEqual(calls, []);
+  const called = await examined(['--call']);
+  const line = /^ok model call: openai-compatible\/m: answered in \d+ ms \(21 tokens in, 1 out\)$/m;
+  assert.match(called.said, line);
+  assert.deepEqual([called.code, calls], [0, ['Bearer sk-of-a-test-0']]);
+  status = 402;
+  const refused = await examined(['--call']);
+  assert.equal(refused.code, 1);
+  assert.match(refused.said, /^failed model call: .* answered 402: no credit for \[redacted\]$/m);
 });
 
 test('a key of the model that cannot be read is reported with everything else', async (t) => {

@@ -4,6 +4,7 @@ import {
   type ProbedModel,
   probedModel,
   probeModel,
+  testCall,
 } from '@hermes-fleet/agent';
 import type { Finding } from '@hermes-fleet/fleet';
 import { type DoctorReport, examineMember } from '@hermes-fleet/member';
@@ -13,7 +14,10 @@ import { examineCommands } from './commands.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 
-/** Implements `--doctor`; see `examineMember`. Also checks the model, with a probe that costs no token, and the commands. */
+/**
+ * Implements `--doctor`; see `examineMember`. Also checks the model, with a probe that costs no token, and the commands. Only
+ * with `--call` is the model called, which costs about a hundred tokens.
+ */
 export function examineProfile(environment: Environment, env: SecretEnv): Promise<DoctorReport> {
   return examineMember({
     environment,
@@ -24,7 +28,7 @@ export function examineProfile(environment: Environment, env: SecretEnv): Promis
       return { ...configuration, budget: configuration.agent.budget };
     },
     live: async (configuration) => {
-      const found = [examineModel(configuration, env), examineCommands(configuration)];
+      const found = [examineModel(configuration, env, environment), examineCommands(configuration)];
       return (await Promise.all(found)).flat();
     },
   });
@@ -33,8 +37,10 @@ export function examineProfile(environment: Environment, env: SecretEnv): Promis
 async function examineModel(
   { agent, fleet }: Pick<Configuration, 'agent' | 'fleet'>,
   env: SecretEnv,
+  { callsModel = false }: Pick<Environment, 'callsModel'>,
 ): Promise<Finding[]> {
   if (fleet.fleet.response_handler === 'echo') return [];
+  const called = callsModel ? [await examineCall(agent, env)] : [];
   let probed: ProbedModel | undefined;
   try {
     probed = probedModel(agent, env);
@@ -43,14 +49,27 @@ async function examineModel(
     const fix = "correct the variable or the file of the model's key";
     return [{ subject: 'model', check: 'key', state: 'failed', detail: message, fix }];
   }
-  if (!probed) return [];
+  if (!probed) return called;
   const timeoutMs = agent.model_probe.timeout_s * 1000;
   const { state, detail } = await probeModel(probed, timeoutMs);
   const found = { subject: 'model', check: 'reachable', detail: `${agent.model}: ${detail}` } as const;
-  if (state === 'ok') return [{ ...found, state }, await examineWindow(agent, probed, timeoutMs)];
+  if (state === 'ok') return [{ ...found, state }, await examineWindow(agent, probed, timeoutMs), ...called];
   const fix =
     "start the model's server, or correct base_url, model and the key in config.yaml; tasks wait until then";
-  return [{ ...found, state: 'failed', fix }];
+  return [{ ...found, state: 'failed', fix }, ...called];
+}
+
+/** Below the time limit of the whole examination. */
+const CALL_TIMEOUT_MS = 40_000;
+
+async function examineCall(agent: Configuration['agent'], env: SecretEnv): Promise<Finding> {
+  const found = { subject: 'model', check: 'call' } as const;
+  try {
+    const { isOk, detail } = await testCall(agent, env, CALL_TIMEOUT_MS);
+    return { ...found, state: isOk ? 'ok' : 'failed', detail: `${agent.model}: ${detail}` };
+  } catch (thrown) {
+    return { ...found, state: 'failed', detail: FleetError.from(thrown).message };
+  }
 }
 
 /** The window and where it comes from; asks the provider, which costs no token. */

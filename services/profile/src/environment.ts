@@ -10,6 +10,8 @@ export interface Environment extends MemberEnvironment {
   readonly workspaceDir: string;
   /** The users of the contexts' commands; default: see `createConfinement`. */
   readonly commandUsers?: UserRange | undefined;
+  /** `--call`: the examination of the profile calls the model once. */
+  readonly callsModel?: boolean;
 }
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
@@ -19,7 +21,11 @@ const NAME = /^[a-z][a-z0-9-]{0,62}$/;
  * default to folders inside the profile's folder.
  */
 export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): Environment {
-  const { values } = parseArgs({ args: [...argv], options: { profile: { type: 'string' } }, strict: true });
+  const { values } = parseArgs({
+    args: [...argv],
+    options: { profile: { type: 'string' }, call: { type: 'boolean' } },
+    strict: true,
+  });
   const profile = values.profile ?? env.HERMES_PROFILE;
   if (profile === undefined || !NAME.test(profile)) {
     throw new FleetError(
@@ -33,6 +39,7 @@ export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv)
   return {
     ...environment,
     workspaceDir: resolve(env.HERMES_WORKSPACE_DIR ?? join(environment.dir, 'workspace')),
+    ...(values.call && { callsModel: true }),
     commandUsers: env.HERMES_COMMAND_USERS ? parseUserRange(env.HERMES_COMMAND_USERS) : undefined,
   };
 }

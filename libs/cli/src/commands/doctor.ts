@@ -8,17 +8,18 @@ import { type EntryPoint, runEntryPoint, TIMEOUT_MS } from '../local/entry-point
 
 /**
  * `fleet doctor`: checks the configuration of a profile or of the trader as its start does, and everything that the
- * service connects to. `--as-is` uses this process's environment, as inside a container. Exit code 1 when a check fails.
+ * service connects to. `--call` also calls a profile's model once, which costs tokens. `--as-is` uses this process's environment, as inside a container. Exit code 1 when a check fails.
  */
 export async function doctorCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = readOptions(argv, {
     ...ENTRY_POINT_OPTIONS,
     profile: { type: 'string' },
     json: { type: 'boolean' },
+    call: { type: 'boolean' },
   });
   noArguments('doctor', positionals);
   const name = values.profile ?? ORCHESTRATOR;
-  const report = await examine(name, findEntryPoint(values, name, env));
+  const report = await examine(name, findEntryPoint(values, name, env), values.call ? ['--call'] : []);
   if (values.json) printJson(report);
   else printLines(renderReport(report));
   return report.ok === true ? 0 : 1;
@@ -28,8 +29,12 @@ export async function doctorCommand(argv: readonly string[], env: NodeJS.Process
  * Runs a service's entry point with `--doctor` and reads its report, whatever its exit code. Throws CONFIG_INVALID with
  * the process's error output when there is no report.
  */
-export async function examine(name: string, entryPoint: EntryPoint): Promise<JsonObject> {
-  const { stdout, stderr } = await runEntryPoint(entryPoint, ['--doctor']);
+export async function examine(
+  name: string,
+  entryPoint: EntryPoint,
+  options: readonly string[] = [],
+): Promise<JsonObject> {
+  const { stdout, stderr } = await runEntryPoint(entryPoint, ['--doctor', ...options]);
   const report = parse(stdout);
   if (report) return report;
   const reason = stderr.trim() || `no report within ${TIMEOUT_MS / 1000} s`;

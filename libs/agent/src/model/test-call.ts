@@ -1,0 +1,51 @@
+import { systemClock } from '@hermes-fleet/protocol';
+import type { AgentConfig } from '../config/config.ts';
+import { callFailure } from './call-failure.ts';
+import type { ReceivedAnswer } from './call-usage.ts';
+import { createModel } from './create-model.ts';
+import type { ReadableEnv } from './provider-address.ts';
+import { streamAnswer } from './stream-answer.ts';
+
+export interface TestCall {
+  readonly isOk: boolean;
+  /** One line without secrets: the time and the tokens of the answer, or why there is none. */
+  readonly detail: string;
+}
+
+/** Enough for a model that thinks before it says a word. */
+const MAX_OUTPUT_TOKENS = 256;
+
+/**
+ * Calls the configured model once, with a prompt of about twenty tokens and without tools. Costs what the provider charges
+ * for it; at most 256 tokens of output. Throws CONFIG_INVALID if the model cannot be created.
+ */
+export async function testCall(config: AgentConfig, env: ReadableEnv, timeoutMs: number): Promise<TestCall> {
+  const model = await createModel(config, 'none', env);
+  const received: ReceivedAnswer = { text: '', usage: undefined };
+  const startedAt = performance.now();
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const request = {
+    model,
+    instructions: 'You are being tested.',
+    messages: [{ role: 'user' as const, content: 'Answer with the word ok.' }],
+    tools: {},
+    toolsOff: false,
+    signal: timeout,
+    onText: () => {},
+  };
+  try {
+    await streamAnswer(request, MAX_OUTPUT_TOKENS, received, systemClock);
+  } catch (error) {
+    if (timeout.aborted) return { isOk: false, detail: `no answer within ${timeoutMs / 1000} s` };
+    const { secrets = [] } = model;
+    const failure = callFailure(error, { hasBegun: received.text !== '', now: systemClock.now(), secrets });
+    return { isOk: false, detail: failure.error.message };
+  }
+  const ms = Math.round(performance.now() - startedAt);
+  const { inputTokens, outputTokens } = received.usage ?? {};
+  const tokens =
+    inputTokens === undefined || outputTokens === undefined
+      ? 'the provider states no usage'
+      : `${inputTokens} tokens in, ${outputTokens} out`;
+  return { isOk: true, detail: `answered in ${ms} ms (${tokens})` };
+}
