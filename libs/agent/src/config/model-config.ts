@@ -43,6 +43,8 @@ export const modelKeys = {
   headers: z.record(z.string().regex(/^[\w-]+$/, 'must be the name of a header'), z.string()).default({}),
   /** Added to the JSON of every call. */
   extra_body: z.record(z.string(), z.json()).default({}),
+  /** Lets Anthropic keep the prompt for the next call. */
+  prompt_cache: z.boolean().default(true),
   temperature: z.number().min(0).max(2).optional(),
   /** How much the model thinks, where it can. */
   effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).optional(),

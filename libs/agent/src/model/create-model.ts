@@ -6,6 +6,7 @@ import { createRunbookModel } from '../runbook/runbook-model.ts';
 import { type ModelCalls, observedFetch } from './model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
 import { type Patience, patienceOf } from './patience.ts';
+import { withPromptCache } from './prompt-cache.ts';
 import { anthropicAddress, type Endpoint, endpointOf, type ReadableEnv } from './provider-address.ts';
 import { packageModel } from './provider-package.ts';
 import { changedBodyFetch } from './request-body.ts';
@@ -107,7 +108,10 @@ async function remoteModel(
       endpoint.baseUrl === undefined ? {} : { baseURL: `${anthropicAddress(endpoint.baseUrl)}/v1` };
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     const { key: apiKey = '' } = endpoint;
-    return createAnthropic({ apiKey, ...address, headers: { ...beta, ...headers }, fetch })(named.name);
+    const model = createAnthropic({ apiKey, ...address, headers: { ...beta, ...headers }, fetch })(
+      named.name,
+    );
+    return config.prompt_cache ? withPromptCache(model) : model;
   }
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const provider = createOpenAICompatible({
