@@ -11,14 +11,9 @@ import {
 import type { FinishReason, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { createGuards, entryOf, withNotes } from '../guards/guards.ts';
-<<<<<<< ours
-import { loggable } from '../guards/redact.ts';
 import { type PendingCall, toolMessage } from '../messages/history.ts';
-import { withRefusedCalls } from '../messages/refused-calls.ts';
-=======
-import { inputOf, type PendingCall, toolMessage } from '../messages/history.ts';
 import { loggable } from '../messages/redact.ts';
->>>>>>> theirs
+import { withRefusedCalls } from '../messages/refused-calls.ts';
 import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
 import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { type GuardStop, newGuardState } from '../run/guard-state.ts';
