@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
-import { outputText } from '../guards/output-text.ts';
+import { outputText } from '../guards/commands/output-text.ts';
 import { charsOf, type Output, outputValues, readPath, withOutputs, withShortFields } from './outputs.ts';
 
 /** A shorter output is not worth its stub. */

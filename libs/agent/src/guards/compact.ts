@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { AgentConfig } from '../config/config.ts';
 import type { GuardedCall } from '../run/guards.ts';
 import { capText } from './cap-text.ts';
-import { outputText } from './output-text.ts';
+import { outputText } from './commands/output-text.ts';
 import { type Reading, readingOf } from './reading.ts';
 import type { Spill } from './spill.ts';
 import { isLong, measure, summarize } from './summary.ts';

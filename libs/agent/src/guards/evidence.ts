@@ -2,6 +2,7 @@ import type { Evidence, Priority, ReplySchema } from '@hermes-fleet/protocol';
 import type { Unverified } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import type { JournalEntry } from '../run/run-state.ts';
+import { onlyLooks } from './commands/looks.ts';
 import { createVerification, isFileTool, isFileWrite, lookedAt, type Verification } from './verification.ts';
 
 const MAX_EVIDENCE = 100;
@@ -18,9 +19,23 @@ export const isDeep = (priority: Priority): boolean => priority === 'high' || pr
 
 export const isWrite = isFileWrite;
 
-/** The last call of a tool that can change files, successful or not. */
-export const lastChange = (journal: readonly JournalEntry[]): JournalEntry | undefined =>
-  journal.findLast((entry) => isFileTool(entry) || entry.tool === 'shell_exec');
+/** Names of tools that a model makes up for writing. */
+const WRITING = /write|edit|create|patch|replace|save|append|insert/i;
+
+/**
+ * The last call that was to change something, successful or not. Looking is none: a `grep` without a match and a `diff` with a
+ * difference answer a question. A refused call is one if it was to write, or if no other call succeeded.
+ */
+export function lastChange(journal: readonly JournalEntry[]): JournalEntry | undefined {
+  const isAlone = !journal.some(({ ok }) => ok);
+  return journal.findLast((entry) => {
+    if (entry.refused) return isAlone || WRITING.test(entry.tool);
+    if (isFileTool(entry)) return true;
+    return (
+      entry.tool === 'shell_exec' && (typeof entry.exit_code !== 'number' || !onlyLooks(entry.detail ?? ''))
+    );
+  });
+}
 
 /** Files that a run wrote and did not verify afterwards. `canRun` is true if the run can execute commands. */
 export const unverified = (journal: readonly JournalEntry[], canRun: boolean): Unverified =>

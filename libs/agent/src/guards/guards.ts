@@ -4,15 +4,15 @@ import type { AgentConfig } from '../config/config.ts';
 import { verifyPrompt } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import { type GuardState, newGuardState } from '../run/guard-state.ts';
-import type { GuardedCall, Guards } from '../run/guards.ts';
+import type { GuardedCall, Guards, Verified } from '../run/guards.ts';
 import type { JournalEntry } from '../run/run-state.ts';
+import { outputText } from './commands/output-text.ts';
 import { testsRun } from './commands/tests-run.ts';
 import { compact } from './compact.ts';
 import { maxNudges } from './evidence.ts';
 import { createLoopDetector } from './loops/loop-detector.ts';
-import { outputText } from './output-text.ts';
 import { createSpill } from './spill.ts';
-import { createVerification, type Verified } from './verification.ts';
+import { createVerification } from './verification.ts';
 
 export interface GuardsOptions {
   readonly taskId: string;
@@ -58,7 +58,12 @@ export function createGuards(
       const shown = await compact(call, result, hooks, options.maxOutputBytes, spill);
       return { result: shown, notes, entry };
     },
-    refused: (call, reason) => loop.after(call, { ok: false, output: reason }, NOTHING),
+    refused(call, reason) {
+      const result = { ok: false, output: reason };
+      options.journal.push({ ...entryOf(call, result), refused: true });
+      readOn();
+      return loop.after(call, result, NOTHING);
+    },
     beforeStep(step) {
       state.stop ??= loop.beforeStep(step);
     },
@@ -74,6 +79,9 @@ export function createGuards(
 
 const NOTHING: Verified = { wrote: [], passed: undefined, tried: false };
 
+/** The reasons why a call was not carried out at all. */
+const REFUSED = /^(?:wrong input: |not run: |there is no tool )/;
+
 export function entryOf(call: GuardedCall, result: ToolResult): JournalEntry {
   const { ok, output, exitCode } = result;
   const detail = result.detail ?? (ok || typeof output !== 'string' ? undefined : cut(output));
@@ -82,6 +90,7 @@ export function entryOf(call: GuardedCall, result: ToolResult): JournalEntry {
     tool: call.tool,
     ok,
     ...(detail && { detail }),
+    ...(!ok && exitCode === undefined && REFUSED.test(detail ?? '') && { refused: true }),
     ...(exitCode === undefined ? {} : { exit_code: exitCode }),
     ...(tests === undefined ? {} : { tests }),
   };

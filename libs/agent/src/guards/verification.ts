@@ -1,20 +1,11 @@
 import type { Unverified } from '../messages/follow-up-prompts.ts';
+import type { Verified } from '../run/guards.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { type Effect, effectsOf, filesGiven } from './commands/effects.ts';
 import { isCode } from './commands/file-kind.ts';
 
 const WRITES = new Set(['write_file', 'edit_file']);
 const MAX_COMMAND = 80;
-
-/** The effect of one journal entry on the verification state. */
-export interface Verified {
-  /** Files that the call wrote, if it succeeded. */
-  readonly wrote: readonly string[];
-  /** `all` if a check passed, or the file that was read again. */
-  readonly passed: 'all' | { readonly path: string } | undefined;
-  /** True if the call tried to verify something, whatever its outcome. */
-  readonly tried: boolean;
-}
 
 /** Follows a journal entry by entry, and knows what is unverified. */
 export interface Verification {
@@ -38,8 +29,8 @@ export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | unde
 
 /**
  * Tracks writes and what verified them (docs/agent.md#guards). A passing check (tests of which at least one ran, a build, a
- * linter, or the written program itself) verifies everything written before it. Reading or searching a file again verifies
- * that file, unless it is source code and commands can run. Writes by commands count as far as the command line shows them;
+ * linter, or the written program itself) verifies everything written before it. Reading or searching a file again, by a tool or by a command such as
+ * `cat` or `sed -n`, verifies that file, unless it is source code and commands can run. Writes by commands count as far as the command line shows them;
  * writes that a restart interrupted count too. Writes by a program that a command runs, or by an external tool, are not seen.
  */
 export function createVerification(canRun: boolean): Verification {
@@ -79,6 +70,11 @@ export function createVerification(canRun: boolean): Verification {
   function check(entry: JournalEntry, effect: Effect & { kind: 'check' }): void {
     const given = filesGiven(effect.how, effect.given, writes.keys());
     if (effect.how === 'run' && !given.some(isCode)) return;
+    if (effect.how === 'read') {
+      // The output shows the file, whatever the exit code of the line is.
+      if (entry.exit_code !== null) for (const name of given) looked(name);
+      return;
+    }
     const doubt = doubtOf(entry, effect);
     if (doubt !== undefined) {
       const line = effect.shown ? effect.command : (entry.detail ?? '').trim();

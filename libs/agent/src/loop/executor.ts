@@ -31,6 +31,7 @@ import {
 } from './outcome.ts';
 import { review } from './review.ts';
 import { resumeState, startState } from './run-start.ts';
+import { tellUnfinished } from './unfinished.ts';
 
 export interface LoopOptions {
   readonly profile: string;
@@ -136,6 +137,7 @@ function createRun(
   const { priority = 'normal' } = task.dispatch.task;
   const contract = replyContract(task);
   const write = checkpointWriter();
+  const toolNames = new Set(tools.map(({ name }) => options.nameOf?.(name) ?? name));
   const save = async (): Promise<void> => context.checkpoint.save(write(state), 'messages');
   const { files } = workspace;
   const resources: RunResources = {
@@ -171,6 +173,7 @@ function createRun(
     const message = readFinalMessage(lastText(state.messages));
     if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
     if (state.wrapped_up && !message.stated) return false;
+    if (await tellUnfinished({ state, main, contract, tools: toolNames, save, onGuard })) return true;
     const verify = main.guards.completionPrompt({ priority, reply: contract.kind, nudges: state.nudges });
     if (verify !== undefined && !state.wrapped_up && (await main.canAfford(2, verify))) {
       main.followUp(verify, 'on');
@@ -234,6 +237,7 @@ function createRun(
         contract,
         state,
         canRun: tools.some(({ name }) => name === 'shell_exec'),
+        tools: toolNames,
         verifies: hooks.verifyBeforeComplete,
         maxSteps: limits.max_steps,
         filesChanged: await workspace.changedSince(state.base),

@@ -9,8 +9,11 @@ import { doneSoFar, evidenceOf, lastChange, unverified } from '../guards/evidenc
 import { type Claim, readFinalMessage } from '../messages/final-message.ts';
 import { type ReplyContract, readReply } from '../messages/reply.ts';
 import { cut } from '../messages/text.ts';
+import type { UnfinishedEnding } from '../messages/unfinished-ending.ts';
 import type { GuardStop } from '../run/guard-state.ts';
 import type { ClosedReview, RunState } from '../run/run-state.ts';
+import { ignoredObjections } from './objections.ts';
+import { endingOf } from './unfinished.ts';
 
 /** How a run ended. */
 export type RunEnd = { readonly kind: 'finished'; readonly finishReason: string } | StoppedRun;
@@ -66,6 +69,8 @@ export interface OutcomeOptions {
   readonly maxSteps: number;
   /** True when `shell_exec` was offered. */
   readonly canRun: boolean;
+  /** The model's names of the tools that were offered. */
+  readonly tools: ReadonlySet<string>;
   /** `hooks.verifyBeforeComplete`. */
   readonly verifies: boolean;
   readonly filesChanged: string[];
@@ -137,8 +142,15 @@ const unfinished = (journal: RunState['journal'], reason: string): string =>
   `what the brief asks for beyond the work so far (${doneSoFar(journal) ?? 'nothing'}): ${reason}`;
 
 /** The reasons not to believe a claim that all is done. */
-function doubts({ state: { journal }, contract, canRun }: OutcomeOptions, finishReason: string): string[] {
+function doubts(options: OutcomeOptions, finishReason: string): string[] {
+  const { state, contract, canRun, message, tools } = options;
+  const { journal, review } = state;
   const found: string[] = [];
+  const ending = endingOf(message, contract, tools);
+  if (ending !== undefined) found.push(`${ENDINGS[ending]}: ${cut(lastLine(message))}`);
+  found.push(
+    ...ignoredObjections(review, journal, message).map((line) => `an objection of the review: ${line}`),
+  );
   if (finishReason === 'length') found.push('the end of the answer: it was cut at the output limit');
   if (['content-filter', 'error'].includes(finishReason)) {
     found.push(`the end of the answer: the model stopped (${finishReason})`);
@@ -151,6 +163,17 @@ function doubts({ state: { journal }, contract, canRun }: OutcomeOptions, finish
     found.push('nothing was verified after the last write');
   return found;
 }
+
+const ENDINGS: Readonly<Record<UnfinishedEnding, string>> = {
+  intention: 'what the last message announces and does not do',
+  call: 'the tool call that the last message holds as text, which was not carried out',
+};
+
+const lastLine = (message: string): string =>
+  message
+    .trim()
+    .split('\n')
+    .findLast((line) => /[\p{L}\p{N}]/u.test(line)) ?? '';
 
 /** Steps for the caller: verify, review or confirm what the run did not. */
 function openNextSteps(

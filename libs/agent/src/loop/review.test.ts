@@ -7,22 +7,23 @@ import { asked, type ChatRequest, type Reply, say, use } from '../testing/script
 const BRIEF = 'Write A to a.txt.';
 const OBJECTS = /^A second, independent check objects\./;
 const OBJECTION = 'a.txt says B, not A';
+const REJECTS = 'I stand by it: a.txt holds what was asked for.';
 const verdict = (value: object): Reply =>
   say(`Looked at it.\n\`\`\`review\n${JSON.stringify(value)}\n\`\`\``);
 const writes = (content: string): Reply => use([['write_file', { path: 'a.txt', content }]]);
 const look = use([['read_file', { path: 'a.txt' }]]);
 
 /** Writes B, reads it and finishes; writes A after an objection if it `corrects`. */
-function author(request: ChatRequest, corrects = true): Reply {
+function author(request: ChatRequest, corrects = true, reply = REJECTS): Reply {
   const told = OBJECTS.test(userTexts(request).at(-1) ?? '');
-  if (told && !corrects) return say('I stand by it.');
+  if (told && !corrects) return say(reply);
   const steps = [writes(told ? 'A' : 'B'), look];
   return steps[stepsSinceAsked(request)] ?? say(told ? 'A it is.' : 'B it is.');
 }
 
-const script = (reviewer: (request: ChatRequest) => Reply, corrects = true) => {
+const script = (reviewer: (request: ChatRequest) => Reply, corrects = true, reply = REJECTS) => {
   return (_: number, request: ChatRequest): Reply =>
-    isReview(request) ? reviewer(request) : author(request, corrects);
+    isReview(request) ? reviewer(request) : author(request, corrects, reply);
 };
 
 const urgent = { brief: BRIEF, task: { priority: 'urgent' } } as const;
@@ -80,9 +81,19 @@ test('objections that the model rejects are part of the evidence', async (t) => 
   const objecting = () => verdict({ verdict: 'ok', objections: [OBJECTION] });
   const run = await scriptedAgent(t, script(objecting, false));
   const { result, requests } = await run(urgent);
-  assert.deepEqual([result.status, result.text], ['done', 'I stand by it.'], JSON.stringify(result));
+  assert.deepEqual([result.status, result.text], ['done', REJECTS], JSON.stringify(result));
   assert.deepEqual(ofReview(result), [`objections, handed back once: ${OBJECTION}`]);
   assert.equal(requests.filter(isReview).length, 1);
+});
+
+test('a task is not done if nothing was changed or said to an objection', async (t) => {
+  const objecting = () => verdict({ verdict: 'objections', objections: [OBJECTION] });
+  const run = await scriptedAgent(t, script(objecting, false, 'All is done.'));
+  const { result } = await run(urgent);
+  assert.deepEqual(
+    [result.status, result.remaining],
+    ['partial', [`an objection of the review: ${OBJECTION}`]],
+  );
 });
 
 /** Reviews without a verdict: the result's next step, and the evidence. */
@@ -119,8 +130,8 @@ const NO_VERDICT: [
   [
     'goes in circles',
     () => use([['list_files', {}]]),
-    /no readable verdict \(list_files was called 5 times with the same input\)$/,
-    ['no readable verdict: list_files was called 5 times with the same input'],
+    /no readable verdict \(list_files was called again and again with the same input and the same result\)$/,
+    ['no readable verdict: list_files was called again and again with the same input and the same result'],
   ],
   [
     'meets a provider that refuses',

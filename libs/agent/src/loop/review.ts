@@ -57,7 +57,14 @@ export async function review(options: ReviewOptions): Promise<string[]> {
   const verdict = await judge(conversation, options);
   if ('detail' in verdict) return close(options, verdict);
   const detail = cut(verdict.objections.join('; '));
-  state.review = { state: 'closed', verdict: 'objections', detail };
+  const { objections } = verdict;
+  state.review = {
+    state: 'closed',
+    verdict: 'objections',
+    detail,
+    objections,
+    journal: state.journal.length,
+  };
   return verdict.objections;
 }
 

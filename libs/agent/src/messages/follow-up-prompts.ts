@@ -1,3 +1,5 @@
+import type { UnfinishedEnding } from './unfinished-ending.ts';
+
 /** Writes that no check has verified. */
 export interface Unverified {
   /** Files, and in backticks commands that changed files they don't name; in the order of their last writes. */
@@ -14,7 +16,8 @@ export type FollowUpKind =
   | 'objections'
   | 'verdict'
   | 'summarize'
-  | 'summary';
+  | 'summary'
+  | 'ending';
 
 /** Why a conversation must come to its end. */
 export type WrapUpReason =
@@ -31,6 +34,7 @@ const HEADS: Readonly<Record<FollowUpKind, string>> = {
   verdict: 'Give your verdict now.',
   summarize: 'Summarize the conversation so far.',
   summary: 'Summary of the conversation so far.',
+  ending: 'Not finished yet.',
 };
 
 const KINDS: readonly FollowUpKind[] = [
@@ -41,6 +45,7 @@ const KINDS: readonly FollowUpKind[] = [
   'verdict',
   'summarize',
   'summary',
+  'ending',
 ];
 
 /** The kind of a user's message; undefined for the task itself. */
@@ -82,7 +87,16 @@ export const repairPrompt = (problems: readonly string[], request: string): stri
 /** Hands the review's objections back to the model. */
 export const objectionsPrompt = (objections: readonly string[]): string =>
   `${HEADS.objections} It has seen only the task and the diff, and may be wrong:\n${bullets(objections)}\n` +
-  'Correct what is right about that, verify what you change, and finish with your whole reply.';
+  'Correct what is right about that, and verify what you change. Finish with your whole reply, which says of each ' +
+  'objection that you did not follow why it does not hold.';
+
+/** Sent after a last message that announces work, or that holds a tool call as text (docs/agent.md#endings). */
+export const endingPrompt = (ending: UnfinishedEnding): string =>
+  `${HEADS.ending} ${
+    ending === 'call'
+      ? 'Your last message holds a tool call as text, which was not carried out: call tools by the tool interface.'
+      : 'Your last message says what you are about to do, and calls no tool, so nothing was done.'
+  } Do what is left to do, then finish with a report. If nothing is left, say what was done.`;
 
 /** Sent to a review that must come to its end. */
 export const verdictPrompt = (reason: WrapUpReason): string =>

@@ -11,6 +11,16 @@ export interface GuardedCall {
   readonly mutates: boolean;
 }
 
+/** The effect of one journal entry on the verification state. */
+export interface Verified {
+  /** Files that the call wrote, if it succeeded. */
+  readonly wrote: readonly string[];
+  /** `all` if a check passed, or the file that was read again. */
+  readonly passed: 'all' | { readonly path: string } | undefined;
+  /** True if the call tried to verify something, whatever its outcome. */
+  readonly tried: boolean;
+}
+
 /** The guards' judgment of an ended call. */
 export interface Guarded {
   /** Shown to the model instead of the tool's result. `withNotes` adds the notes. */
@@ -28,7 +38,7 @@ export interface Guards {
   before(call: GuardedCall): { readonly kind: 'allow' } | { readonly kind: 'stop'; readonly stop: GuardStop };
   /** Must be called once for each call, with the tool's whole result. Records the call in the journal. */
   after(call: GuardedCall, result: ToolResult): Promise<Guarded>;
-  /** Counts a call that never reached a tool, e.g. of an unknown tool. Returns notes. Not recorded in the journal. */
+  /** Counts a call that never reached a tool, e.g. of an unknown tool. Returns notes. Recorded as refused. */
   refused(call: GuardedCall, reason: string): readonly string[];
   /**
    * Must be called before each step, with the number of steps so far: only there may a guard end the conversation, which

@@ -13,6 +13,8 @@ const JournalEntry = z.object({
   exit_code: z.int().nullable().optional(),
   /** A restart interrupted the call: whether it had the effect in `detail` is not known. */
   unknown: z.boolean().optional(),
+  /** The call was not carried out: no such tool, invalid or truncated input, or the run was ending. */
+  refused: z.boolean().optional(),
   /** Tests that ran, by the call's output; absent where the output does not say. */
   tests: z.int().nonnegative().optional(),
 });
@@ -91,6 +93,9 @@ const Review = z.discriminatedUnion('state', [
     state: z.literal('closed'),
     verdict: z.enum(['ok', 'objections', 'not_judged', 'unreadable', 'skipped', 'failed']),
     detail: z.string(),
+    /** The objections that were handed back, and the length of the journal then. */
+    objections: z.array(z.string()).optional(),
+    journal: z.int().nonnegative().optional(),
   }),
 ]);
 
@@ -104,6 +109,8 @@ const RunState = ConversationState.extend({
   instructions: z.string().optional(),
   /** The number of prompts about unverified writes so far. */
   nudges: z.int().nonnegative().default(0),
+  /** The model was told that its last message is not an end, which happens once. */
+  ending_told: z.boolean().optional(),
   /** The model was asked to repair its reply, which happens once. */
   repaired: z.boolean().optional(),
   review: Review.optional(),

@@ -3,9 +3,9 @@ import { stemOf } from './file-kind.ts';
 
 /**
  * How a command verifies. `tests` counts only if at least one test ran; `check` is a build, a linter or a type check;
- * `run` executes the written program; `look` inspects the files that it names, as reading them does.
+ * `run` executes the written program; `look` inspects the files that it names, and `read` shows them.
  */
-export type CheckKind = 'tests' | 'check' | 'run' | 'look';
+export type CheckKind = 'tests' | 'check' | 'run' | 'look' | 'read';
 
 type Judge = (args: readonly string[]) => CheckKind | undefined;
 type Rule = CheckKind | Judge;
@@ -117,6 +117,11 @@ const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
       'yamllint actionlint cppcheck clang-tidy ktlint detekt checkstyle swiftlint luacheck tflint tfsec checkov vale ' +
       'codespell cspell lychee kubeconform kubeval sqlfluff ansible-lint xmllint jsonlint ajv dotenv-linter',
   ),
+  ...rules('read', 'cat head tail less more bat nl tac'),
+  ...words('sed gsed').map((name): [string, Rule] => [
+    name,
+    (args) => (args.some((arg) => /^-[a-zA-Z]*i|^--in-place/.test(arg)) ? undefined : 'read'),
+  ]),
   ...rules('look', 'test [ [[ grep egrep fgrep rg ag ack diff cmp jq'),
   ...rules('run', 'php lua luajit Rscript julia elixir racket ts-node java kotlin scala groovy swipl gforth'),
   // -n, -p and -i process files line by line.
@@ -231,7 +236,7 @@ export function checkKind({ program, path, args }: CommandWords): CheckKind | un
   // `script/test` belongs to the project; it is not the shell's `test`.
   const isOwn = program === 'test' && path.includes('/') && !/^\/(?:usr\/)?bin\//.test(path);
   const kind = isOwn ? undefined : kindOf(program, args);
-  if (kind === 'look') return kind;
+  if (kind === 'look' || kind === 'read') return kind;
   if (kind === 'run') return IDLE.includes(args[0] ?? '') ? undefined : (scriptKind(args) ?? 'run');
   if (kind !== undefined) return hasOption(args, ...IDLE) || isVersion(args) ? undefined : kind;
   return path.includes('/') ? (named(stemOf(program)) ?? 'run') : undefined;

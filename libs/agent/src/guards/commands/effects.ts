@@ -42,7 +42,8 @@ export function effectsOf(line: string): Effect[] {
     for (const path of found?.moved ?? []) remove(path, true);
     if (found?.others) effects.push({ kind: 'write', path: undefined, command: text });
     const how = command && checkKind(command);
-    if (command === undefined || how === undefined) continue;
+    // What goes to a file is not read.
+    if (command === undefined || how === undefined || (how === 'read' && one.outputs.length > 0)) continue;
     const inputs = isShell(command.program)
       ? one.inputs.filter((input) => !input.includes('\n'))
       : one.inputs;
@@ -77,6 +78,7 @@ const isElsewhere = (path: string): boolean =>
  */
 export function filesGiven(how: CheckKind, given: readonly string[], written: Iterable<string>): string[] {
   const exact = new Set(given);
+  if (how === 'read') return [...written].filter((path) => exact.has(path));
   const programs = new Set(given.filter(isProgram).map(stemOf));
   const acts = how === 'run' ? LOADS : EXPANDS;
   const texts = given.filter((arg) => /\s|[(;]/.test(arg) && acts.test(arg));

@@ -2,15 +2,14 @@ const CODE = new Set(
   (
     'ts tsx mts cts js jsx mjs cjs vue svelte astro py pyi ipynb go rs c h cc cpp cxx hpp hh m mm java kt kts scala ' +
     'groovy gradle cs fs vb swift rb rake erb php pl pm lua r jl ex exs erl hs ml mli clj cljs dart zig nim sh bash ' +
-    'zsh fish ps1 bat awk sed sql proto thrift graphql tf hcl nix cmake mk asm s v sv vhd wat sol cu glsl ps1 bats feature'
+    'zsh fish ps1 bat awk sed proto thrift graphql tf hcl nix cmake mk asm s v sv vhd wat sol cu glsl ps1 bats feature'
   ).split(' '),
 );
-const CODE_NAMES =
-  /^(?:(?:gnu)?makefile|dockerfile(?:\..+)?|containerfile|jenkinsfile|rakefile|gemfile|vagrantfile|justfile)$/i;
+const CODE_NAMES = /^(?:(?:gnu)?makefile|jenkinsfile|rakefile|gemfile|justfile)$/i;
 
 /**
- * True for source code, which only running something verifies. For prose, data and unknown types, reading the file again is
- * enough (docs/agent.md#guards).
+ * True for source code, which only running something verifies. For prose, data, configuration, what needs another program
+ * to be run (SQL, CSS, a Dockerfile) and unknown types, reading the file again is enough (docs/agent.md#guards).
  */
 export function isCode(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);

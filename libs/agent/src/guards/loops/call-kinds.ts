@@ -2,8 +2,9 @@ import { posix } from 'node:path';
 import { isJsonObject, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { GuardedCall } from '../../run/guards.ts';
-import { type CommandWords, commandWords, operands } from '../commands/command-words.ts';
+import { type CommandWords, commandWords } from '../commands/command-words.ts';
 import { effectsOf } from '../commands/effects.ts';
+import { isLook } from '../commands/looks.ts';
 import { shellCommands } from '../commands/shell-line.ts';
 
 const Target = z.object({ path: z.string().optional(), command: z.string().optional() });
@@ -16,13 +17,6 @@ const REMOTE = words(
   'curl wget http aria2c nc ncat telnet dig nslookup host ping ssh scp gh glab kubectl docker podman systemctl ' +
     'journalctl pg_isready redis-cli aws gcloud az openssl',
 );
-/** Programs that only show something. */
-const LOOKS = words(
-  'ls cat head tail less more grep egrep fgrep rg ag ack find fd wc pwd echo printf stat file tree du df ps env which ' +
-    'type date whoami jq yq test [ [[ diff cmp sort uniq cut awk sed nl tac xxd od hexdump cd true false : sleep hostname ' +
-    'id uname realpath readlink basename dirname column tr bat',
-);
-const GIT_LOOKS = words('status diff log show branch blame ls-files rev-parse remote describe grep');
 
 /** How often a call may come to the same before that is a repetition. */
 const FREE = { wait: 30, unknown: 30, remote: 12, check: 2, look: 0 } as const;
@@ -63,9 +57,6 @@ export function kindOf(call: GuardedCall, result: ToolResult, passed: boolean): 
 
 const isWait = ({ program, args }: CommandWords): boolean =>
   program === 'sleep' ? Number.parseFloat(args[0] ?? '') >= 1 : WAITS.has(program);
-
-const isLook = ({ program, args }: CommandWords): boolean =>
-  program === 'git' ? GIT_LOOKS.has(operands(args)[0] ?? '') : LOOKS.has(program);
 
 /** True if the process that a poll asks for has ended. */
 const hasEnded = ({ output }: ToolResult): boolean => isJsonObject(output) && output.running === false;

@@ -1,8 +1,7 @@
 import type { ToolResult } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../../config/config.ts';
 import type { GuardStop, LoopCounts } from '../../run/guard-state.ts';
-import type { GuardedCall } from '../../run/guards.ts';
-import type { Verified } from '../verification.ts';
+import type { GuardedCall, Verified } from '../../run/guards.ts';
 import { type CallKind, kindOf, namedFiles } from './call-kinds.ts';
 import { type EditJudgment, editedAgain, judgeEdit, settleEdits } from './edit-history.ts';
 import { editsOf } from './edits.ts';

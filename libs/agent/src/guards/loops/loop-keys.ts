@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { GuardedCall } from '../../run/guards.ts';
-import { outputText } from '../output-text.ts';
+import { outputText } from '../commands/output-text.ts';
 
 /** Characters compared at the start and at the end of an output. */
 const LOOK_CHARS = 32 * 1024;

@@ -1,4 +1,4 @@
-import { silentLog } from '@hermes-fleet/protocol/testing';
+import type { Log } from '@hermes-fleet/protocol';
 import { AgentConfigSchema } from '../../config/config.ts';
 import { GuardState } from '../../run/guard-state.ts';
 import type { JournalEntry } from '../../run/run-state.ts';
@@ -16,12 +16,12 @@ export interface Played {
 }
 
 /** Plays a trace through the guards as the loop does. With `restarts`, from a checkpoint between every two steps. */
-export async function play({ steps }: Trace, restarts = false): Promise<Played> {
+export async function play({ steps }: Trace, log: Log, restarts = false): Promise<Played> {
   const { hooks } = AgentConfigSchema.parse({});
   const notes: string[] = [];
   let journal: JournalEntry[] = [];
   const start = (state?: GuardState) =>
-    createGuards(hooks, { taskId: 'task', journal, files: undefined, canRun: true, log: silentLog }, state);
+    createGuards(hooks, { taskId: 'task', journal, files: undefined, canRun: true, log }, state);
   let guards = start();
   for (const [at, calls] of [...steps, []].entries()) {
     guards.beforeStep(at);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { CIRCLES } from './circles.ts';
 import { HONEST_EDITS } from './honest-edits.ts';
 import { HONEST_RUNS } from './honest-runs.ts';
@@ -17,12 +18,12 @@ for (const kind of ['honest', 'circle'] as const) {
   test(`${kind === 'honest' ? 'no honest trace is' : 'every circle is'} stopped`, async (t) => {
     const wrong: string[] = [];
     for (const trace of traces) {
-      const { stoppedAfter, reason, notes } = await play(trace);
+      const { stoppedAfter, reason, notes } = await play(trace, silentLog);
       if ((stoppedAfter !== undefined) !== (kind === 'circle'))
         wrong.push(
           `${trace.name}: ${stoppedAfter ?? 'not stopped'} ${reason ?? ''}\n  ${notes.join('\n  ')}`,
         );
-      const restarted = await play(trace, true);
+      const restarted = await play(trace, silentLog, true);
       assert.deepEqual(
         restarted,
         { stoppedAfter, reason, notes },

@@ -142,7 +142,7 @@ export const editsMore: Trace[] = [
     times(38, (i) =>
       step(
         w.write(
-          'docs/usage.md',
+          'manual/usage.md',
           `# Usage\n\n${times(i + 1, () => 'Run `kiosk --help` to see all options.\n').join('\n')}`,
         ),
       ),

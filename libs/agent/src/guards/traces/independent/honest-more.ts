@@ -122,7 +122,7 @@ export const more: Trace[] = [
         step(w.edit('flags.json', '"checkout2": true', '"checkout2": false'));
         step(sh(`npx playwright test --grep ${c}`, `4 passed (${took(i + 2, 9)})`));
       }
-      step(w.write('docs/checkout2.md', 'Works for all but expired members: see test "expired".\n'));
+      step(w.write('manual/checkout2.md', 'Works for all but expired members: see test "expired".\n'));
     },
     { 'flags.json': '{ "checkout2": false }\n' },
   ),

@@ -27,14 +27,14 @@ export const readingMore: Trace[] = [
   honest(
     'reviews 18 pages of documentation, correcting the same typo where it stands',
     (w, step) => {
-      step(find('docs/*.md', ...DOCS.map((d) => `docs/${d}.md`)));
+      step(find('manual/*.md', ...DOCS.map((d) => `manual/${d}.md`)));
       for (const d of DOCS) {
-        step(w.read(`docs/${d}.md`));
-        step(w.edit(`docs/${d}.md`, 'requests per minut.', 'requests per minute.'));
+        step(w.read(`manual/${d}.md`));
+        step(w.edit(`manual/${d}.md`, 'requests per minut.', 'requests per minute.'));
       }
       step(sh('npx markdownlint docs', ''), sh('npx lychee docs', '96 Total, 96 OK'));
     },
-    Object.fromEntries(DOCS.map((d) => [`docs/${d}.md`, docText(d)])),
+    Object.fromEntries(DOCS.map((d) => [`manual/${d}.md`, docText(d)])),
   ),
 
   honest('looks through a production log with twenty variants of one shell pipeline', (_w, step) => {

@@ -60,7 +60,7 @@ export const tuning: Trace[] = [
       });
       step(
         w.edit('conf/jvm.options', '-XX:+UseG1GC', '-XX:+UseZGC'),
-        w.write('docs/gc.md', 'ZGC: p99 7 ms, three runs. G1: 18 ms, four runs.\n'),
+        w.write('manual/gc.md', 'ZGC: p99 7 ms, three runs. G1: 18 ms, four runs.\n'),
       );
     },
     { 'conf/jvm.options': '-Xmx4g\n-XX:+UseG1GC\n' },

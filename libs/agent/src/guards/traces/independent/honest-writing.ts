@@ -95,12 +95,12 @@ export const writing: Trace[] = [
   honest(
     'writes a long specification in 18 parts with cat >>, looking at its length now and then',
     (w, step) => {
-      step(w.write('docs/spec.md', '# Replication protocol\n\n'));
+      step(w.write('manual/spec.md', '# Replication protocol\n\n'));
       SECTIONS.forEach((s, i) => {
-        step(w.append('docs/spec.md', para(s, i)));
-        if (i % 4 === 3) step(sh('wc -l docs/spec.md', `${(i + 1) * 5 + 2} docs/spec.md`));
+        step(w.append('manual/spec.md', para(s, i)));
+        if (i % 4 === 3) step(sh('wc -l manual/spec.md', `${(i + 1) * 5 + 2} manual/spec.md`));
       });
-      step(w.read('docs/spec.md'), sh('npx markdownlint docs/spec.md'));
+      step(w.read('manual/spec.md'), sh('npx markdownlint manual/spec.md'));
     },
   ),
 

@@ -1,0 +1,26 @@
+import { type CommandWords, commandWords, operands } from './command-words.ts';
+import { effectsOf } from './effects.ts';
+import { shellCommands } from './shell-line.ts';
+
+/** Programs that only show something, or answer a question by their exit code. */
+const LOOKS: ReadonlySet<string> = new Set(
+  (
+    'ls cat head tail less more grep egrep fgrep rg ag ack find fd wc pwd echo printf stat file tree du df ps env which ' +
+    'type date whoami jq yq test [ [[ diff cmp comm sort uniq cut awk sed nl tac xxd od hexdump cd true false : sleep ' +
+    'hostname id uname realpath readlink basename dirname column tr bat pgrep command'
+  ).split(' '),
+);
+const GIT_LOOKS: ReadonlySet<string> = new Set(
+  'status diff log show branch blame ls-files rev-parse remote describe grep'.split(' '),
+);
+
+export const isLook = ({ program, args }: CommandWords): boolean =>
+  program === 'git' ? GIT_LOOKS.has(operands(args)[0] ?? '') : LOOKS.has(program);
+
+/** True if a command line only looks at things: it writes nothing, and runs nothing that could. */
+export function onlyLooks(line: string): boolean {
+  const commands = shellCommands(line).flatMap(({ words }) => commandWords(words) ?? []);
+  return (
+    commands.length > 0 && commands.every(isLook) && effectsOf(line).every(({ kind }) => kind === 'check')
+  );
+}
