@@ -35,7 +35,8 @@ test('the tool table of agent.md is what an agent with everything enabled offers
     log,
     self: 'switch',
   });
-  const config = AgentConfigSchema.parse({ tools: { shell: { confine: 'unconfined' } } });
+  const search = { url: 'https://search.example/' };
+  const config = AgentConfigSchema.parse({ tools: { shell: { confine: 'unconfined' }, web: { search } } });
   const mcp = createMcpPool({ servers: {}, clock, log });
   opened.defer(() => mcp.close());
   const env = { read: () => undefined };

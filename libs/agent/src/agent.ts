@@ -168,6 +168,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           stateDir: options.stateDir,
           confinement,
           model: model?.info.id,
+          env: options.env,
           clock: options.clock,
           subagents: subagents?.definitions,
           remotes: options.remotes,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Clock, RemoteAgents } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type RemoteAgents } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { type AgentConfig, commandLimits } from './config/config.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
@@ -20,6 +20,7 @@ import { findShell } from './tools/shell/find-shell.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 import { essentialTools } from './tools/toolbox.ts';
 import { webFetchTool } from './tools/web-fetch.ts';
+import { webSearchTool } from './tools/web-search.ts';
 
 export interface AgentToolsOptions {
   readonly config: AgentConfig;
@@ -28,6 +29,7 @@ export interface AgentToolsOptions {
   readonly confinement: Pick<Confinement, 'method' | 'wrap'>;
   /** The id of the profile's model. */
   readonly model: string | undefined;
+  readonly env: { read(name: string): string | undefined };
   readonly clock: Clock;
   /** Undefined if sub-agents are disabled. */
   readonly subagents: readonly SubagentDefinition[] | undefined;
@@ -79,9 +81,29 @@ export async function createAgentTools(options: AgentToolsOptions): Promise<Agen
       : [delegateTool({ definitions: subagents, remotes, profile, maxSteps })]),
     ...(memory.enabled ? memoryTools({ dir: join(stateDir, 'memory') }) : []),
     ...(web.enabled ? [webFetchTool({ clock, allowInternal: web.allow_internal })] : []),
+    ...(web.enabled && web.search !== undefined
+      ? [
+          webSearchTool({
+            ...web.search,
+            token: tokenOf(options.env, web.search.token_env),
+            allowInternal: web.allow_internal,
+            clock,
+          }),
+        ]
+      : []),
     ...(ask.enabled ? [askTool()] : []),
   ];
   return { tools, release: background.release };
+}
+
+/** Reads the token of the search endpoint. Throws CONFIG_INVALID when a token is configured and not there. */
+function tokenOf(env: AgentToolsOptions['env'], name: string | undefined): () => string | undefined {
+  if (name === undefined) return () => undefined;
+  if (env.read(name) !== undefined) return () => env.read(name);
+  const reason = `${name} is not set; set it, or leave token_env out`;
+  throw new FleetError('CONFIG_INVALID', `tools.web.search.token_env: ${reason}`, {
+    fields: [{ path: 'config.yaml tools.web.search.token_env', reason }],
+  });
 }
 
 /** Names of the tools as announced: the general terms that apply, then the tools themselves. */

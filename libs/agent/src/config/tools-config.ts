@@ -65,6 +65,16 @@ export const Tools = z.strictObject({
       enabled: toggle,
       /** Internal addresses that `web_fetch` may access: `host` or `host:port`. */
       allow_internal: z.array(z.string().min(1)).max(100).default([]),
+      /** The endpoint of `web_search`, which is offered only with it. */
+      search: z
+        .strictObject({
+          url: z
+            .url({ protocol: /^https?$/ })
+            .refine((url) => !/^https?:\/\/[^/?#]*[{}]/.test(url), 'must have {query} behind the host only'),
+          token_env: z.string().min(1).optional(),
+          results: z.string().max(200).default('results'),
+        })
+        .optional(),
     })
     .prefault({}),
   a2a: enabled,
