@@ -102,16 +102,6 @@ test('the table and its totals count guard interventions', () => {
   assert.match(both, / verify warn ×2, loop stop$/);
 });
 
-/** Briefs for behavior that the agent does not have yet, with what they wait for. One that passes fails here. */
-const AWAITED: Readonly<Record<string, string>> = {
-  'configuration-formats': 'a Dockerfile that counts as verified when it is read again',
-  'crlf-file': 'edit_file that keeps CRLF',
-  'follow-up-message': 'a further message that continues the conversation',
-  'latin1-file': 'edit_file that keeps Latin-1',
-  'long-session-small-window': 'a conversation that is shortened before it fills the window',
-  'rename-symbol': 'a loop guard that lets two edits in each of many files pass',
-};
-
 test('every brief passes: carried out by offline/runbook, or played from its script', {
   timeout: 580_000,
   concurrency: 2,
@@ -124,10 +114,7 @@ test('every brief passes: carried out by offline/runbook, or played from its scr
       const verdict = await runBrief(brief, id, settings, never);
       verdicts.push(verdict);
       if (verdict.outcome === 'skip') return t.skip(verdict.why.join());
-      const awaited = AWAITED[brief.name];
-      if (awaited === undefined) return assert.deepEqual([verdict.outcome, verdict.why], ['pass', []]);
-      assert.equal(verdict.outcome, 'fail', 'it passes: remove it from AWAITED');
-      t.todo(awaited);
+      assert.deepEqual([verdict.outcome, verdict.why], ['pass', []]);
     }),
   );
   await Promise.all(judged);
