@@ -24,12 +24,12 @@ const WRITING = /write|edit|create|patch|replace|save|append|insert/i;
 
 /**
  * The last call that was to change something, successful or not. Looking is none: a `grep` without a match and a `diff` with a
- * difference answer a question. A refused call is one if it was to write, or if no other call succeeded.
+ * difference answer a question. A refused call is one if it was to write, or a command without which no call succeeded.
  */
 export function lastChange(journal: readonly JournalEntry[]): JournalEntry | undefined {
   const isAlone = !journal.some(({ ok }) => ok);
   return journal.findLast((entry) => {
-    if (entry.refused) return isAlone || WRITING.test(entry.tool);
+    if (entry.refused) return WRITING.test(entry.tool) || (isAlone && entry.tool === 'shell_exec');
     if (isFileTool(entry)) return true;
     return (
       entry.tool === 'shell_exec' && (typeof entry.exit_code !== 'number' || !onlyLooks(entry.detail ?? ''))

@@ -47,6 +47,8 @@ const FINISHED: readonly string[] = [
   'I created a.txt and checked it with `cat`.',
   'The file is written. Let me know if you want another format.',
   'All tests pass. If you like, I will add more of them.',
+  "I fixed the bug. I'll add more tests if you want them.",
+  'The page is done. Let me check the other pages once you have decided on the colors.',
   'I fixed the bug. I will not touch the other modules.',
   'The server is configured. I left the old key in place; you can remove it later.',
   'I renamed the function. Should I also update the documents?',

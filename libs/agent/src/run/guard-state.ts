@@ -21,8 +21,6 @@ export const EditRecord = z.object({
   blind: Count,
   /** True if it restored or repeated something. */
   again: z.boolean().optional(),
-  /** True if it wrote something new in a new place. */
-  fresh: z.boolean().optional(),
 });
 export type EditRecord = z.output<typeof EditRecord>;
 

@@ -33,18 +33,12 @@ export function judgeEdit(state: LoopCounts, edit: Edit, wasLooked: (at: number)
   const equal = mine.findLast(({ id }) => id === edit.id);
   const base = touched ?? equal ?? (edit.was === undefined ? mine.at(-1) : undefined);
   const chain = base === undefined ? [] : mine.filter(({ region }) => region === base.region);
-  const grown = chain.findLast((one) => growsOn(one, was, now));
-  const copied = was.length === 0 ? (equal ?? grown) : undefined;
-  // A separator between parts that differ is no repetition.
-  const isParted = copied !== undefined && mine.some(({ at, fresh }) => fresh && at > copied.at);
   const again =
-    (!isParted && (equal !== undefined || grows || grown !== undefined)) ||
-    chain.some((one) => restores(one, was, now));
+    equal !== undefined || grows || chain.some((one) => restores(one, was, now) || growsOn(one, was, now));
   const last = chain.findLast((one) => removesMost(one, was));
   const blind = last === undefined || wasLooked(last.at) ? 1 : last.blind + 1;
   const depth = last === undefined ? 1 : last.depth + 1;
   const isFirst = again && !chain.some((one) => one.again);
-  const fresh = !again && copied === undefined && depth === 1;
   const region = base?.region ?? nextRegion(state.history);
   const record: EditRecord = {
     path: edit.path,
@@ -56,9 +50,7 @@ export function judgeEdit(state: LoopCounts, edit: Edit, wasLooked: (at: number)
     depth,
     blind,
   };
-  state.history = [...state.history, { ...record, ...(again && { again }), ...(fresh && { fresh }) }].slice(
-    -MAX_EDITS,
-  );
+  state.history = [...state.history, { ...record, ...(again && { again }) }].slice(-MAX_EDITS);
   const before = chain.at(-1);
   const isNews = before !== undefined && state.news > before.at;
   const wears = blind >= BLIND_REWRITES || depth >= REWRITES;
