@@ -28,11 +28,15 @@ const SERVER = 'echo ready; read -r line < .scratch/go; echo "got $line"; echo o
 const PREPARE = 'mkdir -p .scratch && mkfifo -m 666 .scratch/go';
 
 type Step = (request: ChatRequest) => Reply;
-const scripted = (t: TestContext, steps: readonly Step[]) =>
-  scriptedAgent(t, (_, request) => {
-    const done = request.messages.filter(({ role }) => role === 'assistant').length;
-    return steps[done]?.(request) ?? say('Done.');
-  });
+const scripted = (t: TestContext, steps: readonly Step[], confine: 'auto' | 'unconfined' = 'auto') =>
+  scriptedAgent(
+    t,
+    (_, request) => {
+      const done = request.messages.filter(({ role }) => role === 'assistant').length;
+      return steps[done]?.(request) ?? say('Done.');
+    },
+    { tools: { shell: { confine } } },
+  );
 const call =
   (...calls: [string, object][]): Step =>
   () =>
@@ -75,7 +79,7 @@ test('a process runs on between calls, and its output is shown once', deadline, 
 test('all processes end with the task, and with its abort', deadline, async (t) => {
   for (const [index, aborts] of [false, true].entries()) {
     const mark = marker();
-    const detached = `(setsid sh -c 'exec sleep 100000' ${mark} &); exec sh -c 'sleep 100000; :' ${mark}`;
+    const detached = `(setsid sh -c 'echo up; sleep 100000; :' ${mark} &); exec sh -c 'sleep 100000; :' ${mark}`;
     let ran: string[] = [];
     const steps = [
       call(['shell_start', { command: detached }]),
@@ -84,7 +88,8 @@ test('all processes end with the task, and with its abort', deadline, async (t) 
         return aborts ? { hang: true as const, deltas: [{ content: 'thinking' }] } : say('Done.');
       },
     ];
-    const run = await scripted(t, steps);
+    // Unconfined, no end of a user's processes hides what is left.
+    const run = await scripted(t, steps, 'unconfined');
     const reason = new FleetError('CANCELED', 'canceled');
     const { result } = await run({
       contextId: `end-${index}`,
