@@ -81,6 +81,8 @@ export interface AgentOptions {
   readonly onCompaction?: (stage: CompactionStage) => void;
   /** Learns how calls of the model end, see `createModelMonitor`. */
   readonly modelCalls?: ModelCalls;
+  /** The same, and the window, for each of `fallback_models`. */
+  readonly modelFallbacks?: readonly { readonly calls: ModelCalls; readonly window: ModelWindow }[];
   /** The window of the model; default: as config.yaml or a well-known model has it, without asking the provider. */
   readonly modelWindow?: ModelWindow;
   readonly peersSummary?: () => string;
@@ -123,7 +125,10 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const handler = options.responseHandler ?? 'agent';
   const { tier, env, modelCalls: calls } = options;
   const window = options.modelWindow ?? createModelWindow(config, options.log);
-  const model = handler === 'echo' ? undefined : await createModel(config, tier, env, { window, calls });
+  const model =
+    handler === 'echo'
+      ? undefined
+      : await createModel(config, tier, env, { window, calls, others: options.modelFallbacks });
   const lead = leadOf(handler, options);
   const commandsDir = join(options.stateDir, 'commands');
   const made =

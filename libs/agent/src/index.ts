@@ -27,6 +27,7 @@ export { type AgentModel, createModel } from './model/create-model.ts';
 export { MIN_OUTPUT_TOKENS } from './model/model-call.ts';
 export type { ModelCallEnd, ModelCalls } from './model/model-calls.ts';
 export { createModelMonitor, type ModelMonitor } from './model/model-monitor.ts';
+export { createModelMonitors } from './model/model-monitors.ts';
 export { createModelWindow, type ModelWindow } from './model/model-window.ts';
 export { createOutputCap } from './model/output-cap.ts';
 export { type ProbedModel, probedModel, probeModel } from './model/probe-model.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { confinementSettings, createAgent, createModelMonitor } from '@hermes-fleet/agent';
+import { confinementSettings, createAgent, createModelMonitors } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
@@ -71,7 +71,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
   });
   opened.defer(() => mcp.close());
   const responseHandler = config.fleet.response_handler;
-  const model = createModelMonitor({ config: agentConfig, responseHandler, env, clock, log });
+  const model = createModelMonitors({ config: agentConfig, responseHandler, env, clock, log });
   opened.defer(() => model.close());
   const external = createExternalTools({
     profile,
@@ -91,6 +91,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     responseHandler,
     modelCalls: model.calls,
     modelWindow: model.window,
+    modelFallbacks: model.others,
     onGuard: metrics.guard,
     onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
     onCompaction: metrics.compaction,

@@ -9,7 +9,7 @@ import {
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { IgnoredKeys } from './ignored-keys.ts';
-import { ModelCallsConfig, modelKeys } from './model-config.ts';
+import { FallbackModel, ModelCallsConfig, modelKeys } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
 import { Tools } from './tools-config.ts';
 
@@ -84,6 +84,7 @@ const Named = z.looseObject({
   base_url: z.string().optional(),
   provider: z.unknown().optional(),
 });
+const NamedFallbacks = z.looseObject({ fallback_models: z.array(Named).catch([]) });
 
 /**
  * A profile's `config.yaml` (docs/configuration.md#configyaml). Model names: `offline/runbook`, `anthropic/<name>` (or a bare
@@ -93,6 +94,7 @@ export const AgentConfigSchema = z
   .strictObject({
     model: z.string().min(1).default('offline/runbook'),
     ...modelKeys,
+    fallback_models: z.array(FallbackModel).max(10).default([]),
     model_probe: ModelProbe.prefault({}),
     model_calls: ModelCallsConfig.prefault({}),
     executor: z.enum(['loop', 'claude-code']).default('loop'),
@@ -144,6 +146,16 @@ export const AgentConfigSchema = z
           'in place, the tree is yours, so you prepare it: remove setup, or use isolation: worktree';
         ctx.addIssue({ code: 'custom', path: ['workspace', 'setup'], message });
       }
+      const others = NamedFallbacks.parse(value).fallback_models;
+      for (const [index, other] of others.entries()) {
+        const found = modelProblem(other.model, other.base_url, other.provider !== undefined);
+        const path = ['fallback_models', index, found?.key ?? ''];
+        if (found) ctx.addIssue({ code: 'custom', path, message: found.reason });
+      }
+      if (value.executor === 'claude-code' && others.length > 0) {
+        const message = 'claude-code calls one model: remove them, or use executor: loop';
+        ctx.addIssue({ code: 'custom', path: ['fallback_models'], message });
+      }
       if (value.executor === 'claude-code' && value.tools?.shell?.network === 'none') {
         const message = 'claude-code runs as a command and needs the network: use full, or executor: loop';
         ctx.addIssue({ code: 'custom', path: ['tools', 'shell', 'network'], message });
@@ -154,6 +166,20 @@ export const AgentConfigSchema = z
   );
 
 export type AgentConfig = z.output<typeof AgentConfigSchema>;
+
+/** The configuration with each of its fallback models in the place of the model. */
+export const fallbackConfigs = (config: AgentConfig): AgentConfig[] =>
+  config.fallback_models.map((other) => ({ ...config, ...ownKeys, ...other, fallback_models: [] }));
+
+/** Keys of the first model that do not hold for another one. */
+const ownKeys = {
+  base_url: undefined,
+  api_key_env: undefined,
+  context_window: undefined,
+  provider: undefined,
+  temperature: undefined,
+  effort: undefined,
+};
 
 /**
  * True for a placeholder of config.yaml that the environment does not replace: one that is replaced for each context, and

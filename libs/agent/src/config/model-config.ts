@@ -49,3 +49,12 @@ export const modelKeys = {
   /** How much the model thinks, where it can. */
   effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).optional(),
 };
+
+/** A model that is called when those before it cannot be: its name, or its name and its own keys. */
+export const FallbackModel = z.union([
+  z
+    .string()
+    .min(1)
+    .transform((model) => z.strictObject({ model: z.string(), ...modelKeys }).parse({ model })),
+  z.strictObject({ model: z.string().min(1), ...modelKeys }),
+]);

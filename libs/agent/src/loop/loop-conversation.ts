@@ -11,7 +11,7 @@ import type { Conversation, ConversationOptions, RunResources, ToolContext } fro
 import { toolDefinitions } from '../run/tool.ts';
 import { createPendingCalls } from './pending-calls.ts';
 import { createPendingWrites } from './pending-writes.ts';
-import { reportRetry } from './report-retry.ts';
+import { reportFallback, reportRetry } from './report-retry.ts';
 import { createTextReporter } from './text-reporter.ts';
 import { createToolCalls, type Together } from './tool-calls.ts';
 import { toolContext } from './tool-context.ts';
@@ -159,6 +159,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       const answer = await callStep({
         onText: (delta) => void (options.streamsText && reporter.push(delta)),
         onRetry,
+        onFallback: (from, to) => reportFallback(from, to, { ...resources, progress }),
       });
       const { messages, meteredInputTokens, settled, sent, ...end } = answer;
       writes.add(settled);

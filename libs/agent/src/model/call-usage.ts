@@ -1,7 +1,7 @@
 import type { Reservation } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { LanguageModelUsage } from 'ai';
-import type { AgentModel } from './create-model.ts';
+import type { AgentModel } from './agent-model.ts';
 
 type Usage = Parameters<Reservation['settle']>[0];
 type Counts = Omit<Usage, 'source' | 'model'>;

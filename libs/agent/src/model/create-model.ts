@@ -1,52 +1,52 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { FleetError, type ModelInfo, silentLog } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config/config.ts';
+import { type AgentConfig, fallbackConfigs } from '../config/config.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
+import type { AgentModel } from './agent-model.ts';
+import { withFallbacks } from './fallbacks.ts';
 import { type ModelCalls, observedFetch } from './model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
-import { type Patience, patienceOf } from './patience.ts';
+import { patienceOf } from './patience.ts';
 import { withPromptCache } from './prompt-cache.ts';
 import { anthropicAddress, type Endpoint, endpointOf, type ReadableEnv } from './provider-address.ts';
 import { packageModel } from './provider-package.ts';
 import { changedBodyFetch } from './request-body.ts';
 import { withSeparateThinking } from './separate-thinking.ts';
 
-export interface AgentModel {
-  readonly model: LanguageModelV4;
-  readonly info: ModelInfo;
-  /** Says if the reported usage is a provider's bill or our own count. */
-  readonly usageSource: 'metered' | 'estimated';
-  readonly calls?: ModelCalls | undefined;
-  /** Default: that of an empty config.yaml. */
-  readonly patience?: Patience;
-  readonly settings?: CallSettings;
-  /** What no text may quote: the key, and the values of headers. */
-  readonly secrets?: readonly string[];
-}
-
-/** What config.yaml sets for every call. */
-export interface CallSettings {
-  readonly temperature?: number;
-  readonly reasoning?: NonNullable<AgentConfig['effort']>;
-}
+export type { AgentModel } from './agent-model.ts';
 
 export interface ModelDependencies {
   /** Read at every use, because the window may become known later; default: what is known without the provider. */
   readonly window?: ModelWindow | undefined;
   /** Learns how calls of the provider end. */
   readonly calls?: ModelCalls | undefined;
+  /** The same for each of `fallback_models`. */
+  readonly others?: readonly Pick<ModelDependencies, 'window' | 'calls'>[] | undefined;
 }
 
 /**
- * Creates the model that config.yaml names, and loads only its provider's code. Throws CONFIG_INVALID when its key is
+ * Creates the model that config.yaml names, with its fallbacks, and loads only its provider's code. Throws CONFIG_INVALID when its key is
  * not set, or its package is not installed: there is no fallback.
  */
 export async function createModel(
   config: AgentConfig,
   tier: string,
   env: ReadableEnv,
-  { calls, ...rest }: ModelDependencies = {},
+  dependencies: ModelDependencies = {},
+): Promise<AgentModel> {
+  const first = await createOne(config, tier, env, dependencies);
+  const others = fallbackConfigs(config).map((other, index) =>
+    createOne(other, tier, env, dependencies.others?.[index] ?? {}),
+  );
+  return withFallbacks(first, await Promise.all(others));
+}
+
+async function createOne(
+  config: AgentConfig,
+  tier: string,
+  env: ReadableEnv,
+  { calls, ...rest }: ModelDependencies,
 ): Promise<AgentModel> {
   const named = parseModelName(config.model, config.provider !== undefined);
   if (named === undefined) throw invalid('model', `"${config.model}" names no model`);

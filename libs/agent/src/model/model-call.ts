@@ -1,5 +1,6 @@
 import { type Budget, type Clock, FleetError, systemClock } from '@hermes-fleet/protocol';
-import type { FinishReason, ModelMessage } from 'ai';
+import { APICallError, type FinishReason, type ModelMessage } from 'ai';
+import type { AgentModel } from './agent-model.ts';
 import { type CallFailure, callFailure } from './call-failure.ts';
 import { callUsage, meteredInputTokens, type ReceivedAnswer } from './call-usage.ts';
 import { DEFAULT_PATIENCE } from './patience.ts';
@@ -28,6 +29,8 @@ export interface ModelCallRequest extends AnswerRequest {
   readonly deadlineAt?: number | undefined;
   /** Called before the wait for another attempt. The call rethrows its error. */
   readonly onRetry?: (retry: ModelRetry) => Promise<void>;
+  /** Called before another model is tried. The call rethrows its error. */
+  readonly onFallback?: (from: AgentModel, to: AgentModel) => Promise<void>;
 }
 
 export interface ModelCallResult {
@@ -42,16 +45,52 @@ export interface ModelCallResult {
 }
 
 /**
- * Calls the model, again where an attempt failed in a way that may pass (docs/agent.md#calls-that-fail). Each attempt is
- * reserved in the budget beforehand, its output is limited to what is left, and it is settled with the provider's usage,
+ * Calls the model, again where an attempt failed in a way that may pass, and then its fallbacks
+ * (docs/agent.md#calls-that-fail). Each attempt is reserved in the budget beforehand, its output is limited to what is left, and it is settled with the provider's usage,
  * or with an estimate if it was interrupted (docs/handshake.md#tokens). An answer that exceeds the limit is cut and
  * finishes with `length`. On return the budget includes the call, and its settlement is being written. Throws
  * BUDGET_EXHAUSTED, MODEL_FAILED with the provider's error as its cause, the reason of `signal` or `stopping`, or the
  * error of `ready`; after the last, no call was made and nothing is charged.
  */
 export async function callModel(request: ModelCallRequest): Promise<ModelCallResult> {
+  const { model: first, clock = systemClock } = request;
+  const models = first.fallbacks?.inOrder(clock) ?? [first];
+  let failed: unknown;
+  for (const [index, model] of models.entries()) {
+    const isLast = index === models.length - 1;
+    try {
+      return await callOne({ ...request, model }, isLast);
+    } catch (error) {
+      // A fallback that is too small for the conversation says nothing about why the first model was left.
+      const isTooSmall = failed !== undefined && fillsWindow(error);
+      if (isLast || !(isTooSmall || isAway(error))) throw isTooSmall ? failed : error;
+      failed ??= error;
+      first.fallbacks?.failed(model, clock);
+      await request.onFallback?.(model, models[index + 1] ?? model);
+    }
+  }
+  throw failed;
+}
+
+/** Statuses of an account or a model that another provider does not share; others are about the request. */
+const OF_PROVIDER: ReadonlySet<number | undefined> = new Set([401, 402, 403, 404, 408, 410, 425, 429]);
+
+/** True when another model may answer. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof FleetError) || error.code !== 'MODEL_FAILED' || error.cause === undefined)
+    return false;
+  const status = APICallError.isInstance(error.cause) ? error.cause.statusCode : undefined;
+  return error.retryable || OF_PROVIDER.has(status);
+}
+
+/** An error of `outputLimit`: no provider was asked. */
+const fillsWindow = (error: unknown): boolean =>
+  error instanceof FleetError && error.code === 'MODEL_FAILED' && error.cause === undefined;
+
+async function callOne(request: ModelCallRequest, isLast: boolean): Promise<ModelCallResult> {
   const { signal, stopping, clock = systemClock, deadlineAt } = request;
-  const patience = request.model.patience ?? DEFAULT_PATIENCE;
+  const own = request.model.patience ?? DEFAULT_PATIENCE;
+  const patience = isLast ? own : { ...own, patienceMs: Math.min(own.patienceMs, own.newTaskPatienceMs) };
   const isNewTask = (): boolean => request.budget.spent() === 0;
   const retries = createRetries({ patience, deadlineAt, clock, random: Math.random, isNewTask });
   const startedAt = clock.monotonic();
@@ -74,7 +113,10 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
   const maxOutputTokens = outputLimit(request);
   const reservation = await request.budget.reserve({ inputTokens: request.inputTokens, maxOutputTokens });
   const received: ReceivedAnswer = { text: '', usage: undefined };
-  const usage = () => callUsage(request, received, maxOutputTokens);
+  const usage = async () => ({
+    ...(await callUsage(request, received, maxOutputTokens)),
+    model: request.model.info.id,
+  });
   try {
     await request.ready();
     request.signal.throwIfAborted();

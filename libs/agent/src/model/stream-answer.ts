@@ -1,8 +1,8 @@
 import type { Clock } from '@hermes-fleet/protocol';
 import { type FinishReason, type ModelMessage, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
+import type { AgentModel } from './agent-model.ts';
 import { UnfinishedAnswerError } from './call-failure.ts';
 import type { ReceivedAnswer } from './call-usage.ts';
-import type { AgentModel } from './create-model.ts';
 import { createOutputCap } from './output-cap.ts';
 import { DEFAULT_PATIENCE } from './patience.ts';
 import { watchSilence } from './silence.ts';
