@@ -121,6 +121,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       clock: resources.clock,
       stopping,
       deadlineAt: task.deadlineAt,
+      onFallback: (from, to) => reportFallback(from, to, { ...resources, progress }),
     });
   }
 
@@ -159,7 +160,6 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       const answer = await callStep({
         onText: (delta) => void (options.streamsText && reporter.push(delta)),
         onRetry,
-        onFallback: (from, to) => reportFallback(from, to, { ...resources, progress }),
       });
       const { messages, meteredInputTokens, settled, sent, ...end } = answer;
       writes.add(settled);
