@@ -35,6 +35,7 @@ describe('the thinking in a text', () => {
     ['that is never closed', '<think>I wonder </thin', 'I wonder </thin', ''],
     ['in the middle of an answer is text', 'Use <think>x</think> here.', '', 'Use <think>x</think> here.'],
     ['after thinking is text', '<think>a</think>b <think>c</think>', 'a', 'b <think>c</think>'],
+    ['again right after thinking is text', '<think>a</think><think>b</think>', 'a', '<think>b</think>'],
     ['with another tag is text', '<thinker>x</thinker>', '', '<thinker>x</thinker>'],
     ['that is only begun is text', '<thin', '', '<thin'],
     ['that closes another tag goes on', '<think>a</thinking>b</think>c', 'a</thinking>b', 'c'],
@@ -46,6 +47,21 @@ describe('the thinking in a text', () => {
       for (const size of [1, 2, 3, 7, 1000])
         assert.deepEqual(await separated(text, size), { thought, said }, `${size}`);
     });
+});
+
+it('text is passed on as it arrives, once it cannot be a tag any more', async () => {
+  const stream = separatingStream();
+  const [writer, reader] = [stream.writable.getWriter(), stream.readable.getReader()];
+  const write = (delta: string) => void writer.write({ type: 'text-delta', id: 't', delta });
+  const deltas: unknown[] = [];
+  for (const delta of ['<th', 'e answer', ' is', ' 4']) {
+    write(delta);
+    if (delta === '<th') continue;
+    let { value } = await reader.read();
+    if (value?.type === 'text-start') ({ value } = await reader.read());
+    deltas.push(value?.type === 'text-delta' && value.delta);
+  }
+  assert.deepEqual(deltas, ['<the answer', ' is', ' 4']);
 });
 
 describe('a model that thinks in its text', () => {

@@ -148,7 +148,7 @@ const usageOf = (turn: Turn, { raw }: ModelRequest): { input: number; output: nu
 function anthropicReply(turn: Turn, request: ModelRequest, inClaude: boolean): AnthropicReply {
   if (turn.refused !== undefined) {
     const headers = { 'retry-after': '0', 'retry-after-ms': '1' };
-    return { status: turn.refused, type: 'some_error', message: 'because', headers };
+    return { status: turn.refused, type: 'some_error', message: `wrong key ${SECRET}`, headers };
   }
   const { input, output } = usageOf(turn, request);
   return {
@@ -172,7 +172,8 @@ function callInClaude([tool, input]: Call): Call {
 }
 
 function chatReply(turn: Turn, request: ModelRequest): Reply {
-  if (turn.refused !== undefined) return { status: turn.refused, body: '{"error":{"message":"because"}}' };
+  if (turn.refused !== undefined)
+    return { status: turn.refused, body: `{"error":{"message":"wrong key ${SECRET}"}}` };
   const words = turn.text === undefined ? [] : [{ content: turn.text }];
   const calls = (turn.calls ?? []).map(([name, input], index) => ({
     tool_calls: [{ index, type: 'function' as const, function: { name, arguments: JSON.stringify(input) } }],
