@@ -59,7 +59,7 @@ export async function callModel(request: ModelCallRequest): Promise<ModelCallRes
   for (const [index, model] of models.entries()) {
     const isLast = index === models.length - 1;
     try {
-      return await callOne({ ...request, model }, isLast);
+      return await callOne({ ...request, model, ...roomAt(model, request) }, isLast);
     } catch (error) {
       // A fallback that is too small for the conversation says nothing about why the first model was left.
       const isTooSmall = failed !== undefined && fillsWindow(error);
@@ -70,6 +70,12 @@ export async function callModel(request: ModelCallRequest): Promise<ModelCallRes
     }
   }
   throw failed;
+}
+
+/** The room for the answer at a fallback, whose window may have another size. */
+function roomAt(model: AgentModel, { model: first, outputRoom }: ModelCallRequest): { outputRoom?: number } {
+  if (outputRoom === undefined) return {};
+  return { outputRoom: outputRoom + model.info.contextWindow - first.info.contextWindow };
 }
 
 /** Statuses of an account or a model that another provider does not share; others are about the request. */
