@@ -55,11 +55,15 @@ export interface ModelCallResult {
 export async function callModel(request: ModelCallRequest): Promise<ModelCallResult> {
   const { model: first, clock = systemClock } = request;
   const models = first.fallbacks?.inOrder(clock) ?? [first];
+  // A failed attempt changes which model's window `first` states.
+  const { outputRoom: firstRoom } = request;
+  const room = firstRoom === undefined ? undefined : firstRoom - first.info.contextWindow;
   let failed: unknown;
   for (const [index, model] of models.entries()) {
     const isLast = index === models.length - 1;
     try {
-      return await callOne({ ...request, model, ...roomAt(model, request) }, isLast);
+      const outputRoom = room === undefined ? {} : { outputRoom: room + model.info.contextWindow };
+      return await callOne({ ...request, model, ...outputRoom }, isLast);
     } catch (error) {
       // A fallback that is too small for the conversation says nothing about why the first model was left.
       const isTooSmall = failed !== undefined && fillsWindow(error);
@@ -70,12 +74,6 @@ export async function callModel(request: ModelCallRequest): Promise<ModelCallRes
     }
   }
   throw failed;
-}
-
-/** The room for the answer at a fallback, whose window may have another size. */
-function roomAt(model: AgentModel, { model: first, outputRoom }: ModelCallRequest): { outputRoom?: number } {
-  if (outputRoom === undefined) return {};
-  return { outputRoom: outputRoom + model.info.contextWindow - first.info.contextWindow };
 }
 
 /** Statuses of an account or a model that another provider does not share; others are about the request. */
