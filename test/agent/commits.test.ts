@@ -12,7 +12,7 @@ import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 const FEW = 5;
 const MANY = 15;
 
-test('a step with a tool call waits for the disk twice: before the model call and before the tool call', async (t) => {
+test('every call that changes things waits for the disk, and reads at the same time wait together', async (t) => {
   const dir = tempDir(t);
   let commits = 0;
   const { exec } = DatabaseSync.prototype;
@@ -40,7 +40,7 @@ test('a step with a tool call waits for the disk twice: before the model call an
     await ledger.close();
   });
 
-  /** The commits of a task with so many calls, one in each step. */
+  /** The commits of a task that writes so many files and reads them again, all in one answer. */
   async function commitsOf(calls: number): Promise<number> {
     const brief = Array.from({ length: calls }, (_, n) => `\`\`\`file${n}.txt\n${n}\n\`\`\`\n`).join('\n');
     const task: AdmittedTask = {
@@ -70,5 +70,7 @@ test('a step with a tool call waits for the disk twice: before the model call an
     return commits - before;
   }
 
-  assert.equal((await commitsOf(MANY)) - (await commitsOf(FEW)), 2 * (MANY - FEW));
+  const more = (await commitsOf(MANY)) - (await commitsOf(FEW));
+  // Each write is durable before the next one begins. The results of reads share commits, as many as come together.
+  assert.ok(more >= MANY - FEW && more < 2 * (MANY - FEW), String(more));
 });

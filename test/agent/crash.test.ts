@@ -67,6 +67,9 @@ const NOT_CALLED: Readonly<Record<string, string>> = {
   shell_output: BACKGROUND,
   shell_stop: BACKGROUND,
   ask_caller: 'needs a caller who answers: test/fleet tests its crashes',
+  shell_start: 'its process does not outlast the gateway: libs/agent tests that',
+  shell_output: 'as shell_start',
+  shell_stop: 'as shell_start',
 };
 
 interface ToolEvent {

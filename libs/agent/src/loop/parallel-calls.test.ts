@@ -1,82 +1,12 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { defineTool, FleetError, type JsonObject, type Tool, type ToolCall } from '@hermes-fleet/protocol';
+import { test } from 'node:test';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { scriptedAgent } from '../testing/scripted-run.ts';
-import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
+import { use } from '../testing/scripted-server.ts';
+import { abortOf, calls, results, scripted, watched } from '../testing/watched-tools.ts';
 
 /** Calls that do not run at the same time wait for each other for ever. */
 const deadline = { timeout: 120_000 };
-
-const results = ({ messages }: ChatRequest): string[] =>
-  messages.flatMap(({ role, content }) => (role === 'tool' ? [String(content)] : []));
-
-interface Running {
-  /** Names of calls that began and ended, in this order. */
-  readonly log: string[];
-  /** Resolves when so many calls run. */
-  reached(count: number): Promise<void>;
-}
-
-/** Tools whose calls end when a test says so. */
-function watched(act: (name: string, call: ToolCall, running: Running) => Promise<string>) {
-  const log: string[] = [];
-  let running = 0;
-  let waiting: { count: number; resolve: () => void }[] = [];
-  const state: Running = {
-    log,
-    reached(count) {
-      if (running >= count) return Promise.resolve();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      waiting.push({ count, resolve });
-      return promise;
-    },
-  };
-  const make = (
-    name: string,
-    rest: { mutates: boolean; repeatable?: boolean; isConcurrent?: boolean },
-  ): Tool =>
-    defineTool({
-      name,
-      description: name,
-      inputSchema: z.strictObject({ name: z.string() }),
-      ...rest,
-      async run({ name: called }, call) {
-        log.push(`+${called}`);
-        running += 1;
-        for (const { count, resolve } of waiting) if (running >= count) resolve();
-        waiting = waiting.filter(({ count }) => running < count);
-        try {
-          return { ok: true, output: await act(called, call, state), detail: called };
-        } finally {
-          running -= 1;
-          log.push(`-${called}`);
-        }
-      },
-    });
-  const tools = [
-    make('probe_read', { mutates: false }),
-    make('probe_write', { mutates: true }),
-    make('probe_send', { mutates: true, repeatable: true, isConcurrent: true }),
-  ];
-  return { log, toolSources: [async () => tools] };
-}
-
-const calls = (...names: string[]): [string, object][] =>
-  names.map((name) => [`probe_${name[0] === 'r' ? 'read' : name[0] === 'w' ? 'write' : 'send'}`, { name }]);
-
-const scripted = (
-  t: TestContext,
-  steps: readonly Reply[],
-  tools: ReturnType<typeof watched>,
-  window = 200_000,
-) =>
-  scriptedAgent(
-    t,
-    (_, { messages }) => steps[messages.filter(({ role }) => role === 'assistant').length] ?? say('Done.'),
-    { context_window: window },
-    { toolSources: tools.toolSources },
-  );
 
 test(
   'reads and delegations run at the same time, and their results are in the order of the calls',
@@ -151,13 +81,6 @@ test(
     }
   },
 );
-
-/** Rejects with the signal's reason. */
-const abortOf = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 
 const killed = new FleetError('SHUTTING_DOWN', 'killed');
 
@@ -258,69 +181,4 @@ test('the decisions of the guards do not depend on which call ended first', dead
     states.push({ guards, state, journal, told: results(requests.at(-1) ?? assert.fail()) });
   }
   assert.deepEqual(states[0], states[1]);
-});
-
-test(
-  'delegations that run at the same time share the budget, and leave the caller a share',
-  deadline,
-  async (t) => {
-    const seen: number[] = [];
-    const tools = watched(async (_name, { budget }, { reached }) => {
-      await reached(3);
-      const before = budget.remaining();
-      seen.push(before);
-      await assert.rejects(
-        budget.reserve({ inputTokens: before + 1, maxOutputTokens: 1 }),
-        /left of this share of the budget/,
-      );
-      const call = await budget.reserve({ inputTokens: 100, maxOutputTokens: 50 });
-      await call.settle({
-        inputTokens: 100,
-        outputTokens: 20,
-        cacheReadTokens: 0,
-        cacheWriteTokens: 0,
-        source: 'metered',
-      });
-      await budget.addDelegated(1000, 'part');
-      return String(before - budget.remaining());
-    });
-    const run = await scripted(t, [use(calls('s1', 's2', 's3'))], tools);
-    const { requests, context } = await run({ limit: 100_000, contextId: 'shares' });
-    assert.deepEqual(results(requests.at(-1) ?? assert.fail()), ['1120', '1120', '1120']);
-    assert.equal(new Set(seen).size, 1, 'the shares are equal, whatever the others spend');
-    const [share = 0] = seen;
-    assert.ok(share > 20_000 && share <= 25_000, String(share));
-    assert.equal(JSON.stringify(context.checkpoints.at(-1)).includes('"shares"'), false);
-    assert.ok(context.budget.spent() >= 3 * 1120);
-  },
-);
-
-test('the tokens of a share outlast a restart', deadline, async (t) => {
-  let isFirst = true;
-  const left: number[] = [];
-  const tools = watched(async (_name, call, { reached }) => {
-    left.push(call.budget.remaining());
-    if (!isFirst) return 'x';
-    await reached(2);
-    await call.budget.addDelegated(5000, 'part');
-    await call.memo.save({});
-    return await abortOf(call.signal);
-  });
-  const server = await scripted(t, [use(calls('s1', 's2'))], tools);
-  let checkpoint: JsonObject | undefined;
-  const crashed = server({
-    limit: 90_000,
-    contextId: 'restart',
-    onSave: (_, context) => {
-      checkpoint = context.checkpoints.at(-1);
-      if (JSON.stringify(checkpoint).match(/"spent":5000/g)?.length === 2) context.controller.abort(killed);
-    },
-  });
-  await assert.rejects(crashed, killed);
-  isFirst = false;
-  await server({ limit: 90_000, contextId: 'restart', checkpoint: checkpoint ?? assert.fail() });
-  assert.deepEqual(
-    left.slice(2),
-    left.slice(0, 2).map((tokens) => tokens - 5000),
-  );
 });
