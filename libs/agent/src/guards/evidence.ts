@@ -31,9 +31,9 @@ export function lastChange(journal: readonly JournalEntry[]): JournalEntry | und
   return journal.findLast((entry) => {
     if (entry.refused) return WRITING.test(entry.tool) || (isAlone && entry.tool === 'shell_exec');
     if (isFileTool(entry)) return true;
-    return (
-      entry.tool === 'shell_exec' && (typeof entry.exit_code !== 'number' || !onlyLooks(entry.detail ?? ''))
-    );
+    if (entry.tool !== 'shell_exec') return false;
+    const ended = typeof entry.exit_code === 'number' || entry.unknown;
+    return !(ended && onlyLooks(entry.detail ?? ''));
   });
 }
 
