@@ -2,11 +2,11 @@ import type { RequestListener } from 'node:http';
 import type { TestContext } from 'node:test';
 import { type RestartableServer, restartableServer } from '@hermes-fleet/agent/testing';
 
-/** A model's address on loopback that answers every question alike, over the real wire, and counts who comes. */
+/** A model's address on loopback that answers every call alike, over the real wire, and counts who comes. */
 export interface ModelServer extends RestartableServer {
   /**
-   * The requests so far, as method and path, and `connection` for each new connection. Probes of a profile, which ask for
-   * the list of models, are left out with their connections.
+   * The calls so far, as method and path, and `connection` for each new connection. Probes of a profile, which GET the list
+   * of models and the window, are left out with their connections.
    */
   readonly visits: readonly string[];
   /** The status of the next answers to calls; a probe is always answered with 200. */
@@ -26,8 +26,10 @@ export async function startModelServer(
   let calls = 0;
   const model = { callStatus: 200 };
   const answer: RequestListener = (request, response) => {
-    if (request.url === LIST) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"object":"list","data":[]}');
+    if (request.method === 'GET') {
+      const isList = request.url === LIST;
+      response.writeHead(isList ? 200 : 404, { 'content-type': 'application/json' });
+      response.end(isList ? '{"object":"list","data":[]}' : '{}');
       return;
     }
     if (!known.has(request.socket)) visits.push('connection');

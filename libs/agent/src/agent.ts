@@ -19,13 +19,13 @@ import {
   recorded,
 } from '@hermes-fleet/workspace';
 import { type AgentContexts, createAgentContexts } from './agent-contexts.ts';
+import { notesOf } from './agent-notes.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
-import { type AgentConfig, confinementSettings, mcpServerNotes, setUpOf } from './config/config.ts';
-import { ignoredKeyNotes } from './config/ignored-keys.ts';
+import { type AgentConfig, confinementSettings, setUpOf } from './config/config.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import { measuredWorkspaces, withinRoom } from './loop/room.ts';
-import { type AgentModel, createModel } from './model/create-model.ts';
+import { createModel } from './model/create-model.ts';
 import type { ModelCalls } from './model/model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model/model-window.ts';
 import type { CompactionStage, CreateConversation } from './run/conversation.ts';
@@ -244,30 +244,6 @@ function leadOf(
     fields: [{ path: 'config.yaml executor', reason }],
   });
 }
-
-function notesOf(
-  handler: 'agent' | 'llm' | 'echo',
-  config: AgentConfig,
-  confinement: Confinement,
-  model: AgentModel | undefined,
-): string[] {
-  const notes = [...ignoredKeyNotes(config), ...(handler === 'agent' ? mcpServerNotes(config) : [])];
-  if (handler === 'agent') {
-    notes.push(
-      config.tools.shell.enabled ? confinement.note : 'shell_exec is off (tools.shell.enabled: false)',
-    );
-  }
-  if (config.workspace.isolation === 'in_place') notes.push(IN_PLACE);
-  if (model?.info.id === 'offline/runbook') {
-    notes.push(
-      'no model is configured: offline/runbook carries out what a brief spells out, and nothing else',
-    );
-  }
-  return notes;
-}
-
-const IN_PLACE =
-  'tasks work in place: nothing keeps one from reading, changing or destroying the work of others and the repository itself (workspace.isolation: worktree does)';
 
 /** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
 function trackRuns(executor: Executor): {

@@ -7,7 +7,7 @@ test('every line of the coding guidance has its reason in the documentation, in 
   const text = readFileSync(new URL('../../../../docs/agent.md', import.meta.url), 'utf8');
   const [, table = ''] = text.split('### Coding guidance\n');
   const rows =
-    table.split('\n## ')[0]?.matchAll(/^\| (?!line \|)([^|-][^|]+) \| ([^|]+) \| ([^|]+) \|$/gm) ?? [];
+    table.split(/\n##+ /)[0]?.matchAll(/^\| (?!line \|)([^|-][^|]+) \| ([^|]+) \| ([^|]+) \|$/gm) ?? [];
   const documented = [...rows].map(([, line = '']) => `- ${line}`);
   assert.deepEqual(['# Working on Code', ...documented], CODING_GUIDANCE.split('\n'));
 });
