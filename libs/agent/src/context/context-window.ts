@@ -67,8 +67,9 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
     const inputTokens = await estimate(fixed, messages);
     const isMetered = context.ratio !== undefined || context.extra > 0;
     const margin = isMetered ? 0 : Math.floor(window() * UNMETERED_SHARE);
-    const outputRoom = window() - meter.corrected(inputTokens) - margin;
-    return { messages: withJoinedSummary(messages), inputTokens, outputRoom };
+    const windowTokens = meter.corrected(inputTokens) + margin;
+    const outputRoom = window() - windowTokens;
+    return { messages: withJoinedSummary(messages), inputTokens, windowTokens, outputRoom };
   }
 
   const compaction = createCompaction(

@@ -15,4 +15,5 @@ export interface ContextWindowOptions extends Pick<ConversationOptions, 'state' 
 }
 
 /** The input of one model call. */
-export type SentInput = Pick<ModelCallRequest, 'messages' | 'inputTokens'> & { readonly outputRoom: number };
+export type SentInput = Pick<ModelCallRequest, 'messages' | 'inputTokens'> &
+  Required<Pick<ModelCallRequest, 'outputRoom' | 'windowTokens'>>;

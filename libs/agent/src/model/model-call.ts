@@ -3,6 +3,7 @@ import { APICallError, type FinishReason, type ModelMessage } from 'ai';
 import type { AgentModel } from './agent-model.ts';
 import { type CallFailure, callFailure } from './call-failure.ts';
 import { callUsage, meteredInputTokens, type ReceivedAnswer } from './call-usage.ts';
+import { contextOverflow } from './context-overflow.ts';
 import { DEFAULT_PATIENCE } from './patience.ts';
 import { createRetries, type ModelRetry } from './retries.ts';
 import { type AnswerRequest, streamAnswer } from './stream-answer.ts';
@@ -19,6 +20,8 @@ export interface ModelCallRequest extends AnswerRequest {
   readonly maxOutputTokens: number;
   /** What the context window leaves for the answer, in tokens; default: the window less `inputTokens`. */
   readonly outputRoom?: number;
+  /** What the input takes of a window, in tokens; default: `inputTokens`. */
+  readonly windowTokens?: number;
   /** Resolves when everything that must precede the call is durable. The call rethrows its error. */
   readonly ready: () => Promise<void>;
   /** Default: the system's. */
@@ -46,34 +49,64 @@ export interface ModelCallResult {
 
 /**
  * Calls the model, again where an attempt failed in a way that may pass, and then its fallbacks
- * (docs/agent.md#calls-that-fail). Each attempt is reserved in the budget beforehand, its output is limited to what is left, and it is settled with the provider's usage,
- * or with an estimate if it was interrupted (docs/handshake.md#tokens). An answer that exceeds the limit is cut and
- * finishes with `length`. On return the budget includes the call, and its settlement is being written. Throws
- * BUDGET_EXHAUSTED, MODEL_FAILED with the provider's error as its cause, the reason of `signal` or `stopping`, or the
- * error of `ready`; after the last, no call was made and nothing is charged.
+ * (docs/agent.md#calls-that-fail). Each attempt is reserved in the budget beforehand, its output is limited to what is left,
+ * and it is settled with the provider's usage, or with an estimate if it was interrupted (docs/handshake.md#tokens). An
+ * answer that exceeds the limit is cut and finishes with `length`. On return the budget includes the call, and its
+ * settlement is being written. Throws BUDGET_EXHAUSTED, MODEL_FAILED with the provider's error as its cause, the reason of
+ * `signal` or `stopping`, or the error of `ready`; after the last, no call was made and nothing is charged. A refusal as too
+ * long is always that of the first model: a fallback that is too small is passed over.
  */
 export async function callModel(request: ModelCallRequest): Promise<ModelCallResult> {
   const { model: first, clock = systemClock } = request;
-  const models = first.fallbacks?.inOrder(clock) ?? [first];
-  // A failed attempt changes which model's window `first` states.
-  const { outputRoom: firstRoom } = request;
-  const room = firstRoom === undefined ? undefined : firstRoom - first.info.contextWindow;
+  const isFirst = ({ model }: AgentModel): boolean => model === first.model;
+  const models = (first.fallbacks?.inOrder(clock) ?? [first]).filter(
+    (model) => isFirst(model) || hasRoom(request, model),
+  );
   let failed: unknown;
+  let isPassedOver = false;
   for (const [index, model] of models.entries()) {
     const isLast = index === models.length - 1;
     try {
-      const outputRoom = room === undefined ? {} : { outputRoom: room + model.info.contextWindow };
-      return await callOne({ ...request, model, ...outputRoom }, isLast);
+      if (isFirst(model)) return await callOne({ ...request, model }, isLast);
+      return await callFallback(request, model, isLast);
     } catch (error) {
-      // A fallback that is too small for the conversation says nothing about why the first model was left.
-      const isTooSmall = failed !== undefined && fillsWindow(error);
-      if (isLast || !(isTooSmall || isAway(error))) throw isTooSmall ? failed : error;
-      failed ??= error;
-      first.fallbacks?.failed(model, clock);
-      await request.onFallback?.(model, models[index + 1] ?? model);
+      const isTooLong = contextOverflow(error) !== undefined;
+      const goesOn = isFirst(model) ? !isTooLong && isAway(error) : isTooLong || isAway(error);
+      if (!goesOn) throw error;
+      if (isTooLong) isPassedOver = true;
+      else {
+        failed ??= error;
+        first.fallbacks?.failed(model, clock);
+      }
+      const next = models[index + 1];
+      if (next !== undefined) await request.onFallback?.(model, next);
     }
   }
+  // Without a fallback that is large enough, the first model has its whole patience.
+  if (isPassedOver && isRetryable(failed))
+    return callOne({ ...request, model: models.find(isFirst) ?? first }, true);
   throw failed;
+}
+
+/** Calls a fallback with the room that its own window leaves. What it meters says nothing about the first model. */
+async function callFallback(
+  request: ModelCallRequest,
+  model: AgentModel,
+  isLast: boolean,
+): Promise<ModelCallResult> {
+  const outputRoom = roomAt(request, model);
+  return { ...(await callOne({ ...request, model, outputRoom }, isLast)), meteredInputTokens: undefined };
+}
+
+const roomAt = (request: ModelCallRequest, { info }: AgentModel): number =>
+  info.contextWindow - (request.windowTokens ?? request.inputTokens);
+
+/** The share of a fallback's window that the answer needs, if an answer may be so long. */
+const ANSWER_SHARE = 1 / 8;
+
+function hasRoom(request: ModelCallRequest, model: AgentModel): boolean {
+  const answer = Math.max(MIN_OUTPUT_TOKENS, Math.floor(model.info.contextWindow * ANSWER_SHARE));
+  return roomAt(request, model) >= Math.min(request.maxOutputTokens, answer);
 }
 
 /** Statuses of an account or a model that another provider does not share; others are about the request. */
@@ -87,9 +120,7 @@ function isAway(error: unknown): boolean {
   return error.retryable || OF_PROVIDER.has(status);
 }
 
-/** An error of `outputLimit`: no provider was asked. */
-const fillsWindow = (error: unknown): boolean =>
-  error instanceof FleetError && error.code === 'MODEL_FAILED' && error.cause === undefined;
+const isRetryable = (error: unknown): boolean => error instanceof FleetError && error.retryable;
 
 async function callOne(request: ModelCallRequest, isLast: boolean): Promise<ModelCallResult> {
   const { signal, stopping, clock = systemClock, deadlineAt } = request;

@@ -56,6 +56,8 @@ export async function windowModel(
     readonly window: number;
     readonly step: (step: number, request: ChatRequest) => ModelStep;
     readonly summary?: (count: number, request: ChatRequest) => Reply;
+    /** The reply instead of a step; undefined: the step. */
+    readonly fails?: (step: number) => Reply | undefined;
     readonly before?: (kind: 'step' | 'summary', request: ChatRequest) => Promise<void>;
   },
 ): Promise<WindowModel> {
@@ -81,6 +83,8 @@ export async function windowModel(
       return { prompt_tokens: input, completion_tokens: tokens, total_tokens: input + tokens };
     };
     const isSummary = followUpKind(asked(request)) === 'summarize';
+    const failure = isSummary ? undefined : options.fails?.(newestStep(request) + 1);
+    if (failure !== undefined) return failure;
     (isSummary ? summaryRequests : stepRequests).push(request);
     await options.before?.(isSummary ? 'summary' : 'step', request);
     if (isSummary) {
