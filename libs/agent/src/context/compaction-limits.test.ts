@@ -67,6 +67,15 @@ test('a provider that refuses whatever it is sent ends the run soon, at no cost'
   assert.equal(context.budget.spent(), 0);
 });
 
+test('a task that does not fit what a provider says is refused with its words', async (t) => {
+  const { result, model } = await runInWindow(t, { window: 1500, configured: WINDOW });
+  assert.equal(model.refused.length, 1);
+  assert.match(
+    result.error?.message ?? '',
+    /the task does not fit the model's context window of 1500 tokens: .*\(.* answered 400: This model's maximum context length is 1500 tokens/,
+  );
+});
+
 test('offline/runbook does the same work in a small context window as in a large one', async (t) => {
   const brief = Array.from({ length: 12 }, (_, at) =>
     block('sh', `seq -f 'line %g of ${at}' 400; echo ${at} >> a.txt`),

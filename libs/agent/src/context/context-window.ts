@@ -55,6 +55,7 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
   // It decides by the calls that it sees, and reports their outputs: nothing changes while there is room.
   const isRunbook = model.info.id === 'offline/runbook';
   const window = (): number => Math.min(model.info.contextWindow, context.window ?? Number.POSITIVE_INFINITY);
+  let refusal: FleetError | undefined;
   const mostInput = (): number => limits.max_input_tokens ?? Number.POSITIVE_INFINITY;
 
   /** The most input of a step, in corrected tokens. */
@@ -101,8 +102,9 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
       if (tokens <= most) return true;
       const which =
         most === mostInput() ? 'limits.max_input_tokens' : `the model's context window of ${window()} tokens`;
-      const message = `the task does not fit ${which}: with the prompt and the tools it takes about ${tokens} tokens`;
-      throw new FleetError('MODEL_FAILED', message, { retryable: false });
+      const why = refusal === undefined ? '' : ` (${refusal.message})`;
+      const message = `the task does not fit ${which}: with the prompt and the tools it takes about ${tokens} tokens${why}`;
+      throw new FleetError('MODEL_FAILED', message, { retryable: false, cause: refusal });
     },
     async toSend() {
       if (!state.tools_off) return inputOf(state.messages);
@@ -119,14 +121,15 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
     },
     metered: (sent, tokens) => meter.learn(sent.inputTokens, tokens),
     refused(sent, error) {
-      const says = error instanceof FleetError ? contextOverflow(error) : undefined;
-      if (says === undefined) return false;
-      const isWorthIt = meter.refused(sent.inputTokens, says);
+      if (!(error instanceof FleetError)) return false;
+      const says = contextOverflow(error);
+      if (says === undefined || !meter.refused(sent.inputTokens, says)) return false;
+      refusal = error;
       log.warn(
         { ...taskFields(task), ...says, estimated_tokens: sent.inputTokens, window: window() },
         "the model's provider refused a conversation as too long",
       );
-      return isWorthIt;
+      return true;
     },
   };
 }

@@ -58,5 +58,13 @@ test('a refusal without a figure lowers the window below what was sent, each tim
   assert.equal(state.window, 18_000);
   assert.equal(refused(17_000, {}), true);
   assert.equal(state.window, 15_300);
-  assert.equal(refused(400, {}), false, 'too small to work in');
+  assert.equal(refused(400, { limit: 400 }), false, 'too small to work in');
+});
+
+test('a refusal of a short input is not believed without a figure, and changes nothing', () => {
+  const { state, refused } = meter();
+  assert.equal(refused(8000, {}), false);
+  assert.equal(state.window, undefined);
+  assert.equal(refused(8000, { limit: 8192 }), true);
+  assert.equal(state.window, 8192);
 });

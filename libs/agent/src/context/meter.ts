@@ -10,6 +10,8 @@ const MAX_EXTRA = 4096;
 const MARGIN = 1.03;
 /** The part of a window that a refused request is taken to have filled, when the provider says no figure. */
 const REFUSED_SHARE = 0.9;
+/** With less of the window than this, an input is not taken for too long unless the provider says a figure. */
+const PLAUSIBLE_SHARE = 1 / 4;
 /** A window below this holds no conversation. */
 const MIN_WINDOW = 512;
 
@@ -23,7 +25,8 @@ export interface Meter {
    */
   learn(estimate: number, metered: number): void;
   /**
-   * Learns from a refusal of an input of this estimate. Returns false when the window would become too small to work in.
+   * Learns from a refusal of an input of this estimate. Returns false, having learnt nothing, when it has no figure and is
+   * not plausible for so short an input; and when the window would become too small to work in.
    */
   refused(estimate: number, says: { readonly limit?: number; readonly input?: number }): boolean;
 }
@@ -46,6 +49,8 @@ export function createMeter(state: ContextState, window: () => number): Meter {
     corrected,
     learn,
     refused(estimate, { limit, input }) {
+      const isGuess = limit === undefined && input === undefined;
+      if (isGuess && corrected(estimate) < PLAUSIBLE_SHARE * (state.window ?? window())) return false;
       const before = { window: state.window ?? window(), tokens: corrected(estimate) };
       if (input !== undefined && input > estimate) learn(estimate, input);
       if (limit !== undefined) state.window = Math.min(before.window, limit);

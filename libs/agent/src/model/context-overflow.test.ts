@@ -139,6 +139,7 @@ test('other refusals are not mistaken for it', () => {
     [429, error("This model's maximum context length is 8192 tokens.")],
     [400, error("Unsupported parameter: 'max_tokens' is not supported with this model.")],
     [400, error('messages: roles must alternate between user and assistant')],
+    [400, error("Invalid tool schema: 'the model's context length is explained in the documents'")],
     [401, error('invalid key')],
     [503, error('overloaded')],
   ] as const)

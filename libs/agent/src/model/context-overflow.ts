@@ -10,7 +10,7 @@ export interface ContextOverflow {
 
 /** Statuses of such refusals; an error inside a stream has none. 429 is a limit of rate, whatever its text says. */
 const STATUSES: ReadonlySet<number> = new Set([400, 413, 422, 500]);
-/** A body too large for the server needs no text. */
+/** A body too large for the server needs no text; a small one is refused for another reason (`Meter.refused`). */
 const TOO_LARGE = 413;
 
 /**
@@ -19,16 +19,16 @@ const TOO_LARGE = 413;
  */
 const TEXTS: readonly RegExp[] = [
   /context_length_exceeded|exceed_context_size_error/i,
-  /(?:maximum|max|model's) context length/i,
+  /(?:maximum|max|model's) context length (?:is|of)(?: only)? \d/i,
   /context length is only \d+/i,
   /exceeds? the (?:available )?context (?:window|size|length)/i,
-  /exceeds? (?:the )?(?:model's )?(?:maximum )?context (?:limit|length)/i,
+  /exceed(?:s|ed)? (?:the )?(?:model's )?(?:max(?:imum)? )?context (?:limit|length)/i,
   /prompt is too long/i,
   /prompt too long/i,
   /maximum prompt length is \d+/i,
   /input token count[^.]{0,40}exceeds the maximum/i,
   /reduce the length of the (?:messages|input|prompt)/i,
-  /(?:is )?(?:greater|longer) than the (?:model's )?context length/i,
+  /is (?:greater|longer) than the (?:model's )?context length/i,
   /input is too long for requested model/i,
 ];
 

@@ -74,7 +74,7 @@ it('a provider that is down leads to the next model, and a request that is wrong
     const { run } = await twoModels(t, () => refused(status));
     assert.equal((await run()).result.text, 'From two.', `${status}`);
   }
-  for (const status of [400, 422]) {
+  for (const status of [400, 413, 422]) {
     const { run, calls } = await twoModels(t, () => refused(status));
     assert.match((await run()).result.error?.message ?? '', /not here/);
     assert.deepEqual(calls(), [1, 0], `${status}`);
