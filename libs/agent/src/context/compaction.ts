@@ -2,12 +2,13 @@ import { FleetError, taskFields } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
 import { createSpill } from '../guards/spill.ts';
 import { summarizePrompt } from '../messages/follow-up-prompts.ts';
-import { abridged, withShortInputs } from '../messages/history.ts';
+import { withShortInputs } from '../messages/history.ts';
 import type { ContextState } from '../run/context-state.ts';
 import type { CompactionStage, RunResources } from '../run/conversation.ts';
 import { newGuardState } from '../run/guard-state.ts';
 import type { ContextWindowOptions, SentInput } from './options.ts';
 import { type KeepOutput, prunableTokens, pruned } from './prune.ts';
+import { abridgedToFit, withoutEarlier } from './sendable.ts';
 import { shortened } from './shorten.ts';
 import { summarized, taskOf } from './summary.ts';
 import { tailStart, turnStarts } from './turns.ts';
@@ -146,17 +147,25 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
       role: 'user',
       content: summarizePrompt(Math.floor(maxTokens * WORDS_PER_TOKEN)),
     };
-    for (const messages of [
-      [...head, prompt],
-      [...abridged(head), prompt],
-    ]) {
-      const sent = await options.inputOf(messages);
-      if (sent.outputRoom < maxTokens) continue;
-      const after = STEPS_AFTER * ((await options.tokensOf(state.messages.slice(head.length))) + maxTokens);
-      if (options.left() < sent.inputTokens + maxTokens + after + STEPS_AFTER * STEP_TOKENS) return undefined;
-      return ask(sent, maxTokens);
+    const fits = ({ outputRoom, windowTokens }: SentInput): boolean =>
+      outputRoom >= maxTokens && windowTokens <= (limits.max_input_tokens ?? Number.POSITIVE_INFINITY);
+    const messages = await abridgedToFit([...head, prompt], async (short) =>
+      fits(await options.inputOf(short)),
+    );
+    const sent = await options.inputOf(messages);
+    const after = STEPS_AFTER * ((await options.tokensOf(state.messages.slice(head.length))) + maxTokens);
+    const needed = sent.inputTokens + maxTokens + after + STEPS_AFTER * STEP_TOKENS;
+    return fits(sent) && options.left() >= needed ? ask(sent, maxTokens) : undefined;
+  }
+
+  /** Leaves out the oldest turns of earlier tasks, until half of the limit is free or none is left. */
+  async function leaveOut(before: number): Promise<number> {
+    for (const messages of withoutEarlier(state.messages)) {
+      const tokens = await size(messages);
+      if (tokens > limit() / 2 && messages[0] !== taskOf(messages)) continue;
+      return replace('prune', messages, before);
     }
-    return undefined;
+    return before;
   }
 
   async function ask(sent: SentInput, maxTokens: number): Promise<string | undefined> {
@@ -185,6 +194,10 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
         context.floor = tokens;
       }
       if (tokens > ceiling()) tokens = await reduce(tokens);
+      if (tokens > ceiling()) {
+        tokens = await leaveOut(tokens);
+        context.floor = Math.min(context.floor, tokens);
+      }
       if (tokens > ceiling()) tokens = await cut(tokens, await roomForNewest(tokens));
       return tokens <= ceiling();
     },

@@ -1,4 +1,5 @@
 import type { ModelMessage } from 'ai';
+import { fromUser } from '../messages/earlier-messages.ts';
 import { abridged } from '../messages/history.ts';
 import { isSummaryMessage, taskOf } from './summary.ts';
 import { turnStarts } from './turns.ts';
@@ -28,4 +29,19 @@ function withLead(messages: readonly ModelMessage[], start: number): ModelMessag
   const task = taskOf(messages);
   const lead = messages.slice(0, start).filter((message) => message === task || isSummaryMessage(message));
   return [...lead, ...messages.slice(start)];
+}
+
+/**
+ * The conversation with ever more of the turns before its task left out, oldest first: those of earlier tasks. The last is
+ * the task with what came after it.
+ */
+export function* withoutEarlier(messages: readonly ModelMessage[]): Generator<ModelMessage[]> {
+  const task = taskOf(messages);
+  const end = task === undefined ? 0 : messages.indexOf(task);
+  if (end === 0) return;
+  for (const start of turnStarts(messages.slice(0, end)).slice(1)) {
+    const lead = messages.slice(0, start).filter(isSummaryMessage);
+    yield fromUser([...lead, ...messages.slice(start)]);
+  }
+  yield messages.slice(end);
 }

@@ -109,7 +109,7 @@ async function firstFitting(messages: readonly ModelMessage[], maxTokens: number
 }
 
 /** Drops results without their calls from the beginning, and puts a user's message there. */
-function fromUser(messages: readonly ModelMessage[]): ModelMessage[] {
+export function fromUser(messages: readonly ModelMessage[]): ModelMessage[] {
   const start = messages.findIndex(({ role }) => role !== 'tool');
   const rest = start === -1 ? [] : messages.slice(start);
   return rest[0] === undefined || rest[0].role === 'user'
