@@ -1,6 +1,6 @@
 import { FleetError, taskFields } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
-import { createSpill } from '../guards/spill.ts';
+import { createSpill, isKept, keptClause } from '../guards/spill.ts';
 import { summarizePrompt } from '../messages/follow-up-prompts.ts';
 import { withShortInputs } from '../messages/history.ts';
 import type { ContextState } from '../run/context-state.ts';
@@ -62,7 +62,9 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
   state.guards ??= newGuardState();
   const spill = createSpill({ taskId: task.id, files: resources.files, log }, state.guards);
 
-  const keep: KeepOutput = (tool, text) => {
+  const keep: KeepOutput = async (tool, text) => {
+    const clause = keptClause(task.id, text);
+    if (clause !== undefined) return clause;
     context.kept += 1;
     const key = `${options.key}kept-${context.kept}`;
     return spill({ tool, input: undefined, key, mutates: false }, text);
@@ -90,12 +92,22 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
     return tailStart(state.messages, { turns, maxTokens, tokensOf });
   }
 
+  const isSame = (messages: readonly ModelMessage[]): boolean =>
+    messages.every((message, index) => message === state.messages[index]);
+
   const lastTurn = (): number => turnStarts(state.messages).at(-1) ?? state.messages.length;
 
   async function prune(before: number): Promise<number> {
     const end = await tailOf(PROTECTED_TURNS);
     if (prunableTokens(state.messages, end) < PRUNE_GAIN * limit()) return before;
-    return replace('prune', await pruned(state.messages, end, keep), before);
+    let isFull = false;
+    const short = await pruned(state.messages, end, async (tool, text) => {
+      if (isFull) return 'the full output could not be kept';
+      const clause = await keep(tool, text);
+      isFull = !isKept(clause);
+      return clause;
+    });
+    return isSame(short) ? before : replace('prune', short, before);
   }
 
   /** Shortens the newest results to `maxTokens` together. */
@@ -121,11 +133,10 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
   /** Without the model: prunes all but the newest turn, and truncates the inputs of older calls. */
   async function reduce(before: number): Promise<number> {
     const end = lastTurn();
-    const short = (await pruned(state.messages, end, keep)).map((message, index) =>
+    const short = (await pruned(state.messages, end, keep, true)).map((message, index) =>
       index < end ? withShortInputs(message) : message,
     );
-    const isSame = short.every((message, index) => message === state.messages[index]);
-    return isSame ? before : replace('prune', short, before);
+    return isSame(short) ? before : replace('prune', short, before);
   }
 
   /** Resolves with undefined when there is nothing to summarize, or when no summary can be had or paid for. */

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { ModelMessage, ToolContent, ToolResultPart } from 'ai';
 import { z } from 'zod';
+import { outputText } from '../guards/commands/output-text.ts';
 
 /** One tool output of a conversation. */
 export interface Output {
@@ -82,6 +83,12 @@ const Target = z.object({ path: z.string() });
 /** The file whose content a `read_file` shows. */
 export function readPath({ tool, input }: Output): string | undefined {
   return tool === 'read_file' ? Target.safeParse(input).data?.path : undefined;
+}
+
+/** The whole output as a text for a file. */
+export function wholeText(value: JsonValue): string {
+  if (isJsonObject(value) && 'exit_code' in value) return outputText(value);
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 1);
 }
 
 /** Replaces the long texts, lists and objects in an output; short fields, such as an exit code, stay. */

@@ -1,7 +1,15 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
-import { outputText } from '../guards/commands/output-text.ts';
-import { charsOf, type Output, outputValues, readPath, withOutputs, withShortFields } from './outputs.ts';
+import { isKept } from '../guards/spill.ts';
+import {
+  charsOf,
+  type Output,
+  outputValues,
+  readPath,
+  wholeText,
+  withOutputs,
+  withShortFields,
+} from './outputs.ts';
 
 /** A shorter output is not worth its stub. */
 const MIN_CHARS = 600;
@@ -13,13 +21,10 @@ const STUB_CHARS = 160;
 const CHARS_PER_TOKEN = 4;
 
 const STUB = '[pruned to save room:';
-/** The clause by which an output that was shortened when it was made names its file. */
-const KEPT = /the full output is in (\.scratch\/outputs\/[\w.-]+\.txt)/;
-
-/** The clause in a shortened output that names the file with all of it; undefined when there is none. */
-export const keptClause = (text: string): string | undefined => KEPT.exec(text)?.[0];
-
-/** Keeps an output for the model to read again. Returns the clause that says where it is, or why it was not kept. */
+/**
+ * Keeps an output for the model to read again, unless a file of the task has it already. Resolves with the clause that says
+ * where it is, or why it was not kept.
+ */
 export type KeepOutput = (tool: string, text: string) => Promise<string>;
 
 /** About how many tokens `pruned` would free in the messages before `end`. */
@@ -32,18 +37,20 @@ export function prunableTokens(messages: readonly ModelMessage[], end: number): 
 
 /**
  * Replaces the long tool outputs in the messages before `end` by stubs (docs/agent.md#long-conversations). A stub names
- * where the output is: the file that was read, the file that already has the output, or the one that `keep` writes.
+ * where the output is: the file that was read, or the one that `keep` names. An output that could not be kept stays, unless
+ * `mayLose`.
  */
 export function pruned(
   messages: readonly ModelMessage[],
   end: number,
   keep: KeepOutput,
+  mayLose = false,
 ): Promise<ModelMessage[]> {
-  return withOutputs(messages, { from: 0, to: end }, async (output) =>
-    isPrunable(output.value)
-      ? withShortFields(output.value, FIELD_CHARS, `${STUB} ${await whereIs(output, keep)}]`)
-      : undefined,
-  );
+  return withOutputs(messages, { from: 0, to: end }, async (output) => {
+    if (!isPrunable(output.value)) return undefined;
+    const where = await whereIs(output, keep, mayLose);
+    return where && withShortFields(output.value, FIELD_CHARS, `${STUB} ${where}]`);
+  });
 }
 
 const isPrunable = (value: JsonValue): boolean => charsOf(value) >= MIN_CHARS && !isStub(value);
@@ -53,16 +60,9 @@ const isStub = (value: JsonValue): boolean =>
     ? value.startsWith(STUB)
     : isJsonObject(value) && Object.values(value).some((field) => typeof field === 'string' && isStub(field));
 
-async function whereIs(output: Output, keep: KeepOutput): Promise<string> {
-  const { tool, value } = output;
+async function whereIs(output: Output, keep: KeepOutput, mayLose: boolean): Promise<string | undefined> {
   const path = readPath(output);
   if (path !== undefined) return `a part of ${path}, which can be read again`;
-  const text = textOf(output);
-  return `${charsOf(value)} characters; ${keptClause(text) ?? (await keep(tool, text))}`;
-}
-
-/** The whole output as a text for a file. */
-function textOf({ value }: Output): string {
-  if (isJsonObject(value) && 'exit_code' in value) return outputText(value);
-  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 1);
+  const clause = await keep(output.tool, wholeText(output.value));
+  return mayLose || isKept(clause) ? `${charsOf(output.value)} characters; ${clause}` : undefined;
 }

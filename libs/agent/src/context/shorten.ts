@@ -1,14 +1,16 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
 import { capText } from '../guards/cap-text.ts';
-import { charsOf, outputValues, withOutputs } from './outputs.ts';
-import { type KeepOutput, keptClause } from './prune.ts';
+import { outputValues, wholeText, withOutputs, withShortFields } from './outputs.ts';
+import type { KeepOutput } from './prune.ts';
 
 /** A low estimate of what a token of the outputs takes. */
 const BYTES_PER_TOKEN = 2.5;
 /** With less than this, a result only says where it is. */
 const MIN_BYTES = 600;
 const STUB_BYTES = 150;
+/** Fields up to this length, such as an exit code, stay even then. */
+const SHORT_CHARS = 40;
 
 /**
  * Shortens the newest results, those in the messages from `from` on, to about `maxTokens` together: each longer one keeps
@@ -23,34 +25,34 @@ export function shortened(
 ): Promise<ModelMessage[]> {
   const sizes = outputValues(messages.slice(from)).map(bytesOf);
   const share = Math.max(STUB_BYTES, fairShare(sizes, maxTokens * BYTES_PER_TOKEN));
-  return withOutputs(messages, { from, to: messages.length }, async ({ tool, value }) => {
-    if (bytesOf(value) <= share) return undefined;
-    const [name, text] = longestText(value);
-    const kept = keptClause(text) ?? (await keep(tool, text));
-    if (share < MIN_BYTES) return `[${Buffer.byteLength(text)} bytes left out; ${kept}]`;
-    const rest = bytesOf(value) - Buffer.byteLength(text);
-    const room = Math.max(MIN_BYTES, share - (name === undefined ? 0 : rest));
-    const short = capText(text, Math.floor(room), kept);
-    if (name === undefined || !isJsonObject(value) || rest > share) return short;
-    return { ...value, [name]: short };
-  });
+  return withOutputs(messages, { from, to: messages.length }, async ({ tool, value }) =>
+    bytesOf(value) <= share ? undefined : withinShare(value, share, await keep(tool, wholeText(value))),
+  );
+}
+
+/** The long fields of an object share what its short ones leave. With too little for a head and a tail, they are left out. */
+function withinShare(value: JsonValue, share: number, kept: string): JsonValue {
+  const stub = `[${bytesOf(value)} bytes left out; ${kept}]`;
+  if (!isJsonObject(value))
+    return share < MIN_BYTES ? stub : capText(wholeText(value), Math.floor(share), kept);
+  const fields = Object.entries(value);
+  const most = Math.floor(
+    fairShare(
+      fields.map(([, field]) => bytesOf(field)),
+      share,
+    ),
+  );
+  if (most < MIN_BYTES) return withShortFields(value, SHORT_CHARS, stub);
+  return Object.fromEntries(
+    fields.map(([name, field]) => [
+      name,
+      bytesOf(field) <= most ? field : capText(wholeText(field), most, kept),
+    ]),
+  );
 }
 
 const bytesOf = (value: JsonValue): number =>
   typeof value === 'string' ? Buffer.byteLength(value) : Buffer.byteLength(JSON.stringify(value));
-
-/** The longest text field of an object, or the whole value as text. */
-function longestText(value: JsonValue): [name: string | undefined, text: string] {
-  if (typeof value === 'string') return [undefined, value];
-  if (isJsonObject(value)) {
-    const texts = Object.entries(value).flatMap(([name, field]): [string, string][] =>
-      typeof field === 'string' ? [[name, field]] : [],
-    );
-    const longest = texts.toSorted(([, a], [, b]) => b.length - a.length)[0];
-    if (longest !== undefined && longest[1].length > charsOf(value) / 2) return longest;
-  }
-  return [undefined, JSON.stringify(value, undefined, 1)];
-}
 
 /** The largest size `s` such that all sizes, each at most `s`, sum up to at most `total`. */
 export function fairShare(sizes: readonly number[], total: number): number {

@@ -34,8 +34,22 @@ export function createSpill(
       return `the full output could not be kept (${reasonOf(error)})`;
     }
     state.spilled_bytes += bytes.length;
-    return `the full output is in ${path}`;
+    return `${CLAUSE}${path}`;
   };
+}
+
+const CLAUSE = 'the full output is in ';
+
+/** True for the clause of an output that was kept. */
+export const isKept = (clause: string): boolean => clause.startsWith(CLAUSE);
+
+/**
+ * The clause in a shortened output of the task that names the file with all of it. Undefined when there is none, and for
+ * words that an output only shows: the marker of a shortened output names a file of this task.
+ */
+export function keptClause(taskId: string, output: string): string | undefined {
+  const file = `${OUTPUTS_DIR}/${safe(taskId)}-`.replaceAll('.', '\\.');
+  return new RegExp(`; (${CLAUSE}${file}[\\w.]+\\.txt)`).exec(output)?.[1];
 }
 
 /** Makes a task ID or call key safe for a file name. */
