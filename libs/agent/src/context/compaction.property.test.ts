@@ -214,6 +214,8 @@ test('a follow-up prompt and the written files stay beside a summary', () => {
     String(short[1]?.content),
     /as recorded: a\.ts\..*The last thing you were asked:\nNot verified yet\./s,
   );
+  const [ofEarlier] = summarized([...messages, { role: 'user', content: taskMessage('Newer.') }], 6, 'y', []);
+  assert.doesNotMatch(String(ofEarlier?.content), /last thing you were asked/);
   const next = summarized([...short, { role: 'assistant', content: 'x' }], 3, 'y', []);
   assert.equal(next[0], messages[2], 'a summary is never taken for the task');
   assert.deepEqual(

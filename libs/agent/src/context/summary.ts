@@ -9,7 +9,7 @@ const MAX_PROMPT_CHARS = 4000;
 
 /**
  * The conversation with its messages before `end` replaced by the summary (docs/agent.md#long-conversations). Word for word
- * stay the task message, the last follow-up prompt, and everything from `end` on. The files written so far come from the
+ * stay the task message, the last follow-up prompt after it, and everything from `end` on. The files written so far come from the
  * journal, not from the model.
  */
 export function summarized(
@@ -20,7 +20,7 @@ export function summarized(
 ): ModelMessage[] {
   const head = messages.slice(0, end);
   const task = messages.slice(end).some(isTask) ? undefined : taskOf(head);
-  const asked = head.findLast(({ role }) => role === 'user');
+  const asked = task && head.findLast(({ role }) => role === 'user');
   const prompt = asked === undefined || asked === task ? undefined : promptOf(asked);
   const wrote = [...new Set(journal.filter(isWrite).map(({ detail = '' }) => detail))];
   const content = summaryMessage({ summary, wrote, prompt });
