@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import { makePlace } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { longTaskStep } from '../testing/long-task.ts';
-import { asked, type ChatRequest, type Reply } from '../testing/scripted-server.ts';
+import { asked, type ChatRequest, env, KEYED, type Reply } from '../testing/scripted-server.ts';
+import { windowModel } from '../testing/window-model.ts';
 import { runInWindow, WINDOW } from '../testing/window-run.ts';
 
 const isOf = (agent: string, { messages }: ChatRequest): boolean =>
@@ -74,6 +77,24 @@ test('a task that does not fit what a provider says is refused with its words', 
     result.error?.message ?? '',
     /the task does not fit the model's context window of 1500 tokens: .*\(.* answered 400: This model's maximum context length is 1500 tokens/,
   );
+});
+
+test('a stop during the call for a summary is followed by no further call', async (t) => {
+  const context = makeContext();
+  const after: string[] = [];
+  const model = await windowModel(t, {
+    window: WINDOW,
+    step: talk,
+    before: async (kind) => {
+      if (context.stopping.aborted) after.push(kind);
+      if (kind === 'summary') context.pausing.abort(new FleetError('SHUTTING_DOWN', 'stopping'));
+    },
+  });
+  const config = { ...KEYED, base_url: model.url, context_window: WINDOW, limits: { max_steps: 80 } };
+  const agent = await makeAgent(t, config, { env, place: makePlace(t) });
+  const brief = 'Keep in mind what is said here. '.repeat(2500);
+  await assert.rejects(agent.executor.run(makeTask(brief), context), { code: 'SHUTTING_DOWN' });
+  assert.deepEqual([model.summaryRequests.length, after], [1, []]);
 });
 
 test('offline/runbook does the same work in a small context window as in a large one', async (t) => {

@@ -135,9 +135,10 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     return lastText(withoutCalls(messages));
   }
 
-  /** Makes the call of a step; again with a shorter conversation when the provider refuses it as too long. */
+  /** Makes the call of a step, unless the process began to stop while room was made for it; again with a shorter conversation when the provider refuses it as too long. */
   async function callStep(heard: Heard, tries = 0): Promise<ModelCallResult & { sent: SentInput }> {
     if (!state.tools_off && !(await window.makeRoom())) await wrapUp({ limit: 'window' });
+    if (stopping.aborted) throw stopping.reason;
     const sent = await window.toSend();
     try {
       return { ...(await call(sent, state.tools_off === true, limits.max_output_tokens, heard)), sent };
