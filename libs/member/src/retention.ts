@@ -27,9 +27,10 @@ export interface RetainedContexts {
 }
 
 /**
- * Removes tasks that ended more than `finishedTasksDays` days ago and conversations beyond `conversationsMb`, and then the contexts without tasks that were not used
- * for that long, results without contexts that are older than `resultsDays`, and at last the callers of contexts of which
- * nothing is left, now and every hour (docs/operations.md#what-is-removed-and-when). Tasks with unpublished events are kept: see Ledger.prune. A failure is
+ * Removes tasks that ended more than `finishedTasksDays` days ago and conversations beyond `conversationsMb`, and then the
+ * contexts without tasks that were not used for that long, results without contexts that are older than `resultsDays`, and
+ * at last the callers of contexts of which nothing is left, now and every hour
+ * (docs/operations.md#what-is-removed-and-when). Tasks with unpublished events are kept: see Ledger.prune. A failure is
  * logged and retried an hour later.
  */
 export function startRetention(options: {

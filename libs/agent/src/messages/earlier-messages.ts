@@ -7,7 +7,7 @@ import {
 import { countTokens } from '@hermes-fleet/tokens';
 import { type ModelMessage, modelMessageSchema } from 'ai';
 import { z } from 'zod';
-import { abridged, pendingCalls, toolMessage } from './history.ts';
+import { abridged, MESSAGE_TOKENS, pendingCalls, toolMessage } from './history.ts';
 import { taskMessage } from './task-message.ts';
 
 /** What a task gets of the conversation that it continues. */
@@ -22,8 +22,6 @@ export interface Continued {
 const ENDED = 'no result: the task ended before or during this call; check before repeating it';
 const NO_ANSWER = '[The task ended here, without an answer.]';
 const LEFT_OUT = '[The beginning of this conversation is left out.]';
-/** The tokens of a message beside its content. */
-const MESSAGE_TOKENS = 8;
 
 /**
  * Prepares an earlier conversation for another task, which may have another model: it has no reasoning and no provider

@@ -137,18 +137,20 @@ function truncatedInput(input: unknown): unknown {
 
 /** Overhead of providers per conversation and per message: roles, separators, tool scaffolding. In tokens. */
 const FRAME_TOKENS = 64;
-const MESSAGE_TOKENS = 8;
+export const MESSAGE_TOKENS = 8;
 
-/** Overestimates the tokens of a conversation. Each message is counted once. */
+/** Overestimates the tokens of a conversation. Each message is counted once, and forgotten with the message. */
 export function createEstimator(): (fixed: string, messages: readonly ModelMessage[]) => Promise<number> {
-  const known = new Map<string | ModelMessage, number>();
-  const count = async (part: string | ModelMessage): Promise<number> => {
-    const tokens = await countTokens(typeof part === 'string' ? part : JSON.stringify(part));
-    known.set(part, tokens);
+  const known = new WeakMap<ModelMessage, number>();
+  let last: { readonly fixed: string; readonly tokens: number } | undefined;
+  const count = async (message: ModelMessage): Promise<number> => {
+    const tokens = await countTokens(JSON.stringify(message));
+    known.set(message, tokens);
     return tokens;
   };
   return async (fixed, messages) => {
-    let sum = FRAME_TOKENS + (known.get(fixed) ?? (await count(fixed)));
+    if (last?.fixed !== fixed) last = { fixed, tokens: await countTokens(fixed) };
+    let sum = FRAME_TOKENS + last.tokens;
     for (const message of messages) sum += MESSAGE_TOKENS + (known.get(message) ?? (await count(message)));
     return sum;
   };
