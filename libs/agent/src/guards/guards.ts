@@ -42,8 +42,10 @@ export function createGuards(
   /** Processes new journal entries and returns the effect of the last one. */
   function readOn(): Verified | undefined {
     let last: Verified | undefined;
-    for (; read < options.journal.length; read += 1) {
+    while (read < options.journal.length) {
       const entry = options.journal[read];
+      // First, so that an entry that cannot be judged fails its own call alone.
+      read += 1;
       if (entry !== undefined) last = verification.add(entry);
     }
     return last;

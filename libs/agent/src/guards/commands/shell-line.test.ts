@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { effectsOf } from './effects.ts';
 import { shellCommands } from './shell-line.ts';
+import { parseShell } from './shell-tree.ts';
 
 /** `+` if the exit code of the whole line proves the command's success; `>` for its outputs. */
 const read = (line: string): string =>
@@ -125,4 +127,11 @@ test('no line makes the parser throw, hang or invent commands', () => {
   ]) {
     assert.ok(shellCommands(one.repeat(20_000)).length <= 100_000, one);
   }
+});
+
+test('a line that is nested too deep, or too long, is judged as one that may write anything', () => {
+  assert.equal(parseShell('coproc '.repeat(20_000)), undefined);
+  for (const line of ['coproc '.repeat(20_000), `echo ${'x'.repeat(50_000)}`])
+    assert.deepEqual(effectsOf(line), [{ kind: 'write', path: undefined, command: line.trim() }]);
+  assert.equal(read('npm test && coproc cat'), '+npm test | -cat');
 });

@@ -18,20 +18,29 @@ export const isShell = (program: string): boolean => SHELLS.test(program);
 const SHELLS = /^(?:.*\/)?(?:sh|bash|dash|zsh|ksh|ash)$/;
 const MAX_DEPTH = 20;
 const MAX_WORDS = 5000;
-/** Longer than any command that the operating system starts. */
-const MAX_CHARS = 2 * 1024 * 1024;
+/** Longer than a line that a model writes, a file in a here-document included; parsing it takes at most a fraction of a second. */
+const MAX_CHARS = 48 * 1024;
 
-/** Stands for a line that is too long to be judged. */
+/** Stands for a line that is too long or nested too deep to be judged. */
 export const TOO_LONG: ShellCommand = { words: ['…'], outputs: [], appends: [], inputs: [], shown: false };
 
 /**
  * The commands of a command line in order, including those of `sh -c`, groups and loops. If the line contains traps,
- * functions, `eval` or a syntax error, no command counts as `shown`. A line that is too long to judge yields TOO_LONG alone.
+ * functions, `eval` or a syntax error, no command counts as `shown`. A line that cannot be judged yields TOO_LONG alone.
  */
-export function shellCommands(line: string): ShellCommand[] {
-  if (line.length > MAX_CHARS) return [TOO_LONG];
+export function shellCommands(line: string): readonly ShellCommand[] {
+  if (last?.line !== line) last = { line, commands: commandsOf(line) };
+  return last.commands;
+}
+
+/** The line that was parsed last: the guards ask several times for the commands of one call. */
+let last: { readonly line: string; readonly commands: readonly ShellCommand[] } | undefined;
+
+function commandsOf(line: string): readonly ShellCommand[] {
+  const parsed = line.length > MAX_CHARS ? undefined : parseShell(line);
+  if (parsed === undefined) return [TOO_LONG];
+  const { list, broken } = parsed;
   const found: ShellCommand[] = [];
-  const { list, broken } = parseShell(line);
   collect(list, { shown: !broken, errexit: false, guarded: false, pipefail: false, depth: 0 }, found);
   if (found.reduce((sum, { words, outputs }) => sum + words.length + outputs.length, 0) > MAX_WORDS)
     return [TOO_LONG];
@@ -114,9 +123,10 @@ function collectElement(element: Element, flow: Flow, found: ShellCommand[]): vo
   // The shell opens the files before it runs anything.
   if (outputs.length > 0) found.push({ words: [], outputs, appends, inputs, shown: false });
   if (script !== undefined) {
-    const { list, broken } = parseShell(script);
-    const shown = flow.shown && !broken;
-    collect(list, { ...flow, shown, errexit: false, guarded: false, pipefail: false }, found);
+    const parsed = parseShell(script);
+    const shown = flow.shown && !parsed?.broken;
+    if (parsed === undefined) found.push(TOO_LONG);
+    else collect(parsed.list, { ...flow, shown, errexit: false, guarded: false, pipefail: false }, found);
   }
   if (element.kind === 'group') collect(element.body, flow, found);
   else if (element.kind === 'compound') collect(element.body, { ...flow, shown: false }, found);

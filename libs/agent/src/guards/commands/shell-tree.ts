@@ -47,10 +47,17 @@ export interface Parsed {
   readonly broken: boolean;
 }
 
-/** Parses a command line. Never throws: a line that is no shell script yields what can be read of it. */
-export function parseShell(line: string): Parsed {
-  const { commands, errors } = unbash(line);
-  return { list: listOf(commands, line, 0), broken: errors !== undefined && errors.length > 0 };
+/**
+ * Parses a command line. Never throws: a line that is no shell script yields what can be read of it. Undefined for a line
+ * that the parser cannot read: it recurses, and overflows the stack for one that is nested too deep.
+ */
+export function parseShell(line: string): Parsed | undefined {
+  try {
+    const { commands, errors } = unbash(line);
+    return { list: listOf(commands, line, 0), broken: errors !== undefined && errors.length > 0 };
+  } catch {
+    return undefined;
+  }
 }
 
 function listOf(statements: readonly Statement[], source: string, depth: number): List {

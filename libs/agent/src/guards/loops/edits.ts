@@ -15,6 +15,8 @@ export interface Edit {
   readonly around: readonly string[];
 }
 
+/** In characters; a longer script of sed is not read as a replacement. */
+const MAX_SCRIPT = 2048;
 /** Marks kept of each side of an edit, and of a file that is written whole. */
 const MAX_MARKS = 12;
 export const MAX_LINES = 250;
@@ -70,6 +72,9 @@ function replacement(path: string, before: string, after: string): Edit {
   };
 }
 
+/** A backslash begins one branch only: otherwise the time doubles with each of them. */
+const REPLACEMENT = /^\d*(?:,\d+)?s([/|#,])((?:\\.|(?!\1)[^\\\n])+)\1((?:\\.|(?!\1)[^\\\n])*)\1\w*$/;
+
 /** `echo … > f`, `cat > f` with a here-document, and `sed -i s/a/b/ f`. */
 function shellEdits({ words, outputs, appends, inputs }: ShellCommand): Edit[] {
   const command = commandWords(words);
@@ -79,8 +84,7 @@ function shellEdits({ words, outputs, appends, inputs }: ShellCommand): Edit[] {
   if (command?.program !== 'sed' || !command.args.some((arg) => /^-[a-zA-Z]*i|^--in-place/.test(arg)))
     return written;
   const [script = '', ...paths] = operands(command.args);
-  const [, , old, now] =
-    /^\d*(?:,\d+)?s([/|#,])((?:\\.|(?!\1).)+)\1((?:\\.|(?!\1).)*)\1\w*$/.exec(script) ?? [];
+  const [, , old, now] = (script.length <= MAX_SCRIPT && REPLACEMENT.exec(script)) || [];
   if (old === undefined || now === undefined) return written;
   return [...written, ...paths.map((path) => replacement(path, old, now))];
 }

@@ -37,7 +37,7 @@ const MIN_RESULT_CHARS = 80;
 /** Identifies equal results of different calls: what they show, without its frame. Undefined for a short one. */
 export function resultKey({ output }: ToolResult): string | undefined {
   const shown = plain(textsOf(output).join('\n'))
-    .replace(/^\s*\d+(?:\t|:|→|\|)/gm, '')
+    .replace(/^[ \t]*\d+(?:\t|:|→|\|)/gm, '')
     .replace(/\s+/g, ' ')
     .trim();
   return shown.length < MIN_RESULT_CHARS ? undefined : hash(['=', shown]);
