@@ -59,7 +59,7 @@ const isWait = ({ program, args }: CommandWords): boolean =>
   program === 'sleep' ? Number.parseFloat(args[0] ?? '') >= 1 : WAITS.has(program);
 
 /** True if the process that a poll asks for has ended. */
-const hasEnded = ({ output }: ToolResult): boolean => isJsonObject(output) && output.running === false;
+const hasEnded = ({ output }: ToolResult): boolean => isJsonObject(output) && output.state === 'ended';
 
 /** The files that a call names. */
 export function namedFiles(call: GuardedCall): string[] {

@@ -118,14 +118,17 @@ export const sh = (command: string, stdout = '', exitCode = 0, stderr = ''): Tra
   },
 });
 export const start = (command: string, id: string): TraceCall =>
-  ok('shell_start', { command }, { id, running: true });
-export const output = (id: string, stdout: string, running = true, exitCode = 0): TraceCall =>
+  ok('shell_start', { command }, { id, state: 'running', output: '' });
+export const output = (id: string, text: string, running = true, exitCode = 0): TraceCall =>
   ok(
     'shell_output',
     { id },
-    running ? { id, running, stdout } : { id, running, exit_code: exitCode, stdout },
+    running
+      ? { id, state: 'running', output: text }
+      : { id, state: 'ended', exited_with: exitCode, output: text },
   );
-export const stop = (id: string): TraceCall => ok('shell_stop', { id }, { id, running: false });
+export const stop = (id: string): TraceCall =>
+  ok('shell_stop', { id }, { id, state: 'ended', exited_with: null, output: '' });
 export const list = (path: string, ...entries: string[]): TraceCall =>
   ok('list_files', { path }, { entries });
 export const find = (pattern: string, ...paths: string[]): TraceCall =>
