@@ -5,7 +5,7 @@ import type { JournalEntry } from '../run/run-state.ts';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { isReview, scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
-import { doneSoFar, evidenceOf, maxNudges } from './evidence.ts';
+import { doneSoFar, evidenceOf, lastChange, maxNudges } from './evidence.ts';
 
 const wrote = (detail: string, ok = true): JournalEntry => ({ tool: 'write_file', ok, detail });
 const edited = (detail: string): JournalEntry => ({ tool: 'edit_file', ok: true, detail });
@@ -40,6 +40,12 @@ test('doneSoFar summarizes the work in one line', () => {
   assert.equal(doneSoFar([wrote('a', false), ran('x', 1), read('b', false)]), undefined);
   assert.equal(doneSoFar([read('b')]), 'looked at the workspace');
   assert.equal(doneSoFar([wrote('a'), edited('a'), ran('make\nmore')]), 'wrote a; ran make');
+});
+
+test('a process that did not start is the last change', () => {
+  const started = (ok: boolean): JournalEntry => ({ tool: 'shell_start', ok, detail: 'npm start' });
+  assert.equal(lastChange([wrote('a'), started(false), ran('ls')])?.tool, 'shell_start');
+  assert.equal(lastChange([ran('make', 2), started(true)])?.detail, 'make', 'one that runs proves nothing');
 });
 
 test('a low-priority task gets a verification prompt only for a structured reply', () => {

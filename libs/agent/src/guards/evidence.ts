@@ -3,7 +3,14 @@ import type { Unverified } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { onlyLooks } from './commands/looks.ts';
-import { createVerification, isFileTool, isFileWrite, lookedAt, type Verification } from './verification.ts';
+import {
+  createVerification,
+  isFileTool,
+  isFileWrite,
+  isStart,
+  lookedAt,
+  type Verification,
+} from './verification.ts';
 
 const MAX_EVIDENCE = 100;
 
@@ -30,7 +37,7 @@ export function lastChange(journal: readonly JournalEntry[]): JournalEntry | und
   const isAlone = !journal.some(({ ok }) => ok);
   return journal.findLast((entry) => {
     if (entry.refused) return WRITING.test(entry.tool) || (isAlone && entry.tool === 'shell_exec');
-    if (isFileTool(entry)) return true;
+    if (isFileTool(entry) || (isStart(entry) && !entry.ok)) return true;
     if (entry.tool !== 'shell_exec') return false;
     const ended = typeof entry.exit_code === 'number' || entry.unknown;
     return !(ended && onlyLooks(entry.detail ?? ''));

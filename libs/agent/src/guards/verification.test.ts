@@ -87,10 +87,20 @@ for (const [what, journal, files] of JOURNALS) {
   test(`what is unverified after ${what}`, () => assert.deepEqual(unverified(journal, true).files, files));
 }
 
+test('what a command in the background writes is unverified, and it checks nothing', () => {
+  const started = (detail: string, ok = true): JournalEntry => ({ tool: 'shell_start', ok, detail });
+  assert.deepEqual(unverified([started('sed -i s/a/b/ a.ts && make')], true).files, ['a.ts']);
+  assert.deepEqual(unverified([started('echo x > a.ts'), ran('make')], true).files, []);
+  assert.deepEqual(unverified([wrote('a.ts'), started('rm b.md; npm test')], true).files, ['a.ts']);
+  assert.deepEqual(unverified([wrote('b.md'), started('rm b.md')], true).files, []);
+  assert.deepEqual(unverified([started('echo x > a.ts: not started', false)], true).files, []);
+});
+
 test('a write interrupted by a restart is unverified', () => {
   const cutOff = (tool: string, detail: string): JournalEntry => ({ tool, ok: false, detail, unknown: true });
   assert.deepEqual(unverified([cutOff('write_file', 'a.ts')], true).files, ['a.ts']);
   assert.deepEqual(unverified([cutOff('edit_file', 'a.md'), read('a.md')], true).files, []);
+  assert.deepEqual(unverified([cutOff('shell_start', 'echo x > a.ts')], true).files, ['a.ts']);
   assert.deepEqual(unverified([cutOff('shell_exec', 'sed -i s/a/b/ a.ts && make')], true).files, ['a.ts']);
 });
 

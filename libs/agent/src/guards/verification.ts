@@ -20,6 +20,9 @@ export interface Verification {
 export const isFileWrite = ({ tool, ok }: JournalEntry): boolean => ok && WRITES.has(tool);
 export const isFileTool = ({ tool }: JournalEntry): boolean => WRITES.has(tool);
 
+/** True for a command that runs on. What it checks is not known when its call ends; what it writes may be verified after. */
+export const isStart = ({ tool }: JournalEntry): boolean => tool === 'shell_start';
+
 /** The file or folder that a successful call read. */
 export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | undefined {
   if (!ok) return undefined;
@@ -30,7 +33,7 @@ export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | unde
 /**
  * Tracks writes and what verified them (docs/agent.md#guards). A passing check (tests of which at least one ran, a build, a
  * linter, or the written program itself) verifies everything written before it. Reading or searching a file again, by a tool or by a command such as
- * `cat` or `sed -n`, verifies that file, unless it is source code and commands can run. Writes by commands count as far as the command line shows them;
+ * `cat` or `sed -n`, verifies that file, unless it is source code and commands can run. Writes by commands, also by those that run on in the background, count as far as the command line shows them;
  * writes that a restart interrupted count too. Writes by a program that a command runs, or by an external tool, are not seen.
  */
 export function createVerification(canRun: boolean): Verification {
@@ -91,8 +94,9 @@ export function createVerification(canRun: boolean): Verification {
   function ran(entry: JournalEntry): string[] {
     const names: string[] = [];
     for (const effect of effectsOf(entry.detail ?? '')) {
-      if (effect.kind === 'check') check(entry, effect);
-      else if (effect.kind === 'removal') removed(effect);
+      if (effect.kind === 'check') {
+        if (!isStart(entry)) check(entry, effect);
+      } else if (effect.kind === 'removal') removed(effect);
       else {
         wrote(
           effect.path ?? `\`${short(effect.command)}\``,
@@ -118,6 +122,9 @@ export function createVerification(canRun: boolean): Verification {
         const tried = effectsOf(detail).some(({ kind }) => kind === 'check');
         return { wrote: names, passed: checked.has(at) ? 'all' : undefined, tried };
       }
+      // The detail of a process that did not start is the reason.
+      if (isStart(entry) && (entry.ok || entry.unknown))
+        return { wrote: ran(entry), passed: undefined, tried: false };
       const path = lookedAt(entry);
       if (path === undefined) return { wrote: [], passed: undefined, tried: false };
       looked(path);

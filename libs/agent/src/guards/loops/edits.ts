@@ -37,7 +37,7 @@ export function editsOf(
   { tool, input }: Pick<GuardedCall, 'tool' | 'input'>,
   wrote: readonly string[],
 ): Edit[] {
-  if (tool === 'shell_exec') {
+  if (tool === 'shell_exec' || tool === 'shell_start') {
     const { command } = ShellInput.safeParse(input).data ?? { command: '' };
     return shellCommands(command).flatMap(shellEdits);
   }
