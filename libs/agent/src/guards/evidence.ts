@@ -2,7 +2,7 @@ import type { Evidence, Priority, ReplySchema } from '@hermes-fleet/protocol';
 import type { Unverified } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import type { JournalEntry } from '../run/run-state.ts';
-import { onlyLooks } from './commands/looks.ts';
+import { onlyLooks, searchesOutput } from './commands/looks.ts';
 import {
   createVerification,
   isFileTool,
@@ -28,19 +28,25 @@ export const isWrite = isFileWrite;
 
 /** Names of tools that a model makes up for writing. */
 const WRITING = /write|edit|create|patch|replace|save|append|insert/i;
+/** Names of tools with which it keeps its own notes (but `NotebookEdit` edits a file). */
+const NOTING = /todo|task|plan|memory|note(?!book)|progress|scratchpad/i;
 
 /**
  * The last call that was to change something, successful or not. Looking is none: a `grep` without a match and a `diff` with a
- * difference answer a question. A refused call is one if it was to write, or a command without which no call succeeded.
+ * difference answer a question, also if the `grep` searches the output of tests. A refused call is one if it was to write
+ * (a list of tasks is none), or a command without which no call succeeded.
  */
 export function lastChange(journal: readonly JournalEntry[]): JournalEntry | undefined {
   const isAlone = !journal.some(({ ok }) => ok);
   return journal.findLast((entry) => {
-    if (entry.refused) return WRITING.test(entry.tool) || (isAlone && entry.tool === 'shell_exec');
+    const { tool, detail = '', exit_code: exitCode } = entry;
+    if (entry.refused)
+      return (WRITING.test(tool) && !NOTING.test(tool)) || (isAlone && tool === 'shell_exec');
     if (isFileTool(entry) || (isStart(entry) && !entry.ok)) return true;
-    if (entry.tool !== 'shell_exec') return false;
-    const ended = typeof entry.exit_code === 'number' || entry.unknown;
-    return !(ended && onlyLooks(entry.detail ?? ''));
+    if (tool !== 'shell_exec') return false;
+    if (exitCode === 1 && searchesOutput(detail)) return false;
+    const ended = typeof exitCode === 'number' || entry.unknown;
+    return !(ended && onlyLooks(detail));
   });
 }
 

@@ -1,3 +1,4 @@
+import { checkKind } from './checks.ts';
 import { type CommandWords, commandWords, operands } from './command-words.ts';
 import { effectsOf } from './effects.ts';
 import { shellCommands } from './shell-line.ts';
@@ -22,5 +23,23 @@ export function onlyLooks(line: string): boolean {
   const commands = shellCommands(line).flatMap(({ words }) => commandWords(words) ?? []);
   return (
     commands.length > 0 && commands.every(isLook) && effectsOf(line).every(({ kind }) => kind === 'check')
+  );
+}
+
+const SEARCHES: ReadonlySet<string> = new Set(['grep', 'egrep', 'fgrep', 'rg', 'ag', 'ack']);
+
+/** True if a command line searches the output of a check, and its exit code is that of the search: `npm test | grep FAIL`. */
+export function searchesOutput(line: string): boolean {
+  const all = shellCommands(line).flatMap(({ words, shown }) => {
+    const command = commandWords(words);
+    return command === undefined ? [] : [{ command, shown }];
+  });
+  const answers = all.filter(({ shown }) => shown);
+  const checks = (command: CommandWords) => ['tests', 'check'].includes(checkKind(command) ?? '');
+  return (
+    answers.length > 0 &&
+    answers.every(({ command }) => SEARCHES.has(command.program) || command.program === 'cd') &&
+    all.every(({ command }) => isLook(command) || checks(command)) &&
+    effectsOf(line).every(({ kind }) => kind === 'check')
   );
 }
