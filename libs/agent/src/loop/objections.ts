@@ -1,14 +1,12 @@
-import { onlyLooks } from '../guards/commands/looks.ts';
+import { effectsOf } from '../guards/commands/effects.ts';
 import { isWrite } from '../guards/evidence.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
 import type { JournalEntry, RunState } from '../run/run-state.ts';
 
-/** Words of at least so many characters name a subject. */
-const WORD = /[\p{L}\p{N}_./-]{4,}/gu;
-
 /**
- * The objections of a review that were not worked on: since they were handed back, nothing was changed, and the last message
- * does not mention them. A reason in words is enough, because a review may be wrong.
+ * The objections of a review that were not worked on: since they were handed back, no file was changed, and the last message
+ * does not take them up. A reason in words is enough, because a review may be wrong. Whether a change or a reason answers an
+ * objection is not judged.
  */
 export function ignoredObjections(
   review: RunState['review'],
@@ -18,22 +16,52 @@ export function ignoredObjections(
   if (review?.state !== 'closed' || review.verdict !== 'objections') return [];
   const { objections = [], journal: length = 0 } = review;
   if (journal.slice(length).some(isWork)) return [];
-  const said = wordsOf(readFinalMessage(message).text);
-  return objections.filter((objection) => {
-    const words = wordsOf(objection);
-    return words.size === 0 ? said.size === 0 : ![...words].some((word) => said.has(word));
-  });
+  const { text } = readFinalMessage(message);
+  return objections.filter((objection) => !takesUp(text, objection));
 }
 
-const isWork = (entry: JournalEntry): boolean =>
-  isWrite(entry) || (entry.ok && entry.tool === 'shell_exec' && !onlyLooks(entry.detail ?? ''));
+/** The agent's notes are no work. */
+const NOTES = /^(?:\.\/)?(?:\.scratch\/|PROGRESS\.json$)/;
+
+/** True if a call changed a file, as far as its input shows. */
+function isWork(entry: JournalEntry): boolean {
+  const { ok, tool, detail = '' } = entry;
+  if (isWrite(entry)) return !NOTES.test(detail);
+  return ok && tool === 'shell_exec' && effectsOf(detail).some(({ kind }) => kind !== 'check');
+}
+
+const MIN_SHARED = 2;
+const MAX_SHARED = 4;
+
+/**
+ * True if a text shares at least a third of an objection's words, and no fewer than two. More than four are never needed,
+ * so that a short reason for a long objection is enough. Names count only if the objection has no two other words.
+ */
+function takesUp(text: string, objection: string): boolean {
+  const plain = wordsOf(objection).filter(isPlain);
+  const subject = new Set((plain.length < MIN_SHARED ? wordsOf(objection) : plain).map(stem));
+  if (subject.size === 0) return text !== '';
+  const said = new Set(wordsOf(text).map(stem));
+  const shared = [...subject].filter((word) => said.has(word)).length;
+  const third = Math.ceil(subject.size / 3);
+  return shared >= Math.min(subject.size, MAX_SHARED, Math.max(MIN_SHARED, third));
+}
 
 const COMMON = new Set(
   (
     'that this with have from does file files should when there which would could must into only also been were will what ' +
-    'than then them they their done some more other because about still says task'
+    'than then them they their done some more other because about still says said task objection objections review'
   ).split(' '),
 );
 
-const wordsOf = (text: string): Set<string> =>
-  new Set((text.toLowerCase().match(WORD) ?? []).filter((word) => !COMMON.has(word)));
+/** The words, names and paths of a text that name a subject. */
+const wordsOf = (text: string): string[] =>
+  (text.match(/[\p{L}\p{N}_](?:[./]?[\p{L}\p{N}_])*/gu) ?? []).filter(
+    (word) => word.length >= 4 && !COMMON.has(word.toLowerCase()),
+  );
+
+/** False for paths and for names such as `parseLine`, `MAX_LINES` and `a.txt`. */
+const isPlain = (word: string): boolean => /^\p{Lu}?\p{Ll}+$/u.test(word);
+
+/** A word without the commonest endings. */
+const stem = (word: string): string => word.toLowerCase().replace(/(?<=\p{L}{3})(?:ing|ed|es|s)$/u, '');
