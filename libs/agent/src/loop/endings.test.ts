@@ -44,7 +44,7 @@ for (const [what, text, remaining] of [
 test('a task whose only write was refused is not done, whatever the model says', async (t) => {
   const refused: readonly [string, object][] = [
     ['write_file', { path: 'a.txt' }],
-    ['save_file', { path: 'a.txt', content: 'A' }],
+    ['save_document', { path: 'a.txt', content: 'A' }],
   ];
   for (const call of refused) {
     const run = await scriptedAgent(t, (turn) =>
