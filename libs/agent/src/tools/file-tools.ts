@@ -3,11 +3,9 @@ import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { applyEdits, type Edit } from './files/edits.ts';
+import { applyEdits, type Edit, MAX_FILE_BYTES } from './files/edits.ts';
 import { decode, encodingOf } from './files/encoding.ts';
 import { pageOf } from './text-page.ts';
-
-const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
 const path = z.string();
 
@@ -77,8 +75,6 @@ function editTool(): AgentTool {
       const edits = editsOf(input);
       await using file = await files.openFile(input.path, 'edit');
       const { content, encoding, replaced } = applyEdits(await readBytes(file), edits);
-      if (content.length > MAX_FILE_BYTES)
-        throw new ToolError(`a file may have at most ${MAX_FILE_BYTES} bytes`);
       await replace(file, content);
       const name = files.normalize(input.path);
       const more = { ...(replaced > 1 && { replaced }), ...(encoding !== 'UTF-8' && { encoding: NOT_UTF8 }) };

@@ -21,10 +21,7 @@ const ALIKE = 0.6;
 export function closestText(content: string, text: string): CloseText | undefined {
   const lines = content.split('\n', MAX_LINES);
   const plain = lines.map(plainly);
-  const wanted = text
-    .replace(/^\s*\n|\n\s*$/g, '')
-    .split('\n')
-    .map(plainly);
+  const wanted = withoutBlankEnds(text.split('\n').map(plainly));
   const best = mostLines(plain, wanted) ?? mostAlike(plain, wanted);
   if (best === undefined) return undefined;
   const { start, count } = best;
@@ -35,6 +32,12 @@ export function closestText(content: string, text: string): CloseText | undefine
     text: [...shown, ...(count > MAX_SHOWN_LINES ? ['[…]'] : [])].join('\n'),
     isWhitespace,
   };
+}
+
+/** The lines from the first to the last that is not blank; one blank line when all are. */
+function withoutBlankEnds(lines: readonly string[]): readonly string[] {
+  const first = lines.findIndex((line) => line !== '');
+  return first === -1 ? [''] : lines.slice(first, lines.findLastIndex((line) => line !== '') + 1);
 }
 
 interface Place {

@@ -12,6 +12,7 @@ const edit = (old_text: string, new_text: string, replace_all?: boolean): Edit =
 });
 const edited = (before: Buffer | string, ...edits: Edit[]): Buffer =>
   applyEdits(Buffer.from(before), edits).content;
+const toCrlf = (lf: string): string => lf.replaceAll('\n', '\r\n');
 function problem(before: Buffer | string, ...edits: Edit[]): string {
   try {
     applyEdits(Buffer.from(before), edits);
@@ -74,13 +75,49 @@ test('line breaks match CRLF, and the new text gets the line ends of its place',
   assert.equal(edited(crlf, edit('two\r\n', '2\r\n')).toString(), 'one\r\n2\r\nthree\r\n');
   assert.equal(edited('a\r\nb', edit('b', 'c\nd')).toString(), 'a\r\nc\r\nd');
   const mixed = 'a.\nx\r\na.\r\nx\n';
-  assert.equal(
-    edited(mixed, edit('a.\nx', 'b\nc', true)).toString(),
-    'b\nc\r\na.\r\nx\n',
-    'an exact match wins',
-  );
+  assert.equal(edited(mixed, edit('a.\nx', 'b\nc', true)).toString(), 'b\nc\r\nb\r\nc\n');
+  assert.match(problem(mixed, edit('a.\nx', 'b\nc')), /^old_text occurs 2 times, at lines 1, 3;/);
   assert.equal(edited('a.\r\nx\n$1\n', edit('a.\nx', '$1\n$&')).toString(), '$1\r\n$&\n$1\n');
-  assert.equal(edited('one\ntwo\n', edit('one', '1\r\n1b')).toString(), '1\r\n1b\ntwo\n');
+  assert.equal(edited('one\ntwo\n', edit('one', '1\r\n1b')).toString(), '1\n1b\ntwo\n');
+  assert.equal(edited('one', edit('one', '1\r\n1b')).toString(), '1\r\n1b', 'no line end to follow');
+});
+
+test('an edit never parts the two characters of a CRLF', () => {
+  const crlf = 'import a\r\nimport b\r\n';
+  assert.equal(edited(crlf, edit('\nimport b', '\nimport c')).toString(), 'import a\r\nimport c\r\n');
+  assert.equal(edited('a\r\nb\r\n', edit('\nb', '')).toString(), 'a\r\n');
+  assert.equal(edited('a\r\nb\r\n', edit('\n', ' ', true)).toString(), 'a b ');
+  assert.equal(edited('\r\na\nb', edit('\na\n', '\n')).toString(), '\r\nb');
+  assert.equal(edited('a\r\r\nb', edit('\r\nb', '')).toString(), 'a\r', 'a lone return is no line end');
+  assert.equal(edited('a\r\nb\r\n', edit('\r', '', true)).toString(), 'a\nb\n', 'asked for by itself');
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n'), minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1 }), text, text, (parts, old, put) => {
+      const before = `\n${parts.join(old)}`;
+      fc.pre(before.includes(old));
+      const all = edit(old, put, true);
+      const after = edited(before, all).toString();
+      assert.equal(edited(toCrlf(before), all).toString(), toCrlf(after));
+      assert.equal(edited(toCrlf(before), edit(toCrlf(old), toCrlf(put), true)).toString(), toCrlf(after));
+    }),
+  );
+});
+
+test('an edit of large texts takes bounded work and memory', () => {
+  const lines = 'abcde\n'.repeat(15_000);
+  assert.equal(edited(`${toCrlf(lines)}end`, edit(`${lines}end`, 'x')).toString(), 'x');
+  assert.match(problem('q', edit(lines, '')), /does not occur/);
+  assert.match(problem('hello\n', edit(`q${'\n'.repeat(400_000)}z`, 'x')), /does not occur/);
+  assert.match(
+    problem('a'.repeat(100_001), edit('a', 'b', true)),
+    /^old_text occurs more than 100000 times;/,
+  );
+  assert.match(problem('a'.repeat(100_000), edit('a', 'b')), /^old_text occurs 100000 times/);
+  assert.equal(edited('a'.repeat(100_000), edit('a', 'b\n', true)).length, 200_000);
+  assert.match(
+    problem('a'.repeat(100_000), edit('a', 'b'.repeat(100_000), true)),
+    /^a file may have at most 8388608 bytes, and the edited one would have 10000000000$/,
+  );
 });
 
 test('several edits apply in order, all or none', () => {

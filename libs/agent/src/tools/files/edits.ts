@@ -1,6 +1,7 @@
 import { ToolError } from '@hermes-fleet/protocol';
 import { closestText } from './closest-text.ts';
 import { decode, type Encoding, encode, encodingOf, missingIn } from './encoding.ts';
+import { findText, type Match, withCrlf, withLf } from './find-text.ts';
 
 /** One replacement. */
 export interface Edit {
@@ -15,14 +16,15 @@ export interface Edited {
   readonly replaced: number;
 }
 
-/** A text that is longer is looked for with the line ends that it has. */
-const MAX_FLEXIBLE_CHARS = 200_000;
+/** The most bytes that the file tools read and write. */
+export const MAX_FILE_BYTES = 8 * 1024 * 1024;
 const MAX_LINES_NAMED = 5;
 
 /**
  * Applies edits in order. All bytes but those of the replaced texts stay as they are, in any encoding. A line break in
- * `old_text` also matches CRLF, and the line breaks of `new_text` become those of the place. In a file that is not UTF-8, a
- * text is looked for in UTF-8 and in Windows-1252. Throws ToolError when one edit has no single place; then none applies.
+ * `old_text` matches LF and CRLF, and the line breaks of `new_text` become those of the place. In a file that is not UTF-8, a
+ * text is looked for in UTF-8 and in Windows-1252. Throws ToolError when one edit has no single place, or makes the file longer
+ * than MAX_FILE_BYTES; then none applies.
  */
 export function applyEdits(before: Buffer, edits: readonly Edit[]): Edited {
   const encoding = encodingOf(before);
@@ -42,11 +44,6 @@ export function applyEdits(before: Buffer, edits: readonly Edit[]): Edited {
   return { content: Buffer.from(content, 'latin1'), encoding, replaced };
 }
 
-interface Match {
-  readonly start: number;
-  readonly end: number;
-}
-
 function applied(content: string, edit: Edit, encoding: Encoding): { content: string; replaced: number } {
   const { matches, written } = find(content, edit.old_text, encoding);
   if (matches.length === 0) throw new ToolError(notFound(content, edit.old_text, encoding));
@@ -62,10 +59,19 @@ function applied(content: string, edit: Edit, encoding: Encoding): { content: st
     throw new ToolError(
       `the file is in ${written}, which lacks characters of new_text: ${missingIn(edit.new_text, written).join(' ')}; use others, or convert the file with a command`,
     );
+  const places = placed(content, matches, replacement);
+  const bytes = places.reduce(
+    (sum, { start, end, text }) => sum + text.length - (end - start),
+    content.length,
+  );
+  if (bytes > MAX_FILE_BYTES)
+    throw new ToolError(
+      `a file may have at most ${MAX_FILE_BYTES} bytes, and the edited one would have ${bytes}`,
+    );
   const parts: string[] = [];
   let from = 0;
-  for (const { start, end } of matches) {
-    parts.push(content.slice(from, start), withLineEnds(replacement, content, start));
+  for (const { start, end, text } of places) {
+    parts.push(content.slice(from, start), text);
     from = end;
   }
   parts.push(content.slice(from));
@@ -83,30 +89,28 @@ function find(
   const tried: readonly Encoding[] = encoding === 'UTF-8' || isAscii ? [encoding] : ['UTF-8', encoding];
   for (const written of tried) {
     const bytes = encode(text, written);
-    const matches = bytes === undefined ? [] : matchesOf(content, bytes);
+    const matches = bytes === undefined ? [] : findText(content, bytes);
     if (matches.length > 0) return { matches, written };
   }
   return { matches: [], written: encoding };
 }
 
-function matchesOf(content: string, text: string): Match[] {
-  const exact: Match[] = [];
-  for (let at = content.indexOf(text); at !== -1; at = content.indexOf(text, at + text.length))
-    exact.push({ start: at, end: at + text.length });
-  if (exact.length > 0 || !text.includes('\n') || text.length > MAX_FLEXIBLE_CHARS) return exact;
-  const lines = text.split(/\r?\n/).map((line) => line.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  return [...content.matchAll(new RegExp(lines.join('\\r?\\n'), 'g'))].map(({ 0: found, index }) => ({
-    start: index,
-    end: index + found.length,
-  }));
-}
-
-/** The text with the line ends that the file has at this place. */
-function withLineEnds(text: string, content: string, at: number): string {
-  if (!text.includes('\n')) return text;
-  const next = content.indexOf('\n', at);
-  const near = next === -1 ? content.lastIndexOf('\n', at) : next;
-  return near > 0 && content[near - 1] === '\r' ? text.replace(/\r?\n/g, '\r\n') : text;
+/** The matches, each with the replacement in the line ends that the file has at this place. */
+function placed(
+  content: string,
+  matches: readonly Match[],
+  text: string,
+): readonly (Match & { readonly text: string })[] {
+  if (!text.includes('\n')) return matches.map((match) => ({ ...match, text }));
+  const lf = withLf(text);
+  const crlf = withCrlf(text);
+  const last = content.lastIndexOf('\n');
+  if (last === -1) return matches.map((match) => ({ ...match, text }));
+  let near = content.indexOf('\n');
+  return matches.map((match) => {
+    if (near < match.start) near = match.start > last ? last : content.indexOf('\n', match.start);
+    return { ...match, text: content[near - 1] === '\r' ? crlf : lf };
+  });
 }
 
 function notFound(content: string, text: string, encoding: Encoding): string {
