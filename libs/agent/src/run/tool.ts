@@ -1,7 +1,14 @@
-import { defineTool, type ToolDefinition, ToolError } from '@hermes-fleet/protocol';
+import {
+  defineTool,
+  type ToolDefinition,
+  ToolError,
+  type ToolInput,
+  toolFailure,
+} from '@hermes-fleet/protocol';
 import { jsonSchema, type ToolSet, tool } from 'ai';
 import type { z } from 'zod';
 import type { AgentTool, ToolContext } from './conversation.ts';
+import { type Unsupported, unsupportedIn } from './unsupported.ts';
 
 const FILE_ERRORS: Readonly<Record<string, string>> = {
   E2BIG: 'it is too long for a command; write it to a file and run that',
@@ -47,11 +54,20 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   glob: 'include',
 };
 
-/** Defines a tool whose file system errors become results that the model can act on. */
-export function defineFileTool<S extends z.ZodType>(definition: ToolDefinition<S, ToolContext>): AgentTool {
-  return defineTool<S, ToolContext>({
-    synonyms: SYNONYMS,
+export interface FileToolDefinition<S extends z.ZodType> extends ToolDefinition<S, ToolContext> {
+  /** Parameters that the tool does not have, and without which a call that has them must not be carried out. */
+  readonly unsupported?: Unsupported;
+}
+
+/**
+ * Defines a tool whose file system errors become results that the model can act on. Its synonyms come before those that all
+ * such tools have.
+ */
+export function defineFileTool<S extends z.ZodType>(definition: FileToolDefinition<S>): AgentTool {
+  const { unsupported = {}, synonyms } = definition;
+  const tool = defineTool<S, ToolContext>({
     ...definition,
+    synonyms: { ...SYNONYMS, ...synonyms },
     async run(input, context) {
       try {
         return await definition.run(input, context);
@@ -63,6 +79,19 @@ export function defineFileTool<S extends z.ZodType>(definition: ToolDefinition<S
       }
     },
   });
+  function readInput(raw: unknown): ToolInput {
+    const read = tool.readInput?.(raw) ?? { input: raw, notes: [] };
+    const problem = read.problem ?? unsupportedIn(read.dropped ?? [], unsupported);
+    return problem === undefined ? read : { ...read, input: raw, problem };
+  }
+  return {
+    ...tool,
+    readInput,
+    async run(raw, context) {
+      const { problem } = readInput(raw);
+      return problem === undefined ? tool.run(raw, context) : toolFailure(`wrong input: ${problem}`);
+    },
+  };
 }
 
 /** The tools' definitions, for the AI SDK and as text for token estimates. The SDK cannot execute them. */

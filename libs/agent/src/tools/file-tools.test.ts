@@ -91,3 +91,50 @@ test('edits are all applied or none, and the forms of an edit do not mix', async
   assert.match(await call({ edits: [] }), /^wrong input/);
   assert.match(await call({}), /^old_text is missing/);
 });
+
+test('write_file adds to the end of a file, in its encoding and with its line ends', async (t) => {
+  const dir = tempDir(t);
+  const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
+  const write = fileTools()[1];
+  const add = async (before: string | undefined, content: string): Promise<string> => {
+    if (before !== undefined) writeFileSync(join(dir, 'a.txt'), before, 'latin1');
+    const result = await write?.run({ path: 'a.txt', content, append: true }, context);
+    return result?.ok ? readFileSync(join(dir, 'a.txt'), 'latin1') : String(result?.output);
+  };
+  assert.equal(await add(undefined, 'one\n'), 'one\n');
+  assert.equal(await add(undefined, 'two\n'), 'one\ntwo\n');
+  assert.equal(await add('a\r\n', 'b\nc\n'), 'a\r\nb\r\nc\r\n');
+  assert.equal(await add('gr\u00fcn\n', 'r\u00f6tlich\n'), 'gr\u00fcn\nr\u00f6tlich\n');
+  assert.match(await add('gr\u00fcn\n', '\u2192'), /is in Windows-1252, which lacks characters of content/);
+  assert.match(await add('a'.repeat(8 * 1024 * 1024), 'b'), /at most 8388608 bytes/);
+});
+
+test('a parameter that would change what a call does is not dropped', async (t) => {
+  const dir = tempDir(t);
+  const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
+  const [, write, edit] = fileTools();
+  const call = async (tool: typeof write, input: object): Promise<string> => {
+    writeFileSync(join(dir, 'a.txt'), 'old\n');
+    const result = await tool?.run({ path: 'a.txt', ...input }, context);
+    const after = readFileSync(join(dir, 'a.txt'), 'utf8');
+    assert.equal(after !== 'old\n', result?.ok, JSON.stringify(input));
+    return result?.ok ? after : String(result?.output);
+  };
+  const refused = [
+    await call(write, { content: 'x', mode: 'append' }),
+    await call(write, { content: 'x', overwrite: false }),
+    await call(write, { content: 'x', overwrite: 'false' }),
+    await call(edit, { old_text: 'old', new_text: 'x', dryRun: true }),
+    await call(edit, { edits: [{ old_text: 'old', new_text: 'x', expected_replacements: 3 }] }),
+    await call(edit, JSON.parse('{"old_text":"o.*","new_text":"x","regex":true}')),
+  ];
+  for (const said of refused) assert.match(said, /^wrong input: \S+ is not supported: \w+/);
+  assert.match(refused[0] ?? '', /with append: true/);
+  assert.match(refused[4] ?? '', /: edits\[0\]\.expected_replacements is not/);
+  const same = { mode: 'w', overwrite: true, dry_run: false, description: 'why' };
+  assert.equal(await call(write, { content: 'x', ...same }), 'x');
+  const once = { dry_run: null, expected_replacements: '1', regex: false };
+  assert.equal(await call(edit, { old_text: 'old', new_text: 'x', ...once }), 'x\n');
+  const understood = edit?.readInput?.({ path: 'a.txt', old_text: 'a', new_text: 'b', dry_run: true });
+  assert.match(understood?.problem ?? '', /^dry_run is not supported/);
+});

@@ -3,7 +3,7 @@ import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { applyEdits, type Edit, MAX_FILE_BYTES } from './files/edits.ts';
+import { appended, applyEdits, type Edit, MAX_FILE_BYTES } from './files/edits.ts';
 import { decode, encodingOf } from './files/encoding.ts';
 import { pageOf } from './text-page.ts';
 
@@ -40,17 +40,35 @@ function writeTool(): AgentTool {
     name: 'write_file',
     description: 'Create a file or replace its whole content; makes missing directories.',
     mutates: true,
-    inputSchema: z.strictObject({ path, content: z.string() }),
+    inputSchema: z.strictObject({
+      path,
+      content: z.string(),
+      append: z.boolean().optional().describe('add to its end'),
+    }),
+    unsupported: {
+      mode: {
+        same: ['', 'w', 'wt', 'write', 'overwrite', 'replace', 'create', 'rewrite'],
+        instead: 'a file is replaced, or with append: true, content is added to its end',
+      },
+      overwrite: { same: ['true'], instead: 'write_file replaces a file; look first whether there is one' },
+      dry_run: DRY_RUN,
+    },
     async run(input, { files }) {
-      const bytes = Buffer.from(input.content);
-      if (bytes.length > MAX_FILE_BYTES)
-        throw new ToolError(`a file may have at most ${MAX_FILE_BYTES} bytes`);
+      const content = Buffer.from(input.content);
+      if (content.length > MAX_FILE_BYTES) throw tooLong();
       await using file = await files.openFile(input.path, 'create');
+      const bytes = input.append ? appended(await readBytes(file), input.content) : content;
+      if (bytes.length > MAX_FILE_BYTES) throw tooLong();
       await replace(file, bytes);
       return written(files.normalize(input.path), bytes.length);
     },
   });
 }
+
+const DRY_RUN = { same: ['false'], instead: 'a call is carried out; leave it out' };
+const REGEX = { same: ['false'], instead: 'old_text is looked for as it is; give the text itself' };
+
+const tooLong = (): ToolError => new ToolError(`a file may have at most ${MAX_FILE_BYTES} bytes`);
 
 const OneEdit = z.strictObject({
   old_text: z.string().min(1),
@@ -71,6 +89,16 @@ function editTool(): AgentTool {
       replace_all: OneEdit.shape.replace_all,
       edits: z.array(OneEdit).min(1).max(MAX_EDITS).optional(),
     }),
+    unsupported: {
+      dry_run: DRY_RUN,
+      expected_replacements: {
+        same: ['1'],
+        instead: 'old_text must occur exactly once; with replace_all, the result says how many were replaced',
+      },
+      regex: REGEX,
+      is_regex: REGEX,
+      use_regex: REGEX,
+    },
     async run(input, { files }) {
       const edits = editsOf(input);
       await using file = await files.openFile(input.path, 'edit');

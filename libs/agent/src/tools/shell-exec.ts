@@ -4,7 +4,15 @@ import { type CommandLimits, type CommandResult, limitMet, runCommand } from '@h
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { type ShellOptions, shellLine } from './shell/command-line.ts';
+import {
+  COMMAND_UNSUPPORTED,
+  CWD_SYNONYMS,
+  commandIn,
+  commandShape,
+  type ShellOptions,
+  shellLine,
+  withFolderInCommand,
+} from './shell/command-line.ts';
 
 /** Bytes kept per stream, enough for most outputs; fewer when many commands run at the same time. */
 const KEEP_BYTES = 4 * 1024 * 1024;
@@ -21,25 +29,40 @@ export interface ShellExecOptions extends ShellOptions {
   readonly clock: Clock;
 }
 
+const IN_BACKGROUND = {
+  same: ['false'],
+  instead: 'shell_start, where it is offered, starts a command that runs on',
+};
+const TIMEOUT = { same: [''], instead: 'give timeout_s, in seconds' };
+
 /**
  * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
  * its exit.
  */
 export function shellExecTool(options: ShellExecOptions): AgentTool {
   let kept = 0;
-  return defineFileTool({
+  const tool = defineFileTool({
     name: 'shell_exec',
     description: `Run a command with ${basename(options.shell)} in the workspace. Nothing may be left running.`,
     mutates: true,
     inputSchema: z.strictObject({
-      command: z.string().min(1),
+      ...commandShape,
       timeout_s: z.int().min(1).max(MAX_TIMEOUT_S).optional().describe(`default ${options.timeoutS}`),
     }),
+    synonyms: CWD_SYNONYMS,
+    unsupported: {
+      ...COMMAND_UNSUPPORTED,
+      timeout: TIMEOUT,
+      timeout_ms: TIMEOUT,
+      run_in_background: IN_BACKGROUND,
+      is_background: IN_BACKGROUND,
+      background: IN_BACKGROUND,
+    },
     async run(input, { workspace, signal }) {
-      if (input.command.includes('\0'))
-        return { ok: false, output: 'a command must not contain a null byte' };
+      const command = commandIn(input.command, input.cwd);
+      if (command.includes('\0')) return { ok: false, output: 'a command must not contain a null byte' };
       const timeoutS = input.timeout_s ?? options.timeoutS;
-      const { line, env } = shellLine(options, workspace, input.command);
+      const { line, env } = shellLine(options, workspace, command);
       const keepBytes = Math.max(LEAST_BYTES, Math.min(KEEP_BYTES, Math.floor((KEEP_ALL_BYTES - kept) / 2)));
       const limits = { timeoutMs: timeoutS * 1000, keepBytes, maxBytes: MAX_BYTES };
       const place = { cwd: workspace.dir, env };
@@ -49,7 +72,7 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
         return {
           ok: result.exitCode === 0 && result.killed === undefined,
           output: report(result, timeoutS, options.limits),
-          detail: input.command,
+          detail: command,
           exitCode: result.killed === undefined ? result.exitCode : null,
         };
       } catch (error) {
@@ -60,6 +83,7 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
       }
     },
   });
+  return withFolderInCommand(tool);
 }
 
 function report(result: CommandResult, timeoutS: number, limits: CommandLimits) {

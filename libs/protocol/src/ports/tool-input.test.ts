@@ -51,6 +51,15 @@ test('what has one meaning is understood, and each difference is noted', () => {
   }
 });
 
+test('what was dropped is named, with its value', () => {
+  const raw = '{"path":"a","dryRun":true,"edits":[{"old_text":"b","x-y":[1]}]}';
+  assert.deepEqual(read(raw).dropped, [
+    { key: 'edits[0].x-y', name: 'x_y', value: [1] },
+    { key: 'dryRun', name: 'dry_run', value: true },
+  ]);
+  assert.equal(read({ path: 'a' }).dropped, undefined);
+});
+
 test('what fits, and what has no meaning, stays as it is', () => {
   const same: unknown[] = [
     { path: '1', limit: 2, nothing: null, free: { path: null, any: '1' } },

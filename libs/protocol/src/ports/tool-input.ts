@@ -9,6 +9,17 @@ export interface ToolInput {
   readonly notes: readonly string[];
   /** Why the input has no single meaning. */
   readonly problem?: string;
+  /** The parameters that were dropped; absent for none. */
+  readonly dropped?: readonly DroppedParameter[];
+}
+
+/** A parameter that the schema does not have. */
+export interface DroppedParameter {
+  /** Where it was, as it was written, e.g. `edits[0].dryRun`. */
+  readonly key: string;
+  /** In snake case, e.g. `dry_run`. */
+  readonly name: string;
+  readonly value: unknown;
 }
 
 const MAX_NOTES = 6;
@@ -32,6 +43,7 @@ export function readToolInput(
 ): ToolInput {
   const notes: string[] = [];
   const problems: string[] = [];
+  const allDropped: DroppedParameter[] = [];
 
   function meaningOf(value: unknown, wanted: JsonObject, path: string): unknown {
     const kinds = kindsOf(wanted);
@@ -57,7 +69,7 @@ export function readToolInput(
   ): unknown {
     const prefix = path === '' ? '' : `${path}.`;
     const found = new Map<string, { readonly key: string; readonly value: unknown }>();
-    const dropped: string[] = [];
+    const dropped: DroppedParameter[] = [];
     // Keys by their own name first, so that a note names the other one.
     const entries = Object.entries(value).toSorted(
       ([a], [b]) => Number(Object.hasOwn(properties, b)) - Number(Object.hasOwn(properties, a)),
@@ -67,7 +79,8 @@ export function readToolInput(
       const name = ownName(key, properties, synonyms);
       const property = name === undefined ? undefined : properties[name];
       if (name === undefined || !isJsonObject(property)) {
-        if (wanted.additionalProperties === false) dropped.push(short(prefix + key));
+        if (wanted.additionalProperties === false)
+          dropped.push({ key: short(prefix + key), name: snakeCase(key.slice(0, MAX_NAME)), value: given });
         else found.set(key, { key, value: given });
         continue;
       }
@@ -85,7 +98,9 @@ export function readToolInput(
           `${short(prefix + other.key)} and ${short(prefix + key)} mean the same and differ; give ${prefix + name} alone`,
         );
     }
-    if (dropped.length > 0) notes.push(`unknown and ignored: ${dropped.slice(0, MAX_NOTES).join(', ')}`);
+    allDropped.push(...dropped);
+    const named = dropped.slice(0, MAX_NOTES).map(({ key }) => key);
+    if (named.length > 0) notes.push(`unknown and ignored: ${named.join(', ')}`);
     return Object.fromEntries([...found].map(([name, { value: read }]) => [name, read]));
   }
 
@@ -93,9 +108,16 @@ export function readToolInput(
   return {
     input: problems.length > 0 ? raw : input,
     notes: notes.slice(0, MAX_NOTES),
+    ...(allDropped.length > 0 && { dropped: allDropped }),
     ...(problems.length > 0 && { problem: problems.slice(0, MAX_NOTES).join('; ') }),
   };
 }
+
+const snakeCase = (key: string): string =>
+  key
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase();
 
 /** The schema's own name for a key: the key, its snake_case, or that of a synonym. */
 function ownName(
@@ -105,10 +127,7 @@ function ownName(
 ): string | undefined {
   if (Object.hasOwn(properties, key)) return key;
   if (key.length > MAX_NAME) return undefined;
-  const snake = key
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replaceAll('-', '_')
-    .toLowerCase();
+  const snake = snakeCase(key);
   if (Object.hasOwn(properties, snake)) return snake;
   const own = Object.hasOwn(synonyms, snake) ? synonyms[snake] : undefined;
   return own !== undefined && Object.hasOwn(properties, own) ? own : undefined;

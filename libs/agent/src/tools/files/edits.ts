@@ -44,6 +44,29 @@ export function applyEdits(before: Buffer, edits: readonly Edit[]): Edited {
   return { content: Buffer.from(content, 'latin1'), encoding, replaced };
 }
 
+/**
+ * A file with a text added to its end, in the encoding of the file and with its last line end. Throws ToolError when the encoding
+ * lacks characters of the text.
+ */
+export function appended(before: Buffer, text: string): Buffer {
+  const content = before.toString('latin1');
+  const added = encodedFor(text, encodingOf(before), 'content');
+  const end = { start: content.length, end: content.length };
+  return Buffer.concat([
+    before,
+    ...placed(content, [end], added).map((one) => Buffer.from(one.text, 'latin1')),
+  ]);
+}
+
+function encodedFor(text: string, encoding: Encoding, parameter: string): string {
+  const encoded = encode(text, encoding);
+  if (encoded !== undefined) return encoded;
+  const missing = missingIn(text, encoding).join(' ');
+  throw new ToolError(
+    `the file is in ${encoding}, which lacks characters of ${parameter}: ${missing}; use others, or convert the file with a command`,
+  );
+}
+
 function applied(content: string, edit: Edit, encoding: Encoding): { content: string; replaced: number } {
   const { matches, written } = find(content, edit.old_text, encoding);
   if (matches.length === 0) throw new ToolError(notFound(content, edit.old_text, encoding));
@@ -54,11 +77,7 @@ function applied(content: string, edit: Edit, encoding: Encoding): { content: st
       `old_text occurs ${matches.length} times, at lines ${named.join(', ')}${more}; give more of its surroundings, or replace_all`,
     );
   }
-  const replacement = encode(edit.new_text, written);
-  if (replacement === undefined)
-    throw new ToolError(
-      `the file is in ${written}, which lacks characters of new_text: ${missingIn(edit.new_text, written).join(' ')}; use others, or convert the file with a command`,
-    );
+  const replacement = encodedFor(edit.new_text, written, 'new_text');
   const places = placed(content, matches, replacement);
   const bytes = places.reduce(
     (sum, { start, end, text }) => sum + text.length - (end - start),

@@ -3,7 +3,15 @@ import { type BackgroundProcess, startBackground } from '@hermes-fleet/workspace
 import { z } from 'zod';
 import type { AgentTool, ToolContext } from '../../run/conversation.ts';
 import { defineFileTool } from '../../run/tool.ts';
-import { type ShellOptions, shellLine } from './command-line.ts';
+import {
+  COMMAND_UNSUPPORTED,
+  CWD_SYNONYMS,
+  commandIn,
+  commandShape,
+  type ShellOptions,
+  shellLine,
+  withFolderInCommand,
+} from './command-line.ts';
 
 export interface Background {
   /** `shell_start`, `shell_output` and `shell_stop`. */
@@ -68,8 +76,11 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     name: 'shell_start',
     description: `Start a command that runs on in the background, e.g. a server; at most ${MAX_RUNNING}. It ends with the task. Keep it in the foreground of its shell.`,
     mutates: true,
-    inputSchema: z.strictObject({ command: z.string().min(1) }),
-    async run({ command }, call) {
+    inputSchema: z.strictObject(commandShape),
+    synonyms: CWD_SYNONYMS,
+    unsupported: COMMAND_UNSUPPORTED,
+    async run(input, call) {
+      const command = commandIn(input.command, input.cwd);
       if (command.includes('\0')) throw new ToolError('a command must not contain a null byte');
       const all = startedIn(call.task.contextId);
       makeRoom(all);
@@ -117,7 +128,7 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
   });
 
   return {
-    tools: [start, output, stop],
+    tools: [withFolderInCommand(start), output, stop],
     async release(contextId) {
       const all = contexts.get(contextId);
       contexts.delete(contextId);

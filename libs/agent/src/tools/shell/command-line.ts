@@ -1,4 +1,7 @@
 import { COMMAND_ENV, gitIdentity, type OpenTree, type Workspace } from '@hermes-fleet/workspace';
+import { z } from 'zod';
+import type { AgentTool } from '../../run/conversation.ts';
+import type { Unsupported } from '../../run/unsupported.ts';
 
 /** How the agent's commands run. */
 export interface ShellOptions {
@@ -31,3 +34,48 @@ export function shellLine(
     env: { ...COMMAND_ENV, ...gitIdentity(profile), ...TRUST_WORKSPACE, ...workspace.env },
   };
 }
+
+/** The parameters of a tool that runs a command. */
+export const commandShape = {
+  command: z.string().min(1),
+  cwd: z.string().min(1).optional(),
+};
+
+/** Names of `cwd` in the tools of other agents. */
+export const CWD_SYNONYMS: Readonly<Record<string, string>> = Object.fromEntries(
+  ['workdir', 'work_dir', 'working_directory', 'working_dir', 'directory', 'dir', 'folder'].map((name) => [
+    name,
+    'cwd',
+  ]),
+);
+
+/** Parameters without which a command would do something else. */
+export const COMMAND_UNSUPPORTED: Unsupported = {
+  env: { same: ['{}', ''], instead: 'set variables in the command' },
+  stdin: { same: [''], instead: 'give the input in the command, e.g. as a here-document' },
+  input: { same: [''], instead: 'give the input in the command, e.g. as a here-document' },
+};
+
+/** Runs in its folder, which it enters itself: the confinement decides where it may go, as for any command. */
+export const commandIn = (command: string, cwd: string | undefined): string =>
+  cwd === undefined || cwd === '.' ? command : `cd ${quoted(cwd)} || exit\n${command}`;
+
+/** The tool, with `cwd` as a part of the command in the input that guards and evidence see. */
+export function withFolderInCommand(tool: AgentTool): AgentTool {
+  return {
+    ...tool,
+    readInput(raw) {
+      const read = tool.readInput?.(raw) ?? { input: raw, notes: [] };
+      const placed = Placed.safeParse(read.input);
+      if (read.problem !== undefined || !placed.success) return read;
+      const { command, cwd, ...others } = placed.data;
+      return { ...read, input: { ...others, command: commandIn(command, cwd) } };
+    },
+  };
+}
+
+const Placed = z.looseObject({ ...commandShape, cwd: z.string().min(1) });
+
+/** One word of the shell, and no option of `cd`. */
+const quoted = (path: string): string =>
+  `'${(path.startsWith('-') ? `./${path}` : path).replaceAll("'", "'\\''")}'`;

@@ -12,6 +12,16 @@ type Shell = NonNullable<z.input<typeof AgentConfigSchema>['tools']>['shell'];
 
 const skip = existsSync('/bin/bash') ? false : 'there is no bash here';
 
+/** What the tool answers to calls of `shell_exec`. */
+async function answers(t: TestContext, ...inputs: object[]) {
+  const calls = inputs.map((input): [string, object] => ['shell_exec', input]);
+  const script = [use(calls), say('Done.')];
+  const run = await scriptedAgent(t, (turn) => script[turn - 1] ?? say('Done.'));
+  const { requests, result } = await run();
+  const told = requests.at(-1)?.messages.filter(({ role }) => role === 'tool') ?? [];
+  return { told: told.map(({ content }) => String(content)), result };
+}
+
 /** What a command prints, run by an agent with this configuration. */
 async function printed(t: TestContext, command: string, shell: Shell): Promise<string> {
   const script = [use([['shell_exec', { command }]]), say('Done.')];
@@ -30,6 +40,39 @@ test('commands run in bash where it is there, and the model is told the shell', 
 test('tools.shell.path names the shell', async (t) => {
   const seen = await printed(t, 'echo "<$BASH_VERSION>"', { path: '/bin/sh' });
   assert.match(seen, /Run a command with sh in the workspace.*<>/);
+});
+
+test('a command runs in the folder that it names, and evidence has it', async (t) => {
+  const folder = "it's a folder";
+  const { told, result } = await answers(
+    t,
+    { command: `mkdir "${folder}"; mkdir ./-P` },
+    { command: 'touch here\nls $(pwd | wc -l)*; pwd', cwd: folder },
+    { command: 'pwd', working_directory: '-P' },
+    { command: 'pwd; touch ../../wrong', cwd: 'nowhere' },
+    { command: 'ls; cat here', workdir: '.' },
+  );
+  assert.match(told[1] ?? '', /it's a folder\\n/);
+  assert.match(told[2] ?? '', /\/-P\\n.*working_directory is read as cwd/);
+  assert.match(told[3] ?? '', /"exit_code":[12],.*nowhere/);
+  assert.doesNotMatch(told[3] ?? '', /stdout/, 'nothing of the command runs elsewhere');
+  assert.match(told[4] ?? '', /it's a folder/);
+  const commands = result.evidence?.map(({ detail }) => detail) ?? [];
+  assert.ok(commands.includes("cd './-P' || exit\npwd"), commands.join());
+});
+
+test('a parameter that would change what a command does is not dropped', async (t) => {
+  const { told } = await answers(
+    t,
+    { command: 'echo ran', timeout: 600_000 },
+    { command: 'echo ran', run_in_background: true },
+    { command: 'echo ran', env: { A: 'b' } },
+    { command: 'echo ran', description: 'why', runInBackground: false, env: {} },
+  );
+  assert.match(told[0] ?? '', /^wrong input: timeout is not supported: give timeout_s, in seconds/);
+  assert.match(told[1] ?? '', /^wrong input: run_in_background is not supported: shell_start/);
+  assert.match(told[2] ?? '', /^wrong input: env is not supported: set variables/);
+  assert.match(told[3] ?? '', /ran.*unknown and ignored: description, runInBackground, env/);
 });
 
 test('offline/runbook has sh, as its blocks say', async (t) => {
