@@ -16,7 +16,7 @@ import {
 export interface Background {
   /** `shell_start`, `shell_output` and `shell_stop`. */
   readonly tools: readonly AgentTool[];
-  /** Ends all processes of a context; resolves when they are gone. */
+  /** Ends all processes of a context, also those that are being started; resolves when they are gone, or after 10 s. */
   release(contextId: string): Promise<void>;
 }
 
@@ -24,16 +24,33 @@ export interface Background {
 const MAX_RUNNING = 4;
 const MAX_KEPT = 16;
 const KEEP_BYTES = 256 * 1024;
+/** A process that prints more is killed. */
+const MAX_BYTES = 64 * 1024 * 1024;
 /** Bytes shown by one call. */
 const SHOWN_BYTES = 16 * 1024;
 const MAX_WAIT_S = 60;
 const START_WAIT_S = 1;
+/** Longest wait for a killed process to be gone; one in an uninterruptible call of the kernel stays. */
+const STOP_WAIT_S = 10;
+const HOUR_MS = 3_600_000;
+/** Bytes of the longest character in UTF-8 that can be incomplete. */
+const MAX_PARTIAL = 3;
 
 interface Started {
   readonly process: BackgroundProcess;
   readonly command: string;
   /** Bytes of the output that the model has seen, or that were left out. */
   read: number;
+  /** All bytes of the output at the last look. */
+  looked: number;
+  /** True when it was killed for what it printed. */
+  isTooLong: boolean;
+}
+
+interface Processes {
+  readonly started: Map<string, Started>;
+  /** Those that are being started, by their ids. They count as running. */
+  readonly starting: Map<string, Promise<unknown>>;
 }
 
 /**
@@ -41,35 +58,58 @@ interface Started {
  * limited as commands are, end with the task, and do not survive a restart.
  */
 export function createBackground(options: ShellOptions & { readonly clock: Clock }): Background {
-  const contexts = new Map<string, Map<string, Started>>();
+  const contexts = new Map<string, Processes>();
   const { clock } = options;
   const id = z.string().min(1).max(200);
   const wait_s = z.int().min(0).max(MAX_WAIT_S).optional();
 
-  function startedIn(contextId: string): Map<string, Started> {
-    const known = contexts.get(contextId) ?? new Map<string, Started>();
+  function processesOf(contextId: string): Processes {
+    const known = contexts.get(contextId) ?? { started: new Map(), starting: new Map() };
     contexts.set(contextId, known);
     return known;
   }
 
   function find(call: ToolContext, name: string): Started {
-    const all = startedIn(call.task.contextId);
-    const found = all.get(name);
+    const { started } = processesOf(call.task.contextId);
+    const found = started.get(name);
     if (found !== undefined) return found;
-    const running = [...all].flatMap(([other, { process }]) => (process.end() === undefined ? other : []));
+    const running = [...started].flatMap(([other, { process }]) =>
+      process.end() === undefined ? other : [],
+    );
     throw new ToolError(
       `there is no process ${name.slice(0, 50)}: processes end with their task, and with a restart of the gateway; start it again if you need it. Running: ${running.join(', ') || 'none'}`,
     );
   }
 
-  function makeRoom(all: Map<string, Started>): void {
-    const running = [...all.values()].filter(({ process }) => process.end() === undefined);
-    if (running.length >= MAX_RUNNING)
+  function makeRoom({ started, starting }: Processes): void {
+    const running = [...started.values()].filter(({ process }) => process.end() === undefined);
+    const begun = [...starting.keys()].filter((name) => !started.has(name));
+    if (running.length + begun.length >= MAX_RUNNING)
       throw new ToolError(
         `${MAX_RUNNING} processes run already, the most at a time: stop one with shell_stop`,
       );
-    for (const [name, { process }] of all)
-      if (all.size >= MAX_KEPT && process.end() !== undefined) all.delete(name);
+    for (const [name, { process }] of started)
+      if (started.size >= MAX_KEPT && process.end() !== undefined) started.delete(name);
+  }
+
+  async function begin(all: Processes, name: string, command: string, call: ToolContext): Promise<Started> {
+    const { line, env } = shellLine(options, call.workspace, command);
+    const place = { cwd: call.workspace.dir, env, keepBytes: KEEP_BYTES, clock };
+    const process = await startBackground(line, place).catch((error: unknown) => {
+      if (!(error instanceof FleetError) || error.code !== 'CAPACITY') throw error;
+      throw new ToolError(`the command did not start: ${error.message}; try again later`);
+    });
+    const started = { process, command, read: 0, looked: 0, isTooLong: false };
+    all.started.set(name, started);
+    void limitOutput(started);
+    return started;
+  }
+
+  /** Kills a process with everything that it started, and waits until it is gone, for at most STOP_WAIT_S. */
+  async function ended({ process }: Started): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    using _timer = clock.timer(resolve, STOP_WAIT_S * 1000);
+    await Promise.race([process.stop(), late]);
   }
 
   const start = defineFileTool({
@@ -82,19 +122,18 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     async run(input, call) {
       const command = commandIn(input.command, input.cwd);
       if (command.includes('\0')) throw new ToolError('a command must not contain a null byte');
-      const all = startedIn(call.task.contextId);
+      const all = processesOf(call.task.contextId);
       makeRoom(all);
-      const { line, env } = shellLine(options, call.workspace, command);
-      const place = { cwd: call.workspace.dir, env, keepBytes: KEEP_BYTES, clock };
-      const process = await startBackground(line, place).catch((error: unknown) => {
-        if (!(error instanceof FleetError) || error.code !== 'CAPACITY') throw error;
-        throw new ToolError(`the command did not start: ${error.message}; try again later`);
-      });
       const name = `p${call.key.replaceAll('/', '-')}`;
-      const started = { process, command, read: 0 };
-      all.set(name, started);
-      await process.change(START_WAIT_S * 1000, untilStop(call));
-      return shown(name, started);
+      const starting = begin(all, name, command, call);
+      all.starting.set(name, starting);
+      try {
+        const started = await starting;
+        await started.process.change(START_WAIT_S * 1000, untilStop(call));
+        return shown(name, started);
+      } finally {
+        all.starting.delete(name);
+      }
     },
   });
 
@@ -107,7 +146,7 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     inputSchema: z.strictObject({ id, wait_s: wait_s.describe('wait so long for more output or its end') }),
     async run({ id: name, wait_s: seconds = 0 }, call) {
       const started = find(call, name);
-      if (seconds > 0 && started.process.output.totalBytes === started.read)
+      if (seconds > 0 && started.process.output.totalBytes === started.looked)
         await started.process.change(seconds * 1000, untilStop(call));
       call.signal.throwIfAborted();
       return shown(name, started);
@@ -122,7 +161,11 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     inputSchema: z.strictObject({ id }),
     async run({ id: name }, call) {
       const started = find(call, name);
-      await started.process.stop();
+      await ended(started);
+      if (started.process.end() === undefined)
+        throw new ToolError(
+          `the process was killed, and is not gone after ${STOP_WAIT_S} s; look later with shell_output`,
+        );
       return shown(name, started);
     },
   });
@@ -132,7 +175,9 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     async release(contextId) {
       const all = contexts.get(contextId);
       contexts.delete(contextId);
-      await Promise.all([...(all?.values() ?? [])].map(({ process }) => process.stop()));
+      // A start that fails has no process.
+      await Promise.allSettled(all?.starting.values() ?? []);
+      await Promise.all([...(all?.started.values() ?? [])].map(ended));
     },
   };
 }
@@ -140,21 +185,45 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
 /** A wait ends when the run ends or the profile stops. */
 const untilStop = ({ signal, stopping }: ToolContext): AbortSignal => AbortSignal.any([signal, stopping]);
 
+/** Kills a process that prints without end. Resolves when the process has ended. */
+async function limitOutput(started: Started): Promise<void> {
+  const { process } = started;
+  const never = new AbortController().signal;
+  while (process.end() === undefined) {
+    if (process.output.totalBytes > MAX_BYTES) {
+      started.isTooLong = true;
+      return process.stop();
+    }
+    await process.change(HOUR_MS, never);
+  }
+}
+
 function shown(id: string, started: Started): ToolResult {
   const { process, command } = started;
+  const end = process.end();
   const { totalBytes } = process.output;
+  // The rest of a character may still come.
+  const complete = totalBytes - (end === undefined ? partialBytes(process.output) : 0);
   const from = Math.max(started.read, totalBytes - SHOWN_BYTES);
   const { text, lostBytes } = process.output.since(from);
   const leftOut = from - started.read + lostBytes;
-  started.read = totalBytes;
-  const end = process.end();
+  started.read = Math.max(from, complete);
+  started.looked = totalBytes;
+  const killed = started.isTooLong ? `it printed more than ${MAX_BYTES} bytes` : end?.limit;
   const output: JsonObject = {
     id,
     state: end === undefined ? 'running' : 'ended',
     ...(end !== undefined && { exited_with: end.exitCode }),
-    ...(end?.limit !== undefined && { killed: end.limit }),
+    ...(killed !== undefined && { killed }),
     ...(leftOut > 0 && { left_out: `${leftOut} bytes before; have the command write long output to a file` }),
-    output: text,
+    output: complete < totalBytes && started.read === complete ? text.slice(0, -1) : text,
   };
   return { ok: true, output, detail: command };
+}
+
+/** The bytes at the end that may be the beginning of a character: decoded, they are one replacement character. */
+function partialBytes(output: BackgroundProcess['output']): number {
+  for (let bytes = Math.min(MAX_PARTIAL, output.totalBytes); bytes > 0; bytes -= 1)
+    if (output.since(output.totalBytes - bytes).text === '\uFFFD') return bytes;
+  return 0;
 }
