@@ -1,5 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
+import { cleanedError } from './cleaned-error.ts';
 import { providerFailure } from './provider-failure.ts';
 import { saidBy } from './said.ts';
 import { SilenceError } from './silence.ts';
@@ -14,7 +15,7 @@ export interface CallFailure {
   readonly status: number | undefined;
   /** The delay that the provider asks for. */
   readonly retryAfterMs: number | undefined;
-  /** MODEL_FAILED, with the provider's error as its cause. */
+  /** MODEL_FAILED, with the provider's error as its cause, without secrets (`cleanedError`). */
   readonly error: FleetError;
 }
 
@@ -40,13 +41,14 @@ export function callFailure(thrown: unknown, { hasBegun, now, secrets }: FailedA
     return { ...plain, kind: 'silent', error: modelFailed(message, true, thrown) };
   }
   const said = saidBy(thrown, secrets);
+  const cause = cleanedError(thrown, secrets);
   // An answer of 200 whose first part could not be read broke off too.
   if (APICallError.isInstance(thrown) && !hasBegun && !isSuccess(thrown.statusCode))
-    return refusal(thrown, said, now);
+    return refusal(thrown, { cause, said, now });
   const status = StreamProviderError.isInstance(thrown) ? thrown.statusCode : undefined;
   const mayPass = status === undefined || isTransient(status);
   if (mayPass && status !== undefined && !hasBegun) {
-    const error = providerFailure(status, { cause: thrown, retryable: true, said });
+    const error = providerFailure(status, { cause, retryable: true, said });
     return { kind: 'refused', status, retryAfterMs: undefined, error };
   }
   const what =
@@ -58,11 +60,14 @@ export function callFailure(thrown: unknown, { hasBegun, now, secrets }: FailedA
     ...plain,
     status,
     kind: mayPass ? 'broken' : 'final',
-    error: modelFailed(message, mayPass, thrown),
+    error: modelFailed(message, mayPass, cause),
   };
 }
 
-function refusal(thrown: APICallError, said: string | undefined, now: number): CallFailure {
+function refusal(
+  thrown: APICallError,
+  { now, ...told }: { readonly cause: Error; readonly said: string | undefined; readonly now: number },
+): CallFailure {
   const { statusCode: status } = thrown;
   const mayPass = status === undefined ? !isTlsError(thrown) : isTransient(status) && !isForGood(thrown);
   const kind = status === undefined ? 'unreachable' : 'refused';
@@ -70,7 +75,7 @@ function refusal(thrown: APICallError, said: string | undefined, now: number): C
     kind: mayPass ? kind : 'final',
     status,
     retryAfterMs: retryAfterMs(thrown.responseHeaders ?? {}, now),
-    error: providerFailure(status, { cause: thrown, retryable: mayPass, said }),
+    error: providerFailure(status, { ...told, retryable: mayPass }),
   };
 }
 

@@ -12,6 +12,7 @@ import { withPromptCache } from './prompt-cache.ts';
 import { anthropicAddress, type Endpoint, endpointOf, type ReadableEnv } from './provider-address.ts';
 import { packageModel } from './provider-package.ts';
 import { changedBodyFetch } from './request-body.ts';
+import { secretsOf } from './secrets.ts';
 import { withSeparateThinking } from './separate-thinking.ts';
 
 export type { AgentModel } from './agent-model.ts';
@@ -65,7 +66,7 @@ async function createOne(
   const endpoint = endpointOf(config, named, env);
   return {
     model: withSeparateThinking(await remoteModel(config, named, endpoint, env, calls)),
-    secrets: secretsOf(config, endpoint),
+    secrets: secretsOf(config, endpoint.key),
     info,
     usageSource: 'metered',
     calls,
@@ -124,13 +125,6 @@ async function remoteModel(
     supportsStructuredOutputs: true,
   });
   return provider(named.name);
-}
-
-/** With the words of each header, because `Bearer x` may be quoted as `x`. */
-function secretsOf({ headers, provider }: AgentConfig, { key }: Endpoint): string[] {
-  const values = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
-  const options = Object.values(provider?.options ?? {}).filter((value) => typeof value === 'string');
-  return [...(key === undefined ? [] : [key]), ...values, ...options];
 }
 
 function providerFetch(

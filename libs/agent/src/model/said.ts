@@ -1,10 +1,9 @@
 import { APICallError, StreamProviderError } from 'ai';
 import { z } from 'zod';
 import { redacted } from '../messages/redact.ts';
+import { withoutSecrets } from './secrets.ts';
 
 const MAX_CHARS = 300;
-/** A shorter value is no secret, and replacing it would make the text unreadable. */
-const MIN_SECRET_CHARS = 6;
 
 const Nested = z.object({ error: z.union([z.string(), z.looseObject({ message: z.string() })]) });
 const Flat = z.union([z.object({ message: z.string() }), z.object({ detail: z.string() })]);
@@ -16,11 +15,7 @@ const Flat = z.union([z.object({ message: z.string() }), z.object({ detail: z.st
 export function saidBy(error: unknown, secrets: readonly string[]): string | undefined {
   const said = messageOf(error)?.replace(/\s+/g, ' ').trim();
   if (!said) return undefined;
-  const clean = secrets
-    .filter(({ length }) => length >= MIN_SECRET_CHARS)
-    .toSorted((a, b) => b.length - a.length)
-    .reduce((text, secret) => text.replaceAll(secret, '[redacted]'), said);
-  return redacted(clean, MAX_CHARS);
+  return redacted(withoutSecrets(said, secrets), MAX_CHARS);
 }
 
 function messageOf(error: unknown): string | undefined {
