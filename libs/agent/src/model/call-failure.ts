@@ -102,10 +102,14 @@ function isTlsError({ cause }: APICallError): boolean {
 
 /** https://www.rfc-editor.org/rfc/rfc9110#field.retry-after, and `retry-after-ms` of some providers. */
 function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | undefined {
-  const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
-  const after = headers['retry-after'];
-  const delay =
-    after === undefined ? Number.NaN : /^\d/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
-  const ms = Number.isFinite(exact) ? exact : delay;
+  const exact = number(headers['retry-after-ms']);
+  const after = headers['retry-after'] ?? '';
+  const seconds = number(after);
+  const delay = seconds === undefined ? Date.parse(after) - now : seconds * 1000;
+  const ms = exact ?? delay;
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
+
+/** Undefined for a header that is absent, empty, negative, or no number. */
+const number = (header = ''): number | undefined =>
+  /^\s*\d+(?:\.\d*)?\s*$/.test(header) ? Number(header) : undefined;

@@ -58,6 +58,15 @@ describe('the attempts of a call', () => {
     assert.deepEqual(waits(refusal(429, { 'retry-after': '20' }), 50_000, 0), [20_000, 20_000]);
     assert.deepEqual(waits(refusal(429, { 'retry-after': '20' }), 50_000, 1), [22_000, 22_000]);
   });
+
+  it('are spaced by the doubling delays where the provider asks for less', () => {
+    for (const [name, value] of [
+      ['retry-after', '0'],
+      ['retry-after-ms', '0'],
+      ['retry-after-ms', '1500'],
+    ] as const)
+      assert.deepEqual(waits(refusal(429, { [name]: value }), 16_000, 1).slice(1), [2_000, 4_000, 8_000]);
+  });
 });
 
 it('a task that has spent nothing is given up soon while the provider is down, and not while it is busy', () => {
@@ -76,6 +85,10 @@ describe('the delay that a provider asks for', () => {
     [{ 'retry-after': new Date(START - 9_000).toUTCString() }, undefined],
     [{ 'retry-after': 'soon' }, undefined],
     [{ 'retry-after': '-5' }, undefined],
+    [{ 'retry-after': '' }, undefined],
+    [{ 'retry-after': '3', 'retry-after-ms': '' }, 3_000],
+    [{ 'retry-after': '3', 'retry-after-ms': '-1' }, 3_000],
+    [{ 'retry-after': '4', 'retry-after-ms': 'soon' }, 4_000],
     [{}, undefined],
   ];
   for (const [headers, ms] of ROWS)

@@ -60,11 +60,10 @@ export function createRetries({ patience, deadlineAt, clock, random, isNewTask }
       if (kind === 'final') return undefined;
       if (kind === 'broken' || kind === 'silent') broken += 1;
       failingSince ??= clock.monotonic();
-      const waitMs = Math.round(
-        retryAfterMs === undefined
-          ? backoffMs(attempts, { ...BACKOFF, random })
-          : retryAfterMs * (1 + RETRY_AFTER_JITTER * random()),
-      );
+      const backoff = backoffMs(attempts, { ...BACKOFF, random });
+      // A provider that asks for no delay is not called in a busy loop.
+      const asked = (retryAfterMs ?? 0) * (1 + RETRY_AFTER_JITTER * random());
+      const waitMs = Math.round(Math.max(asked, backoff));
       return mayRepeat(failure, waitMs) ? { attempt: attempts, reason: kind, status, waitMs } : undefined;
     },
   };
