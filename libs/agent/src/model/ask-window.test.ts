@@ -168,6 +168,71 @@ describe('a window that no provider states', () => {
     assert.deepEqual([fresh.tokens(), fresh.isPending()], [32_768, true]);
   });
 
+  for (const status of [408, 425, 429, 500, 503])
+    it(`stays pending and open while the provider answers ${status}`, async (t) => {
+      const provider = await startProvider(t);
+      provider.answers = () => status;
+      const config = { model: 'openai-compatible/m', base_url: `${provider.url}/v1` };
+      const agent = AgentConfigSchema.parse(config);
+      const window = createModelWindow(agent, recordingLog());
+      const probed = probedModel(agent, env) ?? assert.fail();
+      await learnWindow(probed, window, 10_000);
+      assert.deepEqual([window.isOpen(), window.isPending()], [true, true]);
+      provider.answers = () => 200;
+      provider.body = () => listOf({ id: 'm', max_model_len: 9_000 });
+      assert.ok(await learnWindow(probed, window, 10_000));
+      assert.equal(window.tokens(), 9_000);
+    });
+
+  it('is what a figure is that no window can have', async (t) => {
+    for (const figure of [0, 1, 999, 1000.5, 100_000_001, 9e15, '8192', null]) {
+      const { window, log } = await learned(t, {
+        [LIST]: listOf({ id: 'org/m', max_model_len: figure }),
+        'GET /api/ps': { models: [{ name: 'org/m', context_length: figure }] },
+        'POST /api/show': { parameters: `num_ctx ${figure}` },
+        'GET /api/v0/models': listOf({
+          id: 'org/m',
+          loaded_context_length: figure,
+          max_context_length: figure,
+        }),
+      });
+      const left = figure === '8192' ? 8_192 : 32_768;
+      assert.deepEqual([figure, window.tokens(), window.isOpen()], [figure, left, false]);
+      if (left === 32_768)
+        assert.match(log.messages.join(), /^warn: the context window of the model is assumed/);
+    }
+  });
+
+  it('is not looked for in answers that take long to search', { timeout: 60_000 }, async (t) => {
+    const entry = { id: 'org/m', max_model_len: 9_000 };
+    for (const [lines, tokens] of [
+      [60_000, 9_000],
+      [80_000, 32_768],
+    ]) {
+      const parameters = `${'\n'.repeat(lines ?? 0)}num_ctx 9000`;
+      const { window } = await learned(t, {
+        'GET /api/ps': { models: [] },
+        'POST /api/show': { parameters },
+      });
+      assert.deepEqual([window.tokens(), window.isOpen()], [tokens, false]);
+    }
+    for (const entries of [20_000, 3_000_000]) {
+      const { window } = await learned(t, { [LIST]: { data: [entry, ...Array(entries).fill({})] } });
+      assert.deepEqual([window.tokens(), window.isOpen()], [32_768, false]);
+    }
+  });
+
+  it('cannot be asked for at a package of another provider, which is said at once', () => {
+    const log = recordingLog();
+    const config = { model: 'other/m', provider: { package: '@scope/other' } };
+    const window = createModelWindow(AgentConfigSchema.parse(config), log);
+    assert.deepEqual([window.tokens(), window.isPending(), window.isOpen()], [32_768, false, false]);
+    assert.equal(window.source(), 'assumed: the provider of provider.package cannot be asked');
+    assert.deepEqual(log.messages, [
+      'warn: the context window of the model is assumed: set context_window in config.yaml',
+    ]);
+  });
+
   it('is known for the families of hosted models', () => {
     const tokensOf = (name: string): number => {
       const config = { model: `openai-compatible/${name}`, base_url: 'http://127.0.0.1:1' };

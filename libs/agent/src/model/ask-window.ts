@@ -1,16 +1,20 @@
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { ModelWindow, StatedWindow } from './model-window.ts';
 import type { ProbedModel } from './probe-model.ts';
 
 /** A longer answer is not read: the list of a large provider has about one megabyte. */
-const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
+/** A longer list, or a longer Modelfile, has no window for us: searching it would take too long. */
+const MAX_ENTRIES = 20_000;
+const MAX_PARAMETERS_CHARS = 65_536;
 
 type Asked = Pick<ProbedModel, 'provider' | 'name' | 'api' | 'headers'>;
 
 /**
  * Asks a model's provider for the model's window (docs/agent.md#context-window); costs no token. Resolves with undefined
- * if the provider states none, or gives no readable answer. Rejects when it cannot be reached, and with the signal's
- * reason.
+ * if the provider states none, or gives no readable answer. Rejects when it cannot be reached or is busy, and with the
+ * signal's reason.
  */
 export async function askWindow(model: Asked, signal: AbortSignal): Promise<StatedWindow | undefined> {
   const ask = (url: string, body?: object): Promise<unknown> => readJson(url, model.headers, signal, body);
@@ -50,13 +54,19 @@ export async function learnWindow(
 
 type Ask = (url: string, body?: object) => Promise<unknown>;
 
-const Count = z.int().positive();
-const Entry = z.looseObject({ id: z.string().optional() });
-const List = z.object({ data: z.array(Entry) });
+/** A figure outside these bounds is a mistake of the server, or its way to say that it does not know. */
+const Count = z.int().min(1_000).max(100_000_000);
+
+/** The entries of a list, checked by hand, because it may have thousands. */
+function objectsIn(list: unknown, key: 'data' | 'models'): readonly JsonObject[] | undefined {
+  const entries = isJsonObject(list) ? list[key] : undefined;
+  if (!Array.isArray(entries) || entries.length > MAX_ENTRIES) return undefined;
+  return entries.filter(isJsonObject);
+}
 
 /** The entry of a model in a provider's list; the only one, whatever its name, since a server of one model may ignore it. */
-function entryOf(list: unknown, name: string): unknown {
-  const entries = List.safeParse(list).data?.data ?? [];
+function entryOf(list: unknown, name: string): JsonObject | undefined {
+  const entries = objectsIn(list, 'data') ?? [];
   const plain = name.replace(/:[\w-]+$/, '');
   return (
     entries.find(({ id }) => id === name) ??
@@ -80,10 +90,10 @@ const FIELDS = [
 const TopProvider = z.object({ top_provider: z.object({ context_length: Count }) });
 
 function statedIn(entry: unknown): StatedWindow | undefined {
-  const fields = z.looseObject({}).safeParse(entry).data;
+  if (!isJsonObject(entry)) return undefined;
   const top = TopProvider.safeParse(entry).data?.top_provider.context_length;
   for (const field of FIELDS) {
-    const tokens = Count.safeParse(fields?.[field]).data;
+    const tokens = Count.safeParse(entry[field]).data;
     if (tokens !== undefined) return stated(field, Math.min(tokens, top ?? tokens));
   }
   return undefined;
@@ -100,36 +110,41 @@ async function askLlamaCpp(root: string, ask: Ask): Promise<StatedWindow | undef
   return props && stated('n_ctx', props.default_generation_settings.n_ctx);
 }
 
-const Running = z.object({
-  models: z.array(
-    z.looseObject({
-      name: z.string().optional(),
-      model: z.string().optional(),
-      context_length: Count.optional(),
-    }),
-  ),
-});
-const Shown = z.object({ parameters: z.string().optional(), model_info: z.looseObject({}).optional() });
+const Shown = z.object({ parameters: z.string().optional(), model_info: z.unknown().optional() });
 
 /**
  * https://docs.ollama.com/api: the window of a loaded model, else that of its Modelfile. The
  * window that a model can have says little: Ollama loads it with less, by the memory of the machine, and cuts prompts.
  */
 async function askOllama(root: string, name: string, ask: Ask): Promise<StatedWindow | undefined> {
-  const running = Running.safeParse(await ask(`${root}/api/ps`)).data;
+  const running = objectsIn(await ask(`${root}/api/ps`), 'models');
   if (running === undefined) return undefined;
-  const names = new Set([name, `${name}:latest`]);
-  const loaded = running.models.find(({ name: a = '', model: b = '' }) => names.has(a) || names.has(b));
-  if (loaded?.context_length !== undefined) return stated('context_length', loaded.context_length);
+  const names: unknown[] = [name, `${name}:latest`];
+  const loaded = running.find((each) => names.includes(each.name) || names.includes(each.model));
+  const now = Count.safeParse(loaded?.context_length).data;
+  if (now !== undefined) return stated('context_length', now);
   const shown = Shown.safeParse(await ask(`${root}/api/show`, { model: name })).data;
-  const set = /^\s*num_ctx\s+(\d+)\s*$/m.exec(shown?.parameters ?? '')?.[1];
-  if (set !== undefined) return stated('num_ctx', Number(set));
-  const most = Object.entries(shown?.model_info ?? {}).find(([key]) => key.endsWith('.context_length'));
+  const set = numCtx(shown?.parameters ?? '');
+  if (set !== undefined) return stated('num_ctx', set);
+  const info = isJsonObject(shown?.model_info) ? shown.model_info : {};
+  const most = Object.entries(info).find(([key]) => key.endsWith('.context_length'));
   const tokens = Count.safeParse(most?.[1]).data;
   return tokens === undefined ? undefined : atMost('context_length', tokens);
 }
 
-const Loadable = z.object({ loaded_context_length: Count.optional(), max_context_length: Count.optional() });
+/** The window that the parameters of a Modelfile set, one parameter a line. */
+function numCtx(parameters: string): number | undefined {
+  for (const line of parameters.slice(0, MAX_PARAMETERS_CHARS).split('\n')) {
+    const [name, value] = line.trim().split(/\s+/, 2);
+    if (name === 'num_ctx') return Count.safeParse(Number(value)).data;
+  }
+  return undefined;
+}
+
+const Loadable = z.object({
+  loaded_context_length: Count.optional().catch(undefined),
+  max_context_length: Count.optional().catch(undefined),
+});
 
 /** https://lmstudio.ai/docs/developer/rest: a model that is not loaded has only its greatest window. */
 async function askLmStudio(root: string, name: string, ask: Ask): Promise<StatedWindow | undefined> {
@@ -141,7 +156,11 @@ async function askLmStudio(root: string, name: string, ask: Ask): Promise<Stated
     : atMost('max_context_length', entry.max_context_length);
 }
 
-/** Undefined for an answer that is not successful, too long, or not JSON. */
+/** The provider may answer in a moment. */
+const isBusy = (status: number): boolean =>
+  [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
+
+/** Undefined for an answer that is not successful, too long, or not JSON. Rejects while the provider is busy. */
 async function readJson(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -156,6 +175,7 @@ async function readJson(
   const response = await fetch(url, { headers, signal, redirect: 'manual', ...post });
   if (!response.ok || response.body === null) {
     await response.body?.cancel();
+    if (isBusy(response.status)) throw new Error(`the provider answered ${response.status}`);
     return undefined;
   }
   const chunks: Uint8Array[] = [];

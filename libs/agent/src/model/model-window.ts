@@ -18,7 +18,7 @@ export interface ModelWindow {
   tokens(): number;
   /** Says where the number comes from, for people. */
   source(): string;
-  /** True when the provider should be asked: config.yaml sets no window, and the provider has not stated one for good. */
+  /** True when the provider should be asked: it can be, config.yaml sets no window, and it has not stated one for good. */
   isOpen(): boolean;
   /** True until the provider has answered for the first time, if only it can know: the number is an assumption until then. */
   isPending(): boolean;
@@ -34,6 +34,7 @@ interface SourcedWindow {
 }
 
 const OFFLINE = { tokens: 128_000, source: 'offline/runbook' };
+const NOT_ASKED = 'assumed: the provider of provider.package cannot be asked';
 const LONG_CONTEXT = { tokens: 1_000_000, source: 'the suffix [1m] of the model' };
 
 /** The window that nobody needs to be asked for: config.yaml decides. */
@@ -44,17 +45,21 @@ function fixedWindow({ model, context_window: tokens, provider }: WindowConfig):
   return named?.provider === 'anthropic' && named.longContext ? LONG_CONTEXT : undefined;
 }
 
+const ASSUMED = 'the context window of the model is assumed: set context_window in config.yaml';
+
 type WindowConfig = Pick<AgentConfig, 'model' | 'context_window' | 'provider'>;
 
-/** The window of a configured model, before its provider was asked. */
+/** The window of a configured model, before its provider was asked. Warns where nobody can be asked. */
 export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {
   const { model } = config;
   const fixed = fixedWindow(config);
   const family = knownWindow(model);
   const known = family === undefined ? undefined : { tokens: family, source: 'a well-known model' };
-  let current = fixed ?? known ?? { tokens: ASSUMED_WINDOW, source: 'assumed' };
+  // The API of another package is not known.
+  const canBeAsked = fixed === undefined && config.provider === undefined;
+  let current = fixed ?? known ?? { tokens: ASSUMED_WINDOW, source: canBeAsked ? 'assumed' : NOT_ASKED };
   let isAnswered = false;
-  let isOpen = fixed === undefined;
+  let isOpen = canBeAsked;
   let told = '';
 
   function tell(level: 'info' | 'warn', message: string): void {
@@ -82,16 +87,18 @@ export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {
       tokens: Math.min(ASSUMED_WINDOW, stated?.tokens ?? ASSUMED_WINDOW),
       source: `assumed: ${bound}`,
     };
-    tell('warn', 'the context window of the model is assumed: set context_window in config.yaml');
+    tell('warn', ASSUMED);
   }
+
+  if (current.source === NOT_ASKED) tell('warn', ASSUMED);
 
   return {
     tokens: () => current.tokens,
     source: () => current.source,
     isOpen: () => isOpen,
-    isPending: () => !isAnswered && fixed === undefined && known === undefined,
+    isPending: () => !isAnswered && canBeAsked && known === undefined,
     learn(stated) {
-      if (fixed !== undefined) return false;
+      if (!canBeAsked) return false;
       const before = current.tokens;
       isAnswered = true;
       isOpen = stated?.isUpperBound === true;
@@ -99,7 +106,7 @@ export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {
       return current.tokens !== before;
     },
     reopen() {
-      isOpen = fixed === undefined;
+      isOpen = canBeAsked;
     },
   };
 }
