@@ -4,6 +4,7 @@ import { type AgentConfig, fallbackConfigs } from '../config/config.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import type { AgentModel } from './agent-model.ts';
+import { boundedAnswerFetch } from './bounded-answer.ts';
 import { withFallbacks } from './fallbacks.ts';
 import { type ModelCalls, observedFetch } from './model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
@@ -133,7 +134,7 @@ function providerFetch(
   calls: ModelCalls | undefined,
 ): typeof fetch {
   const observed = calls === undefined ? fetch : observedFetch(calls);
-  return changedBodyFetch(observed, { extra: config.extra_body, limitName });
+  return changedBodyFetch(boundedAnswerFetch(observed), { extra: config.extra_body, limitName });
 }
 
 function invalid(field: string, reason: string): FleetError {
