@@ -129,6 +129,22 @@ test('the tree of a context stays a placeholder in MCP servers only, and folders
   );
 });
 
+test('commands of a set-up keep their placeholders, which are variables of the shell', (t) => {
+  const command = `echo \${SECRET} "\${NODE_ENV:-test}" $\${TMPDIR%/}`;
+  for (const setup of [command, [command]]) {
+    const { agent } = read(
+      t,
+      {
+        'fleet.yaml': 'fleet: { tier: haiku, server: { bind_port: 9220, auth_required: false } }',
+        'config.yaml': JSON.stringify({ workspace: { setup } }),
+        'IDENTITY.md': '# Neo',
+      },
+      { SECRET: 'sk-secret', NODE_ENV: 'production' },
+    );
+    assert.deepEqual(agent.workspace.setup, [`echo \${SECRET} "\${NODE_ENV:-test}" \${TMPDIR%/}`]);
+  }
+});
+
 test('a placeholder of a tree in a server that all tasks share is a problem of its key', (t) => {
   const config = ['mcp:', '  servers:', '    a:', '      command: node', '      scope: profile'];
   const [problem] = problemsOf(t, {

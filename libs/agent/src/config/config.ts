@@ -182,12 +182,14 @@ const ownKeys = {
 };
 
 /**
- * True for a placeholder of config.yaml that the environment does not replace: one that is replaced for each context, and
- * any in the environment of commands, which are refused there.
+ * How a placeholder of config.yaml stays that the environment does not replace: one that is replaced for each context; `whole`,
+ * those of the shell in the commands of a set-up, and any in the environment of commands, which are refused there.
  */
-export const isContextPlaceholder = (path: readonly PropertyKey[], name: string): boolean =>
-  (name === 'WORKSPACE' && path[0] === 'mcp' && ['args', 'env', 'cwd'].includes(String(path[3]))) ||
-  path.slice(0, 3).join('.') === 'tools.shell.env';
+export const isContextPlaceholder = (path: readonly PropertyKey[], name: string): boolean | 'whole' => {
+  if (path.slice(0, 2).join('.') === 'workspace.setup') return 'whole';
+  if (path.slice(0, 3).join('.') === 'tools.shell.env') return 'whole';
+  return name === 'WORKSPACE' && path[0] === 'mcp' && ['args', 'env', 'cwd'].includes(String(path[3]));
+};
 
 /** One line for each MCP server whose configuration has another meaning than in an earlier release. */
 export const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>

@@ -8,13 +8,16 @@ export interface Interpolated {
   readonly problems: readonly string[];
 }
 
-type Read = { readonly value: string | undefined } | { readonly problem: string } | { readonly kept: true };
+type Read = { readonly value: string | undefined } | { readonly problem: string } | { readonly kept: Kept };
+
+/** `whole`: a placeholder stays with its default, which `true` drops; false: it is replaced. */
+export type Kept = boolean | 'whole';
 
 const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}|\$\{/g;
 
 /**
  * Replaces the placeholders in a text: `${NAME}`, `${NAME:-default}` (for an unset variable), `$${` for a literal `${`.
- * `read` returns the value of a variable, or a problem, or that the placeholder is kept, without its default.
+ * `read` returns the value of a variable, or a problem, or how the placeholder is kept.
  */
 export function interpolate(text: string, read: (name: string) => Read): Interpolated {
   const names: string[] = [];
@@ -31,7 +34,7 @@ export function interpolate(text: string, read: (name: string) => Read): Interpo
         return '';
       }
       const found = read(name);
-      if ('kept' in found) return `\${${name}}`;
+      if ('kept' in found) return found.kept === 'whole' ? match : `\${${name}}`;
       if (match === text) sole = true;
       if ('problem' in found) problems.push(found.problem);
       else if (found.value !== undefined) {

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { FleetError, fieldPath } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { describeIssue, NO_MESSAGE } from './describe-issue.ts';
+import type { Kept } from './interpolate.ts';
 import { configInvalid } from './problems.ts';
 import { errno, type SecretEnv } from './secret-env.ts';
 import { type Path, readYaml } from './yaml-tree.ts';
@@ -13,8 +14,8 @@ export interface YamlConfigOptions<S extends z.ZodType> {
   readonly file: string;
   readonly schema: S;
   readonly env: SecretEnv;
-  /** True for a placeholder that is not replaced here. */
-  readonly isKept?: (path: Path, name: string) => boolean;
+  /** How a placeholder stays that is not replaced here. */
+  readonly isKept?: (path: Path, name: string) => Kept;
 }
 
 export interface YamlConfig<T> {

@@ -10,7 +10,7 @@ import {
   parseDocument,
   type Scalar,
 } from 'yaml';
-import { interpolate } from './interpolate.ts';
+import { interpolate, type Kept } from './interpolate.ts';
 import type { Problem } from './problems.ts';
 import type { SecretEnv } from './secret-env.ts';
 import { parseYaml } from './yaml-document.ts';
@@ -47,7 +47,7 @@ const TOO_LARGE = `the file unfolds to more than ${MAX_VALUES} values, ${MAX_ALI
 export function readYaml(
   text: string,
   env: SecretEnv,
-  isKept: (path: Path, name: string) => boolean = () => false,
+  isKept: (path: Path, name: string) => Kept = () => false,
 ): YamlTree {
   const { document, problems: syntax, lineAt } = parseYaml(text);
   const problems: Problem[] = [...syntax];
@@ -81,7 +81,10 @@ export function readYaml(
       names,
       sole,
       problems: reasons,
-    } = interpolate(node.value, (variable) => (isKept(path, variable) ? { kept: true } : read(variable)));
+    } = interpolate(node.value, (variable) => {
+      const kept = isKept(path, variable);
+      return kept ? { kept } : read(variable);
+    });
     if (reasons.length > 0) {
       for (const reason of reasons) fail(line, path, reason);
       broken.add(key(path));
