@@ -93,8 +93,14 @@ export async function runSetUp(
     if (reason !== undefined) return { command, reason, output: outputOf(result) };
   }
 
-  const collected = await script(COLLECT, [dir]);
+  const collected = await script(COLLECT, [dir, commit]);
   if (collected.exitCode !== 0) throw failed('git cannot list what it left', collected);
+  const submodules = collected.stdout.split('\n').filter((path) => path !== '');
+  if (submodules.length > 0)
+    log.warn(
+      { commit, submodules: submodules.slice(0, 20) },
+      'contexts do not get the files of submodules that the set-up fetched',
+    );
   await mkdir(outcome, { recursive: true, mode: 0o700 });
   for (const which of ARCHIVES) {
     const text = which === 'tree' ? PACK_TREE : PACK_HOME;

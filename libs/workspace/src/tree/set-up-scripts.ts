@@ -1,3 +1,4 @@
+import { BUILD_PATTERNS } from '../git/build-files.ts';
 import { LEFT_OUT } from '../git/diff.ts';
 
 /*
@@ -12,13 +13,27 @@ const SEARCHED_KB = 1024;
 
 /**
  * Finds what the set-up left in the tree and in the home directory: `.git/untracked`; in `.git/set-up`, the patterns for those of
- * them that no .gitignore names; and the text files and links that have the path of the set-up's folder, as the programs of a
- * Python environment do. Argument: that path.
+ * them that the commit's own .gitignore files do not name, which are files, and folders of builds, so that what a task adds to
+ * another folder is work; and the text files and links that have the path of the set-up's folder, as the programs of a Python
+ * environment do. What the set-up put into the index, and into ignore files outside of the tree, counts for nothing.
+ *
+ * Arguments: that path, and the commit. Prints the submodules that have files, which are not among them.
  */
 export const COLLECT = `set -e
+${BUILD_PATTERNS}
+others() { git ls-files -z --others --exclude-per-directory=.gitignore --exclude-from="$1" ${PATHS}; }
+rm -f .git/index.lock
+git read-tree "$2"
+git ls-files -z -- ':(glob)**/.gitignore' | git checkout-index -f -q -z --stdin
 git ls-files -z --others --directory ${PATHS} | sed -z 's|^|./|' >.git/untracked
-git ls-files -z --others --directory --exclude-standard ${PATHS} | tr '\\0\\n\\r' '\\n\\001\\001' |
-  sed -e 's/[][*?\\\\]/\\\\&/g' -e 's/ $/\\\\ /' -e 's|^|/|' | tr '\\001' '?' >.git/set-up
+build_patterns >.git/builds
+others .git/builds | cache_patterns >.git/caches
+cat .git/caches >>.git/builds
+others .git/builds | tr '\\0\\n\\r' '\\n\\001\\001' |
+  sed -e 's/[][*?\\\\]/\\\\&/g' -e 's/ $/\\\\ /' -e 's|^|/|' | tr '\\001' '?' | cat - .git/caches >.git/set-up
+git ls-files -s | sed -n 's/^160000 [0-9a-f]* 0\\t//p' | while IFS= read -r path; do
+  [ -z "$(ls -A "$path" 2>/dev/null)" ] || printf '%s\\n' "$path"
+done
 texts='old=$1; shift; find "$@" -type f -size -${SEARCHED_KB}k -exec grep -lIZF -e "$old/" {} + 2>/dev/null; :'
 links='old=$1; shift; find "$@" -type l -lname "$old/*" -print0; :'
 xargs -0 -r sh -c "$texts" sh "$1" <.git/untracked >.git/moved-texts
