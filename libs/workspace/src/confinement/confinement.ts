@@ -42,6 +42,8 @@ export interface Confinement {
   serverPlace(name: string): Promise<ServerPlace>;
   /** True when commands run as another user, with whom the gateway must share the files that it makes. */
   readonly otherUser: boolean;
+  /** True where the commands of all contexts run as one other user, and nothing else keeps them from each other's files. */
+  readonly sharesUser?: boolean;
   /** A user for each context; absent where the gateway cannot change users, or has too few. */
   readonly users?: CommandUsers;
 }

@@ -123,7 +123,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
       const described = describe({ ...how, landlock, withoutUsers, asRoot: asRoot() });
       const note = described.note + withoutLimits;
-      return chosen({ ...candidate, ...described, note, ...(found && 'users' in found && found) });
+      const sharesUser = method === 'uid' && !all.restricts && withoutUsers !== undefined;
+      const users = found && 'users' in found && found;
+      return chosen({ ...candidate, ...described, note, sharesUser, ...users });
     }
     reasons.push(`${method}: ${reason}`);
   }

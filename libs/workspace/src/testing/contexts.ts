@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test';
 import { type Clock, type Log, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
-import { createConfinement } from '../confinement/create-confinement.ts';
+import { type ConfinementOptions, createConfinement } from '../confinement/create-confinement.ts';
 import { type CommandResult, runCommand } from '../process/run-command.ts';
 import type { Workspace, Workspaces } from '../tree/workspace.ts';
 import { openWorkspaces, type WorkspacesOptions } from '../tree/workspaces.ts';
@@ -33,7 +33,7 @@ export async function openTestContexts(
     readonly place?: Place;
     readonly log?: Log;
     readonly clock?: Clock;
-  } = {},
+  } & Partial<Pick<ConfinementOptions, 'users' | 'programs'>> = {},
 ): Promise<Contexts> {
   const {
     confine = 'auto',
@@ -43,11 +43,15 @@ export async function openTestContexts(
     path,
     isolation = 'worktree',
     setUp,
+    users,
+    programs,
   } = options;
   const confinement = await createConfinement({
     confine,
     ...place,
     repositoryPath: path,
+    users,
+    ...(programs && { programs }),
     clock,
     log,
   });

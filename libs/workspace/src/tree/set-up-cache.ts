@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { hasCode } from '../files/anchored-folder.ts';
@@ -30,8 +30,13 @@ export interface SetUpCache {
   prune(signal: AbortSignal): Promise<void>;
 }
 
-/** In the folder `contexts`, where users are given to folders. A context's name begins with no dot. */
+/**
+ * In the folder `contexts`, where users are given to folders. A context's name begins with no dot. A random part follows the
+ * key, because commands may pass through `contexts` to what they know of in it.
+ */
 const RUNNING = '.set-up-';
+/** In an outcome: the path of the folder in which it was made. */
+const FOLDER = 'folder';
 const PART = '.part';
 /** A failure is repeated to others for so long; then the next context tries again. */
 const FAILED_MS = 10 * 60_000;
@@ -55,6 +60,9 @@ export function createSetUpCache(
   const failures = new Map<string, { readonly at: number; readonly failure: SetUpFailure }>();
   /** How many contexts get an outcome now. */
   const used = new Map<string, number>();
+  const random = (bytes: number): string => randomBytes(bytes).toString('hex');
+  /** Where a task could change what a set-up makes meanwhile, that is for one context only. */
+  const kept = confinement.sharesUser ? 0 : KEPT;
   const keyOf = (commit: string): string =>
     createHash('sha256')
       .update(JSON.stringify([commit, setUp.commands]))
@@ -62,16 +70,16 @@ export function createSetUpCache(
       .slice(0, 20);
 
   async function run(key: string, commit: string, signal: AbortSignal): Promise<SetUpFailure | undefined> {
-    const dir = join(contexts, RUNNING + key);
+    const dir = join(contexts, `${RUNNING}${key}-${random(6)}`);
     const part = join(outcomes, key + PART);
     const startedAt = clock.now();
     try {
-      await removeFiles(dir, parts, signal);
       await rm(part, { recursive: true, force: true });
       log.info({ commit, commands: setUp.commands }, 'the set-up of a commit runs');
       const failure = await runSetUp({ dir, commit, outcome: part }, setUp, parts, signal);
       const tookS = (clock.now() - startedAt) / 1000;
       if (failure === undefined) {
+        await writeFile(join(part, FOLDER), dir);
         await rename(part, join(outcomes, key));
         log.info({ commit, tookS }, 'the set-up of a commit is complete');
       } else {
@@ -83,7 +91,7 @@ export function createSetUpCache(
       return failureOf(error, signal);
     } finally {
       await rm(part, { recursive: true, force: true });
-      // The next run, or the next hour, removes what this cannot.
+      // The next hour removes what this cannot.
       await removeFiles(dir, parts, undefined).catch((err) =>
         log.warn({ err, folder: basename(dir) }, 'the folder of a set-up cannot be removed yet'),
       );
@@ -131,7 +139,9 @@ export function createSetUpCache(
   }
 
   async function unpack(place: ContextPlace, key: string, signal: AbortSignal): Promise<void> {
-    const [from, to] = [join(contexts, RUNNING + key), dirname(place.dir)];
+    const [from, to] = [await readFile(join(outcomes, key, FOLDER), 'utf8'), dirname(place.dir)];
+    // A power cut may have emptied the file.
+    if (from === '') throw new FleetError('INTERNAL', 'where the set-up ran is not recorded');
     const env = { HOME: place.home, TMPDIR: place.tmp };
     const gitPlace = { cwd: place.dir, gitDir: undefined, workTree: undefined, env, wrap: place.wrap };
     for (const which of ARCHIVES) {
@@ -167,18 +177,26 @@ export function createSetUpCache(
         const [command = ''] = setUp.commands;
         return { command, reason: 'nothing confines commands here', output: '' };
       }
-      const key = keyOf(commit);
+      const key = kept === 0 ? random(10) : keyOf(commit);
       await mkdir(outcomes, { recursive: true, mode: 0o700 });
       used.set(key, (used.get(key) ?? 0) + 1);
       try {
-        const failure = await ready(key, commit, options);
-        if (failure !== undefined) return failure;
-        const now = new Date(clock.now());
-        await utimes(join(outcomes, key), now, now);
-        return await unpack(place, key, signal).then(
-          () => undefined,
-          (error) => failureOf(error, signal),
-        );
+        for (let isAgain = false; ; isAgain = true) {
+          const failure = await ready(key, commit, options);
+          if (failure !== undefined) return failure;
+          const folder = await folderOf(key);
+          try {
+            await unpack(place, key, signal);
+            const now = new Date(clock.now());
+            await utimes(join(outcomes, key), now, now);
+            return undefined;
+          } catch (error) {
+            passOn(error, signal);
+            if (isAgain) return failureOf(error, signal);
+            log.warn({ err: error, commit }, 'what a set-up left cannot be used, so that it runs once more');
+            if ((await folderOf(key)) === folder) await discard(key);
+          }
+        }
       } finally {
         const others = (used.get(key) ?? 1) - 1;
         if (others === 0) used.delete(key);
@@ -188,7 +206,7 @@ export function createSetUpCache(
     },
     async prune(signal) {
       for (const name of await readdir(contexts)) {
-        if (!name.startsWith(RUNNING) || runs.has(name.slice(RUNNING.length))) continue;
+        if (!name.startsWith(RUNNING) || runs.has(name.slice(RUNNING.length).split('-')[0] ?? '')) continue;
         await removeFiles(join(contexts, name), parts, signal).catch((err) => {
           signal.throwIfAborted();
           log.warn(
@@ -202,33 +220,52 @@ export function createSetUpCache(
     },
   };
 
-  /** A task begins without its set-up also when the machine is the reason, unless nothing can begin now. */
-  function failureOf(error: unknown, signal: AbortSignal): SetUpFailure {
+  /** Throws what ends the wait of a task, and what keeps everything from beginning now. */
+  function passOn(error: unknown, signal: AbortSignal): void {
     signal.throwIfAborted();
     if (capacityOf(error) !== undefined || (error instanceof FleetError && error.code === 'QUEUE_FULL'))
       throw error;
+  }
+
+  /** A task begins without its set-up also when the machine is the reason. */
+  function failureOf(error: unknown, signal: AbortSignal): SetUpFailure {
+    passOn(error, signal);
     const reason = error instanceof Error ? error.message : String(error);
     log.error({ err: error }, 'a set-up could not be carried out; contexts begin without it');
     return { command: '', reason, output: '' };
   }
 
+  /** Which of the runs made the outcome. */
+  async function folderOf(key: string): Promise<string | undefined> {
+    return readFile(join(outcomes, key, FOLDER), 'utf8').catch(unlessAbsent);
+  }
+
+  /** Removes an outcome. Nobody finds a part of it, also when that is interrupted. */
+  async function discard(name: string): Promise<void> {
+    const aside = join(outcomes, `${name}-${random(6)}${PART}`);
+    await rename(join(outcomes, name), aside).catch(unlessAbsent);
+    await rm(aside, { recursive: true, force: true });
+  }
+
   /** Removes all outcomes but the last ones used, and what is incomplete. */
   async function removeOutcomes(): Promise<void> {
-    const names = await readdir(outcomes).catch((error) => {
-      if (hasCode(error, 'ENOENT')) return [];
-      throw error;
-    });
+    const names = (await readdir(outcomes).catch(unlessAbsent)) ?? [];
     const free = names.filter((name) => !used.has(name) && !runs.has(name.replace(PART, '')));
     const times = await Promise.all(
       free.map(async (name) => ({ name, at: name.endsWith(PART) ? 0 : await usedAt(join(outcomes, name)) })),
     );
     times.sort((a, b) => b.at - a.at);
-    const kept = Math.max(0, KEPT - used.size);
-    for (const { name, at } of times.filter(({ at: time }, index) => index >= kept || time === 0)) {
+    const unused = Math.max(0, kept - used.size);
+    for (const { name, at } of times.filter(({ at: time }, index) => index >= unused || time === 0)) {
+      if (used.has(name)) continue;
       if (at > 0) log.info({ outcome: name }, 'what an old set-up left is removed');
-      await rm(join(outcomes, name), { recursive: true, force: true });
+      await discard(name);
     }
   }
+}
+
+function unlessAbsent(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT')) throw error;
 }
 
 const usedAt = async (path: string): Promise<number> =>
