@@ -27,18 +27,21 @@ test('files of a commit are found by their whole name and read as they were', as
     mkdirSync(dirname(join(dir, path)), { recursive: true });
     writeFileSync(join(dir, path), 'aé');
   }
+  const latin1 = 'mkdir "$(printf "a\\351")" && echo x > "$(printf "a\\351")/a.md"';
+  execFileSync('sh', ['-c', latin1], { cwd: dir });
   execFileSync('git', ['init', '-q', dir]);
   await git.run(place, ['add', '.']);
   await git.run(place, ['commit', '-qm', 'Files']);
   writeFileSync(join(dir, 'a.md'), 'changed');
-  const files = createCommittedFiles(git, place, 'HEAD', silentLog);
+  const log = recordingLog();
+  const files = createCommittedFiles(git, place, 'HEAD', log);
   assert.deepEqual(await files.named(['a.md', 'é.md']), ['a.md', 'b/a.md', 'b/é.md', 'c/a.md', 'b/c/é.md']);
   assert.deepEqual(await files.named(['none']), []);
   assert.deepEqual(await files.read('a.md', 3), { text: 'aé', bytes: 3 });
   assert.deepEqual(await files.read('a.md', 2), { text: 'a', bytes: 3 });
   for (const path of ['b', 'none', '../a.md', 'n\n/a.md', 'a.md\nHEAD:b/a.md'])
     assert.equal(await files.read(path, 9), undefined, path);
-  const log = recordingLog();
+  assert.deepEqual(log.entries, []);
   const none = createCommittedFiles(git, place, 'f'.repeat(40), log);
   assert.deepEqual([await none.named(['a.md']), await none.read('a.md', 9)], [[], undefined]);
   assert.deepEqual(

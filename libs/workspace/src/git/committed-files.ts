@@ -3,7 +3,10 @@ import type { Git, GitPlace } from './git.ts';
 
 /** The files of one commit, whatever has become of them in a tree. */
 export interface CommittedFiles {
-  /** The paths of the files and links with one of these names, in any folder: the upper ones first, then sorted; at most 500. */
+  /**
+   * The paths of the files and links with one of these names, in any folder: the upper ones first, then sorted; at most 500.
+   * Those that are not UTF-8 are not among them.
+   */
   named(names: readonly string[]): Promise<string[]>;
   /**
    * Returns the first `maxBytes` bytes of a text file, and its size. A link is followed within the commit. Undefined when there
@@ -27,7 +30,7 @@ export function createCommittedFiles(git: Git, place: GitPlace, commit: string, 
       const paths = stdout
         .split('\n')
         .flatMap((line) => (line === '' ? [] : [line.slice(line.indexOf('\t') + 1)]));
-      return paths.filter((path) => !HIDDEN.test(path)).sort(upperFirst);
+      return paths.filter((path) => !HIDDEN.test(path) && !path.includes('\uFFFD')).sort(upperFirst);
     },
     async read(path, maxBytes) {
       if (HIDDEN.test(path)) return undefined;
@@ -50,6 +53,6 @@ const upperFirst = (a: string, b: string): number => depth(a) - depth(b) || (a <
 const HIDDEN = /\p{Cc}/u;
 const FOUND = /^([0-9a-f]{40}|[0-9a-f]{64}) blob (\d+)\n$/;
 
-const NAMED = `git ls-tree -r -z --full-tree "$1" | tr '\\0\\n' '\\n\\001' | { grep -E "$2" || [ $? = 1 ]; } | head -n 500`;
+const NAMED = `git ls-tree -r -z --full-tree "$1" | tr '\\0\\n' '\\n\\001' | { LC_ALL=C grep -aE "$2" || [ $? = 1 ]; } | head -n 500`;
 const FIND = `printf '%s\\n' "$1" | git cat-file --batch-check --follow-symlinks`;
 const READ = `git cat-file blob "$1" | head -c "$2"`;
