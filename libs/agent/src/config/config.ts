@@ -106,7 +106,7 @@ export const AgentConfigSchema = z
     subagents: Subagents.prefault({}),
     scratch: z
       .strictObject({
-        /** Days to keep a task's scratchpad and spilled outputs after their last use. */
+        /** Days to keep a task's scratchpad after its last use; in place, its spilled outputs too. */
         keep_days: z.int().min(0).max(3650).default(7),
       })
       .prefault({}),

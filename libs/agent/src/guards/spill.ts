@@ -3,7 +3,7 @@ import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import type { GuardState } from '../run/guard-state.ts';
 import type { GuardedCall } from '../run/guards.ts';
 
-/** Directory of full outputs, below the workspace. It is not committed, and is swept with the scratchpads. */
+/** Directory of full outputs, below the workspace. It is not committed, and goes with the tree; in place, with the scratchpads. */
 export const OUTPUTS_DIR = '.scratch/outputs';
 /** Limit for all outputs of one conversation. */
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -92,6 +92,28 @@ test('scratchpads and outputs of unfinished tasks stay, whatever their age', asy
   assert.deepEqual(left(one, 'outputs'), ['id_1-0.1.txt']);
 });
 
+test('the outputs of a context stay as long as its tree, and its scratchpads do not', async (t) => {
+  const place = makePlace(t);
+  const first = await makeAgent(t, {}, { place });
+  const brief = `${block('.scratch/old/a.md', 'x')}\n${block('.scratch/outputs/t1-0.1.txt', 'x')}`;
+  await first.executor.run(makeTask(brief), makeContext());
+  await first.close();
+  const scratch = join(place.workspaceRoot, 'contexts/context-1/tree/.scratch');
+  const swept = Promise.withResolvers<void>();
+  const clock: Clock = {
+    ...systemClock,
+    now: () => Date.now() + 8 * DAY_S * 1000,
+    sleep(ms, signal) {
+      if (ms === DAY_S * 1000) swept.resolve();
+      return systemClock.sleep(ms, signal);
+    },
+  };
+  await makeAgent(t, { scratch: { keep_days: 7 } }, { place, clock });
+  await swept.promise;
+  assert.equal(existsSync(join(scratch, 'old')), false);
+  assert.deepEqual(readdirSync(join(scratch, 'outputs')), ['t1-0.1.txt']);
+});
+
 test('a symlink is removed, never followed', async (t) => {
   const { place, one, two, put, sweep, left } = await treesOf(t);
   const outside = join(place.stateDir, '..', 'outside');

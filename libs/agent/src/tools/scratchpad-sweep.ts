@@ -22,7 +22,7 @@ export interface UnfinishedTask {
 }
 
 export interface SweepOptions {
-  readonly workspaces: Pick<Workspaces, 'trees'>;
+  readonly workspaces: Pick<Workspaces, 'trees' | 'contexts'>;
   readonly keepDays: number;
   /** Tasks whose scratchpad and outputs stay, whatever their age. Called right before each removal. */
   readonly unfinished: () => Iterable<UnfinishedTask>;
@@ -32,8 +32,9 @@ export interface SweepOptions {
 }
 
 /**
- * Removes the scratchpads and spilled outputs of finished tasks from every tree, `keepDays` after their last use
- * (docs/agent.md#progress-scratchpad-memory). Each is first renamed in one step, then removed by a confined command,
+ * Removes the scratchpads of finished tasks from every tree, `keepDays` after their last use
+ * (docs/agent.md#progress-scratchpad-memory); in place, spilled outputs too. The outputs of a context go with its tree,
+ * because a conversation that names them may go on until then. Each is first renamed in one step, then removed by a confined command,
  * with the rights of a command. Symlinks are removed, not followed. Resolves with the number of scratchpads and
  * outputs.
  */
@@ -112,7 +113,8 @@ async function sweepFolder(place: Place, options: SweepOptions, signal: AbortSig
     const used = await (entry.isDirectory() ? lastUse(files, scratch, name) : changed(scratch, name));
     if (used < before && !scratchInUse(name, options)) take(scratch, name);
   }
-  const hasOutputs = entries.some((entry) => entry.name === OUTPUTS && entry.isDirectory());
+  const sweepsOutputs = options.workspaces.contexts === undefined;
+  const hasOutputs = sweepsOutputs && entries.some((entry) => entry.name === OUTPUTS && entry.isDirectory());
   await using outputs = hasOutputs ? await files.openFolder(`${SCRATCH}/${OUTPUTS}`) : undefined;
   for (const { name } of (await outputs?.entries()) ?? []) {
     signal.throwIfAborted();
