@@ -70,3 +70,27 @@ test('what a fallback meters says nothing about the first model', async (t) => {
   const learned = context.checkpoints.at(-1)?.context;
   assert.equal(isJsonObject(learned) ? learned.extra : undefined, 0);
 });
+
+test('a first model that stays down is called again after a fallback that is too small, once', async (t) => {
+  const tooLong = {
+    status: 400,
+    body: '{"error":{"message":"prompt is too long: 9000 tokens > 8192 maximum"}}',
+  };
+  const [one, two] = await Promise.all([scriptedServer(t, () => DOWN), scriptedServer(t, () => tooLong)]);
+  const config = {
+    ...KEYED,
+    base_url: one.url,
+    context_window: 50_000,
+    model_calls: { patience_s: 0 },
+    fallback_models: [{ model: 'openai-compatible/two', base_url: two.url, context_window: 50_000 }],
+  };
+  const agent = await makeAgent(t, config, { env });
+  for (const [contextId, calls] of [
+    ['c1', [2, 1]],
+    ['c2', [3, 2]],
+  ] as const) {
+    const result = await agent.executor.run(makeTask('Hello?', { contextId }), makeContext());
+    assert.match(result.error?.message ?? '', /answered 503/);
+    assert.deepEqual([one.requests.length, two.requests.length], calls);
+  }
+});

@@ -63,7 +63,6 @@ export async function callModel(request: ModelCallRequest): Promise<ModelCallRes
     (model) => isFirst(model) || hasRoom(request, model),
   );
   let failed: unknown;
-  let isPassedOver = false;
   for (const [index, model] of models.entries()) {
     const isLast = index === models.length - 1;
     try {
@@ -73,18 +72,17 @@ export async function callModel(request: ModelCallRequest): Promise<ModelCallRes
       const isTooLong = contextOverflow(error) !== undefined;
       const goesOn = isFirst(model) ? !isTooLong && isAway(error) : isTooLong || isAway(error);
       if (!goesOn) throw error;
-      if (isTooLong) isPassedOver = true;
-      else {
+      if (!isTooLong) {
         failed ??= error;
         first.fallbacks?.failed(model, clock);
       }
       const next = models[index + 1];
       if (next !== undefined) await request.onFallback?.(model, next);
+      // Without a fallback that is large enough, the first model has its whole patience.
+      else if (isTooLong && isRetryable(failed))
+        return callOne({ ...request, model: models.find(isFirst) ?? first }, true);
     }
   }
-  // Without a fallback that is large enough, the first model has its whole patience.
-  if (isPassedOver && isRetryable(failed))
-    return callOne({ ...request, model: models.find(isFirst) ?? first }, true);
   throw failed;
 }
 
