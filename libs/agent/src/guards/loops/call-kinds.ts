@@ -7,7 +7,11 @@ import { effectsOf } from '../commands/effects.ts';
 import { isLook } from '../commands/looks.ts';
 import { shellCommands } from '../commands/shell-line.ts';
 
-const Target = z.object({ path: z.string().optional(), command: z.string().optional() });
+const Target = z.object({
+  path: z.string().optional(),
+  command: z.string().optional(),
+  id: z.string().optional(),
+});
 /** Tools that ask how far something is that runs elsewhere. */
 const POLLS: ReadonlySet<string> = new Set(['shell_output', 'a2a_get_task']);
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
@@ -17,6 +21,9 @@ const REMOTE = words(
   'curl wget http aria2c nc ncat telnet dig nslookup host ping ssh scp gh glab kubectl docker podman systemctl ' +
     'journalctl pg_isready redis-cli aws gcloud az openssl',
 );
+
+/** More than run at a time. */
+const MAX_RUNNING = 16;
 
 /** How often a call may come to the same before that is a repetition. */
 const FREE = { wait: 30, unknown: 30, remote: 12, check: 2, look: 0 } as const;
@@ -39,15 +46,23 @@ export interface CallKind {
   readonly free: number;
 }
 
-/** `passed`: it is a check that passed. */
-export function kindOf(call: GuardedCall, result: ToolResult, passed: boolean): CallKind {
+/** `passed`: it is a check that passed. `hasProcesses`: processes run in the background, whose work a look may show. */
+export function kindOf(
+  call: GuardedCall,
+  result: ToolResult,
+  passed: boolean,
+  hasProcesses = false,
+): CallKind {
   const { command = '' } = targetOf(call);
   const isShell = call.tool === 'shell_exec';
   const commands = commandsOf(call);
   const effects = isShell ? effectsOf(command) : [];
   const checks = effects.some((one) => one.kind === 'check' && (one.how === 'tests' || one.how === 'check'));
   const waits = isShell ? commands.some(isWait) : POLLS.has(call.tool) && !hasEnded(result);
-  const isRemote = commands.some(({ program }) => REMOTE.has(program));
+  const isLocalLook = isShell
+    ? commands.length > 0 && commands.every(isLook)
+    : !call.mutates && !POLLS.has(call.tool);
+  const isRemote = commands.some(({ program }) => REMOTE.has(program)) || (hasProcesses && isLocalLook);
   const isKnown = checks || effects.some(({ kind }) => kind !== 'check') || commands.every(isLook);
   if (waits) return { waits, checks, free: FREE.wait };
   if (isRemote) return { waits, checks, free: FREE.remote };
@@ -60,6 +75,17 @@ const isWait = ({ program, args }: CommandWords): boolean =>
 
 /** True if the process that a poll asks for has ended. */
 const hasEnded = ({ output }: ToolResult): boolean => isJsonObject(output) && output.state === 'ended';
+
+const Process = z.object({ id: z.string(), state: z.enum(['running', 'ended']) });
+
+/** The processes of `running` after a call that started, showed or stopped one. One that is asked for in vain is gone. */
+export function runningAfter(running: readonly string[], call: GuardedCall, result: ToolResult): string[] {
+  if (!/^shell_(?:start|output|stop)$/.test(call.tool)) return [...running];
+  const { id, state } = Process.safeParse(result.output).data ?? { id: undefined, state: 'ended' };
+  const asked = Target.safeParse(call.input).data?.id;
+  const others = running.filter((one) => one !== id && one !== asked);
+  return (state === 'running' && id !== undefined ? [...others, id] : others).slice(-MAX_RUNNING);
+}
 
 /** The files that a call names. */
 export function namedFiles(call: GuardedCall): string[] {

@@ -36,8 +36,12 @@ export function judgeEdit(state: LoopCounts, edit: Edit, wasLooked: (at: number)
   const again =
     equal !== undefined || grows || chain.some((one) => restores(one, was, now) || growsOn(one, was, now));
   const last = chain.findLast((one) => removesMost(one, was));
+  const before = chain.at(-1);
+  // Taken back after a look, a change is tried out: as a mutant, or as one of several solutions.
+  const isUndone = before !== undefined && before.was.length > 0 && restores(before, was, now);
+  const isTrial = isUndone && !before.again && wasLooked(before.at);
   const blind = last === undefined || wasLooked(last.at) ? 1 : last.blind + 1;
-  const depth = last === undefined ? 1 : last.depth + 1;
+  const depth = last === undefined ? 1 : isTrial ? Math.max(1, before.depth - 1) : last.depth + 1;
   const isFirst = again && !chain.some((one) => one.again);
   const region = base?.region ?? nextRegion(state.history);
   const record: EditRecord = {
@@ -51,11 +55,10 @@ export function judgeEdit(state: LoopCounts, edit: Edit, wasLooked: (at: number)
     blind,
   };
   state.history = [...state.history, { ...record, ...(again && { again }) }].slice(-MAX_EDITS);
-  const before = chain.at(-1);
   const isNews = before !== undefined && state.news > before.at;
   const wears = blind >= BLIND_REWRITES || depth >= REWRITES;
   const writes = again || depth >= BLIND_REWRITES ? 'nothing' : depth === 1 ? 'news' : 'new';
-  return { circles: !isNews && ((again && !isFirst) || wears), writes };
+  return { circles: !isNews && ((again && !isFirst && !isTrial) || wears), writes };
 }
 
 /** Rewriting begins anew after a check has passed. */

@@ -11,6 +11,8 @@ export interface Edit {
   /** Marks of the lines that it removed; undefined if it wrote the file whole. */
   readonly was: readonly string[] | undefined;
   readonly now: readonly string[];
+  /** Identifies the content of a file that is written whole, unless it is blank. */
+  readonly content?: string;
   /** Marks of the lines by which it found its place. */
   readonly around: readonly string[];
 }
@@ -52,7 +54,9 @@ export function editsOf(
 }
 
 function wholeFile(path: string, content: string): Edit {
-  return { path, id: idOf(path, content), was: undefined, now: marksOf(content, MAX_LINES), around: [] };
+  const now = marksOf(content, MAX_LINES);
+  const known = now.length > 0 ? { content: idOf('content', content) } : {};
+  return { path, id: idOf(path, content), was: undefined, now, around: [], ...known };
 }
 
 /** The changed lines alone: those that both texts begin or end with are its surroundings. */

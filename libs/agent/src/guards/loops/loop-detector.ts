@@ -2,9 +2,9 @@ import type { ToolResult } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../../config/config.ts';
 import type { GuardStop, LoopCounts } from '../../run/guard-state.ts';
 import type { GuardedCall, Verified } from '../../run/guards.ts';
-import { type CallKind, kindOf, namedFiles } from './call-kinds.ts';
+import { type CallKind, kindOf, namedFiles, runningAfter } from './call-kinds.ts';
 import { type EditJudgment, editedAgain, judgeEdit, settleEdits } from './edit-history.ts';
-import { editsOf } from './edits.ts';
+import { type Edit, editsOf } from './edits.ts';
 import { callKey, errorKey, resultKey } from './loop-keys.ts';
 import * as messages from './loop-messages.ts';
 
@@ -28,6 +28,8 @@ export interface LoopDetector {
 
 interface Edited {
   readonly writes: EditJudgment['writes'];
+  /** True if it only writes what other files hold: an error that comes after it is no other one. */
+  readonly copies: boolean;
   readonly notes: readonly string[];
 }
 
@@ -86,9 +88,9 @@ export function createLoopDetector(
     state.warned = state.warned.filter(([what]) => what.startsWith(FILE));
   }
 
-  function changed(): void {
+  function changed(copies = false): void {
     state.calls = [];
-    state.errors = [];
+    if (!copies) state.errors = [];
   }
 
   function forgetBut(key: string): void {
@@ -117,24 +119,37 @@ export function createLoopDetector(
   function edited(call: GuardedCall, wrote: readonly string[]): Edited | undefined {
     const edits = editsOf(call, wrote).map((edit) => ({ ...edit, path: edit.path.slice(-MAX_NAME) }));
     if (edits.length === 0) return undefined;
+    const copies = edits.map(isCopy).every((isOne) => isOne);
     const judged = edits.map((edit) => judgeEdit(state, edit, (at) => state.looked > at));
     if (judged.some(({ circles }) => circles)) {
       const again = editedAgain(state);
       const paths = again.paths.length > 0 ? again.paths : edits.map(({ path }) => path);
       circled(messages.editsReason(paths));
-      if (state.score < limits.scoreWarn) return { writes: 'nothing', notes: [] };
+      if (state.score < limits.scoreWarn) return { writes: 'nothing', copies, notes: [] };
       const count = Math.max(again.edits, edits.length);
-      return { writes: 'nothing', notes: warnedOfCircle('edits', messages.editsWarning(paths, count)) };
+      return {
+        writes: 'nothing',
+        copies,
+        notes: warnedOfCircle('edits', messages.editsWarning(paths, count)),
+      };
     }
     const writes = (['news', 'new'] as const).find((one) => judged.some((edit) => edit.writes === one));
-    return { writes: writes ?? 'nothing', notes: [] };
+    return { writes: copies && writes === 'news' ? 'new' : (writes ?? 'nothing'), copies, notes: [] };
+  }
+
+  /** True for the content of another file in a new file, as one that writes each attempt into a file of its own makes. */
+  function isCopy({ path, content }: Edit): boolean {
+    if (content === undefined) return false;
+    const isKnown = state.seen.includes(content);
+    state.seen = [...state.seen.filter((key) => key !== content), content].slice(-MAX_SEEN);
+    return isKnown && !state.history.some((one) => one.path === path);
   }
 
   /** A call that came to the same as before. */
   function repeated(call: GuardedCall, result: ToolResult, { free, checks }: CallKind): string[] {
     const key = callKey(call, result, checks || !result.ok);
     const count = raise(state.calls, key);
-    const shown = result.ok ? resultKey(result) : undefined;
+    const shown = result.ok ? resultKey(call, result) : undefined;
     const same = shown === undefined ? 0 : raise(state.calls, shown);
     const most = Math.max(count, same) - free;
     if (most < limits.warn) return [];
@@ -157,7 +172,7 @@ export function createLoopDetector(
   function isUnseen(call: GuardedCall, result: ToolResult, { checks }: CallKind): boolean {
     const keys = [
       callKey(call, result, checks || !result.ok),
-      result.ok ? resultKey(result) : errorKey(call, result),
+      result.ok ? resultKey(call, result) : errorKey(call, result),
     ];
     const own = keys.filter((key) => key !== undefined);
     const isKnown = own.some((key) => state.seen.includes(key));
@@ -169,7 +184,8 @@ export function createLoopDetector(
     after(call, result, { wrote, passed, tried }) {
       if (!hooks.loopDetection) return [];
       state.ended += 1;
-      const kind = kindOf(call, result, passed === 'all');
+      state.running = runningAfter(state.running, call, result);
+      const kind = kindOf(call, result, passed === 'all', state.running.length > 0);
       const isUnknown = isUnseen(call, result, kind);
       if (passed === 'all' && !state.settled) {
         settle();
@@ -184,7 +200,7 @@ export function createLoopDetector(
       const edits = wrote.length > 0 ? edited(call, wrote) : undefined;
       const changes =
         edits !== undefined || (isUnknown && (wrote.length > 0 || changesElsewhere(call, result)));
-      if (changes) changed();
+      if (changes) changed(edits?.copies);
       const writes = edits?.writes ?? (changes ? 'news' : 'nothing');
       if (writes !== 'nothing') state.settled = false;
       if (writes === 'news') news();

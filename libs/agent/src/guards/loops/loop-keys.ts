@@ -4,6 +4,7 @@ import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/pro
 import { z } from 'zod';
 import type { GuardedCall } from '../../run/guards.ts';
 import { outputText } from '../commands/output-text.ts';
+import { targetsOf } from './targets.ts';
 
 /** Characters compared at the start and at the end of an output. */
 const LOOK_CHARS = 32 * 1024;
@@ -34,13 +35,19 @@ const withoutId = (json: string): string => json.replace(/"id":(?:"[^"]*"|\d+)/g
 /** Results with fewer characters are too common to be told apart. */
 const MIN_RESULT_CHARS = 80;
 
-/** Identifies equal results of different calls: what they show, without its frame. Undefined for a short one. */
-export function resultKey({ output }: ToolResult): string | undefined {
+/**
+ * Identifies equal results of different calls about the same targets: what they show, without its frame. Undefined for a
+ * short one.
+ */
+export function resultKey(
+  call: Pick<GuardedCall, 'tool' | 'input'>,
+  { output }: ToolResult,
+): string | undefined {
   const shown = plain(textsOf(output).join('\n'))
     .replace(/^[ \t]*\d+(?:\t|:|→|\|)/gm, '')
     .replace(/\s+/g, ' ')
     .trim();
-  return shown.length < MIN_RESULT_CHARS ? undefined : hash(['=', shown]);
+  return shown.length < MIN_RESULT_CHARS ? undefined : hash(['=', ...targetsOf(call), shown]);
 }
 
 function textsOf(value: JsonValue): string[] {

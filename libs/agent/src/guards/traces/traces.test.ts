@@ -6,8 +6,9 @@ import { HONEST_EDITS } from './honest-edits.ts';
 import { HONEST_RUNS } from './honest-runs.ts';
 import { INDEPENDENT } from './independent/index.ts';
 import { play } from './play.ts';
+import { SAME_RESULTS } from './same-results.ts';
 
-const TRACES = [...HONEST_EDITS, ...HONEST_RUNS, ...CIRCLES, ...INDEPENDENT];
+const TRACES = [...HONEST_EDITS, ...HONEST_RUNS, ...CIRCLES, ...SAME_RESULTS, ...INDEPENDENT];
 
 test('the names of traces are unique', () => {
   assert.equal(new Set(TRACES.map(({ name }) => name)).size, TRACES.length);
