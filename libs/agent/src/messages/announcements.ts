@@ -1,5 +1,6 @@
 const ACTS =
-  'create|write|add|edit|fix|update|run|check|look|implement|start|begin|make|proceed|continue|read|re-read|examine|inspect|' +
+  'create|write|add|edit|fix|update|(?:re-?)?run|(?:re-?|double-)?check|look|implement|start|begin|make|proceed|' +
+  'continue|read|re-read|examine|inspect|' +
   'verify|test|open|search|modify|install|refactor|explore|rename|remove|delete|change|move|replace|apply|build|try|' +
   'investigate|analy[sz]e|review|set up|go|do|get|find|use|call|execute|list|view|see|correct|adjust|rewrite|work|generate|' +
   'finish|complete|perform|fetch|commit|put|save|append|insert|configure';
@@ -8,7 +9,8 @@ const DOING =
 const LEAD =
   '(?:(?:now|next(?: steps?)?|first|then|so|okay|ok|great|sure|alright|perfect|good|finally|and)[,.!:]?\\s+)*';
 const WILL =
-  "(?:I'll|I will|I(?:'m| am) (?:now )?(?:going|about) to|let me|let's|I need to|I still need to|I have to|my next step is to)";
+  "(?:I'll|I will|I(?:'m| am) (?:now )?(?:going|about) to|let me|let's|I need to|I still need to|I have to|" +
+  "my next step is to|I should now|(?<=\\bnow[,.!:]?\\s+)I should|(?:it's )?time to)";
 const ADVERB =
   '(?:(?:now|next|then|also|first|just|quickly|go ahead and|start by|begin by|continue to)\\s+)*';
 /** Work of a team is meant for now only if it says so: a release note and a review say "we will" as well. */
@@ -19,7 +21,8 @@ const WE =
 const INTENTION = new RegExp(`^${LEAD}(?:${WILL}|${WE})\\s+${ADVERB}(?:${ACTS})(?:ing)?\\b`, 'i');
 /** What is being done: "I'm now editing", "I'm editing the file now". */
 const DOES = new RegExp(
-  `^${LEAD}(?:I'm|I am|we're|we are) (?:now (?:${DOING})\\b|(?:${DOING})\\b.*\\bnow[.!…]*$)`,
+  `^${LEAD}(?:I'm|I am|we're|we are) (?:now (?:${DOING})\\b|(?:${DOING})\\b.*\\bnow[.!…]*$)|` +
+    `^${LEAD}(?<=\\bnow[,.!:]?\\s+)(?:I'm|I am|we're|we are) (?:${DOING})\\b`,
   'i',
 );
 /** The same without a subject: "Creating the file now". */
@@ -33,15 +36,25 @@ const BEGINS_WITH_NOW = new RegExp(
   'i',
 );
 /** A verb whose subject is the gerund: "Starting the server takes 2 s now." */
-const STATEMENT =
-  /(?<!\b(?:the|an?|all|of|these|those|more|new) )\b(?:is|are|was|were|has|have|had|does|did|can|could|must|should|will|would|may|might|gives|prints|shows|outputs|returns|yields|produces|reports|raises|throws|fails|passes|works|looks|takes|needs|requires|bumps|sends|costs|leaves|means|leads|makes|keeps|also|no longer)\b/i;
+const STATEMENT = new RegExp(
+  '(?<!\\b(?:the|an?|all|of|these|those|more|new) )\\b(?:' +
+    [
+      'is|are|was|were|has|have|had|does|did|can|could|must|should|will',
+      'would|may|might|gives|prints|shows|outputs|returns|yields|produces|reports|raises|throws|fails|passes|works',
+      'looks|takes|needs|requires|bumps|sends|costs|leaves|means|leads|makes|keeps|verifies|happens|accepts|rejects',
+      'allows|emits|saves|triggers|causes|stays|remains|depends|becomes|includes|creates|removes|adds|writes|also',
+      'no longer',
+    ].join('|') +
+    ')\\b',
+  'i',
+);
 /** The beginning of a clause with a verb of its own. */
 const CLAUSE = /\s(?:that|which|who|whether|if|so|because|since)\s/i;
 /** Nothing is to be done ("I will make no changes"), or only something is said ("Let me add one remark"). */
 const NO_WORK = new RegExp(
   `\\b(?:${ACTS})(?:ing)?\\s+(?:no|nothing|none|neither)\\b|\\bnothing (?:else|more|is left|remains)\\b|` +
     '\\badd (?:that (?:the|this|it|there|all|no)|(?:one|a|two)(?: \\w+)? (?:thing|caveat|remark|point|word)s?)\\b|' +
-    '\\bcall (?:it|out)\\b|\\blist\\b.*:\\s*\\S',
+    "\\bcall (?:it|out)\\b|\\bwe(?:'ll| will)(?: now| next)? see\\b|\\blist\\b.*:\\s*\\S",
   'i',
 );
 /** An offer, a condition, or something for later: the work does not depend on it. */
