@@ -10,7 +10,7 @@ const LEAD =
   '(?:(?:now|next(?: steps?)?|first|then|so|okay|ok|great|sure|alright|perfect|good|finally|and)[,.!:]?\\s+)*';
 const WILL =
   "(?:I'll|I will|I(?:'m| am) (?:now )?(?:going|about) to|let me|let's|I need to|I still need to|I have to|" +
-  "my next step is to|I should now|(?<=\\bnow[,.!:]?\\s+)I should|(?:it's )?time to)";
+  "my next step is to|I should now|(?<=\\bnow[,.!:]?\\s+)I should|it's time to)";
 const ADVERB =
   '(?:(?:now|next|then|also|first|just|quickly|go ahead and|start by|begin by|continue to)\\s+)*';
 /** Work of a team is meant for now only if it says so: a release note and a review say "we will" as well. */
@@ -64,6 +64,7 @@ const OFFER = new RegExp(
       'if you|should you|once you|when you|whenever|unless|until|as soon as|on request|would you|do you want|you can|for you to',
       '(?<!\\b(?:check|checking|see|verify|test|find out) )if (?:it|that|this|they)',
       'when (?:it|they) (?:runs?|arrives?|ends?|finish(?:es)?|comes?)|wait for|let me know|please (?!wait|hold|stand|bear)',
+      'again (?:after|when|once)|(?:is|are|was|been) (?:decided|chosen|approved|agreed|merged|released)',
       '(?:get|have|need|without|for|after|before) your \\w+',
       'in (?:the )?future|later|tomorrow|in an? (?:separate|future|follow-up)|separately|follow-up',
       'in another (?:task|change|commit|pull request|PR)|next (?:release|version|sprint|task|week|time)',

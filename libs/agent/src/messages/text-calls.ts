@@ -19,7 +19,7 @@ export interface MessageParts {
 export function holdsCall({ own, prose, block }: MessageParts, tools: ReadonlySet<string>): boolean {
   if (TEMPLATES.some((pattern) => pattern.test(prose)) || isElement(prose, tools)) return true;
   if (block !== undefined) return isCallBlock(block, tools) && !PRESENTS.test(prose);
-  return isAction(prose, tools) || endsWithJson(own, tools) || endsWithFunction(own, tools);
+  return isAction(own, tools) || endsWithJson(own, tools) || endsWithFunction(own, tools);
 }
 
 /**
@@ -61,9 +61,9 @@ function isElement(prose: string, tools: ReadonlySet<string>): boolean {
 }
 
 /** A ReAct action in the last paragraph. */
-function isAction(prose: string, tools: ReadonlySet<string>): boolean {
-  const paragraph = prose.slice(prose.lastIndexOf('\n\n') + 1);
-  const actions = lastMatches(paragraph, /^\**Action:\**[^\S\n]*(\w+)[^\S\n]*\n\**Action Input:/gm);
+function isAction(text: string, tools: ReadonlySet<string>): boolean {
+  const paragraph = text.slice(text.lastIndexOf('\n\n') + 1);
+  const actions = lastMatches(paragraph, /^\**Action:\**[^\S\n]*`?(\w+)`?[^\S\n]*\n\**Action Input:/gm);
   return actions.some(([, name = '']) => tools.has(name));
 }
 
@@ -106,8 +106,15 @@ function endsWithFunction(text: string, tools: ReadonlySet<string>): boolean {
   );
   return starts.some(({ 0: start, 1: name = '', index }) => {
     if (!tools.has(name) || PRESENTS.test(text.slice(0, index))) return false;
-    return /^[\];,]*$/.test(text.slice(endOfParentheses(text, index + start.length)));
+    return /^[\];,]*$/.test(text.slice(endOfCalls(text, index + start.length)));
   });
+}
+
+/** The place after the calls of a list, the first of which has its parenthesis at `start`. */
+function endOfCalls(text: string, start: number): number {
+  const end = endOfParentheses(text, start);
+  const [next] = (end > 0 && /^,\s*\w+(?=\()/.exec(text.slice(end))) || [];
+  return next === undefined ? end : endOfCalls(text, end + next.length);
 }
 
 /** A string literal, which may be unclosed, or a parenthesis. */
