@@ -34,6 +34,11 @@ test('each objection needs a reason of its own', () => {
   assert.deepEqual(ignored(`${first} The manual names the option for readers of old releases.`), []);
 });
 
+test('names and paths of the work are no reason', () => {
+  const objection = 'Nothing in src/parse.ts or parseLine closes handles.';
+  assert.deepEqual(ignored('I wrote src/parse.ts with parseLine.', [], [objection]), [objection]);
+});
+
 test('an objection in names alone is taken up by a name', () => {
   assert.deepEqual(ignored('All is done.', [], ['a.txt says B']), ['a.txt says B']);
   assert.deepEqual(ignored('B is what a.txt is to hold.', [], ['a.txt says B']), []);
