@@ -138,3 +138,27 @@ test('a parameter that would change what a call does is not dropped', async (t) 
   const understood = edit?.readInput?.({ path: 'a.txt', old_text: 'a', new_text: 'b', dry_run: true });
   assert.match(understood?.problem ?? '', /^dry_run is not supported/);
 });
+
+test('read_file understands the ranges of other agents', async (t) => {
+  const dir = tempDir(t);
+  const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
+  const [read] = fileTools();
+  writeFileSync(join(dir, 'a.txt'), '1\n2\n3\n4\n5\n');
+  const lines = async (input: object): Promise<string> => {
+    const result = await read?.run({ path: 'a.txt', ...input }, context);
+    return JSON.stringify(result?.output);
+  };
+  assert.match(await lines({ view_range: [2, 3] }), /"content":"2\\n3"/);
+  assert.match(await lines({ view_range: [4, -1] }), /"content":"4\\n5"/);
+  assert.match(await lines({ start_line: 2, end_line: '4' }), /"content":"2\\n3\\n4"/);
+  assert.match(await lines({ start_line: 4, end_line: 9000 }), /"content":"4\\n5"/);
+  assert.match(await lines({ start_line: 5 }), /"content":"5"/);
+  assert.match(
+    await lines({ offset: 1, limit: 1, view_range: [2, 3] }),
+    /"content":"1".*ignored: view_range/,
+  );
+  const understood = read?.readInput?.({ file_path: 'a.txt', view_range: [2, 3] });
+  assert.deepEqual(understood?.input, { path: 'a.txt', offset: 2, limit: 2 });
+  assert.match(understood?.notes.join() ?? '', /^view_range is read as offset and limit/);
+  assert.match(await lines({ view_range: [3, 2] }), /ignored: view_range/);
+});

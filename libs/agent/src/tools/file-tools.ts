@@ -5,7 +5,11 @@ import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
 import { appended, applyEdits, type Edit, MAX_FILE_BYTES } from './files/edits.ts';
 import { decode, encodingOf } from './files/encoding.ts';
+import { withLineRange } from './files/line-range.ts';
 import { pageOf } from './text-page.ts';
+
+/** The most lines of one page. */
+const MAX_LINES = 2000;
 
 const path = z.string();
 
@@ -15,14 +19,14 @@ export function fileTools(): AgentTool[] {
 }
 
 function readTool(): AgentTool {
-  return defineFileTool({
+  const tool = defineFileTool({
     name: 'read_file',
     description: 'Read a text file, a page of lines at a time; read_on_at is the offset of the next page.',
     mutates: false,
     inputSchema: z.strictObject({
       path,
       offset: z.int().min(1).optional().describe('first line, from 1'),
-      limit: z.int().min(1).max(2000).optional(),
+      limit: z.int().min(1).max(MAX_LINES).optional(),
     }),
     async run(input, { files }) {
       await using file = await files.openFile(input.path, 'read');
@@ -33,6 +37,7 @@ function readTool(): AgentTool {
       return { ok: true, output, detail: files.normalize(input.path) };
     },
   });
+  return withLineRange(tool, MAX_LINES);
 }
 
 function writeTool(): AgentTool {

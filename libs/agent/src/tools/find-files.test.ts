@@ -28,6 +28,7 @@ test('files that match a pattern are found in sorted order, without hidden ones'
   symlinkSync('b', join(root, 'link'));
   const all = ['a/b/c/d/e/f.ts', 'b.ts', 'b/a.ts', 'b/c.ts', 'z.ts'];
   assert.deepEqual((await find({ pattern: '*.ts' })).output, { files: all });
+  assert.match(JSON.stringify(await find({ glob: '*.ts' })), /"z\.ts".*glob is read as pattern/);
   assert.deepEqual((await find({ pattern: 'b/*' })).output, { files: ['b/a.ts', 'b/c.ts'] });
   assert.deepEqual((await find({ pattern: '*.ts', path: 'b' })).output, { files: ['b/a.ts', 'b/c.ts'] });
   assert.deepEqual((await find({ pattern: '**/f.ts', path: './a/b' })).output, { files: ['a/b/c/d/e/f.ts'] });

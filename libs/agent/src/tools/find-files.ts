@@ -19,6 +19,7 @@ export function findFilesTool(options: { readonly clock: Clock }): AgentTool {
       pattern: z.string().min(1).max(1000),
       path: z.string().optional().describe('directory that it is relative to'),
     }),
+    synonyms: { glob: 'pattern', include: 'pattern', glob_pattern: 'pattern' },
     async run(input, { files, signal }) {
       const start = files.normalize(input.path ?? '.');
       const matches = parseGlob(files.normalize(input.pattern));
