@@ -10,6 +10,7 @@ export {
   type AgentConfig,
   AgentConfigSchema,
   confinementSettings,
+  fallbackConfigs,
   isContextPlaceholder,
 } from './config/config.ts';
 export { parseModelName } from './config/model-name.ts';

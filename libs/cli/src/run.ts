@@ -36,7 +36,7 @@ const USAGE = `fleet <command>
                [--results keep|delete --profile --json --dir --port-offset | --reach … --token-stdin]
   card         print an agent card, built from files: card <profile|trader>  [--dir --port-offset | --as-is]
   doctor       check the configuration of a profile or the trader, and everything that it connects to;
-               --call: also call the profile's model once, which costs about 30 tokens, at most 300
+               --call: also call each model of the profile once, for about 30 tokens, at most 300
                [--profile --call --json --dir --port-offset | --as-is]
   trader list  print the strategies  [--account --market --status --json --dir --port-offset | --reach … --token-stdin]
   trader get   print a strategy with its position, orders and control state: trader get <id>  [as list]

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
@@ -18,12 +18,18 @@ interface Finding {
   readonly detail: string;
 }
 
-/** A port without a listener. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
+/** The port of a server that listens, or begins to, on loopback, until the test ends. */
+async function portOf(t: TestContext, server: Server): Promise<number> {
+  if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
   const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  return typeof address === 'object' && address ? address.port : assert.fail('no port');
+}
+
+/** A port without a listener. */
+async function freePort(t: TestContext): Promise<number> {
+  const server = createServer();
+  const port = await portOf(t, server);
   server.close();
   await once(server, 'close');
   return port;
@@ -71,11 +77,8 @@ const IDENTITY = '# neo\n\nA profile.\n';
 
 test('a correct profile alone passes; nothing is written and no port is opened', async (t) => {
   // Its own port is taken: a process that tried to listen would fail.
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  t.after(() => taken.close());
-  const address = taken.address();
-  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  const taken = createServer();
+  const port = await portOf(t, taken);
   const { code, report, said, wroteNothing } = await doctor(t, {
     'fleet.yaml': { fleet: { tier: 'haiku', server: { ...server, bind_port: port } } },
     'config.yaml': CONFIG,
@@ -94,11 +97,8 @@ test('the running profile is asked how it confines commands', async (t) => {
   const ready = createHttpServer((request, reply) => {
     const { url } = request;
     reply.writeHead(url === '/ready' ? 200 : 404).end(JSON.stringify({ dependencies: { commands } }));
-  }).listen(0, '127.0.0.1');
-  await once(ready, 'listening');
-  t.after(() => ready.close());
-  const address = ready.address();
-  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  });
+  const port = await portOf(t, ready);
   const examined = (agent: JsonObject = {}) =>
     doctor(t, {
       'fleet.yaml': {
@@ -140,7 +140,7 @@ test('what is left of the ceilings on spending is shown, also before the first s
 });
 
 test('every problem is reported at once: in all files, in tokens, and in unreachable services', async (t) => {
-  const away = await freePort();
+  const away = await freePort(t);
   const { code, report, said } = await doctor(t, {
     'fleet.yaml': {
       fleet: {
@@ -171,11 +171,7 @@ test('the model is checked: its provider answers, is away, or rejects the key', 
   let status = 200;
   let body = {};
   const provider = createHttpServer((_, reply) => reply.writeHead(status).end(JSON.stringify(body)));
-  provider.listen(0, '127.0.0.1');
-  await once(provider, 'listening');
-  t.after(() => provider.close());
-  const address = provider.address();
-  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  const port = await portOf(t, provider);
   const examined = (at: number) =>
     doctor(t, {
       'fleet.yaml': { fleet: { tier: 'haiku', server } },
@@ -192,7 +188,7 @@ test('the model is checked: its provider answers, is away, or rejects the key', 
   status = 401;
   const refused = await examined(port);
   assert.match(refused.said, /^failed model reachable: .* answered 401: check its key in config\.yaml$/m);
-  const away = await examined(await freePort());
+  const away = await examined(await freePort(t));
   assert.equal(away.code, 1);
   assert.match(away.said, /^failed model reachable: .* could not be reached \(ECONNREFUSED\)$/m);
 });
@@ -210,11 +206,8 @@ test('the model is called on request only, and the finding has what the provider
         .writeHead(200, { 'content-type': 'text/event-stream' })
         .end(`data: ${JSON.stringify(answer)}\n\n`);
     else reply.writeHead(status).end('{"error":{"message":"no credit for sk-of-a-test-0"}}');
-  }).listen(0, '127.0.0.1');
-  await once(provider, 'listening');
-  t.after(() => provider.close());
-  const address = provider.address();
-  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  });
+  const port = await portOf(t, provider);
   const examined = (options: readonly string[]) =>
     doctor(
       t,
@@ -242,6 +235,34 @@ test('the model is called on request only, and the finding has what the provider
   assert.match(refused.said, /^failed model call: .* answered 402: no credit for \[redacted\]$/m);
 });
 
+test('fallback models are examined too, and a window that nobody can be asked for', async (t) => {
+  const provider = createHttpServer((request, reply) => {
+    reply.writeHead(request.url?.startsWith('/bad') ? 401 : 200).end('{}');
+  });
+  const port = await portOf(t, provider);
+  const url = `http://127.0.0.1:${port}`;
+  const fallbacks: JsonObject[] = [
+    { model: 'openai-compatible/b', base_url: `${url}/bad` },
+    { model: 'other/c', provider: { package: '@scope/other' } },
+  ];
+  const { code, said } = await doctor(
+    t,
+    {
+      'fleet.yaml': { fleet: { tier: 'haiku', server } },
+      'config.yaml': { model: 'openai-compatible/a', base_url: `${url}/v1`, fallback_models: fallbacks },
+      'IDENTITY.md': IDENTITY,
+    },
+    {},
+    ['--call'],
+  );
+  assert.equal(code, 1);
+  assert.match(said, /^ok model reachable: openai-compatible\/a: answers$/m);
+  assert.match(said, /^failed fallback model reachable: openai-compatible\/b: its provider answered 401/m);
+  assert.match(said, /^failed fallback model call: openai-compatible\/b: .* answered 401/m);
+  assert.match(said, /^warning fallback model context window: 32768 tokens: assumed: .* cannot be asked$/m);
+  assert.match(said, /^failed fallback model call: .*@scope\/other is not installed/m);
+});
+
 test('a key of the model that cannot be read is reported with everything else', async (t) => {
   const { code, said } = await doctor(
     t,
@@ -250,11 +271,14 @@ test('a key of the model that cannot be read is reported with everything else', 
       'config.yaml': { model: 'anthropic/claude-haiku-4-5' },
       'IDENTITY.md': IDENTITY,
     },
-    { ANTHROPIC_API_KEY_FILE: '/nonexistent' },
+    { ANTHROPIC_API_KEY_FILE: '/nonexistent/key' },
   );
   assert.equal(code, 1);
   assert.match(said, /^ok configuration files/m);
-  assert.match(said, /^failed model key: ANTHROPIC_API_KEY_FILE: \/nonexistent can't be read \(ENOENT\)/m);
+  assert.match(
+    said,
+    /^failed model key: ANTHROPIC_API_KEY_FILE: \/nonexistent\/key can't be read \(ENOENT\)/m,
+  );
   assert.match(said, /^failed switch reachable: nobody answers/m);
 });
 

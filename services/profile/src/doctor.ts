@@ -1,5 +1,6 @@
 import {
   createModelWindow,
+  fallbackConfigs,
   learnWindow,
   type ProbedModel,
   probedModel,
@@ -15,8 +16,8 @@ import { type Configuration, readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 
 /**
- * Implements `--doctor`; see `examineMember`. Also checks the model, with a probe that costs no token, and the commands. Only
- * with `--call` is the model called, which costs about a hundred tokens.
+ * Implements `--doctor`; see `examineMember`. Also checks the model, and its fallbacks, with probes that cost no token, and the
+ * commands. Only with `--call` is each model called once, which costs about 30 tokens, at most 300.
  */
 export function examineProfile(environment: Environment, env: SecretEnv): Promise<DoctorReport> {
   return examineMember({
@@ -28,42 +29,64 @@ export function examineProfile(environment: Environment, env: SecretEnv): Promis
       return { ...configuration, budget: configuration.agent.budget };
     },
     live: async (configuration) => {
-      const found = [examineModel(configuration, env, environment), examineCommands(configuration)];
+      const found = [examineModels(configuration, env, environment), examineCommands(configuration)];
       return (await Promise.all(found)).flat();
     },
   });
 }
 
-async function examineModel(
+async function examineModels(
   { agent, fleet }: Pick<Configuration, 'agent' | 'fleet'>,
   env: SecretEnv,
   { callsModel = false }: Pick<Environment, 'callsModel'>,
 ): Promise<Finding[]> {
   if (fleet.fleet.response_handler === 'echo') return [];
-  const called = callsModel ? [await examineCall(agent, env)] : [];
+  const models = [{ ...agent, fallback_models: [] }, ...fallbackConfigs(agent)];
+  const found = models.map((each, index) =>
+    examineModel(each, env, { subject: index === 0 ? 'model' : 'fallback model', callsModel }),
+  );
+  return (await Promise.all(found)).flat();
+}
+
+async function examineModel(
+  agent: Configuration['agent'],
+  env: SecretEnv,
+  { subject, callsModel }: { readonly subject: string; readonly callsModel: boolean },
+): Promise<Finding[]> {
+  const called = callsModel ? [{ subject, ...(await examineCall(agent, env)) }] : [];
   let probed: ProbedModel | undefined;
   try {
     probed = probedModel(agent, env);
   } catch (thrown) {
     const { message } = FleetError.from(thrown);
     const fix = "correct the variable or the file of the model's key";
-    return [{ subject: 'model', check: 'key', state: 'failed', detail: message, fix }];
+    return [{ subject, check: 'key', state: 'failed', detail: message, fix }];
   }
-  if (!probed) return called;
   const timeoutMs = agent.model_probe.timeout_s * 1000;
+  // A package's API is not known, and offline/runbook has none.
+  if (!probed) {
+    const hasPackage = agent.provider !== undefined;
+    return [
+      ...(hasPackage ? [{ subject, ...(await examineWindow(agent, probed, timeoutMs)) }] : []),
+      ...called,
+    ];
+  }
   const { state, detail } = await probeModel(probed, timeoutMs);
-  const found = { subject: 'model', check: 'reachable', detail: `${agent.model}: ${detail}` } as const;
-  if (state === 'ok') return [{ ...found, state }, await examineWindow(agent, probed, timeoutMs), ...called];
+  const found = { subject, check: 'reachable', detail: `${agent.model}: ${detail}` } as const;
+  if (state === 'ok')
+    return [{ ...found, state }, { subject, ...(await examineWindow(agent, probed, timeoutMs)) }, ...called];
   const fix =
     "start the model's server, or correct base_url, model and the key in config.yaml; tasks wait until then";
   return [{ ...found, state: 'failed', fix }, ...called];
 }
 
+type OfModel = Omit<Finding, 'subject'>;
+
 /** Below the time limit of the whole examination. */
 const CALL_TIMEOUT_MS = 40_000;
 
-async function examineCall(agent: Configuration['agent'], env: SecretEnv): Promise<Finding> {
-  const found = { subject: 'model', check: 'call' } as const;
+async function examineCall(agent: Configuration['agent'], env: SecretEnv): Promise<OfModel> {
+  const found = { check: 'call' } as const;
   try {
     const { isOk, detail } = await testCall(agent, env, CALL_TIMEOUT_MS);
     return { ...found, state: isOk ? 'ok' : 'failed', detail: `${agent.model}: ${detail}` };
@@ -72,16 +95,16 @@ async function examineCall(agent: Configuration['agent'], env: SecretEnv): Promi
   }
 }
 
-/** The window and where it comes from; asks the provider, which costs no token. */
+/** The window and where it comes from; asks the provider, if it can be asked, which costs no token. */
 async function examineWindow(
   agent: Configuration['agent'],
-  probed: ProbedModel,
+  probed: ProbedModel | undefined,
   timeoutMs: number,
-): Promise<Finding> {
+): Promise<OfModel> {
   const window = createModelWindow(agent, silentLog);
-  await learnWindow(probed, window, timeoutMs);
+  if (probed) await learnWindow(probed, window, timeoutMs);
   const detail = `${window.tokens()} tokens: ${window.source()}`;
-  const found = { subject: 'model', check: 'context window', detail } as const;
+  const found = { check: 'context window', detail } as const;
   if (!detail.includes(': assumed')) return { ...found, state: 'ok' };
   return { ...found, state: 'warning', fix: "set context_window in config.yaml to the model's window" };
 }

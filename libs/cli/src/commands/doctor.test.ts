@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { examine, renderReport } from './doctor.ts';
+import { doctorCommand, examine, renderReport } from './doctor.ts';
 
 const FINDINGS: JsonObject[] = [
   { subject: 'configuration', check: 'files', state: 'ok', detail: 'all there' },
@@ -56,4 +56,11 @@ test('a report is rendered with a line per check, the fixes and the number of fa
     '1 of 3 checks failed',
   ]);
   assert.deepEqual(renderReport({ findings: FINDINGS.slice(0, 1) }).at(-1), 'nothing failed');
+});
+
+test('the trader has no model to call', async () => {
+  await assert.rejects(doctorCommand(['--profile', 'trader', '--call'], {}), {
+    name: 'UsageError',
+    message: '--call calls a model, and the trader has none',
+  });
 });

@@ -1,14 +1,15 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt, textAt } from '../client/fields.ts';
-import { noArguments, readOptions } from '../command-line/options.ts';
+import { noArguments, readOptions, UsageError } from '../command-line/options.ts';
 import { columns, printJson, printLines } from '../command-line/output.ts';
 import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
-import { ORCHESTRATOR } from '../keys/layout.ts';
+import { ORCHESTRATOR, TRADER } from '../keys/layout.ts';
 import { type EntryPoint, runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
 
 /**
  * `fleet doctor`: checks the configuration of a profile or of the trader as its start does, and everything that the
- * service connects to. `--call` also calls a profile's model once, which costs tokens. `--as-is` uses this process's environment, as inside a container. Exit code 1 when a check fails.
+ * service connects to. `--call` also calls each model of a profile once, which costs tokens. `--as-is` uses this process's
+ * environment, as inside a container. Exit code 1 when a check fails.
  */
 export async function doctorCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = readOptions(argv, {
@@ -19,6 +20,7 @@ export async function doctorCommand(argv: readonly string[], env: NodeJS.Process
   });
   noArguments('doctor', positionals);
   const name = values.profile ?? ORCHESTRATOR;
+  if (values.call && name === TRADER) throw new UsageError('--call calls a model, and the trader has none');
   const report = await examine(name, findEntryPoint(values, name, env), values.call ? ['--call'] : []);
   if (values.json) printJson(report);
   else printLines(renderReport(report));
