@@ -6,15 +6,47 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
+trimmed() {
+  text=${1#"${1%%[![:space:]]*}"}
+  printf %s "${text%"${text##*[![:space:]]}"}"
+}
+
+# Prints the value of a variable from what follows `=`: quoted, or up to a comment. Fails for what is neither.
+value_of() {
+  text=$(trimmed "$1")
+  case $text in
+    \"*\"* | \'*\'*)
+      quote=${text%"${text#?}"}
+      text=${text#?}
+      after=$(trimmed "${text#*"$quote"}")
+      case $after in '' | '#'*) printf %s "${text%%"$quote"*}" ;; *) return 1 ;; esac
+      ;;
+    \"* | \'*) return 1 ;;
+    *) case $1 in [[:space:]]*'#'*) text=" $text" ;; esac; trimmed "${text%%[[:space:]]#*}" ;;
+  esac
+}
+
 # Variables that the environment does not set are read from .env.local: keys of model providers, as `NAME=value` lines.
-if [ -f .env.local ]; then
-  while IFS='=' read -r name value || [ -n "$name" ]; do
-    case $name in '' | '#'* | *[!A-Za-z0-9_]* | [0-9]*) continue ;; esac
+# Nothing in the file is run, and no value is printed.
+read_keys() {
+  number=0
+  while IFS= read -r line || [ -n "$line" ]; do
+    number=$((number + 1))
+    line=$(trimmed "$line")
+    case $line in '' | '#'*) continue ;; export[[:space:]]*) line=$(trimmed "${line#export}") ;; esac
+    name=${line%%=*}
+    case $line:$name in
+      *=*:*[!A-Za-z0-9_]* | *=*:[0-9]* | *=*:) name= ;;
+      *=*:*) value=$(value_of "${line#*=}") || name= ;;
+      *) name= ;;
+    esac
+    if [ -z "$name" ]; then echo ".env.local:$number: not understood, and left out: write NAME=value" >&2; continue; fi
     eval "kept=\${$name-}"
     # shellcheck disable=SC2154 # eval sets it
     [ -n "$kept" ] || export "$name=$value"
   done <.env.local
-fi
+}
+if [ -f .env.local ]; then read_keys; fi
 
 marker=.fleet/mode
 

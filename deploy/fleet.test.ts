@@ -261,17 +261,28 @@ test('keys of model providers are read from .env.local, unless the environment h
   const [bin, deploy] = [join(dir, 'bin'), join(dir, 'deploy')];
   for (const each of [bin, deploy]) mkdirSync(each);
   copyFileSync(script, join(deploy, 'fleet.sh'));
-  writeFileSync(
-    join(dir, '.env.local'),
-    '# keys\n\nOPENAI_API_KEY=a=$(touch x);b\nANTHROPIC_API_KEY=file\nbad name=1\nMODEL_API_KEY=last',
-  );
-  const print = 'printf "%s|%s|%s" "$OPENAI_API_KEY" "$ANTHROPIC_API_KEY" "$MODEL_API_KEY"';
+  const print = 'printf "%s|" "$OPENAI_API_KEY" "$ANTHROPIC_API_KEY" "$MODEL_API_KEY" "$OPENROUTER_API_KEY"';
   writeFileSync(join(bin, 'docker'), `#!/bin/sh\n[ "$2" != ps ] || ${print}\n`, { mode: 0o755 });
-  const { status, stdout, stderr } = spawnSync('sh', [join(deploy, 'fleet.sh'), 'ps'], {
-    encoding: 'utf8',
-    env: { PATH: `${bin}:${process.env.PATH}`, FLEET_MODE: 'docker', ANTHROPIC_API_KEY: 'own' },
-    timeout: 30_000,
-  });
-  assert.deepEqual([status, stdout, stderr], [0, 'a=$(touch x);b|own|last', '']);
+  const read = (text: string): [string, string] => {
+    writeFileSync(join(dir, '.env.local'), text);
+    const { status, stdout, stderr } = spawnSync('sh', [join(deploy, 'fleet.sh'), 'ps'], {
+      encoding: 'utf8',
+      env: { PATH: `${bin}:${process.env.PATH}`, FLEET_MODE: 'docker', ANTHROPIC_API_KEY: 'own' },
+      timeout: 30_000,
+    });
+    assert.equal(status, 0);
+    return [stdout, stderr];
+  };
+  const plain = '# keys\n\nOPENAI_API_KEY=a=$(touch x);b\nANTHROPIC_API_KEY=file\nMODEL_API_KEY=last';
+  assert.deepEqual(read(plain), ['a=$(touch x);b|own|last||', '']);
   assert.equal(existsSync(join(dir, 'x')), false, 'nothing in the file is run');
+  const written = `export OPENAI_API_KEY="a # 'b'" # mine\r\n MODEL_API_KEY='c "d"'\r\nOPENROUTER_API_KEY = e\nOPENROUTER_API_KEY= e#f # g \r\n`;
+  const refused = '.env.local:3: not understood, and left out: write NAME=value\n';
+  assert.deepEqual(read(written), [`a # 'b'|own|c "d"|e#f|`, refused]);
+  const [values, told] = read(
+    "bad name=s3cret\ns3cret\n=s3cret\n1A=s3cret\nMODEL_API_KEY=\"s3cret\nOPENAI_API_KEY='s3cret'x\nOPENROUTER_API_KEY= # none",
+  );
+  assert.equal(values, '|own|||');
+  assert.deepEqual(told.match(/(?<=^\.env\.local:)\d+/gm), ['1', '2', '3', '4', '5', '6']);
+  assert.doesNotMatch(told, /s3cret/);
 });
