@@ -108,7 +108,7 @@ test('a context begins without a set-up that failed, which its tasks are told, a
 });
 
 const FAILURES: [what: string, command: string, limits: Parameters<typeof setUpBy>[1], reason: RegExp][] = [
-  ['too long', 'sleep 600', { timeoutMs: 200 }, /^not complete after 0\.2 s \(workspace\.setup_timeout_s\)$/],
+  ['too long', 'sleep 60', { timeoutMs: 200 }, /^not complete after 0\.2 s \(workspace\.setup_timeout_s\)$/],
   ['too large', 'truncate -s 3M file', { maxBytes: 2 ** 20 }, /more than 1 MiB \(workspace\.max_mb\)$/],
   ['too much output', 'yes', {}, /^it printed too much$/],
   ['killed', 'kill -9 $$', {}, /^ended by SIGKILL$|^exit code 137$/],
@@ -131,15 +131,24 @@ test('a set-up goes on for those who wait, and ends with the last of them', {
 }, async (t) => {
   const { path } = committedFiles(t, MANIFEST);
   const log = recordingLog();
-  const setUp = setUpBy([ID, 'until [ -e go ]; do sleep 0.05; done']);
+  // It ends also where the process of this test is killed.
+  const wait = 'n=0; until [ -e go ] || [ $n -ge 1000 ]; do n=$((n + 1)); sleep 0.05; done; [ -e go ]';
+  const setUp = setUpBy([ID, wait]);
   const contexts = await openTestContexts(t, { path, setUp, log });
   const reason = new FleetError('CANCELED', 'over');
   const [first, second] = [new AbortController(), new AbortController()];
-  const open = (name: string, { signal }: AbortController) =>
-    contexts.workspaces.open(name, { resumes: false, signal });
-  const one = assert.rejects(open('one', first), reason);
-  const two = open('two', second);
+  const open = (name: string, { signal }: AbortController) => {
+    const { promise: begun, resolve } = Promise.withResolvers<void>();
+    const onSetUp = async (state: string) => void (state === 'started' && resolve());
+    return { opened: contexts.workspaces.open(name, { resumes: false, signal, onSetUp }), begun };
+  };
+  const waiting = [open('one', first), open('two', second)] as const;
+  const one = assert.rejects(waiting[0].opened, reason);
+  const two = waiting[1].opened;
+  await Promise.all(waiting.map(({ begun }) => begun));
   await log.saw(/set-up of a commit runs/);
+  // Both wait for the same run when what follows the report of its start is done.
+  await new Promise(setImmediate);
   first.abort(reason);
   await one;
   const [folder = ''] = foldersOf(contexts.place);
@@ -150,13 +159,15 @@ test('a set-up goes on for those who wait, and ends with the last of them', {
     await using workspace = await two;
     assert.equal(workspace.setUp?.failure, undefined);
   }
-  const other = await openTestContexts(t, { ...contexts, path, setUp: setUpBy(['sleep 600']), log });
+  const last = recordingLog();
+  const setUpLong = setUpBy(['sleep 60']);
+  const other = await openTestContexts(t, { ...contexts, path, setUp: setUpLong, log: last });
   const third = new AbortController();
   const three = assert.rejects(
     other.workspaces.open('three', { resumes: false, signal: third.signal }),
     reason,
   );
-  await log.saw(/set-up of a commit runs/);
+  await last.saw(/set-up of a commit runs/);
   third.abort(reason);
   await three;
   assert.deepEqual(foldersOf(other.place), []);
