@@ -54,9 +54,18 @@ test('a result with changes says that its set-up failed', async (t) => {
   assert.deepEqual([read.status, read.nextSteps], ['done', []]);
 });
 
+test('a set-up has the shell and the variables of the commands of tasks', async (t) => {
+  const { path } = committedFiles(t, { 'a.txt': 'a\n' });
+  const tools = { shell: { path: '/bin/bash', env: { CI: 'true' } } };
+  const agent = await makeAgent(t, { workspace: { path, setup: 'echo "$0 $CI" > seen' }, tools });
+  const brief = block('sh', '[ "$(cat seen)" = "/bin/bash true" ]');
+  const result = await agent.executor.run(makeTask(brief), makeContext());
+  assert.equal(result.status, 'done', JSON.stringify(result));
+});
+
 test('a cancel ends a set-up', async (t) => {
   const { path } = committedFiles(t, { 'a.txt': 'a\n' });
-  const agent = await makeAgent(t, { workspace: { path, setup: 'sleep 600' } });
+  const agent = await makeAgent(t, { workspace: { path, setup: 'sleep 60' } });
   const reason = new FleetError('CANCELED', 'canceled');
   const context = makeContext({
     onEvent: (event) => {

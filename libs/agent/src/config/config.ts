@@ -210,11 +210,12 @@ export function confinementSettings({
 }
 
 /** The set-up of new contexts, undefined where none is configured. */
-export function setUpOf({ workspace }: AgentConfig, disk: DiskSpace): SetUpCommands | undefined {
+export function setUpOf({ workspace, tools }: AgentConfig, disk: DiskSpace): SetUpCommands | undefined {
   const { setup: commands, setup_timeout_s, max_mb } = workspace;
   if (commands.length === 0) return undefined;
   const maxBytes = max_mb === 0 ? undefined : max_mb * 1024 * 1024;
-  return { commands, timeoutMs: setup_timeout_s * 1000, maxBytes, disk };
+  const { path: shell = '/bin/sh', env } = tools.shell;
+  return { commands, shell, env, timeoutMs: setup_timeout_s * 1000, maxBytes, disk };
 }
 
 export const commandLimits = (limits: AgentConfig['tools']['shell']['limits']): CommandLimits => ({

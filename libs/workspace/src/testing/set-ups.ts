@@ -8,9 +8,11 @@ import type { SetUpCommands } from '../tree/run-set-up.ts';
 /** A set-up without a limit of the disk. */
 export const setUpBy = (
   commands: readonly string[],
-  limits: Partial<Pick<SetUpCommands, 'timeoutMs' | 'maxBytes'>> = {},
+  limits: Partial<Pick<SetUpCommands, 'timeoutMs' | 'maxBytes' | 'shell' | 'env'>> = {},
 ): SetUpCommands => ({
   commands,
+  shell: '/bin/sh',
+  env: {},
   timeoutMs: 60_000,
   maxBytes: undefined,
   disk: { monitor: () => () => ({ [Symbol.dispose]: () => {} }) },

@@ -17,8 +17,12 @@ import { COLLECT, PACK_HOME, PACK_TREE } from './set-up-scripts.ts';
 
 /** The commands that prepare a tree for work (docs/configuration.md#set-up). */
 export interface SetUpCommands {
-  /** Run one after the other with `sh`; the first that fails ends the set-up. */
+  /** Run one after the other; the first that fails ends the set-up. */
   readonly commands: readonly string[];
+  /** The absolute path of the shell that runs them. */
+  readonly shell: string;
+  /** Variables of the commands. */
+  readonly env: Readonly<Record<string, string>>;
   /** For all of them together. */
   readonly timeoutMs: number;
   /** The most that they may leave; undefined: no limit. */
@@ -80,8 +84,19 @@ export async function runSetUp(
 
   const monitor = setUp.disk.monitor([place.dir, place.home, place.tmp], place.wrap);
   const until = clock.now() + timeoutMs;
+  // Set within the confinement: the programs that confine a command do not get them.
+  const configured = Object.entries(setUp.env).map(([name, value]) => `${name}=${value}`);
   for (const command of setUp.commands) {
-    const result = await runCommand(withMonitor(place.wrap('/bin/sh', ['-c', command]), monitor), {
+    const line = place.wrap('/bin/sh', [
+      '-c',
+      'exec env "$@"',
+      'sh',
+      ...configured,
+      setUp.shell,
+      '-c',
+      command,
+    ]);
+    const result = await runCommand(withMonitor(line, monitor), {
       cwd: place.dir,
       env: { ...COMMAND_ENV, ...gitIdentity(profile), ...TRUST_TREE, ...env },
       timeoutMs: Math.max(1, until - clock.now()),

@@ -65,7 +65,7 @@ export function createSetUpCache(
   const kept = confinement.sharesUser ? 0 : KEPT;
   const keyOf = (commit: string): string =>
     createHash('sha256')
-      .update(JSON.stringify([commit, setUp.commands]))
+      .update(JSON.stringify([commit, setUp.commands, setUp.shell, setUp.env]))
       .digest('hex')
       .slice(0, 20);
 

@@ -52,6 +52,24 @@ test('the folder in which a set-up runs has a name that no other command can kno
   assert.ok(!names.has(''));
 });
 
+test('the commands have a shell and variables, and a change of these is another set-up', {
+  timeout: 120_000,
+}, async (t) => {
+  const { path } = committedFiles(t, { 'package.json': '{}\n' });
+  const commands = ['echo "$0 $GREETING" > shell; [ -d "$HOME" ]'];
+  const first = await openTestContexts(t, { path, setUp: setUpBy(commands, { shell: '/bin/bash' }) });
+  assert.equal((await first.task('one', 'cat shell')).stdout, '/bin/bash \n');
+  const env = { GREETING: 'it\'s $HOME; "x"' };
+  const { place } = first;
+  for (const [name, shell] of [
+    ['two', '/bin/bash'],
+    ['three', '/bin/sh'],
+  ] as const) {
+    const contexts = await openTestContexts(t, { path, place, setUp: setUpBy(commands, { shell, env }) });
+    assert.equal((await contexts.task(name, 'cat shell')).stdout, `${shell} ${env.GREETING}\n`);
+  }
+});
+
 test('where contexts share a user that nothing restricts, each has a set-up of its own', {
   timeout: 120_000,
   skip: cannotConfine('uid'),
