@@ -35,6 +35,12 @@ export function modelProblem(model: string, baseUrl: string | undefined, hasPack
     const other = hasPackage ? '' : ', or name the package of another provider in provider.package';
     return { key: 'model', reason: `"${model}" names no model; use ${use}${other}` } as const;
   }
+  if (hasUser(baseUrl)) {
+    return {
+      key: 'base_url',
+      reason: 'must have no user or password; name the variable of the key in api_key_env, or set headers',
+    } as const;
+  }
   if (parsed.provider === 'openai-compatible' && baseUrl === undefined) {
     return {
       key: 'base_url',
@@ -48,4 +54,10 @@ export function modelProblem(model: string, baseUrl: string | undefined, hasPack
     } as const;
   }
   return undefined;
+}
+
+/** `fetch` refuses such an address with an error that quotes it. */
+function hasUser(address: string | undefined): boolean {
+  const url = address === undefined ? null : URL.parse(address);
+  return url !== null && (url.username !== '' || url.password !== '');
 }

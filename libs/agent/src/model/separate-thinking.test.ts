@@ -31,6 +31,8 @@ describe('the thinking in a text', () => {
     ['before the answer', '<think>\nwhy?\n</think>\n\nBecause.', '\nwhy?\n', 'Because.'],
     ['in the longer tag', '<thinking>why?</thinking>Because.', 'why?', 'Because.'],
     ['after white space', '\n <think>a</think>b', 'a', 'b'],
+    ['in upper case', '<THINK>a</think>B', 'a', 'B'],
+    ['in mixed case', '<Thinking>a</THINKING>b', 'a', 'b'],
     ['that is empty', '<think></think>b', '', 'b'],
     ['that is never closed', '<think>I wonder </thin', 'I wonder </thin', ''],
     ['in the middle of an answer is text', 'Use <think>x</think> here.', '', 'Use <think>x</think> here.'],

@@ -9,7 +9,7 @@ type TextPart = Extract<LanguageModelV4StreamPart, { type: 'text-start' | 'text-
 
 /**
  * A model whose streamed text has no thinking: what is in `<think>…</think>` at the start of an answer becomes reasoning,
- * also if the tag is never closed. A tag anywhere else is text.
+ * also if the tag is never closed, and in upper case. A tag anywhere else is text.
  */
 export function withSeparateThinking(model: LanguageModelV4): LanguageModelV4 {
   return wrapLanguageModel({
@@ -94,17 +94,18 @@ class Splitter {
 
   #decide(controller: Controller): void {
     const start = this.#held.trimStart();
-    const opening = OPENING.find((tag) => start.startsWith(tag));
+    const opening = OPENING.find((tag) => start.slice(0, tag.length).toLowerCase() === tag);
     if (opening !== undefined) {
       this.#state = 'thinking';
       this.#closing = opening.replace('<', '</');
       this.#held = start.slice(opening.length);
       controller.enqueue({ type: 'reasoning-start', id: `thinking-${this.#id}` });
-    } else if (start !== '' && !OPENING.some((tag) => tag.startsWith(start))) this.#state = 'text';
+    } else if (start !== '' && !OPENING.some((tag) => tag.startsWith(start.toLowerCase())))
+      this.#state = 'text';
   }
 
   #endThinking(controller: Controller): void {
-    const end = this.#held.indexOf(this.#closing);
+    const end = indexOfTag(this.#held, this.#closing);
     if (end === -1) {
       const safe = this.#held.length - partialEnd(this.#held, this.#closing);
       this.#think(this.#held.slice(0, safe), controller);
@@ -135,9 +136,12 @@ class Splitter {
 const isText = (part: LanguageModelV4StreamPart): part is TextPart =>
   part.type === 'text-start' || part.type === 'text-delta' || part.type === 'text-end';
 
+/** Where the tag begins, in whatever case; -1 if it is not there. */
+const indexOfTag = (text: string, tag: string): number => text.search(new RegExp(tag, 'i'));
+
 /** How many characters at the end of the text may be the beginning of the tag. */
 function partialEnd(text: string, tag: string): number {
   for (let length = Math.min(tag.length - 1, text.length); length > 0; length -= 1)
-    if (tag.startsWith(text.slice(-length))) return length;
+    if (tag.startsWith(text.slice(-length).toLowerCase())) return length;
   return 0;
 }
