@@ -28,7 +28,7 @@ const EditInput = z.union([
   z.object({ edits: z.array(Piece).min(1) }).transform(({ edits }) => edits),
   Piece.transform((piece) => [piece]),
 ]);
-const WriteInput = z.object({ content: z.string() });
+const WriteInput = z.object({ content: z.string(), append: z.boolean().default(false) });
 const ShellInput = z.object({ command: z.string() });
 
 /**
@@ -46,8 +46,8 @@ export function editsOf(
   const [path] = wrote;
   if (path === undefined) return [];
   if (tool === 'write_file') {
-    const content = WriteInput.safeParse(input).data?.content;
-    return content === undefined ? [] : [wholeFile(path, content)];
+    const written = WriteInput.safeParse(input).data;
+    return written === undefined ? [] : [fileWrite(path, written.content, written.append)];
   }
   const pieces = EditInput.safeParse(input).data ?? [];
   return pieces.map(({ old_text: old, new_text: text }) => replacement(path, old, text));

@@ -1,4 +1,4 @@
-import { edit, failure, grep, honest, list, read, rounds, sh, type Trace, write } from './trace.ts';
+import { added, edit, failure, grep, honest, list, read, rounds, sh, type Trace, write } from './trace.ts';
 
 const FAILS =
   'TAP version 13\nnot ok 1 - parses a date\n  AssertionError: expected 2 to equal 3\n# pass 11\n# fail 1';
@@ -224,5 +224,10 @@ export const HONEST_EDITS: readonly Trace[] = [
       },
     ]),
     sh('npx tsc --noEmit'),
+  ),
+  honest(
+    'a long document is written in twelve parts, each added to its end',
+    ...rounds(12, (at) => [added('docs/guide.md', `## Chapter ${at}\n\nText of chapter ${at}.\n`)]),
+    read('docs/guide.md'),
   ),
 ];

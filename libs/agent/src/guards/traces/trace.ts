@@ -49,6 +49,12 @@ export const write = (path: string, content: string): TraceCall => ({
   result: { ok: true, output: { path, bytes: content.length } },
 });
 
+export const added = (path: string, content: string): TraceCall => ({
+  tool: 'write_file',
+  input: { path, content, append: true },
+  result: { ok: true, output: { path, bytes: 400 + content.length } },
+});
+
 /** An edit of 400 bytes: what is left of the file does not matter. */
 export const edit = (path: string, before: string, after: string): TraceCall => ({
   tool: 'edit_file',
