@@ -73,3 +73,18 @@ test('a look that finds nothing, or a refused look, is no failure of the work', 
   const { result } = await run();
   assert.equal(result.status, 'partial', 'a program that failed');
 });
+
+test('a call that goes on beyond the output limit is refused as cut, also where the server ignores the limit', async (t) => {
+  const long = use([['write_file', { path: 'a.txt', content: 'many words '.repeat(2000) }]]);
+  const run = await scriptedAgent(
+    t,
+    (turn, request) => (turn === 1 ? long : isTold(request) ? say('It is too long.') : say('All done.')),
+    { limits: { max_output_tokens: 64 } },
+  );
+  const { result, requests } = await run();
+  assert.match(
+    JSON.stringify(requests[1]?.messages.at(-1)),
+    /the call was cut at the output limit of 64 tokens/,
+  );
+  assert.equal(result.status, 'partial', JSON.stringify(result));
+});

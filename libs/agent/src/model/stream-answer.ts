@@ -40,6 +40,7 @@ export async function streamAnswer(
   const cap = createOutputCap(maxOutputTokens);
   const cut = new AbortController();
   let text = '';
+  const begun: BegunCall[] = [];
   // The model called a tool although the tools are off: its text counts, the call does not.
   let isViolation = false;
   let finish: { reason: FinishReason; raw: string | undefined } | undefined;
@@ -67,8 +68,9 @@ export async function streamAnswer(
       if (delta !== '' && (await cap.add(delta))) {
         cut.abort();
         signal.throwIfAborted();
-        return { messages: textMessage(text), finishReason: 'length' };
+        return { messages: cutMessages(text, begun), finishReason: 'length' };
       }
+      if (part.type === 'tool-input-start') begun.push({ id: part.id, name: part.toolName });
       if (part.type === 'text-delta') {
         text += part.text;
         request.onText(part.text);
@@ -94,6 +96,28 @@ export async function streamAnswer(
 
 const textMessage = (text: string): ModelMessage[] =>
   text === '' ? [] : [{ role: 'assistant', content: text }];
+
+interface BegunCall {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** An answer that this side cut: its calls are refused, since the last one has no end (`messages/refused-calls.ts`). */
+function cutMessages(text: string, begun: readonly BegunCall[]): ModelMessage[] {
+  if (begun.length === 0) return textMessage(text);
+  const calls = begun.map(({ id, name }) => ({ toolCallId: id, toolName: name }));
+  const output = { type: 'error-text' as const, value: 'the call was cut' };
+  return [
+    {
+      role: 'assistant',
+      content: [
+        ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+        ...calls.map((call) => ({ type: 'tool-call' as const, ...call, input: {} })),
+      ],
+    },
+    { role: 'tool', content: calls.map((call) => ({ type: 'tool-result' as const, ...call, output })) },
+  ];
+}
 
 type Part = { readonly type: string; readonly text?: unknown; readonly delta?: unknown };
 
