@@ -30,6 +30,8 @@ const HOSTILE: readonly [name: string, command: string, stdout: string][] = [
     String.raw`"sed -i 's/" + '\\.'.repeat(200) + "/x/;s/a/b/' f.txt"`,
     '""',
   ],
+  ['long program names', '"1".repeat(45000) + "x"', '""'],
+  ['long options', '"sh -" + "n".repeat(45000) + "!"', '""'],
   ['outputs with many empty lines', '"echo hi"', '"a".repeat(90 + at) + "\\n".repeat(70000) + "x"'],
   ['outputs with many carriage returns', '"echo hi"', '"a".repeat(90 + at) + "\\r".repeat(70000) + "x"'],
 ];

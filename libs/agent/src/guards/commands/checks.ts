@@ -150,7 +150,7 @@ const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['pre-commit', verbs({ check: 'run' })],
   ...words('sh bash dash zsh ksh').map((name): [string, Rule] => [
     name,
-    (args) => (args.some((arg) => /^-[a-z]*n[a-z]*$/.test(arg)) ? 'check' : 'run'),
+    (args) => (args.some((arg) => /^-[a-z]+$/.test(arg) && arg.includes('n')) ? 'check' : 'run'),
   ]),
   [
     'deno',
@@ -249,8 +249,8 @@ function kindOf(program: string, args: readonly string[]): CheckKind | undefined
 
 /** `python3.12`, `gcc-13`. */
 const versioned = (program: string): Rule | undefined => {
-  const [, plain = ''] = /^(.+?)-?[\d.]+$/.exec(program) ?? [];
-  return TABLE.get(plain);
+  const [, plain = ''] = /^(.*[^\d.])[\d.]+$/.exec(program) ?? [];
+  return TABLE.get(plain.replace(/-$/, ''));
 };
 
 const isVersion = (args: readonly string[]): boolean =>
