@@ -1,8 +1,9 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { createRequire, findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /** Names the folder that packages of other providers are installed in. */
@@ -52,7 +53,7 @@ async function load(
   const from = folder === undefined ? import.meta.url : join(folder, 'package.json');
   let entry: string;
   try {
-    entry = createRequire(from).resolve(name);
+    entry = entryOf(name, from);
   } catch (cause) {
     const where = folder === undefined ? 'is not installed' : `is not in ${PACKAGES_VARIABLE}=${folder}`;
     const install = `run npm install --prefix <folder> ${name} and set ${PACKAGES_VARIABLE} to that folder's absolute path`;
@@ -60,6 +61,34 @@ async function load(
   }
   const loaded: unknown = await import(pathToFileURL(entry).href);
   return z.looseObject({}).parse({ ...Object(loaded) });
+}
+
+/** The file that `import` loads. Throws if the package is not there. */
+function entryOf(name: string, from: string): string {
+  try {
+    return createRequire(from).resolve(name);
+  } catch (cause) {
+    const manifest = findPackageJSON(name, from);
+    if (manifest === undefined) throw cause;
+    // `require` does not see what a package exports for `import` only.
+    const { exports } = z.looseObject({}).parse(JSON.parse(readFileSync(manifest, 'utf8')));
+    const target = importTarget(exports);
+    if (target === undefined) throw cause;
+    return join(dirname(manifest), target);
+  }
+}
+
+const IMPORT_CONDITIONS: ReadonlySet<string> = new Set(['.', 'node', 'import', 'default']);
+
+/** https://nodejs.org/api/packages.html#conditional-exports: the first condition that holds decides. */
+function importTarget(exports: unknown): string | undefined {
+  if (typeof exports === 'string') return exports;
+  if (!isJsonObject(exports)) return undefined;
+  for (const [condition, target] of Object.entries(exports)) {
+    const found = IMPORT_CONDITIONS.has(condition) ? importTarget(target) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function factoryOf(

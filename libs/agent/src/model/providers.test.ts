@@ -130,14 +130,16 @@ describe('the request of a call', () => {
 });
 
 /** A folder with an installed package. */
-function installed(t: TestContext, name: string, code: string): string {
+function installed(
+  t: TestContext,
+  name: string,
+  code: string,
+  exports: JsonObject | string = './index.js',
+): string {
   const dir = tempDir(t);
   const folder = join(dir, 'node_modules', name);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(
-    join(folder, 'package.json'),
-    JSON.stringify({ name, type: 'module', exports: './index.js' }),
-  );
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, type: 'module', exports }));
   writeFileSync(join(folder, 'index.js'), code);
   return dir;
 }
@@ -180,6 +182,22 @@ describe('a package of another provider', () => {
       ['/v9/chat/completions?v=2', 'Bearer key-c', 'blue', 'm-1'],
     );
     assert.equal(agent.executor.model.id, 'other/m-1');
+  });
+
+  it('may export its code for import only', async (t) => {
+    const entries: JsonObject[] = [
+      { types: './index.d.ts', import: './index.js' },
+      { node: { import: './index.js' } },
+    ];
+    for (const entry of entries) {
+      const dir = installed(t, '@scope/other', FACTORY, { './package.json': './package.json', '.': entry });
+      const model = await createModel(
+        AgentConfigSchema.parse({ ...config, base_url: 'http://127.0.0.1:1' }),
+        'opus',
+        at(dir),
+      );
+      assert.equal(model.info.id, 'other/m-1');
+    }
   });
 
   const rejects = (dir: string | undefined, provider: object, message: RegExp) =>
