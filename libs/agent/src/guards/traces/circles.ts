@@ -1,4 +1,17 @@
-import { added, call, circle, edit, failure, grep, list, read, rounds, sh, type Trace, write } from './trace.ts';
+import {
+  added,
+  call,
+  circle,
+  edit,
+  failure,
+  grep,
+  list,
+  read,
+  rounds,
+  sh,
+  type Trace,
+  write,
+} from './trace.ts';
 
 const FAILS = 'not ok 1 - rounds half up\n  AssertionError: expected 3 to equal 2\n# fail 1';
 const CONFIG = Array.from({ length: 12 }, (_, at) => `setting_${at} = "value ${at}"`).join('\n');
@@ -151,6 +164,6 @@ export const CIRCLES: readonly Trace[] = [
   ),
   circle(
     'the same part is added to a file over and over',
-    ...rounds(25, () => [added('docs/guide.md', '## Chapter 1\n\nText of chapter 1.\n')]),
+    ...rounds(25, () => [added('manual/guide.md', '## Chapter 1\n\nText of chapter 1.\n')]),
   ),
 ];

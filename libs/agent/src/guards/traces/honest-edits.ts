@@ -227,7 +227,7 @@ export const HONEST_EDITS: readonly Trace[] = [
   ),
   honest(
     'a long document is written in twelve parts, each added to its end',
-    ...rounds(12, (at) => [added('docs/guide.md', `## Chapter ${at}\n\nText of chapter ${at}.\n`)]),
-    read('docs/guide.md'),
+    ...rounds(12, (at) => [added('manual/guide.md', `## Chapter ${at}\n\nText of chapter ${at}.\n`)]),
+    read('manual/guide.md'),
   ),
 ];
