@@ -48,6 +48,23 @@ test('a process that did not start is the last change', () => {
   assert.equal(lastChange([ran('make', 2), started(true)])?.detail, 'make', 'one that runs proves nothing');
 });
 
+test('a failed write is no last change where the file was written before, if only in part, and is read since', () => {
+  const begun: JournalEntry = { ...wrote('a', false), unknown: true };
+  for (const seen of [ran('echo A; cat a b'), read('a')])
+    for (const [earlier, last] of [
+      [wrote('a'), wrote('a')],
+      [begun, undefined],
+    ] as const)
+      assert.deepEqual(lastChange([earlier, wrote('a', false), seen]), last);
+  for (const journal of [
+    [wrote('a', false), ran('cat a')],
+    [wrote('b'), wrote('a', false), ran('cat b')],
+    [wrote('a'), wrote('a', false), ran('ls')],
+    [begun, ran('ls')],
+  ])
+    assert.equal(lastChange(journal)?.ok, false, JSON.stringify(journal));
+});
+
 test('a low-priority task gets a verification prompt only for a structured reply', () => {
   assert.deepEqual(
     (['low', 'normal', 'high', 'urgent'] as const).map((priority) => [

@@ -2,6 +2,7 @@ import type { Evidence, Priority, ReplySchema } from '@hermes-fleet/protocol';
 import type { Unverified } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import type { JournalEntry } from '../run/run-state.ts';
+import { effectsOf, filesGiven } from './commands/effects.ts';
 import { onlyLooks, searchesOutput } from './commands/looks.ts';
 import {
   createVerification,
@@ -33,20 +34,38 @@ const NOTING = /todo|task|plan|memory|note(?!book)|progress|scratchpad/i;
 
 /**
  * The last call that was to change something, successful or not. Looking is none: a `grep` without a match and a `diff` with a
- * difference answer a question, also if the `grep` searches the output of tests. A refused call is one if it was to write
- * (a list of tasks is none), or a command without which no call succeeded.
+ * difference answer a question, also if the `grep` searches the output of tests. Nor is a failed write of a file that an
+ * earlier call wrote, or one that a restart interrupted, if the file was read since. A refused call is one if it was to write (a list of tasks is
+ * none), or a command without which no call succeeded.
  */
 export function lastChange(journal: readonly JournalEntry[]): JournalEntry | undefined {
   const isAlone = !journal.some(({ ok }) => ok);
-  return journal.findLast((entry) => {
+  return journal.findLast((entry, at) => {
     const { tool, detail = '', exit_code: exitCode } = entry;
     if (entry.refused)
       return (WRITING.test(tool) && !NOTING.test(tool)) || (isAlone && tool === 'shell_exec');
-    if (isFileTool(entry) || (isStart(entry) && !entry.ok)) return true;
+    if (isFileTool(entry)) return !wasReadAgain(journal, entry, at);
+    if (isStart(entry) && !entry.ok) return true;
     if (tool !== 'shell_exec') return false;
     if (exitCode === 1 && searchesOutput(detail)) return false;
     const ended = typeof exitCode === 'number' || entry.unknown;
     return !(ended && onlyLooks(detail));
+  });
+}
+
+/** True for a write that failed where an earlier call wrote the file, or that a restart interrupted, if it was read since. */
+function wasReadAgain(journal: readonly JournalEntry[], write: JournalEntry, at: number): boolean {
+  const { ok, detail: path } = write;
+  if (ok || path === undefined) return false;
+  const isThere = (entry: JournalEntry): boolean =>
+    isFileTool(entry) && (entry.ok || entry.unknown === true) && entry.detail === path;
+  if (!journal.slice(0, at + 1).some(isThere)) return false;
+  return journal.slice(at + 1).some((entry) => {
+    if (lookedAt(entry) === path) return true;
+    if (entry.tool !== 'shell_exec' || !entry.ok) return false;
+    return effectsOf(entry.detail ?? '').some(
+      (effect) => effect.kind === 'check' && filesGiven(effect.how, effect.given, [path]).length > 0,
+    );
   });
 }
 
