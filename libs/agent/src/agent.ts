@@ -25,9 +25,9 @@ import { type AgentConfig, confinementSettings, setUpOf } from './config/config.
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import { measuredWorkspaces, withinRoom } from './loop/room.ts';
+import type { ModelCalls } from './model/call/model-calls.ts';
 import { createModel } from './model/create-model.ts';
-import type { ModelCalls } from './model/model-calls.ts';
-import { createModelWindow, type ModelWindow } from './model/model-window.ts';
+import { createModelWindow, type ModelWindow } from './model/probe/model-window.ts';
 import type { CompactionStage, CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';

@@ -1,8 +1,8 @@
 import { FleetError, taskFields } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
 import { createEstimator } from '../messages/history.ts';
-import { contextOverflow } from '../model/context-overflow.ts';
-import { MIN_OUTPUT_TOKENS } from '../model/model-call.ts';
+import { contextOverflow } from '../model/call/context-overflow.ts';
+import { MIN_OUTPUT_TOKENS } from '../model/call/model-call.ts';
 import { newContextState } from '../run/context-state.ts';
 import type { RunResources } from '../run/conversation.ts';
 import { createCompaction } from './compaction.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
-import type { ModelCallRequest } from '../model/model-call.ts';
+import type { ModelCallRequest } from '../model/call/model-call.ts';
 import type { ConversationOptions } from '../run/conversation.ts';
 
 export interface ContextWindowOptions extends Pick<ConversationOptions, 'state' | 'key' | 'save'> {

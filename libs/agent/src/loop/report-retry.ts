@@ -1,6 +1,6 @@
 import { type JsonObject, taskFields } from '@hermes-fleet/protocol';
+import type { ModelRetry } from '../model/call/retries.ts';
 import type { AgentModel } from '../model/create-model.ts';
-import type { ModelRetry } from '../model/retries.ts';
 import type { RunResources } from '../run/conversation.ts';
 
 /**

@@ -3,20 +3,25 @@ import { FleetError, type ModelInfo, silentLog } from '@hermes-fleet/protocol';
 import { type AgentConfig, fallbackConfigs } from '../config/config.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
-import type { AgentModel } from './agent-model.ts';
-import { boundedAnswerFetch } from './bounded-answer.ts';
-import { withFallbacks } from './fallbacks.ts';
-import { type ModelCalls, observedFetch } from './model-calls.ts';
-import { createModelWindow, type ModelWindow } from './model-window.ts';
-import { patienceOf } from './patience.ts';
-import { withPromptCache } from './prompt-cache.ts';
-import { anthropicAddress, type Endpoint, endpointOf, type ReadableEnv } from './provider-address.ts';
-import { packageModel } from './provider-package.ts';
-import { changedBodyFetch } from './request-body.ts';
-import { secretsOf } from './secrets.ts';
-import { withSeparateThinking } from './separate-thinking.ts';
+import type { AgentModel } from './call/agent-model.ts';
+import { withFallbacks } from './call/fallbacks.ts';
+import { type ModelCalls, observedFetch } from './call/model-calls.ts';
+import { patienceOf } from './call/patience.ts';
+import { createModelWindow, type ModelWindow } from './probe/model-window.ts';
+import { boundedAnswerFetch } from './provider/bounded-answer.ts';
+import { withPromptCache } from './provider/prompt-cache.ts';
+import {
+  anthropicAddress,
+  type Endpoint,
+  endpointOf,
+  type ReadableEnv,
+} from './provider/provider-address.ts';
+import { packageModel } from './provider/provider-package.ts';
+import { changedBodyFetch } from './provider/request-body.ts';
+import { secretsOf } from './provider/secrets.ts';
+import { withSeparateThinking } from './provider/separate-thinking.ts';
 
-export type { AgentModel } from './agent-model.ts';
+export type { AgentModel } from './call/agent-model.ts';
 
 export interface ModelDependencies {
   /** Read at every use, because the window may become known later; default: what is known without the provider. */

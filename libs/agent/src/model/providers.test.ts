@@ -10,7 +10,7 @@ import { AgentConfigSchema } from '../config/config.ts';
 import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { restartableServer } from '../testing/restartable-server.ts';
 import { createModel } from './create-model.ts';
-import { endpointOf } from './provider-address.ts';
+import { endpointOf } from './provider/provider-address.ts';
 
 const KEYS: Record<string, string> = { OPENAI_API_KEY: 'key-a', OPENROUTER_API_KEY: 'key-b' };
 const env = { read: (name: string) => KEYS[name] };

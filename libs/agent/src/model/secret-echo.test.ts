@@ -7,9 +7,9 @@ import { APICallError } from 'ai';
 import { AgentConfigSchema } from '../config/config.ts';
 import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { restartableServer } from '../testing/restartable-server.ts';
-import { cleanedError } from './cleaned-error.ts';
-import { contextOverflow } from './context-overflow.ts';
-import { secretsOf } from './secrets.ts';
+import { contextOverflow } from './call/context-overflow.ts';
+import { cleanedError } from './provider/cleaned-error.ts';
+import { secretsOf } from './provider/secrets.ts';
 
 const SECRETS = ['k3y!', 'h3ader"value', 'nested-option', 'nested-body'] as const;
 const TOLD = `no: ${SECRETS.join(' ')}`;

@@ -1,10 +1,10 @@
 import { systemClock } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
-import { callFailure } from './call-failure.ts';
-import type { ReceivedAnswer } from './call-usage.ts';
+import { callFailure } from './call/call-failure.ts';
+import type { ReceivedAnswer } from './call/call-usage.ts';
+import { streamAnswer } from './call/stream-answer.ts';
 import { createModel } from './create-model.ts';
-import type { ReadableEnv } from './provider-address.ts';
-import { streamAnswer } from './stream-answer.ts';
+import type { ReadableEnv } from './provider/provider-address.ts';
 
 export interface TestCall {
   readonly isOk: boolean;

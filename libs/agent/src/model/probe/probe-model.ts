@@ -1,7 +1,7 @@
 import type { MeasuredModel } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config/config.ts';
-import { type ModelName, parseModelName } from '../config/model-name.ts';
-import { anthropicAddress, hostedOf, type ReadableEnv } from './provider-address.ts';
+import type { AgentConfig } from '../../config/config.ts';
+import { type ModelName, parseModelName } from '../../config/model-name.ts';
+import { anthropicAddress, hostedOf, type ReadableEnv } from '../provider/provider-address.ts';
 
 const ANTHROPIC = 'https://api.anthropic.com';
 const ANTHROPIC_VERSION = '2023-06-01';

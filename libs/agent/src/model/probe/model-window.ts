@@ -1,6 +1,6 @@
 import type { Log } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config/config.ts';
-import { parseModelName } from '../config/model-name.ts';
+import type { AgentConfig } from '../../config/config.ts';
+import { parseModelName } from '../../config/model-name.ts';
 import { ASSUMED_WINDOW, knownWindow } from './known-windows.ts';
 
 /** What a provider said about the window of a model. */

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../../config/config.ts';
 
 /** A shorter value is no secret, and replacing it would make a text unreadable. */
 const MIN_CHARS = 4;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-import { startProvider } from '../testing/provider.ts';
-import { say, scriptedServer } from '../testing/scripted-server.ts';
+import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
+import { startProvider } from '../../testing/provider.ts';
+import { say, scriptedServer } from '../../testing/scripted-server.ts';
 import type { ModelCallEnd } from './model-calls.ts';
 
 /** An agent whose model is at this address, and what is heard of its calls. */

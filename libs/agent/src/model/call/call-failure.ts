@@ -1,8 +1,8 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
-import { cleanedError } from './cleaned-error.ts';
-import { providerFailure } from './provider-failure.ts';
-import { saidBy } from './said.ts';
+import { cleanedError } from '../provider/cleaned-error.ts';
+import { providerFailure } from '../provider/provider-failure.ts';
+import { saidBy } from '../provider/said.ts';
 import { SilenceError } from './silence.ts';
 
 /** Why a call gave no answer, and what may help. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
-import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-import { restartableServer } from '../testing/restartable-server.ts';
+import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
+import { restartableServer } from '../../testing/restartable-server.ts';
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 /** More than a reader with a bound takes, and less than a test without one can hold. */

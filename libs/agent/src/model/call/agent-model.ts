@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { Clock, ModelInfo } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../../config/config.ts';
 import type { ModelCalls } from './model-calls.ts';
 import type { Patience } from './patience.ts';
 

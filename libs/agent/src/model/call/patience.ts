@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { ModelCallsConfig } from '../config/model-config.ts';
+import { ModelCallsConfig } from '../../config/model-config.ts';
 
 /** How patient a call of a model is (docs/agent.md#calls-that-fail). */
 export interface Patience {

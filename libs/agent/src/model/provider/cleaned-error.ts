@@ -1,5 +1,5 @@
 import { APICallError, StreamProviderError } from 'ai';
-import { redacted } from '../messages/redact.ts';
+import { redacted } from '../../messages/redact.ts';
 import { withoutSecrets } from './secrets.ts';
 
 const MAX_DEPTH = 8;

@@ -1,7 +1,7 @@
 import { backoffMs, type Clock, type Log, type MeasuredModel, type ModelWatch } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../../config/config.ts';
+import type { ModelCallEnd, ModelCalls } from '../call/model-calls.ts';
 import { learnWindow } from './ask-window.ts';
-import type { ModelCallEnd, ModelCalls } from './model-calls.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
 import {
   answered,

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { type Clock, isJsonObject, systemClock } from '@hermes-fleet/protocol';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
-import { AgentConfigSchema } from '../config/config.ts';
-import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-import { startProvider } from '../testing/provider.ts';
-import { env, type Reply, say, scriptedServer } from '../testing/scripted-server.ts';
-import { createModelMonitors } from './model-monitors.ts';
+import { AgentConfigSchema } from '../../config/config.ts';
+import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
+import { startProvider } from '../../testing/provider.ts';
+import { env, type Reply, say, scriptedServer } from '../../testing/scripted-server.ts';
+import { createModelMonitors } from '../probe/model-monitors.ts';
 
 const USAGE = { prompt_tokens: 900, completion_tokens: 5 };
 const refused = (status: number): Reply => ({ status, body: '{"error":{"message":"not here"}}' });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type Clock, systemClock } from '@hermes-fleet/protocol';
 import { manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
-import { AgentConfigSchema } from '../config/config.ts';
-import { startProvider } from '../testing/provider.ts';
+import { AgentConfigSchema } from '../../config/config.ts';
+import { startProvider } from '../../testing/provider.ts';
 import { createModelMonitor, type ModelMonitor } from './model-monitor.ts';
 
 interface Settings {

@@ -1,4 +1,4 @@
-import { fallbackConfigs } from '../config/config.ts';
+import { fallbackConfigs } from '../../config/config.ts';
 import { createModelMonitor, type ModelMonitor, type ModelMonitorOptions } from './model-monitor.ts';
 
 /** The monitor of a model with fallbacks: healthy while any of them is. Calls and window are those of the first model. */

@@ -1,6 +1,6 @@
 import { APICallError, StreamProviderError } from 'ai';
 import { z } from 'zod';
-import { redacted } from '../messages/redact.ts';
+import { redacted } from '../../messages/redact.ts';
 import { withoutSecrets } from './secrets.ts';
 
 const MAX_CHARS = 300;
