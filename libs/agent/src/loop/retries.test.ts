@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FleetError, isJsonObject, type RunEvent } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, isJsonObject, type RunEvent, systemClock } from '@hermes-fleet/protocol';
 import { makeAgent, makeContext, makeTask, type TestRun } from '../testing/harness.ts';
 import { restartableServer } from '../testing/restartable-server.ts';
 import { scriptedAgent } from '../testing/scripted-run.ts';
@@ -27,24 +27,33 @@ const textOf = (events: readonly RunEvent[]): string[] =>
 
 test('a call that the provider refuses for the moment is repeated, and costs nothing', async (t) => {
   const statuses = [429, 500, 502, 503, 504, 529, 408];
-  const run = await scriptedAgent(t, (turn) => {
-    const status = statuses[turn - 1];
-    return status === undefined ? say('Done.', USAGE) : refused(status);
-  });
+  const waits: number[] = [];
+  const clock: Clock = { ...systemClock, sleep: async (ms) => void waits.push(ms) };
+  const run = await scriptedAgent(
+    t,
+    (turn) => {
+      const status = statuses[turn - 1];
+      return status === undefined ? say('Done.', USAGE) : refused(status);
+    },
+    { model_calls: { new_task_patience_s: 600 } },
+    { clock },
+  );
   const { result, context, requests } = await run({ limit: 10_000 });
   assert.deepEqual([result.status, result.text], ['done', 'Done.'], JSON.stringify(result));
   assert.equal(requests.length, statuses.length + 1);
   assert.deepEqual([context.budget.spent(), context.budget.usage().source], [905, 'metered']);
+  const retries = retriesOf(context.events);
   assert.deepEqual(
-    retriesOf(context.events),
-    statuses.map((status, index) => ({
-      attempt: index + 1,
+    retries.map(({ wait_ms: _, ...retry }) => retry),
+    statuses.map((status, at) => ({
+      attempt: at + 1,
       reason: 'refused',
       http_status: status,
-      wait_ms: 0,
       text_void: false,
     })),
   );
+  // A provider that asks for no delay is not called in a busy loop.
+  for (const { wait_ms: ms } of retries) assert.ok(Number(ms) > 0 && waits.includes(Number(ms)), String(ms));
 });
 
 test('a provider that is away is called again when it is back', async (t) => {
