@@ -49,7 +49,7 @@ export const LoopCounts = z.object({
   looked: Count.default(0),
   news: Count.default(0),
   /** Background processes that ran at the last look at each. */
-  running: z.array(z.string()).default([]),
+  processes: z.array(z.string()).default([]),
   /** True if nothing was changed and no check has failed since a check passed. */
   settled: z.boolean().default(false),
   /** The step of the model that makes the calls. */

@@ -184,8 +184,8 @@ export function createLoopDetector(
     after(call, result, { wrote, passed, tried }) {
       if (!hooks.loopDetection) return [];
       state.ended += 1;
-      state.running = runningAfter(state.running, call, result);
-      const kind = kindOf(call, result, passed === 'all', state.running.length > 0);
+      state.processes = runningAfter(state.processes, call, result);
+      const kind = kindOf(call, result, passed === 'all', state.processes.length > 0);
       const isUnknown = isUnseen(call, result, kind);
       if (passed === 'all' && !state.settled) {
         settle();
