@@ -214,7 +214,7 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
     },
   };
 
-  /** What the newest results may have so that all fits; not less than nothing. */
+  /** The tokens that the newest results may have so that all fits; at least 0. */
   async function roomForNewest(tokens: number): Promise<number> {
     const newest = state.messages.slice(lastTurn()).filter(({ role }) => role === 'tool');
     const over = OVER_MARGIN * (tokens - ceiling());

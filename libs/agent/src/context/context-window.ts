@@ -23,7 +23,7 @@ export interface ContextWindow {
    * before the next model call. Throws MODEL_FAILED when the task alone does not fit.
    */
   makeRoom(): Promise<boolean>;
-  /** What to send now. With the tools off, the shortest form that fits the window and the budget. */
+  /** The input of the next call. With the tools off, the longest form that fits window and budget, else the shortest. */
   toSend(): Promise<SentInput>;
   /** True when a prompt of so many tokens fits beside the task, once there is room. */
   takes(promptTokens: number): Promise<boolean>;

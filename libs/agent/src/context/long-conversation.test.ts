@@ -88,7 +88,7 @@ test('a task of 61 long steps ends done in a window of 32k tokens, and no reques
     stages.length,
     'a prompt cache survives between compactions',
   );
-  // What was pruned is there to be read again.
+  // Pruned outputs can be read again.
   const named = new Set(model.stepRequests.flatMap(namedFiles));
   assert.ok(named.size > 3, String(named.size));
   const texts = [...named].map((file) => readFileSync(join(spillDir(place), file), 'utf8'));

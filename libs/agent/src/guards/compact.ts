@@ -55,7 +55,7 @@ const Command = z.object({ command: z.string() });
 const commandOf = ({ tool, input }: GuardedCall): string =>
   tool === 'shell_exec' ? (Command.safeParse(input).data?.command ?? '') : '';
 
-/** What `read_file` shows of a file at once. */
+/** The most that `read_file` shows of a file at once. */
 const PAGE = { lines: 500, bytes: 48 * 1024 };
 const READ_IN_PARTS = 'read it in parts, with sed -n or read_file';
 

@@ -42,7 +42,7 @@ export function effectsOf(line: string): Effect[] {
     for (const path of found?.moved ?? []) remove(path, true);
     if (found?.others) effects.push({ kind: 'write', path: undefined, command: text });
     const how = command && checkKind(command);
-    // What goes to a file is not read.
+    // Output that goes to a file is not read.
     if (command === undefined || how === undefined || (how === 'read' && one.outputs.length > 0)) continue;
     const inputs = isShell(command.program)
       ? one.inputs.filter((input) => !input.includes('\n'))

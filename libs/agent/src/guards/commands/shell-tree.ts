@@ -8,7 +8,7 @@ import {
   parse as unbash,
 } from 'unbash';
 
-/** What the redirections of a command name. */
+/** The files and texts that the redirections of a command name. */
 export interface Redirects {
   /** Files that its output is redirected to, as written. */
   readonly outputs: readonly string[];

@@ -36,7 +36,7 @@ function commandsOf(call: GuardedCall): CommandWords[] {
   return shellCommands(command).flatMap(({ words: all }) => commandWords(all) ?? []);
 }
 
-/** What a call is to the loop detector. */
+/** The kind of a call, which decides how often it may come to the same. */
 export interface CallKind {
   /** Lets time pass: the next look may legitimately find something new, or nothing yet. */
   readonly waits: boolean;

@@ -13,7 +13,7 @@ const MAX_MARKS = 12;
 const BLIND_REWRITES = 4;
 const REWRITES = 9;
 
-/** What an edit does to what earlier edits did. */
+/** The relation of an edit to earlier edits of the file. */
 export interface EditJudgment {
   /** True if it restores, repeats or rewrites again and again. */
   readonly circles: boolean;
