@@ -25,20 +25,23 @@ import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { findSentWork } from './sent-work.ts';
+import { isTerminal } from './states.ts';
 import { createSubtasksContexts } from './subtasks-context.ts';
 import { listTasks } from './task-list.ts';
 import {
   acceptTask,
   appendEvent,
+  findByKey,
   findContextIds,
   findEvents,
   findTask,
   hasContext,
+  notFound,
   pruneTasks,
   unfinishedTasks,
 } from './tasks.ts';
 import { bookEntry, createTokenStore } from './token-store.ts';
-import type { Ledger, TaskEvent } from './types.ts';
+import type { Ledger, NewEvent, TaskChange, TaskEvent, TaskRecord, TaskState } from './types.ts';
 import { watchTask } from './watch.ts';
 
 const ALL = -1;
@@ -77,6 +80,25 @@ export function createLedger(
     if (TERMINAL_EVENTS.has(event.type)) checkpoints.forget(event.taskId);
   };
 
+  interface Appended {
+    readonly appended: TaskEvent | undefined;
+    readonly recorded: Recorded;
+    readonly isOver: boolean;
+  }
+
+  function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Appended {
+    const appended = appendEvent(db, clock, taskId, event, change);
+    if (!appended) return { appended, recorded: NOTHING, isOver: false };
+    const recorded = recordEvent(db, clock, appended, change?.counts ?? []);
+    return { appended, recorded, isOver: TERMINAL_EVENTS.has(appended.type) && !isKept(db, taskId) };
+  }
+
+  function announce({ appended, recorded, isOver }: Appended): void {
+    if (!appended) return;
+    committed(appended);
+    figures.announce(recorded, isOver ? appended.taskId : undefined);
+  }
+
   const purges = createPurges({
     store,
     clock,
@@ -97,29 +119,45 @@ export function createLedger(
 
   return {
     id: store.id,
-    accept: async (task) => {
+    accept: async (task, following = []) => {
       const accepted = await store.write(
-        (db) => acceptTask(db, clock, task),
-        ({ submitted }) => submitted && committed(submitted),
-      );
-      return { task: accepted.task, created: accepted.submitted !== undefined };
-    },
-    append: (taskId, event, change) => {
-      let recorded = NOTHING;
-      let isOver = false;
-      return store.write(
         (db) => {
-          const appended = appendEvent(db, clock, taskId, event, change);
-          if (appended) recorded = recordEvent(db, clock, appended, change?.counts ?? []);
-          isOver = appended !== undefined && TERMINAL_EVENTS.has(appended.type) && !isKept(db, taskId);
-          return appended;
+          const { task: record, submitted } = acceptTask(db, clock, task);
+          if (!submitted) return { record, created: false, submitted, appended: [] };
+          const appended = following.map(({ event, change }) => append(db, task.id, event, change));
+          return { record: findTask(db, task.id) ?? record, created: true, submitted, appended };
         },
-        (appended) => {
-          if (!appended) return;
-          committed(appended);
-          figures.announce(recorded, isOver ? taskId : undefined);
+        ({ submitted, appended }) => {
+          if (submitted) committed(submitted);
+          for (const each of appended) announce(each);
         },
       );
+      return { task: accepted.record, created: accepted.created };
+    },
+    append: async (taskId, event, change) => {
+      const { appended } = await store.write((db) => append(db, taskId, event, change), announce);
+      return appended;
+    },
+    findByKey: (caller, key) => store.read((db) => findByKey(db, caller, key)),
+    settled: async (taskId, signal) => {
+      const current = (): TaskRecord => {
+        const record = store.read((db) => findTask(db, taskId));
+        if (!record) throw notFound(taskId);
+        return record;
+      };
+      let record = current();
+      if (isSettled(record.state)) return record;
+      for await (const _ of watchTask({
+        store,
+        wakeups: watchers,
+        taskId,
+        afterSeq: record.lastSeq,
+        signal,
+      })) {
+        record = current();
+        if (isSettled(record.state)) return record;
+      }
+      return current();
     },
     ask: async (taskId, question) => {
       const asked = await store.write(
@@ -227,6 +265,8 @@ export function createLedger(
     },
   };
 }
+
+const isSettled = (state: TaskState): boolean => state === 'input_required' || isTerminal(state);
 
 const NOTHING: Recorded = { counts: [], bookings: [] };
 

@@ -7,7 +7,7 @@ import { utcDay } from './figures.ts';
 import { dropCheckpoint } from './late-results.ts';
 import { taskEvent, taskRecord, taskState } from './rows.ts';
 import { stateAfter } from './states.ts';
-import type { NewEvent, NewTask, TaskChange, TaskEvent, TaskRecord } from './types.ts';
+import type { KnownTask, NewEvent, NewTask, TaskChange, TaskEvent, TaskRecord } from './types.ts';
 
 /** Selects every column of a TaskRecord; a WHERE clause refers to the task as `t`. */
 export const SELECT_TASK = `
@@ -52,21 +52,27 @@ function insertEvent(db: Queries, taskId: string, at: number, event: NewEvent): 
   return { seq: rowid, taskId, type: event.type, at, data: event.data };
 }
 
+/** See `Ledger.findByKey`. */
+export function findByKey(db: Queries, caller: string, key: string): KnownTask | undefined {
+  const bound = db.get(
+    'SELECT fingerprint, task_id FROM idempotency WHERE caller = ? AND key = ?',
+    caller,
+    key,
+  );
+  const task = bound && findTask(db, text(bound, 'task_id'));
+  return bound && task && { task, fingerprint: text(bound, 'fingerprint') };
+}
+
 /** The transaction of `Ledger.accept`; `submitted` is set for a new task. */
 export function acceptTask(
   db: Queries,
   clock: Clock,
   task: NewTask,
 ): { readonly task: TaskRecord; readonly submitted?: TaskEvent } {
-  const bound = db.get(
-    'SELECT fingerprint, task_id FROM idempotency WHERE caller = ? AND key = ?',
-    task.caller,
-    task.key,
-  );
-  const known = bound && findTask(db, text(bound, 'task_id'));
-  if (bound && known) {
-    if (text(bound, 'fingerprint') !== task.fingerprint) throw conflict(task.key);
-    return { task: known };
+  const known = findByKey(db, task.caller, task.key);
+  if (known) {
+    if (known.fingerprint !== task.fingerprint) throw conflict(task.key);
+    return { task: known.task };
   }
   const now = clock.now();
   if (task.acceptUntil !== undefined && now > task.acceptUntil) throw expired(now - task.acceptUntil);

@@ -76,6 +76,19 @@ export interface NewEvent {
   readonly data: JsonObject;
 }
 
+/** An event that follows `submitted` in the transaction that accepts a task, and its change. */
+export interface FollowingEvent {
+  readonly event: NewEvent;
+  readonly change?: TaskChange;
+}
+
+/** A task that was accepted under an idempotency key. */
+export interface KnownTask {
+  readonly task: TaskRecord;
+  /** The fingerprint of its dispatch. */
+  readonly fingerprint: string;
+}
+
 export interface TaskChange {
   readonly state?: TaskState;
   readonly result?: JsonObject;
@@ -178,12 +191,17 @@ export interface Ledger {
   /** The UUID of the ledger's file; part of every event's id. */
   readonly id: string;
   /**
-   * Stores task, idempotency key and `submitted` event in one transaction. The same key with the same fingerprint
+   * Stores task, idempotency key and `submitted` event, and the events that follow it at once, in one transaction. The same key with the same fingerprint
    * returns the existing task (`created: false`), unless it ended blocked, which frees the key. Another fingerprint
    * throws TASK_ID_CONFLICT, a new task after its `acceptUntil` DISPATCH_EXPIRED, and one of a context that is being deleted
    * CONTEXT_IN_USE.
    */
-  accept(task: NewTask): Promise<{ readonly task: TaskRecord; readonly created: boolean }>;
+  accept(
+    task: NewTask,
+    following?: readonly FollowingEvent[],
+  ): Promise<{ readonly task: TaskRecord; readonly created: boolean }>;
+  /** The task that holds an idempotency key. */
+  findByKey(caller: string, key: string): KnownTask | undefined;
   /**
    * Appends an event and applies the change, in one transaction. Returns undefined without a change for an ended task:
    * the first terminal event wins. That event also closes the task's open token reservations: their estimates count as
@@ -221,6 +239,11 @@ export interface Ledger {
    * reader needs no memory, because events are read from the file. Rejects with the signal's reason.
    */
   watch(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterableIterator<TaskEvent>;
+  /**
+   * Resolves with the task as soon as it has ended or waits for its caller. Rejects with the signal's reason, and with
+   * TASK_NOT_FOUND for an unknown task and for one that is removed meanwhile.
+   */
+  settled(taskId: string, signal: AbortSignal): Promise<TaskRecord>;
   /** Tasks that have not ended, oldest first: a start resumes them. */
   unfinished(): TaskRecord[];
   /** The latest checkpoint of a task. */

@@ -24,6 +24,8 @@ export interface GroupCommit {
   problem(): string | undefined;
   /** Reports that a page of the file is damaged: nothing is written any more. Returns the error that says so. */
   damaged(cause: unknown): FleetError;
+  /** Calls `hook` in the transaction of each batch, after its jobs. An error fails the batch. */
+  beforeCommit(hook: () => void): void;
   /** Commits the queued writes at once; later writes fail with SHUTTING_DOWN. */
   close(): void;
 }
@@ -48,6 +50,7 @@ export interface GroupCommitOptions {
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   const { name, db, log } = options;
   const queue: Job[] = [];
+  const hooks: (() => void)[] = [];
   let scheduled = false;
   let closed = false;
   let problem: string | undefined;
@@ -87,6 +90,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
       options.assertReady();
       db.exec('BEGIN IMMEDIATE');
       acknowledgements = batch.map(inSavepoint);
+      for (const hook of hooks) hook();
       db.exec('COMMIT');
     } catch (error) {
       fail(batch, error);
@@ -169,6 +173,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     },
     problem: () => problem,
     damaged,
+    beforeCommit: (hook) => void hooks.push(hook),
     close: () => {
       closed = true;
       while (queue.length > 0) commit(queue.splice(0, MAX_BATCH));

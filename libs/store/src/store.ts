@@ -18,6 +18,8 @@ export interface Store {
   read<T>(query: (db: Queries) => T): T;
   /** See `GroupCommit.write`. */
   write<T>(transaction: (db: Queries) => T, onCommitted?: (value: T) => void): Promise<T>;
+  /** See `GroupCommit.beforeCommit`. */
+  beforeCommit(hook: (db: Queries) => void): void;
   /**
    * Rewrites the file without what was deleted; its old pages stay until `emptyLog`. Blocks the thread (about 4 ms for each
    * MB), and needs twice the size of the file on its disk. Waits for no other process. Throws STORE_UNAVAILABLE without that
@@ -73,6 +75,7 @@ export function createStore(
     id,
     read: readFrom(reader, schema.name, commits.damaged),
     write: (transaction, onCommitted) => commits.write(() => transaction(queries), onCommitted),
+    beforeCommit: (hook) => commits.beforeCommit(() => hook(queries)),
     rewrite: () => rewriteFile(writer, schema.name),
     emptyLog: () => emptyLog(writer, schema.name),
     problem: commits.problem,

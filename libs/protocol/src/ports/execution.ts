@@ -134,5 +134,10 @@ export type RunOutcome = Pick<
 /** Runs admitted tasks: the agent's loop, or the relay to a peer. */
 export interface Executor {
   readonly model: ModelInfo;
+  /**
+   * True for an executor without effects outside its process, which costs no tokens: a run may begin before its task is
+   * durable, and a crash may repeat it.
+   */
+  readonly isFreeOfEffects?: boolean;
   run(task: AdmittedTask, context: RunContext): Promise<RunOutcome>;
 }
