@@ -75,7 +75,7 @@ export {
   type Usage,
 } from './handshake/result.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
-export { type Clock, type Ids, systemClock, systemIds } from './ports/clock.ts';
+export { type Clock, systemClock } from './ports/clock.ts';
 export {
   type AdmittedTask,
   type Budget,
@@ -90,6 +90,7 @@ export {
   type RunOutcome,
 } from './ports/execution.ts';
 export type { Count, LedgerCounter } from './ports/figures.ts';
+export { type Ids, systemIds } from './ports/ids.ts';
 export type { Accepted, Caller, InboundMessage, Intake, Scope } from './ports/intake.ts';
 export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ports/ledger.ts';
 export { type Log, silentLog } from './ports/log.ts';

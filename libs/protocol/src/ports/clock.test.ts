@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { systemClock, systemIds } from '../index.ts';
+import { systemClock } from '../index.ts';
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -48,13 +48,4 @@ describe('systemClock', () => {
     await assert.rejects(systemClock.sleep(60_000, controller.signal), reason);
     await systemClock.sleep(1, new AbortController().signal);
   });
-});
-
-it('systemIds creates UUIDv7s that sort by age', () => {
-  const ids = Array.from({ length: 1000 }, () => systemIds.uuid());
-  assert.ok(
-    ids.every((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)),
-  );
-  assert.deepEqual(ids.toSorted(), ids);
-  assert.equal(new Set(ids).size, ids.length);
 });

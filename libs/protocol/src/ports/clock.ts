@@ -1,5 +1,3 @@
-import { v7 } from 'uuid';
-
 /** Time, injected for tests. */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -10,12 +8,6 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `fn` once after `ms`, unless disposed first. Does not keep the process alive. */
   timer(fn: () => void, ms: number): Disposable;
-}
-
-/** Identifiers, injected for tests. */
-export interface Ids {
-  /** A UUIDv7: unique, and later ones sort after earlier ones. */
-  uuid(): string;
 }
 
 /** The maximum delay of setTimeout; it fires longer ones at once. */
@@ -57,5 +49,3 @@ export const systemClock: Clock = {
     }),
   timer: (fn, ms) => ({ [Symbol.dispose]: startTimer(fn, ms, false) }),
 };
-
-export const systemIds: Ids = { uuid: () => v7() };

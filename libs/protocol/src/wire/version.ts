@@ -45,17 +45,18 @@ export function highestOf(ours: readonly string[]): string {
  * else our highest (docs/handshake.md#versions).
  */
 export function answerVersion(asked: string, ours: readonly string[]): string {
-  return negotiate(ours, [asked]) ?? highestOf(ours);
+  return ours.includes(asked) ? asked : (negotiate(ours, [asked]) ?? highestOf(ours));
 }
 
 /** True when a speaker of `ours` understands messages of this version. */
 export function isCompatible(version: string, ours: readonly string[] = PROTOCOL_VERSIONS): boolean {
-  return ours.some((spoken) => majorOf(spoken) === majorOf(version));
+  return ours.includes(version) || ours.some((spoken) => majorOf(spoken) === majorOf(version));
 }
 
 /** True for a later minor of a major that this build speaks: such a message may contain unknown fields and words. */
 export function isNewerMinor(version: unknown): boolean {
-  if (typeof version !== 'string' || majorOf(version) === undefined) return false;
+  if (typeof version !== 'string' || PROTOCOL_VERSIONS.includes(version)) return false;
+  if (majorOf(version) === undefined) return false;
   const known = PROTOCOL_VERSIONS.filter((spoken) => majorOf(spoken) === majorOf(version));
   return known.length > 0 && known.every((spoken) => order(version, spoken) > 0);
 }
