@@ -39,7 +39,7 @@ const resultsOfNeo = (fleet: Fleet, ...args: string[]): string =>
 function makeOld(fleet: Fleet, profile: string): void {
   const age = 31 * 86_400_000;
   using db = new DatabaseSync(join(fleet.dir, 'state', profile, 'ledger.db'));
-  db.prepare('UPDATE tasks SET updated_at = updated_at - ?').run(age);
+  db.prepare('UPDATE endings SET updated_at = updated_at - ?').run(age);
   db.prepare('UPDATE conversations SET ended_at = ended_at - ?').run(age);
   const contexts = join(fleet.dir, 'workspaces', profile, 'contexts');
   const then = new Date(Date.now() - age);

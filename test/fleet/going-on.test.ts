@@ -158,6 +158,6 @@ test(
 function makeOld(file: string): void {
   const age = 31 * 86_400_000;
   using db = new DatabaseSync(file);
-  db.prepare('UPDATE tasks SET updated_at = updated_at - ?').run(age);
+  db.prepare('UPDATE endings SET updated_at = updated_at - ?').run(age);
   db.prepare('UPDATE conversations SET ended_at = ended_at - ?').run(age);
 }

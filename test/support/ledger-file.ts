@@ -12,9 +12,11 @@ export function readLedgerFile(file: string): { id: string; events: LoggedEvent[
   try {
     db.exec('PRAGMA busy_timeout = 5000');
     const events = db
-      .prepare("SELECT seq, task_id, type FROM events WHERE type <> 'text' ORDER BY seq")
+      .prepare(
+        "SELECT e.seq, t.id AS task_id, e.type FROM events e JOIN tasks t ON t.n = e.task WHERE e.type <> 'text' ORDER BY e.seq",
+      )
       .all();
-    const unfinished = db.prepare('SELECT count(*) AS count FROM tasks WHERE ended_seq IS NULL').get();
+    const unfinished = db.prepare('SELECT count(*) AS count FROM unfinished').get();
     const id =
       db.prepare("SELECT value FROM meta WHERE key = 'ledger_id'").get() ??
       db.prepare('SELECT value FROM meta').get();

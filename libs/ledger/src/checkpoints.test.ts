@@ -8,9 +8,10 @@ import { type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protoc
 import { deadline, manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { openStore } from '@hermes-fleet/store';
 import fc from 'fast-check';
+import { acceptTask } from './accept.ts';
 import { createCheckpoints } from './checkpoints.ts';
+import { createLiveTasks } from './live-tasks.ts';
 import { LEDGER } from './schema.ts';
-import { acceptTask } from './tasks.ts';
 import { newTask, openTestLedger } from './testing/harness.ts';
 
 test('a task keeps its latest checkpoint until it ends, and gets none afterwards', async (t) => {
@@ -77,16 +78,20 @@ test('a save that was rolled back is not mistaken for the previous one', async (
     log: silentLog,
   });
   let fails = false;
-  const checkpoints = createCheckpoints({
-    ...store,
-    write: (transaction, onCommitted) =>
-      store.write((db) => {
-        const value = transaction(db);
-        if (fails) throw new Error('rolled back');
-        return value;
-      }, onCommitted),
-  });
-  const { id } = await store.write((db) => acceptTask(db, manualClock(), newTask()).task);
+  const checkpoints = createCheckpoints(
+    {
+      ...store,
+      write: (transaction, onCommitted) =>
+        store.write((db) => {
+          const value = transaction(db);
+          if (fails) throw new Error('rolled back');
+          return value;
+        }, onCommitted),
+    },
+    createLiveTasks(),
+  );
+  const { id } = newTask();
+  await store.write((db) => acceptTask(db, manualClock(), newTask({ id })));
   const [a, b, c]: JsonObject[] = [{ a: 1 }, { b: 2 }, { c: 3 }];
   assert.ok(a && b && c);
   await checkpoints.save(id, { list: [a] }, 'list');

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
-import { notFound } from './tasks.ts';
+import type { LiveTasks } from './live-tasks.ts';
+import { taskNumber } from './task-rows.ts';
 import type { Ledger } from './types.ts';
 
 export interface Checkpoints {
@@ -21,20 +22,28 @@ interface LastSave {
  * the previous save has the same object at the same index. The file counts the saves of a task: a save that was rolled
  * back or made by another process is never mistaken for the previous one.
  */
-export function createCheckpoints(store: Store): Checkpoints {
+export function createCheckpoints(store: Pick<Store, 'read' | 'write'>, live: LiveTasks): Checkpoints {
   const lastSaves = new Map<string, LastSave>();
   return {
-    load: (taskId) => store.read((db) => findCheckpoint(db, taskId)),
+    load: (taskId) =>
+      store.read((db) =>
+        live.find(taskId)?.has('checkpoint') === false ? undefined : findCheckpoint(db, taskId),
+      ),
     save: async (taskId, state, growing) => {
       const { rest, parts } = split(state, growing);
-      await store.write((db) => {
-        const saves = savesOf(db, taskId);
-        if (saves === undefined) return;
-        const last = lastSaves.get(taskId);
-        replaceCheckpoint(db, taskId, saves + 1, rest, growing);
-        replaceParts(db, taskId, parts, last?.number === saves ? last.parts : []);
-        lastSaves.set(taskId, { number: saves + 1, parts });
-      });
+      await store.write(
+        (db) => {
+          const n = live.find(taskId)?.n ?? taskNumber(db, taskId);
+          live.stores(taskId, 'checkpoint');
+          const saves = savesOf(db, n);
+          if (saves === undefined) return;
+          const last = lastSaves.get(taskId);
+          replaceCheckpoint(db, n, saves + 1, rest, growing);
+          replaceParts(db, n, parts, last?.number === saves ? last.parts : []);
+          lastSaves.set(taskId, { number: saves + 1, parts });
+        },
+        () => live.stores(taskId, 'checkpoint'),
+      );
     },
     forget: (taskId) => void lastSaves.delete(taskId),
   };
@@ -50,28 +59,27 @@ function split(
   return { rest, parts: [...parts] };
 }
 
-/** The number of saves of a task; undefined for an ended task, which gets no checkpoint. */
-function savesOf(db: Queries, taskId: string): number | undefined {
+/** The number of saves of a task by its number; undefined for an ended task, which gets no checkpoint. */
+function savesOf(db: Queries, n: number): number | undefined {
   const row = db.get(
-    `SELECT t.ended_seq, coalesce(c.saves, 0) AS saves
-     FROM tasks t LEFT JOIN checkpoints c ON c.task_id = t.id WHERE t.id = ?`,
-    taskId,
+    `SELECT coalesce(c.saves, 0) AS saves
+     FROM unfinished u LEFT JOIN checkpoints c ON c.task = u.task WHERE u.task = ?`,
+    n,
   );
-  if (row === undefined) throw notFound(taskId);
-  return row.ended_seq === null ? integer(row, 'saves') : undefined;
+  return row && integer(row, 'saves');
 }
 
 function replaceCheckpoint(
   db: Queries,
-  taskId: string,
+  n: number,
   saves: number,
   rest: JsonObject,
   growing: string | undefined,
 ): void {
   db.run(
-    `INSERT INTO checkpoints (task_id, state, growing, saves) VALUES (?, ?, ?, ?)
+    `INSERT INTO checkpoints (task, state, growing, saves) VALUES (?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET state = excluded.state, growing = excluded.growing, saves = excluded.saves`,
-    taskId,
+    n,
     JSON.stringify(rest),
     growing ?? null,
     saves,
@@ -80,15 +88,15 @@ function replaceCheckpoint(
 
 function replaceParts(
   db: Queries,
-  taskId: string,
+  n: number,
   parts: readonly JsonValue[],
   stored: readonly JsonValue[],
 ): void {
   const unchanged = commonPrefix(stored, parts);
-  db.run('DELETE FROM checkpoint_parts WHERE task_id = ? AND place >= ?', taskId, unchanged);
+  db.run('DELETE FROM checkpoint_parts WHERE task = ? AND place >= ?', n, unchanged);
   for (const [index, part] of parts.slice(unchanged).entries()) {
-    const sql = 'INSERT INTO checkpoint_parts (task_id, place, part) VALUES (?, ?, ?)';
-    db.run(sql, taskId, unchanged + index, JSON.stringify({ part }));
+    const sql = 'INSERT INTO checkpoint_parts (task, place, part) VALUES (?, ?, ?)';
+    db.run(sql, n, unchanged + index, JSON.stringify({ part }));
   }
 }
 
@@ -98,10 +106,16 @@ function commonPrefix(stored: readonly JsonValue[], parts: readonly JsonValue[])
 }
 
 function findCheckpoint(db: Queries, taskId: string): JsonObject | undefined {
-  const row = db.get('SELECT state, growing FROM checkpoints WHERE task_id = ?', taskId);
+  const row = db.get(
+    'SELECT task, state, growing FROM checkpoints WHERE task = (SELECT n FROM tasks WHERE id = ?)',
+    taskId,
+  );
   if (row === undefined) return undefined;
   const rest = json(row, 'state');
   if (row.growing === null) return rest;
-  const rows = db.all('SELECT part FROM checkpoint_parts WHERE task_id = ? ORDER BY place', taskId);
+  const rows = db.all(
+    'SELECT part FROM checkpoint_parts WHERE task = ? ORDER BY place',
+    integer(row, 'task'),
+  );
   return { ...rest, [text(row, 'growing')]: rows.map((each) => json(each, 'part').part ?? null) };
 }

@@ -50,7 +50,7 @@ test('a failed commit wakes nobody', deadline, async (t) => {
   connections.writer.exec(`PRAGMA max_page_count = ${pages}`);
   const outcomes = await Promise.allSettled([
     ledger.append(id, { type: 'started', data: {} }),
-    ledger.append(id, { type: 'progress', data: { log: 'x'.repeat(50_000) } }),
+    ledger.append(id, { type: 'progress', data: { log: 'x'.repeat(500_000) } }),
   ]);
   await new Promise(setImmediate);
   assert.ok(
@@ -90,9 +90,11 @@ test('a damaged row is reported with its column', deadline, (t) => {
   };
   damaged(`'no json', 1`, 'announce');
   damaged(`'[]', 1`, 'announce');
-  connections.writer.exec(`INSERT INTO tasks VALUES ('t', 'c', 'x', 'k', NULL, 'lost', 0, 1, 1, NULL)`);
-  connections.writer.exec(`INSERT INTO payloads VALUES ('t', '{}', '{}', NULL)`);
+  connections.writer.exec(`INSERT INTO tasks VALUES (7, 't', 'c', 'x', 'k', NULL, NULL, 1, 3, NULL, '{}')`);
+  connections.writer.exec(`INSERT INTO unfinished VALUES (7, 'x', 'lost', 0, 1)`);
   assert.throws(() => ledger.get('t'), { code: 'STORE_UNAVAILABLE', message: /"state"/ });
-  connections.writer.exec(`UPDATE tasks SET state = 'queued'`);
+  connections.writer.exec(`UPDATE unfinished SET state = 'queued'`);
+  assert.throws(() => ledger.get('t'), { code: 'STORE_UNAVAILABLE', message: /"dispatch"/ });
+  connections.writer.exec(`UPDATE tasks SET dispatch = '{}', dispatch_part = NULL`);
   assert.throws(() => ledger.get('t'), { code: 'STORE_UNAVAILABLE', message: /"last_seq"/ });
 });

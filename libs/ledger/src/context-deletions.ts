@@ -39,11 +39,10 @@ export function findDeletions(db: Queries): ContextDeletion[] {
     .map((row) => deletionRecord(db, row));
 }
 
-/** Throws CONTEXT_IN_USE for a context whose deletion is incomplete: it would take new tasks with it. */
-export function assertNotDeleting(db: Queries, contextId: string): void {
-  if (!db.get('SELECT 1 FROM context_deletions WHERE context_id = ?', contextId)) return;
+/** The refusal of a task in a context whose deletion is incomplete: it would take new tasks with it. */
+export function refuseTask(contextId: string): FleetError {
   const message = `context ${contextId} is being deleted: send the task again later, or in another context`;
-  throw new FleetError('CONTEXT_IN_USE', message, { retryAfterS: RETRY_AFTER_S });
+  return new FleetError('CONTEXT_IN_USE', message, { retryAfterS: RETRY_AFTER_S });
 }
 
 /** Throws QUEUE_FULL for a caller that has as many incomplete deletions as it can have. */

@@ -1,5 +1,6 @@
 import type { EarlierConversation, JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, text } from '@hermes-fleet/store';
+import { findNumber } from './task-rows.ts';
 
 /*
  * The conversations that ended tasks leave to the next task of the same context, caller and `task.conversation`
@@ -21,7 +22,8 @@ interface Key {
 
 /** See `Ledger.earlierConversation`. */
 export function findConversation(db: Queries, taskId: string): EarlierConversation | undefined {
-  const key = keyOf(db, taskId);
+  const n = findNumber(db, taskId);
+  const key = n === undefined ? undefined : keyOf(db, n);
   const row =
     key &&
     db.get(
@@ -44,16 +46,16 @@ export function findConversation(db: Queries, taskId: string): EarlierConversati
  */
 export function keepConversation(
   db: Queries,
-  taskId: string,
+  n: number,
   end: { readonly at: number; readonly type: string; readonly result: JsonObject | undefined },
 ): void {
   if (end.type === 'blocked') return;
   const kept = db.get(
-    `SELECT 1 FROM checkpoints WHERE task_id = ? AND growing IS NOT NULL
+    `SELECT 1 FROM checkpoints WHERE task = ? AND growing IS NOT NULL
      AND coalesce(json_extract(state, '$.keep_conversation'), 0) = 1`,
-    taskId,
+    n,
   );
-  const key = kept && keyOf(db, taskId);
+  const key = kept && keyOf(db, n);
   if (!key) return;
   db.run(
     'DELETE FROM conversations WHERE context_id = ? AND caller = ? AND name = ?',
@@ -61,7 +63,7 @@ export function keepConversation(
     key.caller,
     key.name,
   );
-  const { first, bytes } = keptPart(db, taskId);
+  const { first, bytes } = keptPart(db, n);
   const { rowid } = db.run(
     `INSERT INTO conversations (context_id, caller, name, ended_at, is_whole, bytes, result)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -75,9 +77,9 @@ export function keepConversation(
   );
   db.run(
     `INSERT INTO conversation_parts (conversation, place, part)
-     SELECT ?, place, part FROM checkpoint_parts WHERE task_id = ? AND place >= ?`,
+     SELECT ?, place, part FROM checkpoint_parts WHERE task = ? AND place >= ?`,
     rowid,
-    taskId,
+    n,
     first,
   );
 }
@@ -111,26 +113,28 @@ export function trimConversations(db: Queries, maxBytes: number, batch: number):
 }
 
 /** Undefined for a task of many callers of an orchestrator, which may not share a conversation. */
-function keyOf(db: Queries, taskId: string): Key | undefined {
+function keyOf(db: Queries, n: number): Key | undefined {
   const row = db.get(
-    `SELECT t.context_id, t.caller, coalesce(json_extract(p.dispatch, '$.task.conversation'), '') AS name
-     FROM tasks t JOIN payloads p ON p.task_id = t.id
-     WHERE t.id = ? AND (json_extract(p.dispatch, '$.task.conversation') IS NOT NULL
-       OR coalesce(json_array_length(p.dispatch, '$.task.path'), 0) = 0)`,
-    taskId,
+    `SELECT context_id, caller, coalesce(json_extract(dispatch, '$.task.conversation'), '') AS name
+     FROM (SELECT context_id, caller,
+             coalesce(dispatch, json_extract(message, '$.parts[' || dispatch_part || '].data')) AS dispatch
+           FROM tasks WHERE n = ?)
+     WHERE json_extract(dispatch, '$.task.conversation') IS NOT NULL
+       OR coalesce(json_array_length(dispatch, '$.task.path'), 0) = 0`,
+    n,
   );
   return row && { contextId: text(row, 'context_id'), caller: text(row, 'caller'), name: text(row, 'name') };
 }
 
 /** The place of the oldest message that is kept (past the last one if the newest alone is too large), and the size from there. */
-function keptPart(db: Queries, taskId: string): { readonly first: number; readonly bytes: number } {
+function keptPart(db: Queries, n: number): { readonly first: number; readonly bytes: number } {
   const row = db.get(
-    `SELECT coalesce(min(place), (SELECT max(place) + 1 FROM checkpoint_parts WHERE task_id = ?1), 0) AS first,
+    `SELECT coalesce(min(place), (SELECT max(place) + 1 FROM checkpoint_parts WHERE task = ?1), 0) AS first,
        coalesce(max(bytes), 0) AS bytes
      FROM (SELECT place, sum(octet_length(part)) OVER (ORDER BY place DESC) AS bytes
-           FROM checkpoint_parts WHERE task_id = ?1)
+           FROM checkpoint_parts WHERE task = ?1)
      WHERE bytes <= ?2`,
-    taskId,
+    n,
     MAX_BYTES,
   );
   return row ? { first: integer(row, 'first'), bytes: integer(row, 'bytes') } : { first: 0, bytes: 0 };

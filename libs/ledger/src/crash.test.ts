@@ -100,20 +100,23 @@ function assertConsistent(file: string, seed: number): number {
     Object.assign(Object.create(null), { integrity_check: 'ok' }),
   );
   none('PRAGMA foreign_key_check');
-  none('SELECT id FROM tasks WHERE id NOT IN (SELECT task_id FROM payloads)');
-  none(`SELECT id FROM tasks t
-        WHERE (SELECT type FROM events WHERE task_id = t.id ORDER BY seq LIMIT 1) IS NOT 'submitted'`);
-  none(`SELECT id FROM tasks t WHERE (id IN (SELECT task_id FROM idempotency)) = (state = 'rejected')`);
-  none(`SELECT t.id FROM tasks t JOIN payloads p ON p.task_id = t.id
-        WHERE (p.result IS NOT NULL) <> (t.state IN ('completed', 'rejected'))`);
-  none(`SELECT id FROM tasks t WHERE ended_seq IS NOT
-          (SELECT max(seq) FROM events WHERE task_id = t.id AND type IN ('done', 'blocked', 'error'))`);
-  none(`SELECT id FROM tasks t WHERE ended_seq IS NULL AND (state = 'input_required') <>
-          EXISTS (SELECT 1 FROM questions WHERE task_id = t.id AND message_id IS NULL)`);
-  none(`SELECT q.task_id FROM questions q LEFT JOIN events e ON e.seq = q.seq AND e.type = 'input_required'
-        WHERE e.task_id IS NOT q.task_id`);
-  none(`SELECT id FROM tasks t WHERE (SELECT count(*) FROM events WHERE task_id = t.id AND type = 'answered') <>
-          (SELECT count(*) FROM questions WHERE task_id = t.id AND message_id IS NOT NULL)`);
-  none('SELECT task_id FROM checkpoints JOIN tasks ON id = task_id WHERE ended_seq IS NOT NULL');
+  none('SELECT n FROM tasks WHERE (n IN (SELECT task FROM unfinished)) = (n IN (SELECT task FROM endings))');
+  none(`SELECT n FROM tasks
+        WHERE (SELECT type FROM events WHERE task = n ORDER BY seq LIMIT 1) IS NOT 'submitted'`);
+  none(`SELECT n FROM tasks WHERE (fingerprint IS NULL) <>
+          (n IN (SELECT task FROM endings WHERE state = 'rejected'))`);
+  none(`SELECT task FROM endings WHERE (result IS NOT NULL) <> (state IN ('completed', 'rejected'))`);
+  none(`SELECT n FROM tasks WHERE (SELECT seq FROM endings WHERE task = n) IS NOT
+          (SELECT max(seq) FROM events WHERE task = n AND type IN ('done', 'blocked', 'error'))`);
+  none(`SELECT task FROM unfinished u WHERE (state = 'input_required') <>
+          EXISTS (SELECT 1 FROM questions WHERE task = u.task AND message_id IS NULL)`);
+  none(`SELECT q.task FROM questions q LEFT JOIN events e ON e.seq = q.seq AND e.type = 'input_required'
+        WHERE e.task IS NOT q.task`);
+  none(`SELECT n FROM tasks WHERE (SELECT count(*) FROM events WHERE task = n AND type = 'answered') <>
+          (SELECT count(*) FROM questions WHERE task = n AND message_id IS NOT NULL)`);
+  none('SELECT task FROM checkpoints WHERE task IN (SELECT task FROM endings)');
+  for (const width of [60_000, 3_600_000])
+    none(`SELECT caller, state, updated_at / ${width} AS bucket, count(*) AS tasks FROM endings GROUP BY 1, 2, 3
+          EXCEPT SELECT caller, state, bucket, tasks FROM ended_counts WHERE width = ${width}`);
   return Number(db.prepare('SELECT max(seq) AS newest FROM events').get()?.newest);
 }

@@ -1,10 +1,11 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
-import { type Queries, text } from '@hermes-fleet/store';
+import { integer, type Queries, text } from '@hermes-fleet/store';
 import { findCallers, findCallersPeers, rememberCallers } from './context-callers.ts';
 import { assertMayDelete, findDeletion } from './context-deletions.ts';
 import type { ContextDeletion, ContextDeletionRequest, PeerDeletionState } from './context-types.ts';
 import { eraseConversations } from './conversations.ts';
 import { isKept } from './late-results.ts';
+import { removeTasks } from './prune.ts';
 
 /** How many tasks a refusal names. */
 const MAX_NAMED = 10;
@@ -21,7 +22,8 @@ export function eraseContext(
   const begun = findDeletion(db, contextId);
   if (begun?.caller === caller) return { deletion: begunAgain(db, begun, results), erased: [] };
   const tasks = db.all(
-    'SELECT id, caller, key, ended_seq FROM tasks WHERE context_id = ? ORDER BY created_at, id',
+    `SELECT n, id, caller, EXISTS (SELECT 1 FROM unfinished WHERE task = n) AS is_unfinished
+     FROM tasks WHERE context_id = ? ORDER BY created_at, id`,
     contextId,
   );
   const own = tasks.filter((task) => task.caller === caller);
@@ -29,7 +31,7 @@ export function eraseContext(
   if (own.length === 0 && !remembered.includes(caller)) throw unknownContext(contextId);
   if (own.length < tasks.length || remembered.some((other) => other !== caller)) throw shared(contextId);
   const ids = own.map((task) => text(task, 'id'));
-  const unfinished = own.filter((task) => task.ended_seq === null).map((task) => text(task, 'id'));
+  const unfinished = own.filter((task) => task.is_unfinished === 1).map((task) => text(task, 'id'));
   if (unfinished.length > 0)
     throw inUse(contextId, unfinished, 'cancel them, and wait until they have ended');
   const givenUp = ids.filter((id) => isKept(db, id));
@@ -58,7 +60,7 @@ export function eraseContext(
       at ?? (kind === 'subtask' ? request.subtasksContextId : contextId),
       ...(kind === 'message' ? [1, UNSUPPORTED, atAgent(peer)] : [0, PENDING, null]),
     );
-  erase(db, contextId);
+  erase(db, contextId, JSON.stringify(own.map((task) => integer(task, 'n'))));
   const deletion = findDeletion(db, contextId);
   if (!deletion) throw new FleetError('INTERNAL', `the deletion of context ${contextId} is lost`);
   return { deletion, erased: ids };
@@ -85,16 +87,16 @@ function begunAgain(
   return findDeletion(db, contextId) ?? begun;
 }
 
-/** Their rows in other tables go by foreign keys. */
-function erase(db: Queries, contextId: string): void {
+/** Erases the tasks of a context, whose numbers are a JSON list. */
+function erase(db: Queries, contextId: string, numbers: string): void {
   db.run(
     `INSERT INTO erased_events (seq, task_id, type, at, data, key, caller, context_id, traceparent)
-     SELECT e.seq, e.task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
-     FROM tasks t JOIN events e ON e.task_id = t.id
+     SELECT e.seq, t.id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
+     FROM tasks t JOIN events e ON e.task = t.n
      WHERE t.context_id = ? AND e.type <> 'text' AND e.seq > (SELECT cursor FROM outbox)`,
     contextId,
   );
-  db.run('DELETE FROM tasks WHERE context_id = ?', contextId);
+  removeTasks(db, numbers);
   eraseConversations(db, contextId);
 }
 

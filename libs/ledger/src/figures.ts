@@ -23,10 +23,12 @@ export interface Recorded {
 /** The UTC calendar day of a time in ms since the epoch, as `YYYY-MM-DD`. */
 export const utcDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The figures of a ledger, and `announce`, which tells its listeners what a committed transaction recorded. */
-export function createFigures(store: Pick<Store, 'read'>): Figures & {
+export interface RecordedFigures extends Figures {
+  /** Tells the listeners what a committed transaction recorded. */
   announce(recorded: Recorded, endedTask?: string): void;
-} {
+}
+
+export function createFigures(store: Pick<Store, 'read'>): RecordedFigures {
   const listeners: FiguresListener[] = [];
   return {
     totals: () => store.read((db) => db.all('SELECT * FROM totals').map(total)),
@@ -48,7 +50,7 @@ function spentBy(db: Queries, taskId: string): Pick<DaySpending, 'tokens' | 'cac
   const sum = db.get(
     `SELECT coalesce(sum(input_tokens + output_tokens), 0) AS tokens,
        coalesce(sum(cache_read_tokens + cache_write_tokens), 0) AS cache_tokens
-     FROM tokens WHERE task_id = ? AND settled <> 0`,
+     FROM tokens WHERE task = (SELECT n FROM tasks WHERE id = ?) AND settled <> 0`,
     taskId,
   );
   return sum ? { tokens: integer(sum, 'tokens'), cacheTokens: integer(sum, 'cache_tokens') } : NOTHING_SPENT;
@@ -69,7 +71,8 @@ export function addCounts(db: Queries, counts: readonly Count[]): void {
 }
 
 /** The columns of a row of `tokens` that `book` reads. */
-export const BOOKED = '*, (SELECT caller FROM tasks WHERE tasks.id = tokens.task_id) AS caller';
+export const BOOKED = `*, (SELECT id FROM tasks WHERE tasks.n = tokens.task) AS task_id,
+  (SELECT caller FROM tasks WHERE tasks.n = tokens.task) AS caller`;
 
 /**
  * Adds spent tokens to the day and to the totals, which count a profile's own tokens only. `row` is one of `tokens`, with
@@ -97,10 +100,10 @@ export function book(db: Queries, clock: Clock, row: Row): Recorded {
 }
 
 /** Closes the reservations that an ended task left open: their estimates count as spent from now on. */
-export function closeReservations(db: Queries, clock: Clock, taskId: string): Recorded {
+export function closeReservations(db: Queries, clock: Clock, n: number): Recorded {
   const closed = db.all(
-    `UPDATE tokens SET settled = ${CLOSED}, source = 'estimated' WHERE task_id = ? AND settled = 0 RETURNING ${BOOKED}`,
-    taskId,
+    `UPDATE tokens SET settled = ${CLOSED}, source = 'estimated' WHERE task = ? AND settled = 0 RETURNING ${BOOKED}`,
+    n,
   );
   const recorded = closed.map((row) => book(db, clock, row));
   return {

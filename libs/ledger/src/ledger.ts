@@ -1,5 +1,4 @@
-import { type Clock, type Count, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import { createWakeups, openStore, type Queries, type Store, type StoreOptions } from '@hermes-fleet/store';
+import { createWakeups, openStore, type Store, type StoreOptions } from '@hermes-fleet/store';
 import { createCheckpoints } from './checkpoints.ts';
 import { findRemembered, forgetCallers } from './context-callers.ts';
 import {
@@ -11,40 +10,26 @@ import {
 } from './context-deletions.ts';
 import { findConversation, trimConversations } from './conversations.ts';
 import { eraseContext } from './erase-context.ts';
-import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
+import { createFigures, type Recorded } from './figures.ts';
 import {
   dropKeptCheckpoint,
   findKeptCheckpoints,
   findLateResult,
-  isKept,
   replaceByLateResult,
 } from './late-results.ts';
+import { createLiveTasks } from './live-tasks.ts';
 import { createOutbox } from './outbox.ts';
+import { pruneTasks } from './prune.ts';
 import { createPurges } from './purges.ts';
-import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { findSentWork } from './sent-work.ts';
-import { isTerminal } from './states.ts';
 import { createSubtasksContexts } from './subtasks-context.ts';
 import { listTasks } from './task-list.ts';
-import {
-  acceptTask,
-  appendEvent,
-  findByKey,
-  findContextIds,
-  findEvents,
-  findTask,
-  hasContext,
-  notFound,
-  pruneTasks,
-  unfinishedTasks,
-} from './tasks.ts';
+import { createTaskLog } from './task-log.ts';
+import { findContextIds, hasContext } from './task-rows.ts';
 import { bookEntry, createTokenStore } from './token-store.ts';
-import type { Ledger, NewEvent, TaskChange, TaskEvent, TaskRecord, TaskState } from './types.ts';
-import { watchTask } from './watch.ts';
-
-const ALL = -1;
+import type { Ledger } from './types.ts';
 
 /** A missing `file` is created with its directory. Only one process may own it: see `acquireOwnership`. */
 export type LedgerOptions = Omit<StoreOptions, 'schema'>;
@@ -68,36 +53,12 @@ export function createLedger(
   { profile, clock }: Pick<LedgerOptions, 'profile' | 'clock'>,
   store: Store,
 ): Ledger {
-  const watchers = createWakeups();
   const relays = createWakeups();
-  const checkpoints = createCheckpoints(store);
+  const live = createLiveTasks();
+  const checkpoints = createCheckpoints(store, live);
   const figures = createFigures(store);
   const outbox = createOutbox({ store, wakeups: relays, profile, clock });
-
-  const committed = (event: TaskEvent): void => {
-    outbox.committed(event);
-    watchers.wake(event.taskId);
-    if (TERMINAL_EVENTS.has(event.type)) checkpoints.forget(event.taskId);
-  };
-
-  interface Appended {
-    readonly appended: TaskEvent | undefined;
-    readonly recorded: Recorded;
-    readonly isOver: boolean;
-  }
-
-  function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Appended {
-    const appended = appendEvent(db, clock, taskId, event, change);
-    if (!appended) return { appended, recorded: NOTHING, isOver: false };
-    const recorded = recordEvent(db, clock, appended, change?.counts ?? []);
-    return { appended, recorded, isOver: TERMINAL_EVENTS.has(appended.type) && !isKept(db, taskId) };
-  }
-
-  function announce({ appended, recorded, isOver }: Appended): void {
-    if (!appended) return;
-    committed(appended);
-    figures.announce(recorded, isOver ? appended.taskId : undefined);
-  }
+  const log = createTaskLog({ store, clock, live, checkpoints, figures, outbox });
 
   const purges = createPurges({
     store,
@@ -111,7 +72,7 @@ export function createLedger(
   const forget = (taskIds: readonly string[]): void => {
     purges.erased();
     for (const taskId of taskIds) {
-      watchers.wake(taskId);
+      log.removed(taskId);
       // Nobody asks a peer for the late result of a task that is removed.
       figures.announce(NOTHING, taskId);
     }
@@ -119,74 +80,19 @@ export function createLedger(
 
   return {
     id: store.id,
-    accept: async (task, following = []) => {
-      const accepted = await store.write(
-        (db) => {
-          const { task: record, submitted } = acceptTask(db, clock, task);
-          if (!submitted) return { record, created: false, submitted, appended: [] };
-          const appended = following.map(({ event, change }) => append(db, task.id, event, change));
-          return { record: findTask(db, task.id) ?? record, created: true, submitted, appended };
-        },
-        ({ submitted, appended }) => {
-          if (submitted) committed(submitted);
-          for (const each of appended) announce(each);
-        },
-      );
-      return { task: accepted.record, created: accepted.created };
-    },
-    append: async (taskId, event, change) => {
-      const { appended } = await store.write((db) => append(db, taskId, event, change), announce);
-      return appended;
-    },
-    findByKey: (caller, key) => store.read((db) => findByKey(db, caller, key)),
-    settled: async (taskId, signal) => {
-      const current = (): TaskRecord => {
-        const record = store.read((db) => findTask(db, taskId));
-        if (!record) throw notFound(taskId);
-        return record;
-      };
-      let record = current();
-      if (isSettled(record.state)) return record;
-      for await (const _ of watchTask({
-        store,
-        wakeups: watchers,
-        taskId,
-        afterSeq: record.lastSeq,
-        signal,
-      })) {
-        record = current();
-        if (isSettled(record.state)) return record;
-      }
-      return current();
-    },
-    ask: async (taskId, question) => {
-      const asked = await store.write(
-        (db) => askQuestion(db, clock, taskId, question),
-        ({ event }) => event && committed(event),
-      );
-      return asked.question;
-    },
-    answer: async (taskId, answer) => {
-      const { question, event } = await store.write(
-        (db) => answerQuestion(db, clock, taskId, answer),
-        (answered) => answered.event && committed(answered.event),
-      );
-      return { question, isNew: event !== undefined };
-    },
-    withdraw: async (taskId, key) => {
-      const { question } = await store.write(
-        (db) => withdrawQuestion(db, clock, taskId, key),
-        ({ event }) => event && committed(event),
-      );
-      return question;
-    },
-    questions: (taskId) => store.read((db) => findQuestions(db, taskId)),
-    get: (taskId) => store.read((db) => findTask(db, taskId)),
+    accept: log.accept,
+    append: log.append,
+    findByKey: log.findByKey,
+    settled: log.settled,
+    ask: log.ask,
+    answer: log.answer,
+    withdraw: log.withdraw,
+    questions: log.questions,
+    get: log.get,
     list: (query) => store.read((db) => listTasks(db, query)),
-    events: (taskId, afterSeq = 0, limit = ALL) =>
-      store.read((db) => findEvents(db, taskId, afterSeq, limit)),
-    watch: (taskId, afterSeq, signal) => watchTask({ store, wakeups: watchers, taskId, afterSeq, signal }),
-    unfinished: () => store.read(unfinishedTasks),
+    events: log.events,
+    watch: log.watch,
+    unfinished: log.unfinished,
     loadCheckpoint: checkpoints.load,
     saveCheckpoint: checkpoints.save,
     earlierConversation: (taskId) => store.read((db) => findConversation(db, taskId)),
@@ -253,27 +159,17 @@ export function createLedger(
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
       ...createSubtasksContexts(store),
     },
-    tokens: createTokenStore(store, clock, (recorded) => figures.announce(recorded)),
+    tokens: createTokenStore(store, clock, live, (recorded) => figures.announce(recorded)),
     figures,
     outbox,
     problem: store.problem,
     close: async () => {
       purges.stop();
       store.close();
-      watchers.wakeAll();
+      log.close();
       relays.wakeAll();
     },
   };
 }
 
-const isSettled = (state: TaskState): boolean => state === 'input_required' || isTerminal(state);
-
 const NOTHING: Recorded = { counts: [], bookings: [] };
-
-/** Adds to the figures what an event counts, and what a terminal event leaves to count. */
-function recordEvent(db: Queries, clock: Clock, event: TaskEvent, counts: readonly Count[]): Recorded {
-  addCounts(db, counts);
-  if (!TERMINAL_EVENTS.has(event.type)) return { ...NOTHING, counts };
-  const closed = closeReservations(db, clock, event.taskId);
-  return { counts: [...counts, ...closed.counts], bookings: closed.bookings };
-}

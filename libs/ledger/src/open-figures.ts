@@ -2,7 +2,7 @@ import { openReader } from '@hermes-fleet/store';
 import { createFigures } from './figures.ts';
 import { findKeptCheckpoints } from './late-results.ts';
 import { LEDGER } from './schema.ts';
-import { findTask, unfinishedTasks } from './tasks.ts';
+import { findTask, unfinishedTasks } from './task-rows.ts';
 import type { Figures, Ledger } from './types.ts';
 
 /** The figures of a ledger that another process may own. */
@@ -16,9 +16,9 @@ export function openFigures(file: string): FiguresReader {
   const reader = openReader(file, LEDGER);
   return {
     figures: createFigures(reader),
-    unfinished: () => reader.read(unfinishedTasks),
+    unfinished: () => reader.read(unfinishedTasks).map(({ record }) => record),
     keptCheckpoints: () => reader.read(findKeptCheckpoints),
-    get: (taskId) => reader.read((db) => findTask(db, taskId)),
+    get: (taskId) => reader.read((db) => findTask(db, taskId)?.record),
     close: reader.close,
   };
 }

@@ -4,6 +4,8 @@ import { taskEvent } from './rows.ts';
 import type { TaskEvent } from './types.ts';
 
 const WAKEUP_KEY = 'outbox';
+/** How many sequences a start counts at most, beside those that were counted before. */
+const COUNT_EVERY = 2_000;
 
 export interface Outbox extends OutboxSource {
   /** Must be called after COMMIT with every appended event. */
@@ -22,7 +24,19 @@ export interface OutboxOptions {
  * the bus has acknowledged them. The events of erased tasks stay until then.
  */
 export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions): Outbox {
-  let unpublished = store.read((db) => countBetween(db, cursorOf(db), Number.MAX_SAFE_INTEGER));
+  let { unpublished, newest, countedTo } = store.read(countsOf);
+  let isCounting = false;
+
+  /** Keeps the count at a start short. A count that fails is repeated with a later event. */
+  const keepCount = async (): Promise<void> => {
+    if (isCounting || newest - countedTo < COUNT_EVERY) return;
+    isCounting = true;
+    try {
+      countedTo = await store.write(countUp);
+    } finally {
+      isCounting = false;
+    }
+  };
 
   const toOutboxEvent = (row: Row): OutboxEvent => {
     const { seq, type, at, data } = taskEvent(row);
@@ -54,8 +68,8 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
       store.read((db) =>
         db
           .all(
-            `SELECT e.seq, e.task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
-             FROM events e INDEXED BY events_outbox JOIN tasks t ON t.id = e.task_id
+            `SELECT e.seq, t.id AS task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
+             FROM events e NOT INDEXED CROSS JOIN tasks t ON t.n = e.task
              WHERE e.type <> 'text' AND e.seq > ?1
              UNION ALL
              SELECT seq, task_id, type, at, data, key, caller, context_id, traceparent
@@ -69,7 +83,7 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
     cursor: () => store.read(cursorOf),
     advance: async (seq) => {
       await store.write(
-        (db) => advanceTo(db, seq),
+        (db) => advanceTo(db, seq, newest),
         (published) => {
           unpublished -= published;
         },
@@ -78,14 +92,15 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
     wait: async (afterSeq, signal) => {
       for (;;) {
         signal.throwIfAborted();
-        if (store.read(newestOf) > afterSeq) return;
+        // Throws after `close`.
+        if (store.read(() => newest) > afterSeq) return;
         await wakeups.wait(WAKEUP_KEY, signal).woken;
       }
     },
     backlog: () => {
       const oldest = store.read((db) =>
         db.get(
-          `SELECT seq, at FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ?1
+          `SELECT seq, at FROM events NOT INDEXED WHERE type <> 'text' AND seq > ?1
            UNION ALL SELECT seq, at FROM erased_events WHERE seq > ?1 ORDER BY seq LIMIT 1`,
           cursorOf(db),
         ),
@@ -98,21 +113,28 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
     committed: (event) => {
       if (event.type === 'text') return;
       unpublished += 1;
+      newest = event.seq;
+      // The store reports a failure by itself.
+      keepCount().catch(() => undefined);
       wakeups.wake(WAKEUP_KEY);
     },
   };
 }
 
 /** Moves the cursor forward, never backward, and returns the number of newly published events. */
-function advanceTo(db: Queries, seq: number): number {
+function advanceTo(db: Queries, seq: number, newest: number): number {
   const cursor = cursorOf(db);
-  const newest = Math.max(cursor, newestOf(db));
   if (seq > newest) {
     throw new FleetError('INTERNAL', `the outbox cannot advance to ${seq}: its newest event is ${newest}`);
   }
   if (seq <= cursor) return 0;
-  db.run('UPDATE outbox SET cursor = ?', seq);
   const published = countBetween(db, cursor, seq);
+  db.run(
+    `UPDATE outbox SET cursor = ?1, unpublished = iif(counted_to > ?1, unpublished - ?2, 0),
+       counted_to = max(counted_to, ?1)`,
+    seq,
+    published,
+  );
   db.run('DELETE FROM erased_events WHERE seq <= ?', seq);
   return published;
 }
@@ -122,17 +144,36 @@ function cursorOf(db: Queries): number {
   return row ? integer(row, 'cursor') : 0;
 }
 
-function newestOf(db: Queries): number {
+/** The number of unpublished events, the sequence of the newest one (at least the cursor), and how far the file counts them. */
+function countsOf(db: Queries): { unpublished: number; newest: number; countedTo: number } {
   const row = db.get(
-    `SELECT seq FROM events INDEXED BY events_outbox WHERE type <> 'text'
-     UNION ALL SELECT seq FROM erased_events ORDER BY seq DESC LIMIT 1`,
+    `SELECT cursor, counted_to, unpublished,
+       coalesce((SELECT seq FROM events NOT INDEXED WHERE type <> 'text' ORDER BY seq DESC LIMIT 1), 0) AS newest,
+       coalesce((SELECT max(seq) FROM erased_events), 0) AS newest_erased
+     FROM outbox`,
   );
-  return row ? integer(row, 'seq') : 0;
+  const stored = row ?? {};
+  const countedTo = integer(stored, 'counted_to');
+  return {
+    unpublished: integer(stored, 'unpublished') + countBetween(db, countedTo, Number.MAX_SAFE_INTEGER),
+    newest: Math.max(integer(stored, 'cursor'), integer(stored, 'newest'), integer(stored, 'newest_erased')),
+    countedTo,
+  };
+}
+
+/** Adds the events that the file does not count yet, and returns how far it counts. */
+function countUp(db: Queries): number {
+  const newest = integer(db.get('SELECT coalesce(max(seq), 0) AS newest FROM events') ?? {}, 'newest');
+  const from = integer(db.get('SELECT counted_to FROM outbox') ?? {}, 'counted_to');
+  if (newest <= from) return from;
+  const more = countBetween(db, from, newest);
+  db.run('UPDATE outbox SET counted_to = ?, unpublished = unpublished + ?', newest, more);
+  return newest;
 }
 
 function countBetween(db: Queries, after: number, upTo: number): number {
   const row = db.get(
-    `SELECT (SELECT count(*) FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ?1 AND seq <= ?2)
+    `SELECT (SELECT count(*) FROM events NOT INDEXED WHERE type <> 'text' AND seq > ?1 AND seq <= ?2)
        + (SELECT count(*) FROM erased_events WHERE seq > ?1 AND seq <= ?2) AS total`,
     after,
     upTo,

@@ -1,12 +1,13 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
+import { type Appended, type AppendedTo, appendEvent } from './append.ts';
 import { questionRow } from './rows.ts';
-import { appendEvent, endedSeq, notFound } from './tasks.ts';
-import type { Answer, Question, TaskEvent } from './types.ts';
+import { isUnfinished } from './task-rows.ts';
+import type { Answer, Question } from './types.ts';
 
-/** The questions of a task, oldest first. */
-export function findQuestions(db: Queries, taskId: string): Question[] {
-  return db.all('SELECT * FROM questions WHERE task_id = ? ORDER BY seq', taskId).map(questionRow);
+/** The questions of a task by its number, oldest first. */
+export function findQuestions(db: Queries, n: number): Question[] {
+  return db.all('SELECT * FROM questions WHERE task = ? ORDER BY seq', n).map(questionRow);
 }
 
 /** True for a question without an answer that was not withdrawn. The task may have ended. */
@@ -14,41 +15,42 @@ export function isOpen({ answer, withdrawnAt }: Question): boolean {
   return answer === undefined && withdrawnAt === undefined;
 }
 
-/** The transaction of `Ledger.ask`; `event` is set for a new question. */
+/** The transaction of `Ledger.ask`; `appended` is set for a new question. */
 export function askQuestion(
   db: Queries,
   clock: Clock,
-  taskId: string,
+  to: AppendedTo,
   { key, text }: { readonly key: string; readonly text: string },
-): { readonly question: Question | undefined; readonly event?: TaskEvent } {
-  const questions = findQuestions(db, taskId);
+): { readonly question: Question | undefined; readonly appended?: Appended } {
+  const questions = findQuestions(db, to.n);
   const known = questions.find((question) => question.key === key);
   if (known && known.withdrawnAt === undefined) return { question: known };
-  if (hasEnded(db, taskId)) return { question: undefined };
+  if (!isUnfinished(db, to.n)) return { question: undefined };
   if (questions.some(isOpen))
-    throw new FleetError('INTERNAL', `task ${taskId} already waits for the answer to another question`);
+    throw new FleetError('INTERNAL', `task ${to.taskId} already waits for the answer to another question`);
   const data = { number: known ? questions.length : questions.length + 1 };
-  const event = appendEvent(db, clock, taskId, { type: 'input_required', data }, undefined);
-  if (!event) return { question: undefined };
+  const appended = appendEvent(db, clock, to, { type: 'input_required', data }, undefined);
+  if (!appended) return { question: undefined };
+  const { event } = appended;
   db.run(
-    'INSERT OR REPLACE INTO questions (task_id, key, seq, asked_at, question) VALUES (?, ?, ?, ?, ?)',
-    taskId,
+    'INSERT OR REPLACE INTO questions (task, key, seq, asked_at, question) VALUES (?, ?, ?, ?, ?)',
+    to.n,
     key,
     event.seq,
     event.at,
     text,
   );
-  return { question: { key, seq: event.seq, askedAt: event.at, text, answer: undefined }, event };
+  return { question: { key, seq: event.seq, askedAt: event.at, text, answer: undefined }, appended };
 }
 
-/** The transaction of `Ledger.answer`; `event` is set for a new answer. */
+/** The transaction of `Ledger.answer`; `appended` is set for a new answer. */
 export function answerQuestion(
   db: Queries,
   clock: Clock,
-  taskId: string,
+  to: AppendedTo,
   answer: Answer,
-): { readonly question: Question; readonly event?: TaskEvent } {
-  const questions = findQuestions(db, taskId);
+): { readonly question: Question; readonly appended?: Appended } {
+  const questions = findQuestions(db, to.n);
   const known = questions.find((question) => question.answer?.messageId === answer.messageId);
   if (known) {
     if (known.answer?.text === answer.text) return { question: known };
@@ -56,41 +58,37 @@ export function answerQuestion(
     const fields = [{ path: 'message.messageId', reason }];
     throw new FleetError('INVALID_PARAMS', `message.messageId ${reason}`, { fields });
   }
-  const ended = hasEnded(db, taskId);
+  const ended = !isUnfinished(db, to.n);
   const open = questions.find(isOpen);
-  if (ended || !open) throw notWaiting(taskId, ended, questions.at(-1));
+  if (ended || !open) throw notWaiting(to.taskId, ended, questions.at(-1));
   const data = { number: questions.length, waited_s: Math.round((clock.now() - open.askedAt) / 1000) };
-  const event = appendEvent(db, clock, taskId, { type: 'answered', data }, undefined);
+  const appended = appendEvent(db, clock, to, { type: 'answered', data }, undefined);
   db.run(
-    'UPDATE questions SET message_id = ?, message = ?, answer = ? WHERE task_id = ? AND key = ?',
+    'UPDATE questions SET message_id = ?, message = ?, answer = ? WHERE task = ? AND key = ?',
     answer.messageId,
     JSON.stringify(answer.message),
     answer.text,
-    taskId,
+    to.n,
     open.key,
   );
-  return { question: { ...open, answer }, ...(event ? { event } : {}) };
+  return { question: { ...open, answer }, ...(appended ? { appended } : {}) };
 }
 
-/** The transaction of `Ledger.withdraw`; `event` is set if the question was open. */
+/** The transaction of `Ledger.withdraw`; `appended` is set if the question was open. */
 export function withdrawQuestion(
   db: Queries,
   clock: Clock,
-  taskId: string,
+  to: AppendedTo,
   key: string,
-): { readonly question: Question | undefined; readonly event?: TaskEvent } {
-  const question = findQuestions(db, taskId).find((candidate) => candidate.key === key);
+): { readonly question: Question | undefined; readonly appended?: Appended } {
+  const question = findQuestions(db, to.n).find((candidate) => candidate.key === key);
   if (!question || !isOpen(question)) return { question };
-  const event = appendEvent(db, clock, taskId, { type: 'queued', data: { withdrawn: true } }, undefined);
-  if (!event) return { question };
-  db.run('UPDATE questions SET withdrawn_at = ? WHERE task_id = ? AND key = ?', event.at, taskId, key);
-  return { question: { ...question, withdrawnAt: event.at }, event };
-}
-
-function hasEnded(db: Queries, taskId: string): boolean {
-  const ended = endedSeq(db, taskId);
-  if (ended === undefined) throw notFound(taskId);
-  return ended !== null;
+  const data = { withdrawn: true };
+  const appended = appendEvent(db, clock, to, { type: 'queued', data }, undefined);
+  if (!appended) return { question };
+  const { at } = appended.event;
+  db.run('UPDATE questions SET withdrawn_at = ? WHERE task = ? AND key = ?', at, to.n, key);
+  return { question: { ...question, withdrawnAt: at }, appended };
 }
 
 function notWaiting(taskId: string, ended: boolean, last: Question | undefined): FleetError {

@@ -1,4 +1,4 @@
-import type { TokenEntry } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type TokenEntry } from '@hermes-fleet/protocol';
 import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
 import type { PeerRecord, Question, TaskEvent, TaskRecord, TaskState } from './types.ts';
 
@@ -24,14 +24,15 @@ export function taskState(row: Row): TaskState {
 }
 
 export function taskRecord(row: Row): TaskRecord {
+  const message = json(row, 'message');
   return {
     id: text(row, 'id'),
     contextId: text(row, 'context_id'),
     caller: text(row, 'caller'),
     key: text(row, 'key'),
     state: taskState(row),
-    message: json(row, 'message'),
-    dispatch: json(row, 'dispatch'),
+    message,
+    dispatch: dispatchOf(row, message),
     result: row.result === null ? undefined : json(row, 'result'),
     resumes: integer(row, 'resumes'),
     createdAt: integer(row, 'created_at'),
@@ -39,6 +40,14 @@ export function taskRecord(row: Row): TaskRecord {
     lastSeq: integer(row, 'last_seq'),
     ...(row.traceparent === null ? {} : { traceparent: text(row, 'traceparent') }),
   };
+}
+
+/** The dispatch of a task: a data part of its message, or stored by itself. */
+function dispatchOf(row: Row, { parts }: JsonObject): JsonObject {
+  const part =
+    Array.isArray(parts) && row.dispatch === null ? parts[integer(row, 'dispatch_part')] : undefined;
+  const data = isJsonObject(part) ? part.data : undefined;
+  return isJsonObject(data) ? data : json(row, 'dispatch');
 }
 
 export function taskEvent(row: Row): TaskEvent {

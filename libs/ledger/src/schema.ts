@@ -1,8 +1,8 @@
 import type { StoreSchema } from '@hermes-fleet/store';
+import { STEP_8 } from './schema-8.ts';
 
 /**
  * The schema as a list of steps, applied once and in order. A published step is never edited: a change is a new step.
- * Frequently changed rows (tasks) are separate from large bodies (payloads): an event does not rewrite a megabyte.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -190,6 +190,7 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (conversation, place)
   ) STRICT;
   `,
+  STEP_8,
 ];
 
 /** `applicationId` is "HFLG". */

@@ -11,15 +11,15 @@ export const sentWorkQuery = (condition: string): string => `
   SELECT t.context_id, t.caller, json_extract(e.data, '$.peer') AS peer,
     iif(json_type(e.data, '$.part') IS NULL, 'task', 'subtask') AS kind,
     coalesce(json_extract(e.data, '$.part_context_id'), '') AS peer_context_id
-  FROM tasks t JOIN events e ON e.task_id = t.id
+  FROM tasks t JOIN events e ON e.task = t.n
   WHERE ${condition} AND e.type IN ('delegated', 'progress') AND json_type(e.data, '$.peer') = 'text'
   UNION
   SELECT t.context_id, t.caller, json_extract(a.value, '$.peer'), 'task', ''
-  FROM tasks t JOIN payloads p ON p.task_id = t.id, json_each(p.result, '$.attempts') a
+  FROM tasks t JOIN endings n ON n.task = t.n, json_each(n.result, '$.attempts') a
   WHERE ${condition} AND json_type(a.value, '$.peer') = 'text'
   UNION
   SELECT t.context_id, t.caller, json_extract(e.data, '$.agent'), 'message', json_extract(e.data, '$.agent_context_id')
-  FROM tasks t JOIN events e ON e.task_id = t.id
+  FROM tasks t JOIN events e ON e.task = t.n
   WHERE ${condition} AND e.type = 'progress' AND json_type(e.data, '$.agent_context_id') = 'text'`;
 
 /** See `LedgerContexts.sentBy`. */

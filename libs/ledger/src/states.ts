@@ -1,7 +1,7 @@
 import { FleetError, LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import type { NewEvent, TaskChange, TaskState } from './types.ts';
 
-const TERMINAL_STATES: ReadonlySet<TaskState> = new Set<TaskState>([
+export const TERMINAL_STATES: ReadonlySet<TaskState> = new Set<TaskState>([
   'completed',
   'failed',
   'rejected',
@@ -35,17 +35,29 @@ export function isTerminal(state: TaskState): boolean {
   return TERMINAL_STATES.has(state);
 }
 
+const EVENTS: ReadonlySet<string> = new Set([...LifecycleEvent.options, 'text']);
+
 /**
- * The state of a task after an event: the state of the change, else the implied state, else the current one. Throws
- * INTERNAL for an unknown event and for a contradiction: terminal events, and only they, lead to a terminal state.
+ * The state that an event leaves an unfinished task in: the state of the change, else the implied state; undefined if it
+ * stays. Throws INTERNAL for an unknown event and for a contradiction: terminal events, and only they, lead to a terminal
+ * state and have a result.
  */
-export function stateAfter(current: TaskState, event: NewEvent, change: TaskChange | undefined): TaskState {
-  if (event.type !== 'text' && !LifecycleEvent.safeParse(event.type).success) {
+export function stateAfter(event: NewEvent, change: TaskChange | undefined): TaskState | undefined {
+  if (!EVENTS.has(event.type)) {
     throw new FleetError('INTERNAL', `"${event.type}" is neither a lifecycle event nor "text"`);
   }
-  const state = change?.state ?? impliedState(event.type) ?? current;
-  if (isTerminal(state) !== TERMINAL_EVENTS.has(event.type)) {
+  const state = change?.state ?? impliedState(event.type);
+  if ((state !== undefined && isTerminal(state)) !== TERMINAL_EVENTS.has(event.type)) {
     throw new FleetError('INTERNAL', `a "${event.type}" event cannot leave a task ${state}`);
+  }
+  if (change?.result && !TERMINAL_EVENTS.has(event.type)) {
+    throw new FleetError(
+      'INTERNAL',
+      `a "${event.type}" event has a result, which only the end of a task has`,
+    );
   }
   return state;
 }
+
+/** True for a task that has ended or waits for its caller. */
+export const isSettled = (state: TaskState): boolean => state === 'input_required' || isTerminal(state);

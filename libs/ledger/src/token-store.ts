@@ -1,8 +1,9 @@
 import { type Clock, FleetError, type TokenEntry } from '@hermes-fleet/protocol';
 import type { Queries, Row, Store } from '@hermes-fleet/store';
 import { BOOKED, book, CLOSED, type Recorded } from './figures.ts';
+import type { LiveTasks } from './live-tasks.ts';
 import { tokenEntry } from './rows.ts';
-import { endedSeq, notFound } from './tasks.ts';
+import { isUnfinished, taskNumber } from './task-rows.ts';
 import type { LedgerTokens } from './types.ts';
 
 /**
@@ -12,15 +13,30 @@ import type { LedgerTokens } from './types.ts';
 export function createTokenStore(
   store: Store,
   clock: Clock,
+  live: LiveTasks,
   onBooked: (recorded: Recorded) => void,
 ): LedgerTokens {
   return {
     entries: (taskId) =>
       store.read((db) =>
-        db.all('SELECT * FROM tokens WHERE task_id = ? ORDER BY id', taskId).map(tokenEntry),
+        live.find(taskId)?.has('tokens') === false
+          ? []
+          : db
+              .all('SELECT * FROM tokens WHERE task = (SELECT n FROM tasks WHERE id = ?) ORDER BY id', taskId)
+              .map(tokenEntry),
       ),
     reserve: (taskId, estimate, tier) =>
-      store.write((db) => String(insert(db, taskId, estimate, 0, tier ?? null))),
+      store.write(
+        (db) => {
+          const n = live.find(taskId)?.n ?? taskNumber(db, taskId);
+          live.stores(taskId, 'tokens');
+          if (isUnfinished(db, n)) return String(insert(db, n, estimate, 0, tier ?? null));
+          throw new FleetError('INTERNAL', `task ${taskId} has ended: no model may be called for it`, {
+            retryable: false,
+          });
+        },
+        () => live.stores(taskId, 'tokens'),
+      ),
     settle: async (reservationId, actual) => {
       await store.write(
         (db) => {
@@ -31,7 +47,16 @@ export function createTokenStore(
       );
     },
     add: async (taskId, entry) => {
-      await store.write((db) => bookEntry(db, clock, taskId, entry), onBooked);
+      await store.write(
+        (db) => {
+          live.stores(taskId, 'tokens');
+          return bookEntry(db, clock, taskId, entry);
+        },
+        (recorded) => {
+          live.stores(taskId, 'tokens');
+          onBooked(recorded);
+        },
+      );
     },
   };
 }
@@ -51,23 +76,17 @@ function settle(db: Queries, id: number, actual: TokenEntry): Row | undefined {
 
 /** Books tokens that were spent, in the caller's transaction. Throws TASK_NOT_FOUND. */
 export function bookEntry(db: Queries, clock: Clock, taskId: string, entry: TokenEntry): Recorded {
-  const id = insert(db, taskId, entry, 1, null);
+  const id = insert(db, taskNumber(db, taskId), entry, 1, null);
   return book(db, clock, db.get(`SELECT ${BOOKED} FROM tokens WHERE id = ?`, id) ?? {});
 }
 
-function insert(db: Queries, taskId: string, entry: TokenEntry, settled: 0 | 1, tier: string | null): number {
-  const ended = endedSeq(db, taskId);
-  if (ended === undefined) throw notFound(taskId);
-  if (ended !== null && settled === 0)
-    throw new FleetError('INTERNAL', `task ${taskId} has ended: no model may be called for it`, {
-      retryable: false,
-    });
+function insert(db: Queries, n: number, entry: TokenEntry, settled: 0 | 1, tier: string | null): number {
   return db.run(
     `INSERT INTO tokens (kind, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, source, model,
-       task_id, settled, tier)
+       task, settled, tier)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...columns(entry),
-    taskId,
+    n,
     settled,
     tier,
   ).rowid;

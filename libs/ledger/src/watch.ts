@@ -1,14 +1,42 @@
 import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import type { Store, Wait, Wakeups } from '@hermes-fleet/store';
-import { endedSeq, findEvents, notFound } from './tasks.ts';
+import type { LiveTasks } from './live-tasks.ts';
+import { findEvents, hasEnded, notFound } from './task-rows.ts';
 import type { TaskEvent } from './types.ts';
 
 const PAGE = 100;
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
+/** The watches that wait for the next event of their task, and are handed it. */
+export interface WaitingWatches {
+  /** Hands the events of a task to `take` until the returned function is called. */
+  add(taskId: string, take: (event: TaskEvent) => void): () => void;
+  /** Must be called after COMMIT with every event, before its task's waits are woken. */
+  committed(event: TaskEvent): void;
+}
+
+export function createWaitingWatches(): WaitingWatches {
+  const takers = new Map<string, Set<(event: TaskEvent) => void>>();
+  return {
+    add: (taskId, take) => {
+      const others = takers.get(taskId) ?? new Set();
+      takers.set(taskId, others.add(take));
+      return () => {
+        others.delete(take);
+        if (others.size === 0 && takers.get(taskId) === others) takers.delete(taskId);
+      };
+    },
+    committed: (event) => {
+      for (const take of takers.get(event.taskId) ?? []) take(event);
+    },
+  };
+}
+
 export interface WatchOptions {
   readonly store: Store;
   readonly wakeups: Wakeups;
+  readonly waiting: WaitingWatches;
+  readonly live: LiveTasks;
   readonly taskId: string;
   readonly afterSeq: number;
   readonly signal: AbortSignal;
@@ -16,33 +44,48 @@ export interface WatchOptions {
 
 /**
  * The iterator of `Ledger.watch`. It is not a generator, because a generator's `return` waits for its pending `next`,
- * which may never resolve. Between two calls of `next` it holds only a page of events.
+ * which may never resolve. It is handed the events that are committed while it waits; those that come while its reader is
+ * busy are read from the file. It holds no more than a page of events.
  */
 export function watchTask({
   store,
   wakeups,
+  waiting,
+  live,
   taskId,
   afterSeq,
   signal,
 }: WatchOptions): AsyncIterableIterator<TaskEvent, undefined> {
   let page: TaskEvent[] = [];
+  /** The sequence of the last event that was read or handed over. */
   let seq = afterSeq;
   let found = false;
   let finished = false;
-  let waiting: Wait | undefined;
+  let pending: Wait | undefined;
   let tail: Promise<unknown> = Promise.resolve();
 
   const take = (): TaskEvent | undefined => {
-    if (page.length === 0) page = store.read((db) => findEvents(db, taskId, seq, PAGE)).reverse();
-    return page.pop();
+    // Throws after `close`.
+    const newest = store.read(() => live.find(taskId)?.record.lastSeq);
+    if (page.length === 0 && (newest === undefined || newest > seq)) {
+      page = store.read((db) => findEvents(db, taskId, seq, PAGE));
+      seq = page.at(-1)?.seq ?? seq;
+    }
+    return page.shift();
+  };
+
+  const hand = (event: TaskEvent): void => {
+    if (page.length >= PAGE || event.seq <= seq) return;
+    page.push(event);
+    seq = event.seq;
   };
 
   /** True if no event can follow: the task has ended, or was pruned during the watch. */
   const isOver = (): boolean => {
-    const ended = store.read((db) => endedSeq(db, taskId));
+    if (live.find(taskId)) return false;
+    const ended = store.read((db) => hasEnded(db, taskId));
     if (ended === undefined && !found) throw notFound(taskId);
-    found = true;
-    return ended !== null;
+    return ended !== false;
   };
 
   const step = async (): Promise<IteratorResult<TaskEvent, undefined>> => {
@@ -50,14 +93,16 @@ export function watchTask({
       signal.throwIfAborted();
       const event = take();
       if (event) {
-        seq = event.seq;
         found = true;
         finished = TERMINAL_EVENTS.has(event.type);
         return { done: false, value: event };
       }
       if (isOver()) break;
-      waiting = wakeups.wait(taskId, signal);
-      await waiting.woken;
+      found = true;
+      const stop = waiting.add(taskId, hand);
+      pending = wakeups.wait(taskId, signal);
+      await pending.woken;
+      stop();
     }
     finished = true;
     return END;
@@ -66,7 +111,7 @@ export function watchTask({
   const finish = async (): Promise<IteratorResult<TaskEvent, undefined>> => {
     finished = true;
     page = [];
-    waiting?.cancel();
+    pending?.cancel();
     return END;
   };
 

@@ -1,0 +1,164 @@
+import { type Clock, FleetError, isJsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import type { Queries } from '@hermes-fleet/store';
+import { type Appended, insertEnding, insertEvents } from './append.ts';
+import { refuseTask } from './context-deletions.ts';
+import { recordAfter } from './live-tasks.ts';
+import { stateAfter } from './states.ts';
+import { findByKey } from './task-rows.ts';
+import type { FollowingEvent, NewTask, TaskRecord } from './types.ts';
+
+/** The outcome of `acceptTask`. */
+export type Acceptance =
+  | { readonly kind: 'refused'; readonly error: FleetError }
+  | { readonly kind: 'known'; readonly task: TaskRecord }
+  | {
+      readonly kind: 'created';
+      readonly n: number;
+      /** The task after its last event. */
+      readonly task: TaskRecord;
+      readonly appended: readonly Appended[];
+    };
+
+/**
+ * The transaction of `Ledger.accept`. It returns its refusals: one that is thrown after a statement that writes would make
+ * the store repeat the whole batch.
+ */
+export function acceptTask(
+  db: Queries,
+  clock: Clock,
+  task: NewTask,
+  following: readonly FollowingEvent[] = [],
+): Acceptance {
+  const now = clock.now();
+  const { acceptUntil } = task;
+  const lateMs = acceptUntil === undefined ? 0 : now - acceptUntil;
+  if (lateMs > 0) return knownTask(db, task) ?? { kind: 'refused', error: expired(lateMs) };
+  const planned = plan(now, task.id, following);
+  const n = insertTask(db, task, now, planned);
+  if (n === undefined) {
+    const known = knownTask(db, task);
+    if (known) return known;
+    return { kind: 'refused', error: refuseTask(task.contextId) };
+  }
+  const last = insertEvents(
+    db,
+    n,
+    now,
+    planned.map(({ event }) => event),
+  );
+  const appended = planned.map((each, index) => ({
+    ...each,
+    event: { ...each.event, seq: last - planned.length + 1 + index },
+  }));
+  const record = appended.reduce(recordAfter, newRecord(task, now));
+  const ending = appended.at(-1);
+  if (ending?.isTerminal) insertEnding(db, n, task.caller, record.resumes, ending);
+  else
+    db.run(
+      'INSERT INTO unfinished (task, caller, state, resumes, updated_at) VALUES (?, ?, ?, ?, ?)',
+      n,
+      task.caller,
+      record.state,
+      record.resumes,
+      now,
+    );
+  return { kind: 'created', n, task: record, appended };
+}
+
+/** The events of the acceptance up to the first that ends the task, without their sequences. Throws as `stateAfter`. */
+function plan(now: number, taskId: string, following: readonly FollowingEvent[]): Appended[] {
+  const planned: Appended[] = [];
+  for (const { event, change } of [SUBMITTED, ...following]) {
+    const isTerminal = TERMINAL_EVENTS.has(event.type);
+    planned.push({
+      event: { seq: 0, taskId, type: event.type, at: now, data: event.data },
+      state: stateAfter(event, change),
+      change,
+      touches: event.type !== 'text' || change !== undefined,
+      isTerminal,
+    });
+    if (isTerminal) break;
+  }
+  return planned;
+}
+
+const SUBMITTED: FollowingEvent = { event: { type: 'submitted', data: {} } };
+
+/** The number of the new row; undefined if the key is bound, or the context is being deleted. */
+function insertTask(
+  db: Queries,
+  task: NewTask,
+  now: number,
+  planned: readonly Appended[],
+): number | undefined {
+  // A task that ends blocked frees its key.
+  const isBound = planned.at(-1)?.event.type !== 'blocked';
+  const stored = storedDispatch(task);
+  const { changes, rowid } = db.run(
+    `INSERT INTO tasks (id, context_id, caller, key, fingerprint, traceparent, created_at, dispatch_part, dispatch, message)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+     WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE caller = ?3 AND key = ?4 AND fingerprint IS NOT NULL)
+       AND NOT EXISTS (SELECT 1 FROM context_deletions WHERE context_id = ?2)`,
+    task.id,
+    task.contextId,
+    task.caller,
+    task.key,
+    isBound ? task.fingerprint : null,
+    task.traceparent ?? null,
+    now,
+    stored.part,
+    stored.text,
+    JSON.stringify(task.message),
+  );
+  return changes === 0 ? undefined : rowid;
+}
+
+/** The place of the dispatch among the data parts of the message; its text if it is not there. */
+function storedDispatch({ message, dispatch }: NewTask): { part: number | null; text: string | null } {
+  const parts = Array.isArray(message.parts) ? message.parts : [];
+  const data = parts.map((part) => (isJsonObject(part) ? part.data : undefined));
+  const same = data.indexOf(dispatch);
+  if (same >= 0) return { part: same, text: null };
+  const text = JSON.stringify(dispatch);
+  const equal = data.findIndex(
+    (each) => isJsonObject(each) && each.type === dispatch.type && JSON.stringify(each) === text,
+  );
+  return equal >= 0 ? { part: equal, text: null } : { part: null, text };
+}
+
+function newRecord(task: NewTask, now: number): TaskRecord {
+  const { id, contextId, caller, key, message, dispatch, traceparent } = task;
+  return {
+    id,
+    contextId,
+    caller,
+    key,
+    message,
+    dispatch,
+    state: 'submitted',
+    result: undefined,
+    resumes: 0,
+    createdAt: now,
+    updatedAt: now,
+    lastSeq: 0,
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+}
+
+/** The task that holds the key of a new one; a refusal if it has another fingerprint. */
+function knownTask(db: Queries, { caller, key, fingerprint }: NewTask): Acceptance | undefined {
+  const known = findByKey(db, caller, key);
+  if (!known) return undefined;
+  if (known.fingerprint !== fingerprint) return { kind: 'refused', error: conflict(key) };
+  return { kind: 'known', task: known.task };
+}
+
+function expired(lateMs: number): FleetError {
+  const message = `the dispatch was read ${lateMs} ms after its routing.accept_until: nothing was started; send it again with a later one`;
+  return new FleetError('DISPATCH_EXPIRED', message);
+}
+
+function conflict(key: string): FleetError {
+  const reason = `task_id "${key}" was used for another payload; use a new one`;
+  return new FleetError('TASK_ID_CONFLICT', reason, { fields: [{ path: 'task.task_id', reason }] });
+}

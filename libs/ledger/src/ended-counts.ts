@@ -1,0 +1,93 @@
+import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
+import { taskState } from './rows.ts';
+import type { TaskState } from './types.ts';
+
+/*
+ * How many ended tasks each caller has in each state, by the hour and the minute of their last update: a count of them reads
+ * whole hours, then whole minutes, and at most one minute of tasks one by one.
+ */
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const WIDTHS = [HOUR_MS, MINUTE_MS] as const;
+
+/** Ended tasks of one caller in one state. */
+export interface EndedGroup {
+  readonly caller: string;
+  readonly state: TaskState;
+}
+
+/** Counts a task that ends, with 1, or is removed, with -1. */
+export function countEnded(db: Queries, { caller, state }: EndedGroup, updatedAt: number, by: number): void {
+  for (const width of WIDTHS)
+    db.run(
+      `INSERT INTO ended_counts (caller, state, width, bucket, tasks) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET tasks = tasks + excluded.tasks`,
+      caller,
+      state,
+      width,
+      Math.floor(updatedAt / width),
+      by,
+    );
+}
+
+/** Forgets the counts of a caller and state that have become zero. */
+export function dropEmptyCounts(db: Queries, { caller, state }: EndedGroup): void {
+  db.run('DELETE FROM ended_counts WHERE caller = ? AND state = ? AND tasks <= 0', caller, state);
+}
+
+/** How many ended tasks of a group were last updated at `from` (ms since the epoch) or later. */
+export function countEndedSince(db: Queries, group: EndedGroup, from: number | undefined): number {
+  if (from === undefined) return sumOf(db, group, HOUR_MS, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  const minute = Math.ceil(from / MINUTE_MS);
+  const hour = Math.ceil(from / HOUR_MS);
+  const row = db.get(
+    'SELECT count(*) AS total FROM endings WHERE caller = ? AND state = ? AND updated_at >= ? AND updated_at < ?',
+    group.caller,
+    group.state,
+    from,
+    minute * MINUTE_MS,
+  );
+  return (
+    total(row) +
+    sumOf(db, group, MINUTE_MS, minute, hour * (HOUR_MS / MINUTE_MS)) +
+    sumOf(db, group, HOUR_MS, hour, Number.MAX_SAFE_INTEGER)
+  );
+}
+
+/** The sum of the buckets from `first` to the one before `end`. */
+function sumOf(
+  db: Queries,
+  { caller, state }: EndedGroup,
+  width: number,
+  first: number,
+  end: number,
+): number {
+  return total(
+    db.get(
+      `SELECT coalesce(sum(tasks), 0) AS total FROM ended_counts
+       WHERE caller = ? AND state = ? AND width = ? AND bucket >= ? AND bucket < ?`,
+      caller,
+      state,
+      width,
+      first,
+      end,
+    ),
+  );
+}
+
+const total = (row: Row | undefined): number => integer(row ?? {}, 'total');
+
+/** The callers and states of the ended tasks; skips from one to the next in the index. */
+export function endedGroups(db: Queries): EndedGroup[] {
+  return db
+    .all(
+      `WITH RECURSIVE found (caller, state) AS (
+         SELECT * FROM (SELECT caller, state FROM endings ORDER BY caller, state LIMIT 1)
+         UNION ALL
+         SELECT n.caller, n.state FROM found f JOIN endings n ON n.rowid = (
+           SELECT rowid FROM endings WHERE (caller, state) > (f.caller, f.state) ORDER BY caller, state LIMIT 1))
+       SELECT caller, state FROM found`,
+    )
+    .map((row) => ({ caller: text(row, 'caller'), state: taskState(row) }));
+}

@@ -1,0 +1,51 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { isSettled } from './states.ts';
+import { notFound } from './task-rows.ts';
+import type { TaskRecord } from './types.ts';
+
+/** The waits of `Ledger.settled`: each is handed the record that it waits for. */
+export interface Settling {
+  /** Waits for a task that is not settled. Must be called in the turn of the event loop in which that was read. */
+  wait(taskId: string, signal: AbortSignal): Promise<TaskRecord>;
+  /** Must be called after COMMIT with the record of each task that has changed. */
+  changed(record: TaskRecord): void;
+  /** Must be called after COMMIT with each task that was removed. */
+  removed(taskId: string): void;
+  close(): void;
+}
+
+type Outcome = { readonly record: TaskRecord } | { readonly error: unknown };
+
+export function createSettling(): Settling {
+  const waits = new Map<string, Set<(outcome: Outcome) => void>>();
+  const end = (taskId: string, outcome: Outcome): void => {
+    for (const finish of waits.get(taskId) ?? []) finish(outcome);
+  };
+  return {
+    wait: (taskId, signal) =>
+      new Promise((resolve, reject) => {
+        const onAbort = (): void => finish({ error: signal.reason });
+        const finish = (outcome: Outcome): void => {
+          signal.removeEventListener('abort', onAbort);
+          const others = waits.get(taskId);
+          others?.delete(finish);
+          if (others?.size === 0) waits.delete(taskId);
+          if ('record' in outcome) resolve(outcome.record);
+          else reject(outcome.error);
+        };
+        const others = waits.get(taskId);
+        if (others) others.add(finish);
+        else waits.set(taskId, new Set([finish]));
+        signal.addEventListener('abort', onAbort, { once: true });
+        if (signal.aborted) onAbort();
+      }),
+    changed: (record) => {
+      if (isSettled(record.state)) end(record.id, { record });
+    },
+    removed: (taskId) => end(taskId, { error: notFound(taskId) }),
+    close: () => {
+      const error = new FleetError('SHUTTING_DOWN', 'the ledger is closed; try again after the restart');
+      for (const taskId of [...waits.keys()]) end(taskId, { error });
+    },
+  };
+}

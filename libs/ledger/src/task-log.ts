@@ -1,0 +1,213 @@
+import type { Clock, Count } from '@hermes-fleet/protocol';
+import { createWakeups, type Queries, type Store } from '@hermes-fleet/store';
+import { acceptTask } from './accept.ts';
+import { type Appended, type AppendedTo, appendEvent } from './append.ts';
+import type { Checkpoints } from './checkpoints.ts';
+import { addCounts, closeReservations, type Recorded, type RecordedFigures } from './figures.ts';
+import { isKept } from './late-results.ts';
+import type { LiveTasks } from './live-tasks.ts';
+import type { Outbox } from './outbox.ts';
+import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
+import { createSettling } from './settled.ts';
+import { isSettled, isTerminal } from './states.ts';
+import {
+  findByKey,
+  findEvents,
+  findNumber,
+  findTask,
+  notFound,
+  taskNumber,
+  unfinishedTasks,
+} from './task-rows.ts';
+import type { Ledger, NewEvent, TaskChange, TaskRecord } from './types.ts';
+import { createWaitingWatches, watchTask } from './watch.ts';
+
+const ALL = -1;
+
+/** The part of a ledger that writes and reads the logs of tasks. */
+export interface TaskLog
+  extends Pick<
+    Ledger,
+    | 'accept'
+    | 'append'
+    | 'findByKey'
+    | 'settled'
+    | 'ask'
+    | 'answer'
+    | 'withdraw'
+    | 'questions'
+    | 'get'
+    | 'events'
+    | 'watch'
+    | 'unfinished'
+  > {
+  /** Must be called after COMMIT with each task that was removed. */
+  removed(taskId: string): void;
+  /** Ends every wait; the store must be closed. */
+  close(): void;
+}
+
+export interface TaskLogOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly live: LiveTasks;
+  readonly checkpoints: Checkpoints;
+  readonly figures: RecordedFigures;
+  readonly outbox: Outbox;
+}
+
+export function createTaskLog(options: TaskLogOptions): TaskLog {
+  const { store, clock, live, checkpoints, figures, outbox } = options;
+  const watchers = createWakeups();
+  const waiting = createWaitingWatches();
+  const settling = createSettling();
+
+  /** Must be called after COMMIT with each event, in order. */
+  function announceEvent(appended: Appended): void {
+    const { event, isTerminal } = appended;
+    outbox.committed(event);
+    waiting.committed(event);
+    watchers.wake(event.taskId);
+    if (isTerminal) checkpoints.forget(event.taskId);
+    const record = live.applied(appended);
+    if (record) settling.changed(record);
+  }
+
+  /** An appended event with what it adds to the figures. */
+  interface Counted {
+    readonly appended: Appended | undefined;
+    readonly recorded: Recorded;
+    readonly isOver: boolean;
+  }
+
+  function announce({ appended, recorded, isOver }: Counted): void {
+    if (!appended) return;
+    announceEvent(appended);
+    figures.announce(recorded, isOver ? appended.event.taskId : undefined);
+  }
+
+  /** The task of an append. Throws TASK_NOT_FOUND. */
+  function target(db: Queries, taskId: string): AppendedTo {
+    const known = live.find(taskId);
+    const n = known?.n ?? taskNumber(db, taskId);
+    return { n, taskId, mayHaveCheckpoint: known?.has('checkpoint') ?? true };
+  }
+
+  function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Counted {
+    const to = target(db, taskId);
+    const appended = appendEvent(db, clock, to, event, change);
+    if (!appended) return { appended, recorded: NOTHING, isOver: false };
+    const counts = change?.counts ?? [];
+    addCounts(db, counts);
+    if (!appended.isTerminal) return { appended, recorded: { counts, bookings: [] }, isOver: false };
+    const mayHaveTokens = live.find(taskId)?.has('tokens') ?? true;
+    const closed = mayHaveTokens ? closeReservations(db, clock, to.n) : NOTHING;
+    const recorded = { counts: [...counts, ...closed.counts], bookings: closed.bookings };
+    return { appended, recorded, isOver: !(to.mayHaveCheckpoint && isKept(db, taskId)) };
+  }
+
+  /** The task as the last COMMIT left it. */
+  function get(taskId: string): TaskRecord | undefined {
+    return store.read((db) => {
+      const known = live.find(taskId)?.record;
+      if (known) return known;
+      const found = findTask(db, taskId);
+      if (found && !isTerminal(found.record.state)) live.found(found.n, found.record);
+      return found?.record;
+    });
+  }
+
+  return {
+    accept: async (task, following = []) => {
+      const acceptance = await store.write(
+        (db) => {
+          const accepted = acceptTask(db, clock, task, following);
+          if (accepted.kind === 'created') addCounts(db, countsOf(accepted.appended));
+          return accepted;
+        },
+        (accepted) => {
+          if (accepted.kind !== 'created') return;
+          const { n, task: record, appended } = accepted;
+          if (!isTerminal(record.state)) live.accepted(n, record);
+          for (const each of appended) {
+            const recorded = { counts: countsOf([each]), bookings: [] };
+            announce({ appended: each, recorded, isOver: each.isTerminal });
+          }
+        },
+      );
+      if (acceptance.kind === 'refused') throw acceptance.error;
+      return { task: acceptance.task, created: acceptance.kind === 'created' };
+    },
+    append: async (taskId, event, change) => {
+      const { appended } = await store.write((db) => append(db, taskId, event, change), announce);
+      return appended?.event;
+    },
+    findByKey: (caller, key) => store.read((db) => findByKey(db, caller, key)),
+    settled: async (taskId, signal) => {
+      const record = get(taskId);
+      if (!record) throw notFound(taskId);
+      return isSettled(record.state) ? record : settling.wait(taskId, signal);
+    },
+    ask: async (taskId, question) => {
+      const asked = await store.write(
+        (db) => {
+          live.stores(taskId, 'questions');
+          return askQuestion(db, clock, target(db, taskId), question);
+        },
+        ({ appended }) => {
+          live.stores(taskId, 'questions');
+          if (appended) announceEvent(appended);
+        },
+      );
+      return asked.question;
+    },
+    answer: async (taskId, answer) => {
+      const { question, appended } = await store.write(
+        (db) => answerQuestion(db, clock, target(db, taskId), answer),
+        (answered) => answered.appended && announceEvent(answered.appended),
+      );
+      return { question, isNew: appended !== undefined };
+    },
+    withdraw: async (taskId, key) => {
+      const { question } = await store.write(
+        (db) =>
+          findNumber(db, taskId) === undefined
+            ? { question: undefined }
+            : withdrawQuestion(db, clock, target(db, taskId), key),
+        ({ appended }) => appended && announceEvent(appended),
+      );
+      return question;
+    },
+    questions: (taskId) =>
+      store.read((db) => {
+        const known = live.find(taskId);
+        const n = known?.n ?? findNumber(db, taskId);
+        return n === undefined || known?.has('questions') === false ? [] : findQuestions(db, n);
+      }),
+    get,
+    events: (taskId, afterSeq = 0, limit = ALL) =>
+      store.read((db) => findEvents(db, taskId, afterSeq, limit)),
+    watch: (taskId, afterSeq, signal) =>
+      watchTask({ store, wakeups: watchers, waiting, live, taskId, afterSeq, signal }),
+    unfinished: () =>
+      store.read((db) =>
+        unfinishedTasks(db).map(({ n, record }) => {
+          if (!live.find(record.id)) live.found(n, record);
+          return record;
+        }),
+      ),
+    removed: (taskId) => {
+      watchers.wake(taskId);
+      settling.removed(taskId);
+    },
+    close: () => {
+      watchers.wakeAll();
+      settling.close();
+    },
+  };
+}
+
+const NOTHING: Recorded = { counts: [], bookings: [] };
+
+const countsOf = (appended: readonly Appended[]): Count[] =>
+  appended.flatMap(({ change }) => change?.counts ?? []);

@@ -1,0 +1,96 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { integer, type Queries, text } from '@hermes-fleet/store';
+import { taskEvent, taskRecord } from './rows.ts';
+import type { KnownTask, TaskEvent, TaskRecord } from './types.ts';
+
+/** Selects every column of a TaskRecord, and `n`; a WHERE clause refers to the task as `t`, to its ending as `e`. */
+export const SELECT_TASK = `
+  SELECT t.n, t.id, t.context_id, t.caller, t.key, t.traceparent, t.created_at, t.dispatch_part, t.dispatch, t.message,
+    coalesce(e.state, u.state) AS state, coalesce(e.resumes, u.resumes) AS resumes,
+    coalesce(e.updated_at, u.updated_at) AS updated_at, e.result,
+    coalesce(e.seq, (SELECT max(v.seq) FROM events v WHERE v.task = t.n)) AS last_seq
+  FROM tasks t LEFT JOIN endings e ON e.task = t.n LEFT JOIN unfinished u ON u.task = t.n`;
+
+/** A task that was read, with its number in the file. */
+export interface NumberedTask {
+  readonly n: number;
+  readonly record: TaskRecord;
+}
+
+export function notFound(taskId: string): FleetError {
+  return new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
+}
+
+export function findTask(db: Queries, taskId: string): NumberedTask | undefined {
+  const row = db.get(`${SELECT_TASK} WHERE t.id = ?`, taskId);
+  return row && { n: integer(row, 'n'), record: taskRecord(row) };
+}
+
+/** Unfinished tasks, oldest first. */
+export function unfinishedTasks(db: Queries): NumberedTask[] {
+  return db
+    .all(
+      `${SELECT_TASK} WHERE t.n IN (SELECT task FROM unfinished) AND e.task IS NULL ORDER BY t.created_at, t.id`,
+    )
+    .map((row) => ({ n: integer(row, 'n'), record: taskRecord(row) }));
+}
+
+/** The number of a task in the file; undefined for an unknown one. */
+export function findNumber(db: Queries, taskId: string): number | undefined {
+  const row = db.get('SELECT n FROM tasks WHERE id = ?', taskId);
+  return row && integer(row, 'n');
+}
+
+/** The number of a task in the file. Throws TASK_NOT_FOUND. */
+export function taskNumber(db: Queries, taskId: string): number {
+  const n = findNumber(db, taskId);
+  if (n === undefined) throw notFound(taskId);
+  return n;
+}
+
+export const isUnfinished = (db: Queries, n: number): boolean =>
+  db.get('SELECT 1 AS found FROM unfinished WHERE task = ?', n) !== undefined;
+
+/** True if the task has ended; undefined for an unknown one. */
+export function hasEnded(db: Queries, taskId: string): boolean | undefined {
+  const n = findNumber(db, taskId);
+  return n === undefined ? undefined : !isUnfinished(db, n);
+}
+
+/** The events of a task in order; a negative limit means all. */
+export function findEvents(db: Queries, taskId: string, afterSeq: number, limit: number): TaskEvent[] {
+  return db
+    .all(
+      `SELECT seq, ?1 AS task_id, type, at, data FROM events
+       WHERE task = (SELECT n FROM tasks WHERE id = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3`,
+      taskId,
+      afterSeq,
+      limit,
+    )
+    .map(taskEvent);
+}
+
+/** See `Ledger.findByKey`. */
+export function findByKey(db: Queries, caller: string, key: string): KnownTask | undefined {
+  const bound = db.get(
+    'SELECT id, fingerprint FROM tasks WHERE caller = ? AND key = ? AND fingerprint IS NOT NULL',
+    caller,
+    key,
+  );
+  const task = bound && findTask(db, text(bound, 'id'))?.record;
+  return bound && task && { task, fingerprint: text(bound, 'fingerprint') };
+}
+
+/** See `Ledger.contextIds`. */
+export function findContextIds(db: Queries, after: string, limit: number): string[] {
+  return db
+    .all(
+      'SELECT DISTINCT context_id FROM tasks WHERE context_id > ? ORDER BY context_id LIMIT ?',
+      after,
+      limit,
+    )
+    .map((row) => text(row, 'context_id'));
+}
+
+export const hasContext = (db: Queries, contextId: string): boolean =>
+  db.get('SELECT 1 AS known FROM tasks WHERE context_id = ? LIMIT 1', contextId) !== undefined;
