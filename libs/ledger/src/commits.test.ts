@@ -24,10 +24,12 @@ test('readers see committed data only', deadline, async (t) => {
   const { store } = setUp(t);
   const peers = (): number => store.read((db) => db.all('SELECT * FROM peers').length);
   const seen: number[] = [];
-  await store.write((db) => {
+  const writing = store.write((db) => {
     db.run(`INSERT INTO peers VALUES ('a', '{}', 1, NULL)`);
-    seen.push(peers());
+    assert.throws(peers, { code: 'INTERNAL', message: 'a transaction of the ledger must not call read' });
   });
+  seen.push(peers());
+  await writing;
   seen.push(peers());
   assert.deepEqual(seen, [0, 1]);
 });
@@ -73,9 +75,15 @@ test('a failed commit wakes nobody', deadline, async (t) => {
 
 test('an unreadable file is unavailable; an invalid query is an error of the code', deadline, (t) => {
   const { connections, store } = setUp(t);
-  connections.reader.exec('PRAGMA busy_timeout = 0');
   assert.throws(() => store.read((db) => db.get('SELECT nonsense')), /no such column/);
   assert.throws(() => store.read((db) => db.run(`DELETE FROM meta`)), {
+    code: 'INTERNAL',
+    message: 'a read can only SELECT; write this in a transaction: DELETE FROM meta',
+  });
+  t.mock.method(connections.writer, 'prepare', () => {
+    throw Object.assign(new Error('disk I/O error'), { errcode: 10 });
+  });
+  assert.throws(() => store.read((db) => db.get('SELECT 1')), {
     code: 'STORE_UNAVAILABLE',
     message: 'the ledger cannot be read; try again later',
   });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { systemIds as ids } from '@hermes-fleet/protocol';
 import { deadline, silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
+import { openConnections } from './database.ts';
 import { openReader } from './reader.ts';
-import { openStore, type Store } from './store.ts';
+import { createStore, openStore, type Store } from './store.ts';
 
 const PAGE = 4096;
 const step =
@@ -17,12 +18,18 @@ async function filled(t: TestContext) {
   const file = join(tempDir(t), 'things.db');
   const clock = manualClock();
   const open = (): Store => openStore({ file, schema, profile: 'neo', clock, ids, log });
+  /** Opens it, and empties the memory of the connection: the next read comes from the file. */
+  const openUncached = (): Store => {
+    const connections = openConnections(file, schema, () => 'id');
+    connections.writer.exec('PRAGMA shrink_memory');
+    return createStore({ schema, clock, log }, connections);
+  };
   const store = open();
   await store.write((db) => {
     for (let n = 1; n <= 2_000; n += 1) db.run('INSERT INTO things VALUES (?, ?)', n, 'x'.repeat(500));
   });
   store.close();
-  return { file, clock, open };
+  return { file, clock, open, openUncached };
 }
 
 /** Overwrites all pages behind the first few, which hold the schema and the identity. */
@@ -56,8 +63,8 @@ describe('a damaged page', () => {
   });
 
   it('that a read finds is a problem from then on, and nothing is written any more', deadline, async (t) => {
-    const { file, clock, open } = await filled(t);
-    const store = open();
+    const { file, clock, openUncached } = await filled(t);
+    const store = openUncached();
     t.after(store.close);
     assert.equal(store.problem(), undefined);
     damage(file);

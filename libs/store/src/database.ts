@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { isStoreFailure, resultCode, SQLITE } from './errors.ts';
 import { migrate, type StoreSchema } from './migrate.ts';
-import type { Row } from './row.ts';
+import { createStatements, type Queries } from './queries.ts';
 
 /** The maximum wait for a lock of another process (a backup, a shell), in ms; it blocks the event loop. */
 export const BUSY_TIMEOUT_MS = 2000;
@@ -19,8 +19,9 @@ const CACHE_KIB = 16 * 1024;
 const CHECKPOINT_PAGES = 4000;
 
 /**
- * Makes SQLite keep its temporary files in `<dir>/tmp` and not in /tmp, which commands may fill. SQLite reads the variable
- * once, when the process opens its first database. One that is set already stays.
+ * Makes SQLite keep the temporary files of a migration and of `Store.rewrite` in `<dir>/tmp` and not in /tmp, which
+ * commands may fill; other queries have none. SQLite reads the variable once, when the process opens its first database.
+ * One that is set already stays.
  */
 export function keepTemporaryFiles(dir: string): void {
   const folder = join(dir, 'tmp');
@@ -28,36 +29,9 @@ export function keepTemporaryFiles(dir: string): void {
   process.env.SQLITE_TMPDIR ??= folder;
 }
 
-/** Statements, prepared once by their text. Texts are constants, which bounds the cache. */
-export interface Queries {
-  get(sql: string, ...params: SQLInputValue[]): Row | undefined;
-  all(sql: string, ...params: SQLInputValue[]): Row[];
-  run(sql: string, ...params: SQLInputValue[]): { readonly changes: number; readonly rowid: number };
-}
-
-export function createQueries(db: DatabaseSync): Queries {
-  const statements = new Map<string, StatementSync>();
-  const prepared = (sql: string): StatementSync => {
-    const cached = statements.get(sql);
-    if (cached) return cached;
-    const statement = db.prepare(sql);
-    statements.set(sql, statement);
-    return statement;
-  };
-  return {
-    get: (sql, ...params) => prepared(sql).get(...params),
-    all: (sql, ...params) => prepared(sql).all(...params),
-    run: (sql, ...params) => {
-      const { changes, lastInsertRowid } = prepared(sql).run(...params);
-      return { changes: Number(changes), rowid: Number(lastInsertRowid) };
-    },
-  };
-}
-
 export interface Connections {
+  /** Writes, and reads between the batches. */
   readonly writer: DatabaseSync;
-  /** Read-only: sees committed data only. */
-  readonly reader: DatabaseSync;
   readonly id: string;
   /** The damage found in the file's pages; undefined for an intact file. */
   readonly damage?: string | undefined;
@@ -75,27 +49,19 @@ export function openConnections(
   schema: StoreSchema,
   identify: (db: Queries) => string,
 ): Connections {
-  const opened: DatabaseSync[] = [];
-  const open = (readOnly: boolean): DatabaseSync => {
-    const db = new DatabaseSync(file, {
-      readOnly,
-      timeout: BUSY_TIMEOUT_MS,
-      enableForeignKeyConstraints: true,
-    });
-    opened.push(db);
-    return db;
-  };
+  let writer: DatabaseSync | undefined;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     if (!existsSync(file)) writeFileSync(file, '', { mode: 0o600, flag: 'wx' });
-    const writer = open(false);
+    writer = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
     enableWal(writer, file);
     migrate(writer, file, schema);
-    const id = identify(createQueries(writer));
-    const damage = damageOf(writer);
-    return { writer, reader: open(true), id, damage, assertInPlace: inPlaceCheck(file) };
+    // Not before the migrations: one that makes an index of a large table would sort it in memory.
+    writer.exec('PRAGMA temp_store = MEMORY');
+    const id = identify(createStatements(writer).writing);
+    return { writer, id, damage: damageOf(writer), assertInPlace: inPlaceCheck(file) };
   } catch (error) {
-    for (const db of opened) db.close();
+    writer?.close();
     throw openingError(file, error);
   }
 }

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createGroupCommit } from './group-commit.ts';
+import { createStatements } from './queries.ts';
 
 function setUp(t: TestContext) {
   const file = join(tempDir(t), 'test.db');
@@ -19,6 +20,7 @@ function setUp(t: TestContext) {
   db.exec('CREATE TABLE b (n INTEGER REFERENCES a (n)) STRICT');
   const clock = manualClock();
   const log = recordingLog();
+  const { writing, writes } = createStatements(db);
   const commits = createGroupCommit({
     name: 'ledger',
     db,
@@ -26,9 +28,10 @@ function setUp(t: TestContext) {
     log,
     assertReady: () => undefined,
     probe: () => db.exec('INSERT OR REPLACE INTO a VALUES (-1, NULL)'),
+    writes,
   });
   const insert = (n: number): number => {
-    db.prepare('INSERT INTO a (n) VALUES (?)').run(n);
+    writing.run('INSERT INTO a (n) VALUES (?)', n);
     return n;
   };
   const committed = (): number[] =>

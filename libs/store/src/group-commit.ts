@@ -1,31 +1,36 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { createBatchStates } from './batch-states.ts';
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
+import { Job, type QueuedJob } from './job.ts';
 
 const MAX_BATCH = 512;
 const MAX_QUEUED = 20_000;
 const PROBE_EVERY_MS = 5000;
 
-interface Job {
-  /** Runs the transaction. The returned function acknowledges it after COMMIT. */
-  run(): () => void;
-  fail(error: FleetError): void;
-}
-
 export interface GroupCommit {
   /**
-   * Runs a synchronous transaction in the next batch, in its own savepoint; resolves with its value after COMMIT. A
-   * transaction that throws rolls back only itself. STORE_UNAVAILABLE means that the batch was not committed: neither
-   * its writes nor the queued ones behind it are stored. `onCommitted` is called after COMMIT and before the promise
-   * resolves.
+   * Runs a synchronous transaction in the next batch; resolves with its value after COMMIT. One that throws before its
+   * first write only fails itself. When one throws after a write, the batch is rolled back, and its transactions run
+   * again one by one, each with a COMMIT of its own: so a transaction may run twice, and must not rely on what its first
+   * run changed outside of the database. STORE_UNAVAILABLE means that the batch was not committed: neither its writes
+   * nor the queued ones behind it are stored. `onCommitted` is called after COMMIT and before the promise resolves.
    */
   write<T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T>;
+  /**
+   * Adds state that the transactions of one batch share, such as sums that are written once for all of them. The
+   * returned function gives the state of the open transaction; `create` makes it when it is first asked for, and it is
+   * forgotten at COMMIT and at ROLLBACK. It throws INTERNAL outside of a transaction. `write` stores the state after the
+   * last transaction of the batch and before COMMIT, unless nobody asked for it. Asking counts as a write, and an error
+   * of `write` as one of a transaction.
+   */
+  perBatch<S>(create: () => S, write: (state: S) => void): () => S;
+  /** True while a batch runs. */
+  inBatch(): boolean;
   /** The reason why the last batch was not committed; undefined after a successful commit. Damage stays. */
   problem(): string | undefined;
   /** Reports that a page of the file is damaged: nothing is written any more. Returns the error that says so. */
   damaged(cause: unknown): FleetError;
-  /** Calls `hook` in the transaction of each batch, after its jobs. An error fails the batch. */
-  beforeCommit(hook: () => void): void;
   /** Commits the queued writes at once; later writes fail with SHUTTING_DOWN. */
   close(): void;
 }
@@ -40,6 +45,8 @@ export interface GroupCommitOptions {
   readonly assertReady: () => void;
   /** Writes something, to test whether writing works again. */
   readonly probe: () => void;
+  /** The number of writes so far: a transaction that throws has changed nothing if it did not grow. */
+  readonly writes: () => number;
 }
 
 /**
@@ -49,9 +56,12 @@ export interface GroupCommitOptions {
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   const { name, db, log } = options;
-  const queue: Job[] = [];
-  const hooks: (() => void)[] = [];
+  const queue: QueuedJob[] = [];
+  const states = createBatchStates();
+  /** So many jobs at the head of the queue are tried one by one. */
+  let alone = 0;
   let scheduled = false;
+  let running = false;
   let closed = false;
   let problem: string | undefined;
   let damage: FleetError | undefined;
@@ -59,19 +69,6 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
 
   const rollback = (): void => {
     if (db.isTransaction) db.exec('ROLLBACK');
-  };
-
-  const inSavepoint = (job: Job): (() => void) => {
-    db.exec('SAVEPOINT job');
-    try {
-      const acknowledge = job.run();
-      db.exec('RELEASE job');
-      return acknowledge;
-    } catch (error) {
-      if (isStoreFailure(error) || !db.isTransaction) throw error;
-      db.exec('ROLLBACK TO job; RELEASE job');
-      return () => job.fail(FleetError.from(error));
-    }
   };
 
   const damaged = (cause: unknown): FleetError => {
@@ -82,23 +79,70 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     return damage;
   };
 
-  const commit = (batch: readonly Job[]): void => {
-    let acknowledgements: (() => void)[];
+  const written = (): number => options.writes() + states.asked();
+
+  /** Runs one job. False if what it wrote before it threw must be rolled back. Throws the failure of the store. */
+  const runJob = (job: QueuedJob): boolean => {
+    const before = written();
     try {
-      rollback();
-      if (damage) throw damage;
-      options.assertReady();
-      db.exec('BEGIN IMMEDIATE');
-      acknowledgements = batch.map(inSavepoint);
-      for (const hook of hooks) hook();
-      db.exec('COMMIT');
+      job.run();
+      return true;
+    } catch (error) {
+      if (isStoreFailure(error)) throw error;
+      job.refuse(FleetError.from(error));
+      return written() === before && db.isTransaction;
+    }
+  };
+
+  /** Writes the states. False if that failed, for the only job of the batch or for one that is not known. */
+  const writeStates = (batch: readonly QueuedJob[]): boolean => {
+    try {
+      states.write();
+      return true;
+    } catch (error) {
+      if (isStoreFailure(error)) throw error;
+      for (const job of batch) job.refuse(FleetError.from(error));
+      return false;
+    }
+  };
+
+  /** Runs and commits the batch. False if an error rolled it back. Throws the failure of the store. */
+  const transact = (batch: readonly QueuedJob[]): boolean => {
+    rollback();
+    if (damage) throw damage;
+    options.assertReady();
+    db.exec('BEGIN IMMEDIATE');
+    states.begin();
+    running = true;
+    try {
+      const isWhole = batch.every(runJob) && writeStates(batch);
+      if (isWhole) db.exec('COMMIT');
+      else rollback();
+      return isWhole;
+    } finally {
+      running = false;
+      states.end();
+    }
+  };
+
+  const commit = (batch: readonly QueuedJob[]): void => {
+    let isCommitted: boolean;
+    try {
+      isCommitted = transact(batch);
     } catch (error) {
       fail(batch, error);
       return;
     }
-    if (problem !== undefined) log.info({}, `the ${name} can write again`);
-    problem = undefined;
-    for (const acknowledge of acknowledgements) acknowledge();
+    if (!isCommitted && batch.length > 1) {
+      queue.unshift(...batch);
+      alone = batch.length;
+      return;
+    }
+    if (isCommitted) {
+      if (problem !== undefined) log.info({}, `the ${name} can write again`);
+      problem = undefined;
+    }
+    for (const job of batch) job.end();
   };
 
   /** Sets the problem, and returns the error of the writes that are lost with it. */
@@ -110,7 +154,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     return new FleetError('STORE_UNAVAILABLE', `${problem}; try again later`, { cause, retryAfterS: 5 });
   };
 
-  const fail = (batch: readonly Job[], cause: unknown): void => {
+  const fail = (batch: readonly QueuedJob[], cause: unknown): void => {
     const lost = problemOf(cause, batch.length);
     try {
       rollback();
@@ -118,25 +162,31 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
       log.error({ err: error }, 'the rollback failed too; it is tried again before the next batch');
     }
     // The queued jobs fail too: no write may overtake an earlier one.
-    for (const job of [...batch, ...queue.splice(0)]) job.fail(lost);
+    alone = 0;
+    for (const job of [...batch, ...queue.splice(0)]) {
+      job.refuse(lost);
+      job.end();
+    }
     if (!damage) probeTimer ??= options.clock.timer(probe, PROBE_EVERY_MS);
   };
 
   const probe = (): void => {
     probeTimer = undefined;
     if (problem === undefined || damage || closed) return;
-    commit([{ run: writeProbe, fail: () => undefined }]);
-  };
-
-  const writeProbe = (): (() => void) => {
-    options.probe();
-    return () => undefined;
+    commit([{ run: options.probe, refuse: () => undefined, end: () => undefined }]);
   };
 
   const commitNext = (): void => {
     scheduled = false;
-    if (queue.length > 0) commit(queue.splice(0, MAX_BATCH));
+    if (queue.length === 0) return;
+    commit(take());
     schedule();
+  };
+
+  const take = (): readonly QueuedJob[] => {
+    if (alone === 0) return queue.splice(0, MAX_BATCH);
+    alone -= 1;
+    return queue.splice(0, 1);
   };
 
   const schedule = (): void => {
@@ -145,38 +195,30 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     setImmediate(commitNext);
   };
 
-  const enqueue = <T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T> => {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    queue.push({
-      run: () => {
-        const value = transaction();
-        return () => {
-          onCommitted?.(value);
-          resolve(value);
-        };
-      },
-      fail: reject,
-    });
-    schedule();
-    return promise;
+  const refusal = (): FleetError | undefined => {
+    if (closed) return new FleetError('SHUTTING_DOWN', `the ${name} is closed; try again after the restart`);
+    if (damage) return damage;
+    if (queue.length < MAX_QUEUED) return undefined;
+    const message = `${MAX_QUEUED} writes already wait for the ${name}; try again later`;
+    return new FleetError('STORE_UNAVAILABLE', message, { retryAfterS: 1 });
   };
 
   return {
-    write: async (transaction, onCommitted) => {
-      if (closed) throw new FleetError('SHUTTING_DOWN', `the ${name} is closed; try again after the restart`);
-      if (damage) throw damage;
-      if (queue.length >= MAX_QUEUED) {
-        const message = `${MAX_QUEUED} writes already wait for the ${name}; try again later`;
-        throw new FleetError('STORE_UNAVAILABLE', message, { retryAfterS: 1 });
-      }
-      return enqueue(transaction, onCommitted);
+    write: (transaction, onCommitted) => {
+      const refused = refusal();
+      if (refused) return Promise.reject(refused);
+      return new Promise((resolve, reject) => {
+        queue.push(new Job(transaction, onCommitted, resolve, reject));
+        schedule();
+      });
     },
+    perBatch: states.add,
+    inBatch: () => running,
     problem: () => problem,
     damaged,
-    beforeCommit: (hook) => void hooks.push(hook),
     close: () => {
       closed = true;
-      while (queue.length > 0) commit(queue.splice(0, MAX_BATCH));
+      while (queue.length > 0) commit(take());
       probeTimer?.[Symbol.dispose]();
     },
   };

@@ -1,8 +1,8 @@
-export type { Connections, Queries } from './database.ts';
-export { openConnections } from './database.ts';
+export { type Connections, openConnections } from './database.ts';
 export { resultCode, SQLITE } from './errors.ts';
 export { migrate, type StoreSchema } from './migrate.ts';
 export { acquireOwnership } from './ownership.ts';
+export type { Queries } from './queries.ts';
 export { openReader, type Reader } from './reader.ts';
 export { integer, json, oneOf, type Row, text } from './row.ts';
 export { createStore, openStore, type Store, type StoreOptions } from './store.ts';

@@ -36,7 +36,7 @@ test('a reader sees committed data with and without an owner, and cannot write',
   assert.equal(count(file), 2);
   const reader = openReader(file, schema);
   assert.throws(() => reader.read((db) => db.run('INSERT INTO things VALUES (3)')), {
-    code: 'STORE_UNAVAILABLE',
+    code: 'INTERNAL',
   });
   reader.close();
   assert.throws(() => reader.read(() => 0), { code: 'SHUTTING_DOWN' });

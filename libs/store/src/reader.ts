@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { BUSY_TIMEOUT_MS, openingError } from './database.ts';
 import { type StoreSchema, schemaVersion } from './migrate.ts';
+import { createStatements } from './queries.ts';
 import { readFrom, type Store } from './store.ts';
 
 /** Read-only access to a database file, with or without a running owner. */
@@ -27,7 +28,7 @@ export function openReader(file: string, schema: StoreSchema): Reader {
       throw invalid(
         `has schema ${version}, and this version of Hermes Fleet reads ${supported}: use the version that wrote it`,
       );
-    return { read: readFrom(db, schema.name), close: () => db?.close() };
+    return { read: readFrom(db, createStatements(db).reading, schema.name), close: () => db?.close() };
   } catch (error) {
     db?.close();
     throw openingError(file, error);

@@ -28,7 +28,13 @@ export function rewriteFile(db: DatabaseSync, name: string, freeBytes = freeByte
       throw unavailable(what, reason);
     }
     // `secure_delete` is not enough: in most trials with it, deleted text could still be found in the file.
-    db.exec('VACUUM');
+    // On the disk, because the temporary copy of a large file does not fit into memory.
+    db.exec('PRAGMA temp_store = FILE');
+    try {
+      db.exec('VACUUM');
+    } finally {
+      db.exec('PRAGMA temp_store = MEMORY');
+    }
   });
 }
 

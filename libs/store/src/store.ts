@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
-import { type Connections, createQueries, openConnections, type Queries } from './database.ts';
+import { type Connections, openConnections } from './database.ts';
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
 import { createGroupCommit } from './group-commit.ts';
 import type { StoreSchema } from './migrate.ts';
+import { createStatements, type Queries } from './queries.ts';
 import { emptyLog, rewriteFile } from './rewrite.ts';
 import { text } from './row.ts';
 
@@ -12,14 +13,15 @@ export interface Store {
   /** The UUID of the file, generated at its creation. */
   readonly id: string;
   /**
-   * Throws STORE_UNAVAILABLE, and SHUTTING_DOWN after `close`. A damaged page is reported by `problem` from then on, and
+   * Throws INTERNAL in a transaction, which reads with what it is given, and for a statement that could write;
+   * STORE_UNAVAILABLE, and SHUTTING_DOWN after `close`. A damaged page is reported by `problem` from then on, and
    * its error is not retryable.
    */
   read<T>(query: (db: Queries) => T): T;
   /** See `GroupCommit.write`. */
   write<T>(transaction: (db: Queries) => T, onCommitted?: (value: T) => void): Promise<T>;
-  /** See `GroupCommit.beforeCommit`. */
-  beforeCommit(hook: (db: Queries) => void): void;
+  /** See `GroupCommit.perBatch`. */
+  perBatch<S>(create: () => S, write: (db: Queries, state: S) => void): () => S;
   /**
    * Rewrites the file without what was deleted; its old pages stay until `emptyLog`. Blocks the thread (about 4 ms for each
    * MB), and needs twice the size of the file on its disk. Waits for no other process. Throws STORE_UNAVAILABLE without that
@@ -53,51 +55,55 @@ export function openStore(options: StoreOptions): Store {
   );
 }
 
-/** A store over open connections, which it closes. */
+/** A store over an open connection, which it closes. */
 export function createStore(
   { schema, clock, log }: Pick<StoreOptions, 'schema' | 'clock' | 'log'>,
-  connections: Connections,
+  { writer, id, damage, assertInPlace }: Connections,
 ): Store {
-  const { writer, reader, id, damage, assertInPlace } = connections;
-  const queries = createQueries(writer);
+  const { name } = schema;
+  const { writing, reading, writes } = createStatements(writer);
   const commits = createGroupCommit({
-    name: schema.name,
+    name,
     db: writer,
     clock,
     log,
     assertReady: assertInPlace,
     probe: () => {
-      queries.run(`INSERT OR REPLACE INTO meta VALUES ('probed_at', ?)`, String(clock.now()));
+      writing.run(`INSERT OR REPLACE INTO meta VALUES ('probed_at', ?)`, String(clock.now()));
     },
+    writes,
   });
   if (damage !== undefined) commits.damaged(new Error(damage));
+  const read = readFrom(writer, reading, name, commits.damaged);
   return {
     id,
-    read: readFrom(reader, schema.name, commits.damaged),
-    write: (transaction, onCommitted) => commits.write(() => transaction(queries), onCommitted),
-    beforeCommit: (hook) => commits.beforeCommit(() => hook(queries)),
-    rewrite: () => rewriteFile(writer, schema.name),
-    emptyLog: () => emptyLog(writer, schema.name),
+    read: (query) => {
+      if (commits.inBatch())
+        throw new FleetError('INTERNAL', `a transaction of the ${name} must not call read`);
+      return read(query);
+    },
+    write: (transaction, onCommitted) => commits.write(() => transaction(writing), onCommitted),
+    perBatch: (create, write) => commits.perBatch(create, (state) => write(writing, state)),
+    rewrite: () => rewriteFile(writer, name),
+    emptyLog: () => emptyLog(writer, name),
     problem: commits.problem,
     close: () => {
       if (!writer.isOpen) return;
       commits.close();
-      // The writer closes last: the last connection checkpoints the write-ahead log, which a read-only one cannot do.
-      reader.close();
       writer.close();
     },
   };
 }
 
-/** The `read` of a store over a read-only connection. */
+/** The `read` of a store over a connection, with its queries that only read. */
 export function readFrom(
-  reader: DatabaseSync,
+  db: DatabaseSync,
+  queries: Queries,
   name: string,
   damaged: (cause: unknown) => FleetError = (cause) => damageError(name, cause),
 ): Store['read'] {
-  const queries = createQueries(reader);
   return (query) => {
-    if (!reader.isOpen)
+    if (!db.isOpen)
       throw new FleetError('SHUTTING_DOWN', `the ${name} is closed; try again after the restart`);
     try {
       return query(queries);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
+import { type DatabaseSync, type SQLInputValue, StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createStore, openConnections } from '@hermes-fleet/store';
@@ -93,17 +93,29 @@ test('a compensation that could not be written can be retried', deadline, async 
 
 /** Makes the connection fail at one statement with an SQLite error code. */
 function failAt(t: TestContext, writer: DatabaseSync, statement: string, errcode: number): () => void {
+  const failIf = (sql: string): void => {
+    if (sql.startsWith(statement)) throw Object.assign(new Error('injected'), { errcode });
+  };
   const { exec } = writer;
-  const mock = t.mock.method(writer, 'exec', (sql: string) => {
-    if (sql === statement) throw Object.assign(new Error('injected'), { errcode });
-    exec.call(writer, sql);
-  });
-  return () => mock.mock.restore();
+  const { run } = StatementSync.prototype;
+  const mocks = [
+    t.mock.method(writer, 'exec', (sql: string) => {
+      failIf(sql);
+      exec.call(writer, sql);
+    }),
+    t.mock.method(StatementSync.prototype, 'run', function (this: StatementSync, ...params: SQLInputValue[]) {
+      failIf(this.sourceSQL);
+      return Reflect.apply(run, this, params);
+    }),
+  ];
+  return () => {
+    for (const { mock } of mocks) mock.restore();
+  };
 }
 
 for (const [statement, errcode] of [
   ['BEGIN IMMEDIATE', 5],
-  ['RELEASE job', 13],
+  ['INSERT INTO audit', 13],
   ['COMMIT', 10],
 ] as const) {
   test(`a failure at ${statement} has no effect`, deadline, async (t) => {

@@ -1,0 +1,64 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Row } from './row.ts';
+
+/** Statements, prepared once by their text. Texts are constants, which bounds the cache. */
+export interface Queries {
+  get(sql: string, ...params: SQLInputValue[]): Row | undefined;
+  all(sql: string, ...params: SQLInputValue[]): Row[];
+  run(sql: string, ...params: SQLInputValue[]): { readonly changes: number; readonly rowid: number };
+}
+
+/** The statements of one connection. */
+export interface Statements {
+  /** For transactions. */
+  readonly writing: Queries;
+  /** For reads: throws INTERNAL for a statement that could write, because nothing would acknowledge what it writes. */
+  readonly reading: Queries;
+  /** The number of executions so far of statements that could write, failed ones included. */
+  writes(): number;
+}
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly canWrite: boolean;
+}
+
+/** Words that a statement which only reads does not have. `replace(…)` is a function, `updated_at` a column. */
+const READS = /^\s*(?:SELECT|WITH)\b/i;
+const WRITES = /\b(?:INSERT|UPDATE|DELETE|REPLACE\s+INTO)\b/i;
+
+export function createStatements(db: DatabaseSync): Statements {
+  const cache = new Map<string, Prepared>();
+  let writes = 0;
+
+  const prepare = (sql: string): Prepared => {
+    const prepared = { statement: db.prepare(sql), canWrite: !READS.test(sql) || WRITES.test(sql) };
+    cache.set(sql, prepared);
+    return prepared;
+  };
+
+  const toWrite = (sql: string): StatementSync => {
+    const prepared = cache.get(sql) ?? prepare(sql);
+    if (prepared.canWrite) writes += 1;
+    return prepared.statement;
+  };
+
+  const toRead = (sql: string): StatementSync => {
+    const prepared = cache.get(sql) ?? prepare(sql);
+    if (prepared.canWrite)
+      throw new FleetError('INTERNAL', `a read can only SELECT; write this in a transaction: ${sql}`);
+    return prepared.statement;
+  };
+
+  const queries = (statement: (sql: string) => StatementSync): Queries => ({
+    get: (sql, ...params) => statement(sql).get(...params),
+    all: (sql, ...params) => statement(sql).all(...params),
+    run: (sql, ...params) => {
+      const { changes, lastInsertRowid } = statement(sql).run(...params);
+      return { changes: Number(changes), rowid: Number(lastInsertRowid) };
+    },
+  });
+
+  return { writing: queries(toWrite), reading: queries(toRead), writes: () => writes };
+}
