@@ -16,7 +16,7 @@ const CACHE_KIB = 16 * 1024;
  * The size of the write-ahead log that starts a checkpoint, in pages of 4 kB. One checkpoint writes a page once,
  * however often it changed.
  */
-const CHECKPOINT_PAGES = 4000;
+export const CHECKPOINT_PAGES = 4000;
 
 /**
  * Makes SQLite keep the temporary files of a migration and of `Store.rewrite` in `<dir>/tmp` and not in /tmp, which

@@ -47,6 +47,8 @@ export interface GroupCommitOptions {
   readonly probe: () => void;
   /** The number of writes so far: a transaction that throws has changed nothing if it did not grow. */
   readonly writes: () => number;
+  /** Called after each commit. The next batch waits for the promise, which must not reject. */
+  readonly afterCommit?: () => Promise<void> | undefined;
 }
 
 /**
@@ -180,7 +182,16 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     scheduled = false;
     if (queue.length === 0) return;
     commit(take());
-    schedule();
+    const pause = closed ? undefined : options.afterCommit?.();
+    if (pause === undefined) {
+      schedule();
+      return;
+    }
+    scheduled = true;
+    void pause.then(() => {
+      scheduled = false;
+      schedule();
+    });
   };
 
   const take = (): readonly QueuedJob[] => {

@@ -38,9 +38,10 @@ export function rewriteFile(db: DatabaseSync, name: string, freeBytes = freeByte
   });
 }
 
-/** See `Store.emptyLog`. */
-export function emptyLog(db: DatabaseSync, name: string): void {
+/** See `Store.emptyLog`. `awaitCheckpoint` blocks until the thread of the store checkpoints no more; false if it still does. */
+export function emptyLog(db: DatabaseSync, name: string, awaitCheckpoint: () => boolean): void {
   const what = `the write-ahead log of the ${name} cannot be emptied`;
+  if (!awaitCheckpoint()) throw unavailable(what, 'a checkpoint is running');
   withoutWaiting(db, what, () => {
     if (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0)
       throw unavailable(what, 'another process reads the file');

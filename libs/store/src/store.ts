@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
-import { type Connections, openConnections } from './database.ts';
+import { createCheckpoints } from './checkpoints.ts';
+import { CHECKPOINT_PAGES, type Connections, openConnections } from './database.ts';
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
 import { createGroupCommit } from './group-commit.ts';
 import type { StoreSchema } from './migrate.ts';
@@ -55,13 +56,15 @@ export function openStore(options: StoreOptions): Store {
   );
 }
 
-/** A store over an open connection, which it closes. */
+/** A store over an open connection, which it closes. `checkpointPages` is the size of the log that starts a checkpoint. */
 export function createStore(
   { schema, clock, log }: Pick<StoreOptions, 'schema' | 'clock' | 'log'>,
   { writer, id, damage, assertInPlace }: Connections,
+  checkpointPages = CHECKPOINT_PAGES,
 ): Store {
   const { name } = schema;
   const { writing, reading, writes } = createStatements(writer);
+  const checkpoints = createCheckpoints({ name, db: writer, clock, log, assertInPlace, checkpointPages });
   const commits = createGroupCommit({
     name,
     db: writer,
@@ -72,6 +75,7 @@ export function createStore(
       writing.run(`INSERT OR REPLACE INTO meta VALUES ('probed_at', ?)`, String(clock.now()));
     },
     writes,
+    afterCommit: checkpoints.afterCommit,
   });
   if (damage !== undefined) commits.damaged(new Error(damage));
   const read = readFrom(writer, reading, name, commits.damaged);
@@ -85,11 +89,12 @@ export function createStore(
     write: (transaction, onCommitted) => commits.write(() => transaction(writing), onCommitted),
     perBatch: (create, write) => commits.perBatch(create, (state) => write(writing, state)),
     rewrite: () => rewriteFile(writer, name),
-    emptyLog: () => emptyLog(writer, name),
+    emptyLog: () => emptyLog(writer, name, checkpoints.awaitIdle),
     problem: commits.problem,
     close: () => {
       if (!writer.isOpen) return;
       commits.close();
+      checkpoints.close();
       writer.close();
     },
   };

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Worker } from 'node:worker_threads';
+import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { startCheckpointThread } from './checkpoint-thread.ts';
+import { createCheckpoints } from './checkpoints.ts';
+import { openConnections } from './database.ts';
+import { createStore } from './store.ts';
+import { THINGS } from './testing/things.ts';
+
+const PAGE = 4096;
+const PAGES = 50;
+
+/** A store whose log is checkpointed from 50 pages on. */
+function open(t: TestContext) {
+  const file = join(tempDir(t), 'things.db');
+  const log = recordingLog();
+  const connections = openConnections(file, THINGS, () => 'id');
+  const store = createStore({ schema: THINGS, clock: manualClock(), log }, connections, PAGES);
+  t.after(store.close);
+  const add = (pages = 1): Promise<unknown> =>
+    store.write((db) => db.run('INSERT INTO things (b) VALUES (zeroblob(?))', pages * PAGE));
+  return { file, log, store, add, ...connections };
+}
+
+const logBytes = (file: string): number => statSync(`${file}-wal`).size;
+
+test('the log of a writer that never pauses stays bounded, and starts again', deadline, async (t) => {
+  const { file, log, store, add } = open(t);
+  let largest = 0;
+  for (let round = 0; round < 100; round += 1) {
+    await Promise.all(Array.from({ length: 8 }, () => add(4)));
+    largest = Math.max(largest, logBytes(file));
+  }
+  // 100 rounds write more than 3,200 pages. The last batch before the bound may exceed it.
+  assert.ok(largest < (4 * PAGES + 64) * PAGE * 1.05, `${largest} bytes`);
+  assert.equal(
+    store.read((db) => db.get('SELECT count(*) AS n FROM things')?.n),
+    800,
+  );
+  assert.deepEqual(log.messages, []);
+  const links = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+  assert.ok(links.filter((path) => path === file).length <= 3, 'the connections of the thread stay open');
+});
+
+test('a reader of another connection that keeps the log stops no write', deadline, async (t) => {
+  const { file, add } = open(t);
+  await add();
+  const reader = new DatabaseSync(file, { readOnly: true });
+  t.after(() => reader.close());
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM things').get();
+  for (let round = 0; round < 40; round += 1) await add(20);
+  assert.ok(logBytes(file) > 800 * PAGE);
+  reader.exec('COMMIT');
+  // The log starts again with the first write after a checkpoint has moved all of it.
+  const size = logBytes(file);
+  for (let round = 0; round < 40; round += 1) await add(20);
+  assert.ok(logBytes(file) <= size + 4 * PAGES * PAGE * 1.05, `${logBytes(file)} bytes after ${size}`);
+});
+
+test('a close during a checkpoint leaves one file with everything that was written', deadline, async (t) => {
+  for (let round = 0; round < 5; round += 1) {
+    const { file, log, store, add } = open(t);
+    await add(3 * PAGES);
+    store.close();
+    assert.deepEqual([existsSync(`${file}-wal`), log.messages], [false, []]);
+    using db = new DatabaseSync(file, { readOnly: true });
+    assert.equal(db.prepare('SELECT sum(length(b)) AS n FROM things').get()?.n, 3 * PAGES * PAGE);
+  }
+});
+
+test('emptying the log waits for the checkpoint that runs', deadline, async (t) => {
+  const { file, store, add } = open(t);
+  for (let round = 0; round < 20; round += 1) {
+    await add(3 * PAGES);
+    store.emptyLog();
+    assert.equal(logBytes(file), 0);
+    if (round % 4 === 0) store.rewrite();
+  }
+});
+
+/** Ends without closing its store, after a write that reaches the bound of the log and one that waits for the checkpoint. */
+const LEAVING = `
+  import { silentLog as log, systemClock as clock } from '@hermes-fleet/protocol';
+  import { openConnections } from '${join(import.meta.dirname, 'database.ts')}';
+  import { createStore } from '${join(import.meta.dirname, 'store.ts')}';
+  import { THINGS } from '${join(import.meta.dirname, 'testing/things.ts')}';
+  const connections = openConnections(process.argv[1], THINGS, () => 'id');
+  const store = createStore({ schema: THINGS, clock, log }, connections, 50);
+  const add = (bytes) => store.write((db) => db.run('INSERT INTO things (b) VALUES (zeroblob(?))', bytes));
+  await add(2_000_000);
+  await add(1);
+  console.log('acknowledged');`;
+
+test('the thread does not keep a process alive, but the writes that wait for it do', deadline, async (t) => {
+  const args = ['--input-type=module', '-e', LEAVING, join(tempDir(t), 'things.db')];
+  // execFile rejects for an exit code other than 0; an unsettled await has 13.
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
+  assert.equal(stdout, 'acknowledged\n');
+});
+
+/** The checkpoints of a connection over a thread that runs `code`, and a write that reaches the bound of the log. */
+function withThread(t: TestContext, code: () => void) {
+  const file = join(tempDir(t), 'things.db');
+  const log = recordingLog();
+  const clock = manualClock();
+  const { writer, assertInPlace } = openConnections(file, THINGS, () => 'id');
+  const threads: Worker[] = [];
+  const checkpoints = createCheckpoints({
+    ...{ name: 'things', db: writer, clock, log, assertInPlace, checkpointPages: PAGES },
+    startThread: (path, running) => {
+      const thread = startCheckpointThread(path, running, code);
+      threads.push(thread);
+      return thread;
+    },
+  });
+  t.after(() => {
+    checkpoints.close();
+    writer.close();
+  });
+  const fill = (pages: number): Promise<void> | undefined => {
+    writer.exec(`INSERT INTO things (b) VALUES (zeroblob(${pages * PAGE}))`);
+    return checkpoints.afterCommit();
+  };
+  const automatic = () => writer.prepare('PRAGMA wal_autocheckpoint').get()?.wal_autocheckpoint;
+  return { file, log, clock, writer, threads, checkpoints, fill, automatic };
+}
+
+test('a small log starts no thread', deadline, (t) => {
+  const { threads, fill, automatic } = withThread(t, () => undefined);
+  assert.deepEqual([fill(PAGES / 2), threads.length, automatic()], [undefined, 0, 0]);
+});
+
+const FAILURES: [string, () => void, RegExp][] = [
+  ['ends', () => process.exit(3), /ended with code 3/],
+  [
+    'throws',
+    () => {
+      throw new Error('out of order');
+    },
+    /out of order/,
+  ],
+  [
+    'cannot checkpoint',
+    () => {
+      const { parentPort } = process.getBuiltinModule('node:worker_threads');
+      parentPort?.on('message', () => parentPort?.postMessage('Error: disk I/O error'));
+    },
+    /disk I\/O error/,
+  ],
+];
+for (const [what, code, reason] of FAILURES)
+  test(`when the thread ${what}, writing goes on, and writes checkpoint themselves`, deadline, async (t) => {
+    const { file, log, fill, automatic } = withThread(t, code);
+    await fill(5 * PAGES);
+    assert.equal(automatic(), PAGES);
+    assert.equal(log.messages.length, 1);
+    assert.match(
+      log.messages[0] ?? '',
+      /^error: the checkpoint thread of the things failed; writes checkpoint/,
+    );
+    assert.match(String(Object(log.entries[0]?.fields).err), reason);
+    for (let round = 0; round < 20; round += 1) assert.equal(fill(PAGES), undefined);
+    assert.ok(logBytes(file) < 7 * PAGES * PAGE, `${logBytes(file)} bytes`);
+    assert.equal(log.messages.length, 1);
+  });
+
+test('a thread that hangs is given up after the deadline', deadline, async (t) => {
+  const { log, clock, fill, automatic } = withThread(t, () => setInterval(() => undefined, 1000));
+  const pause = fill(5 * PAGES);
+  assert.equal(clock.timers, 1);
+  clock.advance(30_000);
+  await pause;
+  assert.deepEqual([automatic(), clock.timers], [PAGES, 0]);
+  assert.match(String(Object(log.entries[0]?.fields).err), /longer than 30000 ms/);
+});
