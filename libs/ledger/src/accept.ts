@@ -4,6 +4,7 @@ import { type Appended, insertEnding, insertEvents } from './append.ts';
 import { refuseTask } from './context-deletions.ts';
 import { recordAfter } from './live-tasks.ts';
 import { stateAfter } from './states.ts';
+import type { Sums } from './sums.ts';
 import { findByKey } from './task-rows.ts';
 import type { FollowingEvent, NewTask, TaskRecord } from './types.ts';
 
@@ -26,6 +27,7 @@ export type Acceptance =
 export function acceptTask(
   db: Queries,
   clock: Clock,
+  sums: Sums,
   task: NewTask,
   following: readonly FollowingEvent[] = [],
 ): Acceptance {
@@ -52,7 +54,7 @@ export function acceptTask(
   }));
   const record = appended.reduce(recordAfter, newRecord(task, now));
   const ending = appended.at(-1);
-  if (ending?.isTerminal) insertEnding(db, n, task.caller, record.resumes, ending);
+  if (ending?.isTerminal) insertEnding(db, sums, n, task.caller, record.resumes, ending);
   else
     db.run(
       'INSERT INTO unfinished (task, caller, state, resumes, updated_at) VALUES (?, ?, ?, ?, ?)',

@@ -1,9 +1,9 @@
 import { type Clock, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { keepConversation } from './conversations.ts';
-import { countEnded } from './ended-counts.ts';
 import { dropCheckpoint } from './late-results.ts';
 import { isTerminal, stateAfter } from './states.ts';
+import type { Sums } from './sums.ts';
 import { isUnfinished } from './task-rows.ts';
 import type { NewEvent, TaskChange, TaskEvent, TaskState } from './types.ts';
 
@@ -29,6 +29,7 @@ export interface AppendedTo {
 export function appendEvent(
   db: Queries,
   clock: Clock,
+  sums: Sums,
   { n, taskId, mayHaveCheckpoint }: AppendedTo,
   event: NewEvent,
   change: TaskChange | undefined,
@@ -72,7 +73,7 @@ export function appendEvent(
   const row = db.get('DELETE FROM unfinished WHERE task = ? RETURNING caller, resumes', n);
   if (!row || state === undefined) return undefined;
   const ended = appended(insertEvents(db, n, at, [event]), true, true);
-  insertEnding(db, n, text(row, 'caller'), integer(row, 'resumes'), ended);
+  insertEnding(db, sums, n, text(row, 'caller'), integer(row, 'resumes'), ended);
   if (mayHaveCheckpoint) {
     keepConversation(db, n, { at, type: event.type, result: change?.result });
     dropCheckpoint(db, n);
@@ -84,6 +85,7 @@ export function appendEvent(
 /** Stores that a task has ended with its terminal event. */
 export function insertEnding(
   db: Queries,
+  sums: Sums,
   n: number,
   caller: string,
   resumes: number,
@@ -100,7 +102,7 @@ export function insertEnding(
     event.seq,
     change?.result ? JSON.stringify(change.result) : null,
   );
-  countEnded(db, { caller, state }, event.at, 1);
+  sums.ended({ caller, state }, event.at, 1);
 }
 
 /** More events than this are inserted in several statements. */

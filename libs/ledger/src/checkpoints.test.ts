@@ -12,6 +12,7 @@ import { acceptTask } from './accept.ts';
 import { createCheckpoints } from './checkpoints.ts';
 import { createLiveTasks } from './live-tasks.ts';
 import { LEDGER } from './schema.ts';
+import { createSums } from './sums.ts';
 import { newTask, openTestLedger } from './testing/harness.ts';
 
 test('a task keeps its latest checkpoint until it ends, and gets none afterwards', async (t) => {
@@ -90,8 +91,9 @@ test('a save that was rolled back is not mistaken for the previous one', async (
     },
     createLiveTasks(),
   );
+  const sums = createSums(store);
   const { id } = newTask();
-  await store.write((db) => acceptTask(db, manualClock(), newTask({ id })));
+  await store.write((db) => acceptTask(db, manualClock(), sums, newTask({ id })));
   const [a, b, c]: JsonObject[] = [{ a: 1 }, { b: 2 }, { c: 3 }];
   assert.ok(a && b && c);
   await checkpoints.save(id, { list: [a] }, 'list');

@@ -9,7 +9,8 @@ import type { TaskState } from './types.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-const WIDTHS = [HOUR_MS, MINUTE_MS] as const;
+/** The durations that tasks are counted by, in ms. */
+export const COUNT_WIDTHS = [HOUR_MS, MINUTE_MS] as const;
 
 /** Ended tasks of one caller in one state. */
 export interface EndedGroup {
@@ -17,23 +18,32 @@ export interface EndedGroup {
   readonly state: TaskState;
 }
 
-/** Counts a task that ends, with 1, or is removed, with -1. */
-export function countEnded(db: Queries, { caller, state }: EndedGroup, updatedAt: number, by: number): void {
-  for (const width of WIDTHS)
-    db.run(
-      `INSERT INTO ended_counts (caller, state, width, bucket, tasks) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET tasks = tasks + excluded.tasks`,
-      caller,
-      state,
-      width,
-      Math.floor(updatedAt / width),
-      by,
-    );
-}
-
-/** Forgets the counts of a caller and state that have become zero. */
-export function dropEmptyCounts(db: Queries, { caller, state }: EndedGroup): void {
-  db.run('DELETE FROM ended_counts WHERE caller = ? AND state = ? AND tasks <= 0', caller, state);
+/** Adds to a count; one that becomes zero is forgotten. */
+export function writeEndedCount(
+  db: Queries,
+  { caller, state }: EndedGroup,
+  width: number,
+  bucket: number,
+  by: number,
+): void {
+  if (by === 0) return;
+  db.run(
+    `INSERT INTO ended_counts (caller, state, width, bucket, tasks) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET tasks = tasks + excluded.tasks`,
+    caller,
+    state,
+    width,
+    bucket,
+    by,
+  );
+  if (by > 0) return;
+  db.run(
+    'DELETE FROM ended_counts WHERE caller = ? AND state = ? AND width = ? AND bucket = ? AND tasks = 0',
+    caller,
+    state,
+    width,
+    bucket,
+  );
 }
 
 /** How many ended tasks of a group were last updated at `from` (ms since the epoch) or later. */

@@ -6,6 +6,7 @@ import type { ContextDeletion, ContextDeletionRequest, PeerDeletionState } from 
 import { eraseConversations } from './conversations.ts';
 import { isKept } from './late-results.ts';
 import { removeTasks } from './prune.ts';
+import type { Sums } from './sums.ts';
 
 /** How many tasks a refusal names. */
 const MAX_NAMED = 10;
@@ -16,6 +17,7 @@ const UNSUPPORTED: PeerDeletionState = 'unsupported';
 export function eraseContext(
   db: Queries,
   clock: Clock,
+  sums: Sums,
   request: ContextDeletionRequest,
 ): { readonly deletion: ContextDeletion; readonly erased: readonly string[] } {
   const { contextId, caller, results } = request;
@@ -60,7 +62,7 @@ export function eraseContext(
       at ?? (kind === 'subtask' ? request.subtasksContextId : contextId),
       ...(kind === 'message' ? [1, UNSUPPORTED, atAgent(peer)] : [0, PENDING, null]),
     );
-  erase(db, contextId, JSON.stringify(own.map((task) => integer(task, 'n'))));
+  erase(db, sums, contextId, JSON.stringify(own.map((task) => integer(task, 'n'))));
   const deletion = findDeletion(db, contextId);
   if (!deletion) throw new FleetError('INTERNAL', `the deletion of context ${contextId} is lost`);
   return { deletion, erased: ids };
@@ -88,7 +90,7 @@ function begunAgain(
 }
 
 /** Erases the tasks of a context, whose numbers are a JSON list. */
-function erase(db: Queries, contextId: string, numbers: string): void {
+function erase(db: Queries, sums: Sums, contextId: string, numbers: string): void {
   db.run(
     `INSERT INTO erased_events (seq, task_id, type, at, data, key, caller, context_id, traceparent)
      SELECT e.seq, t.id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
@@ -96,7 +98,7 @@ function erase(db: Queries, contextId: string, numbers: string): void {
      WHERE t.context_id = ? AND e.type <> 'text' AND e.seq > (SELECT cursor FROM outbox)`,
     contextId,
   );
-  removeTasks(db, numbers);
+  removeTasks(db, sums, numbers);
   eraseConversations(db, contextId);
 }
 

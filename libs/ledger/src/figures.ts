@@ -1,6 +1,7 @@
 import type { Clock, Count, LedgerCounter, TokenEntry } from '@hermes-fleet/protocol';
 import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import { KINDS, tokenEntry } from './rows.ts';
+import type { Sums } from './sums.ts';
 import type { Booking, DaySpending, Figures, FiguresListener } from './types.ts';
 
 const COUNTERS: Readonly<Record<LedgerCounter, true>> = {
@@ -58,18 +59,6 @@ function spentBy(db: Queries, taskId: string): Pick<DaySpending, 'tokens' | 'cac
 
 const NOTHING_SPENT = { tokens: 0, cacheTokens: 0 };
 
-/** Adds to the totals. */
-export function addCounts(db: Queries, counts: readonly Count[]): void {
-  for (const { counter, labels, by } of counts)
-    db.run(
-      `INSERT INTO totals (counter, labels, value) VALUES (?, ?, ?)
-       ON CONFLICT DO UPDATE SET value = value + excluded.value`,
-      counter,
-      JSON.stringify(labels),
-      by,
-    );
-}
-
 /** The columns of a row of `tokens` that `book` reads. */
 export const BOOKED = `*, (SELECT id FROM tasks WHERE tasks.n = tokens.task) AS task_id,
   (SELECT caller FROM tasks WHERE tasks.n = tokens.task) AS caller`;
@@ -78,7 +67,7 @@ export const BOOKED = `*, (SELECT id FROM tasks WHERE tasks.n = tokens.task) AS 
  * Adds spent tokens to the day and to the totals, which count a profile's own tokens only. `row` is one of `tokens`, with
  * the columns BOOKED.
  */
-export function book(db: Queries, clock: Clock, row: Row): Recorded {
+export function book(db: Queries, clock: Clock, sums: Sums, row: Row): Recorded {
   const taskId = text(row, 'task_id');
   const caller = text(row, 'caller');
   const entry = tokenEntry(row);
@@ -95,17 +84,17 @@ export function book(db: Queries, clock: Clock, row: Row): Recorded {
     cacheTokens,
   );
   const counts = spentCounts(entry, caller, row.tier === null ? NO_TIER : text(row, 'tier'));
-  addCounts(db, counts);
+  sums.count(counts);
   return { counts, bookings: [{ taskId, tokens, cacheTokens, day: daySpending(day ?? {}) }] };
 }
 
 /** Closes the reservations that an ended task left open: their estimates count as spent from now on. */
-export function closeReservations(db: Queries, clock: Clock, n: number): Recorded {
+export function closeReservations(db: Queries, clock: Clock, sums: Sums, n: number): Recorded {
   const closed = db.all(
     `UPDATE tokens SET settled = ${CLOSED}, source = 'estimated' WHERE task = ? AND settled = 0 RETURNING ${BOOKED}`,
     n,
   );
-  const recorded = closed.map((row) => book(db, clock, row));
+  const recorded = closed.map((row) => book(db, clock, sums, row));
   return {
     counts: recorded.flatMap(({ counts }) => counts),
     bookings: recorded.flatMap(({ bookings }) => bookings),

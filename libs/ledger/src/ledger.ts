@@ -25,6 +25,7 @@ import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { findSentWork } from './sent-work.ts';
 import { createSubtasksContexts } from './subtasks-context.ts';
+import { createSums } from './sums.ts';
 import { listTasks } from './task-list.ts';
 import { createTaskLog } from './task-log.ts';
 import { findContextIds, hasContext } from './task-rows.ts';
@@ -54,11 +55,12 @@ export function createLedger(
   store: Store,
 ): Ledger {
   const relays = createWakeups();
+  const sums = createSums(store);
   const live = createLiveTasks();
   const checkpoints = createCheckpoints(store, live);
   const figures = createFigures(store);
   const outbox = createOutbox({ store, wakeups: relays, profile, clock });
-  const log = createTaskLog({ store, clock, live, checkpoints, figures, outbox });
+  const log = createTaskLog({ store, clock, sums, live, checkpoints, figures, outbox });
 
   const purges = createPurges({
     store,
@@ -101,7 +103,7 @@ export function createLedger(
       store
         .write(
           (db) =>
-            replaceByLateResult(db, taskId, result) ? bookEntry(db, clock, taskId, tokens) : undefined,
+            replaceByLateResult(db, taskId, result) ? bookEntry(db, clock, sums, taskId, tokens) : undefined,
           (recorded) => recorded && figures.announce(recorded, taskId),
         )
         .then((recorded) => recorded !== undefined),
@@ -129,7 +131,7 @@ export function createLedger(
         db.run('DELETE FROM peers WHERE agent_id = ?', agentId);
       }),
     prune: async (before, batch) => {
-      const pruned = await store.write((db) => pruneTasks(db, clock, before, batch), forget);
+      const pruned = await store.write((db) => pruneTasks(db, clock, sums, before, batch), forget);
       return pruned.length;
     },
     hasContext: (contextId) => store.read((db) => hasContext(db, contextId)),
@@ -137,7 +139,7 @@ export function createLedger(
     contexts: {
       delete: async (request) => {
         const { deletion } = await store.write(
-          (db) => eraseContext(db, clock, request),
+          (db) => eraseContext(db, clock, sums, request),
           ({ erased }) => forget(erased),
         );
         return deletion;
@@ -159,7 +161,7 @@ export function createLedger(
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
       ...createSubtasksContexts(store),
     },
-    tokens: createTokenStore(store, clock, live, (recorded) => figures.announce(recorded)),
+    tokens: createTokenStore(store, clock, live, sums, (recorded) => figures.announce(recorded)),
     figures,
     outbox,
     problem: store.problem,

@@ -2,9 +2,10 @@ import type { Clock } from '@hermes-fleet/protocol';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { rememberCallers } from './context-callers.ts';
 import { pruneConversations } from './conversations.ts';
-import { countEnded, dropEmptyCounts, type EndedGroup, endedGroups } from './ended-counts.ts';
+import { endedGroups } from './ended-counts.ts';
 import { utcDay } from './figures.ts';
 import { taskState } from './rows.ts';
+import type { Sums } from './sums.ts';
 
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), oldest first, with all their
@@ -12,7 +13,7 @@ import { taskState } from './rows.ts';
  * conversations of contexts without tasks that ended before it. The terminal event is a task's last: at or below the cursor,
  * all events of the task are published.
  */
-export function pruneTasks(db: Queries, clock: Clock, before: number, batch: number): string[] {
+export function pruneTasks(db: Queries, clock: Clock, sums: Sums, before: number, batch: number): string[] {
   db.run('DELETE FROM spending WHERE day < ?', utcDay(before));
   const old = endedGroups(db)
     .flatMap(({ caller, state }) =>
@@ -31,23 +32,18 @@ export function pruneTasks(db: Queries, clock: Clock, before: number, batch: num
     .slice(0, batch);
   const pruned = JSON.stringify(old.map(({ n }) => n));
   rememberCallers(db, clock.now(), 't.n IN (SELECT value FROM json_each(?1))', pruned);
-  removeTasks(db, pruned);
+  removeTasks(db, sums, pruned);
   pruneConversations(db, before, batch);
   return old.map(({ id }) => id);
 }
 
 /** Removes ended tasks, whose numbers are a JSON list, from the counts and the file. Their rows in other tables go by foreign keys. */
-export function removeTasks(db: Queries, numbers: string): void {
-  const groups = new Map<string, EndedGroup>();
+export function removeTasks(db: Queries, sums: Sums, numbers: string): void {
   const ended = db.all(
     'SELECT caller, state, updated_at FROM endings WHERE task IN (SELECT value FROM json_each(?))',
     numbers,
   );
-  for (const row of ended) {
-    const group = { caller: text(row, 'caller'), state: taskState(row) };
-    groups.set(JSON.stringify(group), group);
-    countEnded(db, group, integer(row, 'updated_at'), -1);
-  }
-  for (const group of groups.values()) dropEmptyCounts(db, group);
+  for (const row of ended)
+    sums.ended({ caller: text(row, 'caller'), state: taskState(row) }, integer(row, 'updated_at'), -1);
   db.run('DELETE FROM tasks WHERE n IN (SELECT value FROM json_each(?))', numbers);
 }

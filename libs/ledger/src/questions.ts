@@ -2,6 +2,7 @@ import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import { type Appended, type AppendedTo, appendEvent } from './append.ts';
 import { questionRow } from './rows.ts';
+import type { Sums } from './sums.ts';
 import { isUnfinished } from './task-rows.ts';
 import type { Answer, Question } from './types.ts';
 
@@ -19,6 +20,7 @@ export function isOpen({ answer, withdrawnAt }: Question): boolean {
 export function askQuestion(
   db: Queries,
   clock: Clock,
+  sums: Sums,
   to: AppendedTo,
   { key, text }: { readonly key: string; readonly text: string },
 ): { readonly question: Question | undefined; readonly appended?: Appended } {
@@ -29,7 +31,7 @@ export function askQuestion(
   if (questions.some(isOpen))
     throw new FleetError('INTERNAL', `task ${to.taskId} already waits for the answer to another question`);
   const data = { number: known ? questions.length : questions.length + 1 };
-  const appended = appendEvent(db, clock, to, { type: 'input_required', data }, undefined);
+  const appended = appendEvent(db, clock, sums, to, { type: 'input_required', data }, undefined);
   if (!appended) return { question: undefined };
   const { event } = appended;
   db.run(
@@ -47,6 +49,7 @@ export function askQuestion(
 export function answerQuestion(
   db: Queries,
   clock: Clock,
+  sums: Sums,
   to: AppendedTo,
   answer: Answer,
 ): { readonly question: Question; readonly appended?: Appended } {
@@ -62,7 +65,7 @@ export function answerQuestion(
   const open = questions.find(isOpen);
   if (ended || !open) throw notWaiting(to.taskId, ended, questions.at(-1));
   const data = { number: questions.length, waited_s: Math.round((clock.now() - open.askedAt) / 1000) };
-  const appended = appendEvent(db, clock, to, { type: 'answered', data }, undefined);
+  const appended = appendEvent(db, clock, sums, to, { type: 'answered', data }, undefined);
   db.run(
     'UPDATE questions SET message_id = ?, message = ?, answer = ? WHERE task = ? AND key = ?',
     answer.messageId,
@@ -78,13 +81,14 @@ export function answerQuestion(
 export function withdrawQuestion(
   db: Queries,
   clock: Clock,
+  sums: Sums,
   to: AppendedTo,
   key: string,
 ): { readonly question: Question | undefined; readonly appended?: Appended } {
   const question = findQuestions(db, to.n).find((candidate) => candidate.key === key);
   if (!question || !isOpen(question)) return { question };
   const data = { withdrawn: true };
-  const appended = appendEvent(db, clock, to, { type: 'queued', data }, undefined);
+  const appended = appendEvent(db, clock, sums, to, { type: 'queued', data }, undefined);
   if (!appended) return { question };
   const { at } = appended.event;
   db.run('UPDATE questions SET withdrawn_at = ? WHERE task = ? AND key = ?', at, to.n, key);

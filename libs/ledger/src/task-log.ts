@@ -3,13 +3,14 @@ import { createWakeups, type Queries, type Store } from '@hermes-fleet/store';
 import { acceptTask } from './accept.ts';
 import { type Appended, type AppendedTo, appendEvent } from './append.ts';
 import type { Checkpoints } from './checkpoints.ts';
-import { addCounts, closeReservations, type Recorded, type RecordedFigures } from './figures.ts';
+import { closeReservations, type Recorded, type RecordedFigures } from './figures.ts';
 import { isKept } from './late-results.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import type { Outbox } from './outbox.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { createSettling } from './settled.ts';
 import { isSettled, isTerminal } from './states.ts';
+import type { Sums } from './sums.ts';
 import {
   findByKey,
   findEvents,
@@ -50,6 +51,7 @@ export interface TaskLog
 export interface TaskLogOptions {
   readonly store: Store;
   readonly clock: Clock;
+  readonly sums: Sums;
   readonly live: LiveTasks;
   readonly checkpoints: Checkpoints;
   readonly figures: RecordedFigures;
@@ -57,7 +59,7 @@ export interface TaskLogOptions {
 }
 
 export function createTaskLog(options: TaskLogOptions): TaskLog {
-  const { store, clock, live, checkpoints, figures, outbox } = options;
+  const { store, clock, sums, live, checkpoints, figures, outbox } = options;
   const watchers = createWakeups();
   const waiting = createWaitingWatches();
   const settling = createSettling();
@@ -95,13 +97,13 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
 
   function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Counted {
     const to = target(db, taskId);
-    const appended = appendEvent(db, clock, to, event, change);
+    const appended = appendEvent(db, clock, sums, to, event, change);
     if (!appended) return { appended, recorded: NOTHING, isOver: false };
     const counts = change?.counts ?? [];
-    addCounts(db, counts);
+    sums.count(counts);
     if (!appended.isTerminal) return { appended, recorded: { counts, bookings: [] }, isOver: false };
     const mayHaveTokens = live.find(taskId)?.has('tokens') ?? true;
-    const closed = mayHaveTokens ? closeReservations(db, clock, to.n) : NOTHING;
+    const closed = mayHaveTokens ? closeReservations(db, clock, sums, to.n) : NOTHING;
     const recorded = { counts: [...counts, ...closed.counts], bookings: closed.bookings };
     return { appended, recorded, isOver: !(to.mayHaveCheckpoint && isKept(db, taskId)) };
   }
@@ -121,8 +123,8 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     accept: async (task, following = []) => {
       const acceptance = await store.write(
         (db) => {
-          const accepted = acceptTask(db, clock, task, following);
-          if (accepted.kind === 'created') addCounts(db, countsOf(accepted.appended));
+          const accepted = acceptTask(db, clock, sums, task, following);
+          if (accepted.kind === 'created') sums.count(countsOf(accepted.appended));
           return accepted;
         },
         (accepted) => {
@@ -152,7 +154,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
       const asked = await store.write(
         (db) => {
           live.stores(taskId, 'questions');
-          return askQuestion(db, clock, target(db, taskId), question);
+          return askQuestion(db, clock, sums, target(db, taskId), question);
         },
         ({ appended }) => {
           live.stores(taskId, 'questions');
@@ -163,7 +165,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     },
     answer: async (taskId, answer) => {
       const { question, appended } = await store.write(
-        (db) => answerQuestion(db, clock, target(db, taskId), answer),
+        (db) => answerQuestion(db, clock, sums, target(db, taskId), answer),
         (answered) => answered.appended && announceEvent(answered.appended),
       );
       return { question, isNew: appended !== undefined };
@@ -173,7 +175,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
         (db) =>
           findNumber(db, taskId) === undefined
             ? { question: undefined }
-            : withdrawQuestion(db, clock, target(db, taskId), key),
+            : withdrawQuestion(db, clock, sums, target(db, taskId), key),
         ({ appended }) => appended && announceEvent(appended),
       );
       return question;

@@ -3,6 +3,7 @@ import type { Queries, Row, Store } from '@hermes-fleet/store';
 import { BOOKED, book, CLOSED, type Recorded } from './figures.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import { tokenEntry } from './rows.ts';
+import type { Sums } from './sums.ts';
 import { isUnfinished, taskNumber } from './task-rows.ts';
 import type { LedgerTokens } from './types.ts';
 
@@ -14,6 +15,7 @@ export function createTokenStore(
   store: Store,
   clock: Clock,
   live: LiveTasks,
+  sums: Sums,
   onBooked: (recorded: Recorded) => void,
 ): LedgerTokens {
   return {
@@ -41,7 +43,7 @@ export function createTokenStore(
       await store.write(
         (db) => {
           const row = settle(db, Number(reservationId), actual);
-          return row && book(db, clock, row);
+          return row && book(db, clock, sums, row);
         },
         (recorded) => recorded && onBooked(recorded),
       );
@@ -50,7 +52,7 @@ export function createTokenStore(
       await store.write(
         (db) => {
           live.stores(taskId, 'tokens');
-          return bookEntry(db, clock, taskId, entry);
+          return bookEntry(db, clock, sums, taskId, entry);
         },
         (recorded) => {
           live.stores(taskId, 'tokens');
@@ -75,9 +77,15 @@ function settle(db: Queries, id: number, actual: TokenEntry): Row | undefined {
 }
 
 /** Books tokens that were spent, in the caller's transaction. Throws TASK_NOT_FOUND. */
-export function bookEntry(db: Queries, clock: Clock, taskId: string, entry: TokenEntry): Recorded {
+export function bookEntry(
+  db: Queries,
+  clock: Clock,
+  sums: Sums,
+  taskId: string,
+  entry: TokenEntry,
+): Recorded {
   const id = insert(db, taskNumber(db, taskId), entry, 1, null);
-  return book(db, clock, db.get(`SELECT ${BOOKED} FROM tokens WHERE id = ?`, id) ?? {});
+  return book(db, clock, sums, db.get(`SELECT ${BOOKED} FROM tokens WHERE id = ?`, id) ?? {});
 }
 
 function insert(db: Queries, n: number, entry: TokenEntry, settled: 0 | 1, tier: string | null): number {
