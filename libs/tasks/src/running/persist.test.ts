@@ -9,16 +9,20 @@ import { createPersist } from './persist.ts';
 function setUp() {
   const clock = manualClock(NOW);
   const closing = new AbortController();
-  const store = { full: true, attempts: 0, kept: [] as number[] };
-  const persist = createPersist({ clock, log: silentLog, signal: closing.signal });
-  const write = (n: number): Promise<number> =>
-    persist(async () => {
+  const store = {
+    full: true,
+    attempts: 0,
+    kept: [] as number[],
+    async write(n: number): Promise<number> {
       store.attempts += 1;
       if (store.full) throw new FleetError('STORE_UNAVAILABLE', 'disk full');
       store.kept.push(n);
       return n;
-    });
-  return { clock, closing, store, write };
+    },
+  };
+  const persist = createPersist({ clock, log: silentLog, signal: closing.signal });
+  const write = (n: number): Promise<number> => persist(() => store.write(n));
+  return { clock, closing, store, persist, write };
 }
 
 const turns = async (): Promise<void> => {
@@ -43,6 +47,29 @@ test('waiting writes are retried together, in the order of the calls', async () 
   const asked = write(4);
   assert.equal(store.attempts, 9, 'at once, when nothing waits');
   assert.equal(await asked, 4);
+});
+
+test('a write with a signal of its own is retried behind the others, and after their abort', async () => {
+  const { clock, closing: aborted, store, persist, write } = setUp();
+  const { signal } = new AbortController();
+  const longer = (n: number): Promise<number> => persist(() => store.write(n), signal);
+  const both = [write(1), longer(2)];
+  await turns();
+  store.full = false;
+  clock.advance(5_000);
+  assert.deepEqual(await Promise.all(both), [1, 2]);
+  assert.deepEqual(store.kept, [1, 2]);
+  store.full = true;
+  const lost = write(3);
+  const kept = longer(4);
+  await turns();
+  aborted.abort();
+  await assert.rejects(lost, { code: 'STORE_UNAVAILABLE' });
+  await turns();
+  store.full = false;
+  clock.advance(5_000);
+  assert.equal(await kept, 4);
+  assert.deepEqual(store.kept, [1, 2, 4]);
 });
 
 test('an abort throws the error of the store, and other errors are thrown at once', async () => {

@@ -10,8 +10,8 @@ export interface PersistOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs a write with retries, and resolves with its value. */
-export type Persist = <T>(write: () => Promise<T>) => Promise<T>;
+/** Runs a write with retries until `signal` aborts (default: the signal of the options), and resolves with its value. */
+export type Persist = <T>(write: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 /**
  * Retries writes while the store is unavailable (a full disk, a busy file), until they succeed or `signal` aborts. Then,
@@ -22,14 +22,14 @@ export function createPersist(options: PersistOptions): Persist {
   let failures = 0;
   let pause: Promise<void> | undefined;
 
-  async function backOff(error: FleetError): Promise<void> {
+  async function backOff(error: FleetError, signal: AbortSignal): Promise<void> {
     failures += 1;
     options.log.warn({ err: error, failures }, 'ledger not writable: retrying');
-    await options.clock.sleep(backoffMs(failures, PAUSE), options.signal).catch(() => undefined);
+    await options.clock.sleep(backoffMs(failures, PAUSE), signal).catch(() => undefined);
     pause = undefined;
   }
 
-  return async (write) => {
+  return async (write, signal = options.signal) => {
     for (;;) {
       // Without a pause the write starts in this turn, so that the writes of one turn share a commit, in order.
       if (pause) await pause;
@@ -42,10 +42,10 @@ export function createPersist(options: PersistOptions): Persist {
           !(error instanceof FleetError) ||
           error.code !== 'STORE_UNAVAILABLE' ||
           !error.retryable ||
-          options.signal.aborted
+          signal.aborted
         )
           throw error;
-        pause ??= backOff(error);
+        pause ??= backOff(error, signal);
       }
     }
   };

@@ -143,7 +143,7 @@ async function runToEnd(
   const { tier } = executor.model;
   const decision = decisionOn(task, outcome, budget.spent());
   const ended = { id: task.id, version: dispatch.protocolVersion, lineage: dispatch.task, tier, decision };
-  if (!(await writeEnding(store, ended, ending))) return;
+  if (!(await writeEnding({ ...store, persistInRun }, ended, ending))) return;
   if (budget.limit !== undefined && budget.spent() > budget.limit) options.metrics.budgetOverrun('exceeded');
   if (decision?.kind === 'accepted')
     options.metrics.taskTook(tier, ending.event, {
@@ -263,7 +263,8 @@ function budgetOf(
       entries: (id) => tokens.entries(id),
       reserve: (id, estimate) => persistInRun(() => tokens.reserve(id, estimate, executor.model.tier)),
       settle: (id, actual) => persistInRun(() => tokens.settle(id, actual)),
-      add: (id, entry) => persistInRun(() => tokens.add(id, entry)),
+      // As long as the end of the task is tried, which has the same sum: both share a commit.
+      add: (id, entry) => persistInRun(() => tokens.add(id, entry), options.closing),
     },
     model: executor.model.id,
     countCache: options.countCache,

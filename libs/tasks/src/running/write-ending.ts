@@ -1,12 +1,14 @@
 import type { Ledger, TaskEvent } from '@hermes-fleet/ledger';
 import { type Decision, decisionCounts, type Lineage } from './count-decision.ts';
-import { type PersistOptions, persist } from './persist.ts';
+import { type Persist, type PersistOptions, persist } from './persist.ts';
 import { type Ending, encodeEnding, endingData } from './task-result.ts';
 
 export interface EndingOptions extends PersistOptions {
   readonly ledger: Pick<Ledger, 'append'>;
   /** Supported handshake versions. */
   readonly versions: readonly string[];
+  /** The writes of the task's run: its end is written after them, and in one commit with those of this turn. */
+  readonly persistInRun?: Persist;
 }
 
 /** A task that ends, for its terminal event and its counts. */
@@ -37,5 +39,6 @@ export function writeEnding(
   ];
   const result = encodeEnding(ending, version, options.versions);
   const event = { type: ending.event, data: endingData(ending) };
-  return persist(options, () => options.ledger.append(id, event, { result, counts }));
+  const write = () => options.ledger.append(id, event, { result, counts });
+  return options.persistInRun ? options.persistInRun(write, options.signal) : persist(options, write);
 }
