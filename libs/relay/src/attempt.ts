@@ -76,7 +76,11 @@ export async function attempt(
       }
     },
   });
-  const onAccepted = (remoteTaskId: string): Promise<void> => save({ remoteTaskId });
+  const onAccepted = async (remoteTaskId: string): Promise<void> => {
+    if (current.prose) return save({ remoteTaskId });
+    saved = { ...saved, remoteTaskId };
+    run.note({ current: saved });
+  };
   const delegateOptions = delegateOptionsFor(options, run, current, {
     resumed,
     questions,
@@ -134,7 +138,7 @@ async function giveUp(
 /** Returns undefined for a peer that is no longer configured. */
 function delegateOptionsFor(
   options: AttemptOptions,
-  { task, context }: RelayedRun,
+  run: RelayedRun,
   { peer, payload }: Delegation,
   {
     resumed,
@@ -143,6 +147,7 @@ function delegateOptionsFor(
     onTask,
   }: Pick<ProseOptions, 'resumed' | 'questions' | 'onAccepted' | 'onTask'>,
 ): ProseOptions | undefined {
+  const { task, context } = run;
   const { peers, client, clock, log, random, peerDownAfterMs } = options;
   const endpoint = peers.get(peer)?.endpoint;
   const health = peers.health(peer);
@@ -178,18 +183,22 @@ function delegateOptionsFor(
     remainingTokens: () => context.budget.remaining(),
     onAnnounce: (announce: JsonObject) => recordAnnounceOf(options, [announce], peer),
     onRetry: (reason) => options.metrics.retry(reason),
-    async onTask(remote: PeerTask) {
+    async onTask(remote: PeerTask, isFollowed = false) {
       await onTask(remote);
       const announce = remote.metadata[HANDSHAKE_EXTENSION];
       if (isJsonObject(announce) && announce.seq !== learnedSeq) {
         learnedSeq = announce.seq;
-        await recordAnnounceOf(options, [announce], endpoint.name);
+        // Counts for routing at once; the task does not wait until it is durable.
+        void recordAnnounceOf(options, [announce], endpoint.name);
       }
       // A rejected task does not continue; its attempt reports it.
-      if (remote.state === lastState || remote.state === 'rejected' || reports >= MAX_REPORTED_STATES) return;
+      if (isFollowed || remote.state === 'rejected') return;
+      if (remote.state === lastState || reports >= MAX_REPORTED_STATES) return;
       lastState = remote.state;
       reports += 1;
-      await context.report({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
+      run.report({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
+      // The last state shares the commit of the outcome.
+      if (!remote.terminal) await run.flush();
     },
   };
 }

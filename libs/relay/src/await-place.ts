@@ -48,7 +48,7 @@ export async function awaitPlace(
   try {
     const first = await search.next();
     if ('peer' in first) {
-      if (run.state.waiting?.queued === false) await endWait(trackWait(options, run, true));
+      if (run.state.waiting?.queued === false) trackWait(options, run, true).end();
       return first;
     }
     const decision = selection.route(options.clock.now(), false);
@@ -61,33 +61,28 @@ export async function awaitPlace(
       const placed = search.stop();
       if (placed) return placed;
       const full = isCrowded ? [queueFull(options.lane.limits.depth)] : [];
-      return await returnBlocked(run, [...full, ...unmet]);
+      return returnBlocked(run, [...full, ...unmet]);
     }
     const wait = trackWait(options, run, first.verdict === 'queued');
     wait.observe(first.verdict === 'queued');
-    await wait.saved();
-    if (!reported) await reportWait(run, wait, unmet);
+    const saved = wait.saved();
+    if (!reported) reportWait(run, wait, unmet);
+    await Promise.all([saved, run.flush()]);
     const found = await waitInLine(options, run, search, wait, unmet);
     const placed = typeof found === 'string' ? search.stop() : found;
     if (placed) {
-      await endWait(wait);
+      wait.end();
       return { ...placed, waitedFor: unmetKinds(unmet)[0] ?? 'peer' };
     }
     await wait.saved();
     const reasons = selection.unmet(selection.route(options.clock.now(), false));
-    if (found === 'hopeless') return await returnBlocked(run, reasons);
+    if (found === 'hopeless') return returnBlocked(run, reasons);
     const why = `nobody could take it within the ${Math.round(options.maxWaitMs / 1000)} s that it may wait`;
-    return await returnBlocked(run, reasons, why);
+    return returnBlocked(run, reasons, why);
   } finally {
     signal.removeEventListener('abort', abort);
     placement.ticket.leave();
   }
-}
-
-/** The time with a peer is no time in which nobody could take the task. */
-async function endWait(wait: TrackedWait): Promise<void> {
-  wait.observe(true);
-  await wait.saved();
 }
 
 /** Waits for a slot, until no peer can take the task any more, or none could for too long. */
@@ -183,16 +178,12 @@ function startSearch(clock: Clock, selection: PeerSelection, placement: Placemen
   };
 }
 
-async function reportWait(
-  { context, task }: RelayedRun,
-  wait: TrackedWait,
-  unmet: readonly Unmet[],
-): Promise<void> {
+function reportWait(run: RelayedRun, wait: TrackedWait, unmet: readonly Unmet[]): void {
   const kinds = unmetKinds(unmet);
-  const until = task.deadlineAt ?? wait.endsAt();
+  const until = run.task.deadlineAt ?? wait.endsAt();
   const end = Number.isFinite(until) && { until: new Date(until).toISOString() };
   const data = { waiting: true, reason: kinds[0] ?? 'peer', unmet: kinds, ...end };
-  await context.report({ type: 'queued', data });
+  run.report({ type: 'queued', data });
 }
 
 const isNewTask = ({ waiting, attempts, turnedAway }: RelayState): boolean =>

@@ -6,22 +6,18 @@ import type { RelayedRun } from './relayed-run.ts';
 
 /**
  * Returns the task to its caller as blocked: lists every unmet requirement and reports an alert
- * (docs/handshake.md#refusals). `why` is appended to the reasons.
+ * (docs/handshake.md#refusals). `why` is appended to the reasons. The alert is durable with the end of the task.
  */
-export async function returnBlocked(
-  { context, state }: RelayedRun,
-  unmet: readonly Unmet[],
-  why?: string,
-): Promise<RunOutcome> {
+export function returnBlocked(run: RelayedRun, unmet: readonly Unmet[], why?: string): RunOutcome {
   const kinds = unmetKinds(unmet);
-  await context.report({ type: 'alert', data: { reason: 'handed_back', unmet: kinds } });
+  run.report({ type: 'alert', data: { reason: 'handed_back', unmet: kinds } });
   return {
     status: 'blocked',
     nextSteps: [],
     blockedReason: [...unmet.map(({ detail }) => detail), ...(why === undefined ? [] : [why])].join('; '),
     artifacts: { filesChanged: [] },
     unmet: [...unmet],
-    attempts: [...state.attempts],
+    attempts: [...run.state.attempts],
   };
 }
 

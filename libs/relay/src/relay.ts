@@ -92,7 +92,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
     placement.hold(peer);
     const outcome = await attempt(options, run, delegation, resumed, placement);
     if (isTurnedAway(outcome)) {
-      await turnAway(options, run, peer, placement);
+      turnAway(options, run, peer, placement);
       resumed = false;
       continue;
     }
@@ -109,8 +109,9 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
     const isResult =
       change === undefined || (failed && !run.after(change, () => hasAlternative(options, run)));
     if (refusal) options.peers.health(peer)?.recordRefused();
-    if (change && !isResult) await run.save(change);
-    await bookDelegated(context.budget, attempts);
+    // Durable with the next attempt, the wait or the end. A crash before that finds the dispatch at this peer again.
+    if (change && !isResult) run.note(change);
+    run.tell(bookDelegated(context.budget, attempts));
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
     if (outcome.kind !== 'result') continue;
     // A refusal, and a budget that is too small, say nothing about the peer.
@@ -155,16 +156,11 @@ function hasAlternative(
 }
 
 /** Leaves a peer without a free slot. It costs the task no attempt, and the peer no score. */
-async function turnAway(
-  { peers, metrics }: RunOptions,
-  run: RelayedRun,
-  peer: string,
-  placement: Placement,
-): Promise<void> {
+function turnAway({ peers, metrics }: RunOptions, run: RelayedRun, peer: string, placement: Placement): void {
   peers.health(peer)?.load.recordFull();
   metrics.retry('capacity');
   placement.leave(false);
-  await run.save({ turnedAway: run.state.turnedAway + 1, current: undefined });
+  run.note({ turnedAway: run.state.turnedAway + 1, current: undefined });
 }
 
 type RunOptions = SharedOptions & {
@@ -217,19 +213,21 @@ async function startDelegation(
     startedAt: new Date(now).toISOString(),
     considered,
   };
-  await run.save({ current });
-  options.waitReported = false;
-  options.log.info({ ...taskFields(task), peer: to }, 'task is sent to a peer');
+  const saved = run.save({ current });
   const last = state.refusals.at(-1);
   if (waitedFor !== undefined) metrics.retry(waitedFor);
   if (last && last.peer !== to) {
     const reason = last.unmet[0]?.kind ?? (last.transient ? 'unreachable' : 'failed');
     metrics.reroute(last.peer, to, reason);
-    await context.report({ type: 'rerouted', data: { from: last.peer, to, reason } });
+    run.report({ type: 'rerouted', data: { from: last.peer, to, reason } });
   }
   const brief = considered.map(({ peer: name, verdict, score }) => ({ peer: name, verdict, score }));
   const data = { peer: to, attempt: state.attempts.length + 1, considered: brief };
-  await context.report({ type: 'delegated', data });
+  run.report({ type: 'delegated', data });
+  // The dispatch leaves when all of this is durable: one commit, which has the outcome of the attempt before too.
+  await Promise.all([saved, run.flush()]);
+  options.waitReported = false;
+  options.log.info({ ...taskFields(task), peer: to }, 'task is sent to a peer');
   return current;
 }
 

@@ -1,4 +1,4 @@
-import type { AdmittedTask, Clock, OnBlocked, RunContext } from '@hermes-fleet/protocol';
+import type { AdmittedTask, Clock, OnBlocked, RunContext, RunEvent } from '@hermes-fleet/protocol';
 import { decodeRelayState, encodeRelayState, type RelayState } from './relay-state.ts';
 
 /** The run of a relayed task: its contract, its durable progress, and its context. */
@@ -10,12 +10,29 @@ export interface RelayedRun {
   readonly maxAttempts: number;
   /** Start of this run, ms since the epoch. */
   readonly startedAt: number;
-  /** As last saved. */
+  /** With every change so far, durable or not. */
   readonly state: RelayState;
   /** Returns what the function finds in the state after a change, which is not kept. */
   after<T>(change: Partial<RelayState>, find: () => T): T;
-  /** Durable when it resolves. */
+  /**
+   * Changes the state without a write of its own: the next `save` or the end of the task makes the change durable. After a
+   * crash before that the former state counts.
+   */
+  note(change: Partial<RelayState>): void;
+  /**
+   * Changes the state, and writes it in this turn of the event loop; writes of one turn share a commit. Durable when it
+   * resolves, with everything that was noted and told before. Takes the change back when it rejects.
+   */
   save(change: Partial<RelayState>): Promise<void>;
+  /** Makes durable what was noted and told. */
+  flush(): Promise<void>;
+  /**
+   * Begins a write of the task that nothing has to wait for. It shares the commit of the next `save`, or of the task's end
+   * in the same turn. Its failure fails that `save`.
+   */
+  tell(write: Promise<void>): void;
+  /** Reports an event as `tell` does. */
+  report(event: RunEvent): void;
 }
 
 export function createRelayedRun(
@@ -25,6 +42,30 @@ export function createRelayedRun(
 ): RelayedRun {
   const { routing } = task.dispatch;
   let state = decodeRelayState(context.checkpoint.load());
+  let isNoted = false;
+  let told: Promise<void>[] = [];
+
+  function tell(write: Promise<void>): void {
+    // Reported by the next save; without one, the store fails the end of the task too.
+    write.catch(() => undefined);
+    told.push(write);
+  }
+
+  async function save(change: Partial<RelayState>): Promise<void> {
+    const [before, wasNoted, pending] = [state, isNoted, told];
+    const next = { ...state, ...change };
+    state = next;
+    isNoted = false;
+    told = [];
+    try {
+      await Promise.all([context.checkpoint.save(encodeRelayState(next)), ...pending]);
+    } catch (error) {
+      if (state === next) state = before;
+      isNoted ||= wasNoted;
+      throw error;
+    }
+  }
+
   return {
     task,
     context,
@@ -43,10 +84,16 @@ export function createRelayedRun(
         state = before;
       }
     },
-    async save(change) {
-      const next = { ...state, ...change };
-      await context.checkpoint.save(encodeRelayState(next));
-      state = next;
+    note(change) {
+      state = { ...state, ...change };
+      isNoted = true;
     },
+    save,
+    async flush() {
+      if (isNoted) await save({});
+      else await Promise.all(told.splice(0));
+    },
+    tell,
+    report: (event) => tell(context.report(event)),
   };
 }

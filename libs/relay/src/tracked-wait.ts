@@ -9,6 +9,11 @@ export interface TrackedWait {
   /** Records if the task waits for a free slot only. */
   observe(queued: boolean): void;
   setAlerted(): void;
+  /**
+   * The task has a place: the time with a peer is no time in which nobody could take the task. Durable with the next save of
+   * the run.
+   */
+  end(): void;
   current(): WaitState;
   /** The end of the wait if nothing changes, ms since the epoch; Infinity while it waits for a free slot only. */
   endsAt(): number;
@@ -19,7 +24,7 @@ export interface TrackedWait {
 /** Keeps the wait's state durable: one write at a time, each with the latest state. */
 export function trackWait(
   { clock, maxWaitMs }: { readonly clock: Pick<Clock, 'now'>; readonly maxWaitMs: number },
-  { state, save }: RelayedRun,
+  { state, save, note }: RelayedRun,
   queued: boolean,
 ): TrackedWait {
   let wait = state.waiting ?? { since: clock.now(), alerted: false, queued, unplaceableMs: 0 };
@@ -44,16 +49,26 @@ export function trackWait(
   const unplaceableMs = (now: number): number =>
     wait.unplaceableMs + (wait.queued ? 0 : Math.max(0, now - (wait.changedAt ?? wait.since)));
 
+  /** False without a change. */
+  function change(nowQueued: boolean): boolean {
+    if (nowQueued === wait.queued) return false;
+    const now = clock.now();
+    wait = { ...wait, queued: nowQueued, changedAt: now, unplaceableMs: unplaceableMs(now) };
+    return true;
+  }
+
   return {
     observe(nowQueued) {
-      if (nowQueued === wait.queued) return;
-      const now = clock.now();
-      wait = { ...wait, queued: nowQueued, changedAt: now, unplaceableMs: unplaceableMs(now) };
-      writeLater();
+      if (change(nowQueued)) writeLater();
     },
     setAlerted() {
       wait = { ...wait, alerted: true };
       writeLater();
+    },
+    end() {
+      if (!change(true)) return;
+      note({ waiting: wait });
+      written = wait;
     },
     current: () => wait,
     endsAt() {

@@ -36,9 +36,13 @@ export interface DelegateOptions {
   readonly peerDownAfterMs: number;
   /** An earlier process may have sent this dispatch. */
   readonly resumed: boolean;
-  /** The ID is durable when the promise resolves. */
+  /**
+   * The ID is durable when the promise resolves if the peer is a prose peer. Else it is written with the first state, or with
+   * the outcome: before that, the dispatch sent again finds the task (docs/handshake.md#idempotency).
+   */
   readonly onAccepted: (remoteTaskId: string) => Promise<void>;
-  readonly onTask: (task: PeerTask) => Promise<void>;
+  /** `isFollowed`: the state is not reported, because the stream begins with it, or with a later one. */
+  readonly onTask: (task: PeerTask, isFollowed?: boolean) => Promise<void>;
   readonly onRetry: (reason: string) => void;
   readonly questions: QuestionExchange;
 }

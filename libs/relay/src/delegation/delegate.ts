@@ -117,7 +117,7 @@ async function sendDispatch(
       health.recordAccepted(clock.monotonic() - sentAt);
       if (reply.kind === 'task') {
         await options.onAccepted(reply.task.id);
-        await options.onTask(reply.task);
+        await options.onTask(reply.task, !isSettled(reply.task));
       }
       return reply;
     } catch (thrown) {

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, it, type TestContext } from 'node:test';
+import {
+  dispatching,
+  PREFERRED_FIRST,
+  type RelayFleet,
+  relayFleet,
+  spending,
+} from '@hermes-fleet/fleet/testing';
+import type { Ledger, NewEvent } from '@hermes-fleet/ledger';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { until } from './testing/without-memory.ts';
+
+/** Writes before the run, which are no part of an attempt. */
+const BEFORE = new Set(['submitted', 'queued', 'started']);
+
+function nameOf({ type, data }: NewEvent): string {
+  if (type === 'progress') return String(data.state);
+  return type === 'queued' && data.waiting === true ? 'waits' : type;
+}
+
+/** The writes of a ledger, grouped by the commits that a second connection to its file sees. */
+class ObservedLedger {
+  readonly commits: string[][] = [];
+  #connection: DatabaseSync | undefined;
+  #version: unknown;
+
+  open(t: TestContext, dir: string): void {
+    const connection = new DatabaseSync(join(dir, 'ledger.db'), { readOnly: true });
+    t.after(() => connection.close());
+    this.#connection = connection;
+  }
+
+  readonly wrap = (real: Ledger): Ledger => {
+    const { append, saveCheckpoint, tokens } = real;
+    return {
+      ...real,
+      append: this.#watched(({ 1: event }) => nameOf(event), append),
+      saveCheckpoint: this.#watched(() => 'checkpoint', saveCheckpoint),
+      tokens: { ...tokens, add: this.#watched(() => 'tokens', tokens.add) },
+    };
+  };
+
+  #watched<A extends unknown[], R>(name: (args: A) => string, write: (...args: A) => Promise<R>) {
+    return async (...args: A): Promise<R> => {
+      const value = await write(...args);
+      const written = name(args);
+      if (!BEFORE.has(written)) this.#record(written);
+      return value;
+    };
+  }
+
+  #record(name: string): void {
+    const version = this.#connection?.prepare('PRAGMA data_version').get()?.data_version;
+    if (version === undefined) throw new Error('the ledger is not observed yet');
+    if (version === this.#version) this.commits.at(-1)?.push(name);
+    else this.commits.push([name]);
+    this.#version = version;
+  }
+}
+
+/** Runs a task through an orchestrator. Returns its result and the commits of its run. */
+async function relayed(
+  t: TestContext,
+  workers: Parameters<typeof relayFleet>[1],
+  dispatch: JsonObject,
+  prepare: (fleet: RelayFleet) => void = () => undefined,
+) {
+  const ledger = new ObservedLedger();
+  const fleet = await relayFleet(t, workers, { ledger: ledger.wrap });
+  ledger.open(t, fleet.orchestrator.dir);
+  prepare(fleet);
+  const id = await fleet.orchestrator.send(dispatching({}, dispatch));
+  const { status } = await fleet.orchestrator.result(id);
+  return { ...fleet, id, status, commits: ledger.commits };
+}
+
+/** The peer's states depend on when its stream begins. */
+const STATES = new Set(['working', 'submitted']);
+const withoutStates = (commits: readonly string[][]): string[][] =>
+  commits.filter((writes) => !writes.some((write) => STATES.has(write)));
+
+describe('the commits of a relayed task', { concurrency: 2 }, () => {
+  it('that its peer refuses: one before the dispatch leaves, and one with the outcome and the end', async (t) => {
+    const { status, commits } = await relayed(
+      t,
+      { neo: {} },
+      { routing: { target: 'neo', on_blocked: 'fail' } },
+      ({ worker }) => {
+        worker('neo').facts.clean = false;
+      },
+    );
+    assert.equal(status, 'blocked');
+    assert.deepEqual(commits, [
+      ['checkpoint', 'delegated'],
+      ['alert', 'blocked'],
+    ]);
+  });
+
+  it('that its peer does: the last state, the tokens and the end share one', async (t) => {
+    const { status, commits } = await relayed(t, { neo: { script: spending(5) } }, {});
+    assert.equal(status, 'done');
+    assert.deepEqual(withoutStates(commits), [
+      ['checkpoint', 'delegated'],
+      ['completed', 'tokens', 'done'],
+    ]);
+  });
+
+  it('that goes on to another peer: the outcome of an attempt is in the commit of the next one', async (t) => {
+    const { status, commits, orchestrator, id } = await relayed(t, PREFERRED_FIRST, {}, ({ worker }) => {
+      worker('neo').facts.clean = false;
+    });
+    assert.equal(status, 'done');
+    assert.deepEqual(withoutStates(commits), [
+      ['checkpoint', 'delegated'],
+      ['checkpoint', 'rerouted', 'delegated'],
+      ['completed', 'tokens', 'done'],
+    ]);
+    assert.deepEqual(
+      orchestrator.events(id).filter((type) => type !== 'progress'),
+      ['submitted', 'queued', 'started', 'delegated', 'rerouted', 'delegated', 'done'],
+    );
+  });
+
+  it('that the store could not make are tried again together: the end stays the last event', async (t) => {
+    const tried = new Set<string>();
+    const failingOnce = ({ append, ...rest }: Ledger): Ledger => ({
+      ...rest,
+      append(id, event, change) {
+        const isLast = event.type === 'alert' || event.type === 'blocked';
+        if (!isLast || tried.has(`${event.type} ${id}`)) return append(id, event, change);
+        tried.add(`${event.type} ${id}`);
+        return Promise.reject(new FleetError('STORE_UNAVAILABLE', 'no space'));
+      },
+    });
+    const { orchestrator, worker, hear } = await relayFleet(t, { neo: {} }, { ledger: failingOnce });
+    // Pauses are random, so that a wrong order shows itself in one of several tasks.
+    for (let nth = 0; nth < 5; nth += 1) {
+      worker('neo').facts.clean = true;
+      await hear('neo');
+      worker('neo').facts.clean = false;
+      const routing = { target: 'neo', on_blocked: 'fail' };
+      const id = await orchestrator.send(dispatching({}, { routing }));
+      await orchestrator.result(id);
+      assert.deepEqual(orchestrator.events(id).slice(-2), ['alert', 'blocked']);
+    }
+  });
+
+  it('that waits after a refusal: the wait and what it was told before share one', async (t) => {
+    const ledger = new ObservedLedger();
+    const { orchestrator, worker } = await relayFleet(t, { neo: {} }, { ledger: ledger.wrap });
+    ledger.open(t, orchestrator.dir);
+    worker('neo').facts.mcp.memory = 'error';
+    const id = await orchestrator.send(
+      dispatching({}, { requirements: { required_mcp: ['memory'] }, routing: { on_blocked: 'queue' } }),
+    );
+    await until(() => orchestrator.events(id).filter((type) => type === 'queued').length === 2);
+    assert.deepEqual(ledger.commits, [
+      ['checkpoint', 'delegated'],
+      ['checkpoint', 'waits'],
+    ]);
+    const kept = orchestrator.ledger.loadCheckpoint(id);
+    assert.equal(Array.isArray(kept?.refusals) && kept.refusals.length, 1, 'the refusal is durable');
+    assert.deepEqual([kept?.current, kept?.waiting !== undefined], [undefined, true]);
+  });
+});
