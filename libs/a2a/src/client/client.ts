@@ -19,6 +19,7 @@ import {
   toPeerReply,
   toPeerTask,
 } from './peer-task.ts';
+import { createTextExchange } from './text-exchange.ts';
 import {
   type CallOptions,
   callPeer,
@@ -72,7 +73,7 @@ export interface A2AClient {
   discover(url: string, options: CallOptions): Promise<DiscoveredAgent>;
 }
 
-export function createA2AClient(deps: {
+export function createA2AClient(options: {
   clock: Clock;
   log: Log;
   /** Extension URIs to request in `A2A-Extensions`. */
@@ -80,6 +81,7 @@ export function createA2AClient(deps: {
   /** Replaces fetch, for example to guard requests to untrusted agents. */
   request?: SendRequest;
 }): A2AClient {
+  const deps = { ...options, exchange: createTextExchange() };
   const logged = async <T>(peer: string, method: string, work: Promise<T>): Promise<T> => {
     const startedAt = deps.clock.now();
     try {

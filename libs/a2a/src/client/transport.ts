@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { fromLegacyResult, toLegacyCall } from './legacy.ts';
 import { invalidAnswer, refusedBy, timedOut, unreachable } from './peer-errors.ts';
-import { FETCH_LIMIT_MS, postWithoutTimeout } from './untimed-post.ts';
+import type { TextAnswer, TextExchange } from './text-exchange.ts';
 
 export interface PeerEndpoint {
   readonly name: string;
@@ -36,7 +36,8 @@ export type SendRequest = (
 export interface TransportDeps {
   readonly clock: Clock;
   readonly extensions: readonly string[];
-  /** Replaces fetch, for untrusted peers. */
+  readonly exchange: TextExchange;
+  /** Replaces `exchange` and fetch, for untrusted peers. */
   readonly request?: SendRequest | undefined;
 }
 
@@ -46,8 +47,6 @@ export interface RpcCall {
   readonly params: JsonObject;
   readonly accept: 'application/json' | 'text/event-stream';
   readonly traceparent?: string | undefined;
-  /** The timeout is longer than `fetch` waits for response headers. */
-  readonly slow?: boolean;
 }
 
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -63,10 +62,16 @@ export async function callPeer<S extends z.ZodType>(
 ): Promise<z.output<S>> {
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
   return await withNetworkErrors({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
-    const slow = timeoutMs > FETCH_LIMIT_MS;
-    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent, slow };
-    const response = await post(deps, call, deadline.signal);
-    return readResult(call, response.status, await readAnswer(call, response), schema);
+    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent };
+    const answer = deps.request
+      ? await readText(call, await post(deps, call, deadline.signal))
+      : await deps.exchange(peer.url, {
+          ...requestOf(deps, call, deadline.signal),
+          maxBytes: MAX_ANSWER_BYTES,
+          errorOf: (status) => statusError(call, status),
+          tooLarge: () => tooLong(call),
+        });
+    return readResult(call, answer.status, parsed(answer), schema);
   });
 }
 
@@ -91,12 +96,15 @@ export async function withNetworkErrors<T>(
   }
 }
 
-export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSignal): Promise<Response> {
-  const { peer, method, accept, traceparent } = call;
+function requestOf(
+  deps: Pick<TransportDeps, 'extensions'>,
+  { peer, method, params, accept, traceparent }: RpcCall,
+  signal: AbortSignal,
+) {
   const isLegacy = peer.version === '0.3';
-  const sent = isLegacy ? toLegacyCall(peer.name, method, call.params) : { method, params: call.params };
+  const sent = isLegacy ? toLegacyCall(peer.name, method, params) : { method, params };
   const hasExtensions = deps.extensions.length > 0 && !isLegacy;
-  const init = {
+  return {
     signal,
     headers: {
       accept,
@@ -108,25 +116,33 @@ export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSign
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...sent }),
   };
+}
+
+/** Sends a call and returns its response. Throws PEER_UNREACHABLE or PEER_REFUSED for a status without an answer. */
+export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSignal): Promise<Response> {
+  const { peer } = call;
+  const init = requestOf(deps, call, signal);
   // redirect: 'error' would look like a network failure. A redirect is never followed, because of the token.
   const response = await (deps.request
     ? deps.request(peer.url, { ...init, method: 'POST' })
-    : call.slow
-      ? postWithoutTimeout(peer.url, init)
-      : fetch(peer.url, { ...init, method: 'POST', redirect: 'manual' }));
-  if (response.status >= 500 && response.status !== 503) {
-    await response.body?.cancel();
-    throw new FleetError(
-      'PEER_UNREACHABLE',
-      `peer "${peer.name}" could not answer ${method} (HTTP ${response.status})`,
-    );
-  }
-  if (response.status >= 300 && response.status < 400) {
-    await response.body?.cancel();
-    throw invalidAnswer(peer.name, method, 'a redirect, which is not followed');
-  }
-  return response;
+    : fetch(peer.url, { ...init, method: 'POST', redirect: 'manual' }));
+  const error = statusError(call, response.status);
+  if (!error) return response;
+  await response.body?.cancel();
+  throw error;
 }
+
+function statusError({ peer, method }: RpcCall, status: number): FleetError | undefined {
+  if (status >= 500 && status !== 503) {
+    const message = `peer "${peer.name}" could not answer ${method} (HTTP ${status})`;
+    return new FleetError('PEER_UNREACHABLE', message);
+  }
+  if (status < 300 || status >= 400) return undefined;
+  return invalidAnswer(peer.name, method, 'a redirect, which is not followed');
+}
+
+const tooLong = ({ peer, method }: RpcCall): FleetError =>
+  invalidAnswer(peer.name, method, 'more than 4 MiB');
 
 interface Answer {
   readonly body: unknown;
@@ -134,9 +150,16 @@ interface Answer {
 }
 
 /** Reads an answer of at most 4 MiB; `body` is undefined when it is not JSON. */
-export async function readAnswer({ peer, method }: RpcCall, response: Response): Promise<Answer> {
-  const text = await readBounded(response, () => invalidAnswer(peer.name, method, 'more than 4 MiB'));
-  const retryAfter = response.headers.get('retry-after');
+export async function readAnswer(call: RpcCall, response: Response): Promise<Answer> {
+  return parsed(await readText(call, response));
+}
+
+async function readText(call: RpcCall, response: Response): Promise<TextAnswer> {
+  const text = await readBounded(response, () => tooLong(call));
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), text };
+}
+
+function parsed({ text, retryAfter }: TextAnswer): Answer {
   try {
     return { body: JSON.parse(text), retryAfter };
   } catch {
