@@ -11,8 +11,8 @@ const CONTEXT_WINDOW = 100_000_000;
 export function createEchoExecutor(tier: string): Executor {
   return {
     model: { id: 'echo', tier, contextWindow: CONTEXT_WINDOW },
-    async run(task, { signal }) {
-      signal.throwIfAborted();
+    isFreeOfEffects: true,
+    async run(task) {
       const { brief } = task.dispatch;
       const text = brief.trim().toLowerCase() === 'ping' ? 'pong' : brief;
       const base = {

@@ -111,7 +111,7 @@ describe('a dispatch', () => {
     assert.ok(first.kind === 'task');
     const carried = neo.gateway.replyMetadata(first.taskId)?.[HANDSHAKE_EXTENSION];
     assert.equal(decodeAnnounce(carried).session.contextId, 'c');
-    assert.equal(decodeAnnounce(first.metadata?.[HANDSHAKE_EXTENSION]).worker.agentId, 'neo');
+    assert.equal(decodeAnnounce(carried).worker.agentId, 'neo');
     const second = await neo.send({ ...dispatching(), contextId: 'c' });
     assert.equal(neo.gateway.replyMetadata(second), undefined);
   });

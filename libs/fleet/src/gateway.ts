@@ -87,7 +87,7 @@ export interface Gateway extends Intake {
   freshAnnounce(): Promise<SessionAnnounce>;
   /** The state of the agent's repositories, as last measured. */
   repoState(): RepoState;
-  /** Metadata for the reply to a task that began a new context. */
+  /** Metadata for a reply about a task that began a new context or was refused. */
   replyMetadata(taskId: string): JsonObject | undefined;
   /** Explains the routing of a dispatch in its wire form. Records nothing and spends no tokens. */
   explain(wire: JsonObject): Promise<RoutingDecision>;
@@ -185,7 +185,6 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   const self = createSelfAnnounce({
     versions,
-    ledger,
     instanceId: ids.uuid(),
     snapshot() {
       announcedLoad = loadNow();
@@ -234,7 +233,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     metrics,
     announce: self.now,
     closed: () => stopping,
-    onFreshContext: self.remember,
+    onInformed: self.remember,
   };
 
   return {

@@ -1,3 +1,4 @@
+export { commitsOf } from './commits.ts';
 export { freePort } from './free-port.ts';
 export { dispatching, inbound } from './messages.ts';
 export { profile } from './profile.ts';

@@ -21,6 +21,8 @@ export interface ProfileOptions {
   /** The ports of the test's profiles, by name. */
   readonly agents?: Readonly<Record<string, number>>;
   readonly tier?: string;
+  /** The script has no effects outside the process. */
+  readonly isFreeOfEffects?: boolean;
   readonly defaultBudget?: number;
   /** As `budget.count_cache` of config.yaml. */
   readonly countCache?: boolean;

@@ -1,6 +1,6 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import { isLoopback, listenerUrl, normalizePeerUrl } from '@hermes-fleet/fleet-config';
-import type { Ledger } from '@hermes-fleet/ledger';
+import type { TaskRecord } from '@hermes-fleet/ledger';
 import {
   answerVersion,
   encodeAnnounce,
@@ -15,16 +15,16 @@ import {
   versionOf,
 } from '@hermes-fleet/protocol';
 
-/** The largest number of remembered tasks that opened a fresh context. */
-const MAX_FRESH = 1_000;
+/** The largest number of remembered tasks. */
+const MAX_REMEMBERED = 1_000;
 
 /** Builds this profile's announces, each with the next `seq`. */
 export interface SelfAnnounce {
   /** Returns an announce with the last measured state. */
   now(): SessionAnnounce;
-  /** Returns an announce as metadata for the reply to a task that opened a fresh context, and remembers the task. */
-  remember(taskId: string): JsonObject;
-  /** Returns the metadata for a remembered task. */
+  /** Remembers a task that opened a fresh context, or was refused. */
+  remember(task: Pick<TaskRecord, 'id' | 'contextId' | 'dispatch'>): void;
+  /** Returns an announce as metadata for a reply about a remembered task. */
   metadataFor(taskId: string): JsonObject | undefined;
 }
 
@@ -32,12 +32,11 @@ export interface SelfAnnounceOptions {
   /** A UUIDv7, new at every start. */
   readonly instanceId: string;
   readonly versions: readonly string[];
-  readonly ledger: Pick<Ledger, 'get'>;
   readonly snapshot: () => Omit<ProfileSnapshot, 'instanceId' | 'seq' | 'versions'>;
 }
 
 export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
-  const fresh = new Set<string>();
+  const remembered = new Map<string, { readonly contextId: string; readonly protocolVersion: string }>();
   let seq = 0;
 
   function now(): SessionAnnounce {
@@ -50,23 +49,20 @@ export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
     });
   }
 
-  function metadata(taskId: string): JsonObject {
-    const record = options.ledger.get(taskId);
-    const protocolVersion = answerVersion(record ? versionOf(record.dispatch) : '', options.versions);
-    return announceMetadata({ ...now(), protocolVersion }, record?.contextId ?? '');
-  }
-
   return {
     now,
-    remember(taskId) {
-      for (const oldest of fresh) {
-        if (fresh.size < MAX_FRESH) break;
-        fresh.delete(oldest);
+    remember({ id, contextId, dispatch }) {
+      for (const oldest of remembered.keys()) {
+        if (remembered.size < MAX_REMEMBERED) break;
+        remembered.delete(oldest);
       }
-      fresh.add(taskId);
-      return metadata(taskId);
+      const protocolVersion = answerVersion(versionOf(dispatch), options.versions);
+      remembered.set(id, { contextId, protocolVersion });
     },
-    metadataFor: (taskId) => (fresh.has(taskId) ? metadata(taskId) : undefined),
+    metadataFor(taskId) {
+      const task = remembered.get(taskId);
+      return task && announceMetadata({ ...now(), protocolVersion: task.protocolVersion }, task.contextId);
+    },
   };
 }
 

@@ -12,7 +12,7 @@ import type {
   Unmet,
 } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
-import type { Destination } from '../scheduling/dispatcher.ts';
+import type { Destination } from '../scheduling/judge.ts';
 import type { TaskQueue } from '../scheduling/task-queue.ts';
 import { isOwnWork } from '../spending/own-work.ts';
 import type { Spending } from '../spending/spending.ts';
@@ -35,7 +35,7 @@ export interface DestinationsOptions {
     shortage?(): Unmet | undefined;
   };
   repoState(): Promise<RepoState>;
-  readonly spending: Pick<Spending, 'unmet' | 'reserve'>;
+  readonly spending: Pick<Spending, 'unmet' | 'reserve' | 'ended'>;
   /** Tasks for the profile's own agent. */
   readonly own: TaskQueue;
   /** Tasks for peers. */
@@ -92,6 +92,7 @@ export function createDestinations(options: DestinationsOptions): Destinations {
     maxResumes: limits.max_resumes,
     check: (dispatch, caller) => admit({ dispatch, caller, inputs: inputsFor(own, caller.name) }),
     reserveTokens: spending.reserve,
+    releaseTokens: spending.ended,
   };
   const peersDestination: Destination = {
     queue: relayed,
@@ -106,6 +107,7 @@ export function createDestinations(options: DestinationsOptions): Destinations {
       return mayWait && decision.waitable ? [] : [...decision.unmet];
     },
     reserveTokens: spending.reserve,
+    releaseTokens: spending.ended,
   };
 
   function destinationOf(dispatch: TaskDispatch): Destination {

@@ -1,4 +1,4 @@
-import type { Ledger } from '@hermes-fleet/ledger';
+import type { Ledger, NewTask, TaskRecord } from '@hermes-fleet/ledger';
 import { parseHints } from '@hermes-fleet/prose';
 import {
   type Accepted,
@@ -29,8 +29,8 @@ export interface IntakeOptions extends HandshakeOptions {
   readonly ids: Ids;
   /** The reason if no new task is accepted at the moment. */
   readonly closed: () => FleetError | undefined;
-  /** Is called with a task that opened a new context; returns the metadata of its reply. */
-  readonly onFreshContext: (taskId: string) => JsonObject;
+  /** Is called with a task that opened a new context or was refused: replies about it carry our announce. */
+  readonly onInformed: (task: TaskRecord) => void;
 }
 
 /**
@@ -62,33 +62,33 @@ async function acceptTask(
   message: InboundMessage,
   caller: Caller,
 ): Promise<Accepted> {
-  const decoded = readDispatch(wire, options.versions);
+  const receivedAt = options.clock.now();
+  const reading = readDispatch(wire, options.versions);
   // At a peer this profile is the caller of all of them, so a task in such a context would share it with another caller.
   if (message.contextId !== undefined && options.ledger.contexts.isSubtasksContextId(message.contextId))
     throw invalid('message.contextId', 'is the context of subtasks of this profile: use another one');
-  const fresh = message.contextId === undefined || !hasContext(options.ledger, message.contextId);
-  const { task, created } = await options.ledger.accept({
+  const isFresh = message.contextId === undefined || !options.ledger.hasContext(message.contextId);
+  const arriving: NewTask = {
     id: options.ids.uuid(),
     contextId: message.contextId ?? options.ids.uuid(),
     caller: caller.name,
-    key: decoded.taskId ?? options.ids.uuid(),
+    key: reading.taskId ?? options.ids.uuid(),
     fingerprint: dispatchFingerprint(wire),
     message: message.raw,
     dispatch: wire,
-    acceptUntil: acceptUntilOf(decoded),
+    acceptUntil: acceptUntilOf(reading),
     ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
-  });
-  options.log.info(recordFields(task), created ? 'task accepted' : 'task is a duplicate of a known one');
+  };
+  const arrival = { task: arriving, reading, caller, receivedAt };
+  const { task, created } = await options.dispatcher.accept(arrival);
+  if (!created) options.log.info(recordFields(task), 'task is a duplicate of a known one');
   // The reply to a refusal tells the caller what has changed since the last announce.
-  const known = created && fresh ? options.onFreshContext(task.id) : undefined;
-  await options.dispatcher.submit(task, caller);
-  const isRefused = created && options.ledger.get(task.id)?.state === 'rejected';
-  const metadata = isRefused ? options.onFreshContext(task.id) : known;
-  return { kind: 'task', taskId: task.id, ...(metadata ? { metadata } : {}) };
+  if (created && (isFresh || task.state === 'rejected')) options.onInformed(task);
+  return { kind: 'task', taskId: task.id };
 }
 
-function acceptUntilOf(decoded: Reading): number | undefined {
-  const until = decoded.kind === 'dispatch' ? decoded.dispatch.routing?.acceptUntil : undefined;
+function acceptUntilOf(reading: Reading): number | undefined {
+  const until = reading.kind === 'dispatch' ? reading.dispatch.routing?.acceptUntil : undefined;
   return until === undefined ? undefined : Date.parse(until);
 }
 
@@ -107,8 +107,4 @@ function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids
     ...(hints ? { requirements: hints.requirements, ...hints.top } : {}),
     brief,
   };
-}
-
-function hasContext(ledger: Ledger, contextId: string): boolean {
-  return ledger.list({ contextId, pageSize: 1 }).totalSize > 0;
 }

@@ -54,3 +54,22 @@ export function createPersist(options: PersistOptions): Persist {
 /** Runs one write with the retries of `createPersist`. */
 export const persist = <T>(options: PersistOptions, write: () => Promise<T>): Promise<T> =>
   createPersist(options)(write);
+
+/**
+ * Begins a write in this turn, so that it shares the commit of an earlier one; once that one is stored, it is tried again
+ * as `persist` does if it has failed. `earlier` resolves with false if the earlier write was not stored: then the result
+ * is undefined, and nothing is tried again.
+ */
+export async function persistAfter<T>(
+  options: PersistOptions,
+  earlier: Promise<boolean>,
+  write: () => Promise<T>,
+): Promise<T | undefined> {
+  const begun = write().then(
+    (value) => ({ value }),
+    () => undefined,
+  );
+  if (!(await earlier)) return undefined;
+  const written = await begun;
+  return written ? written.value : persist(options, write);
+}

@@ -1,11 +1,11 @@
-import type { TaskRecord } from '@hermes-fleet/ledger';
+import type { NewTask } from '@hermes-fleet/ledger';
 import { isJsonObject, type TaskFields, traceField } from '@hermes-fleet/protocol';
 
 const MAX_ID = 200;
 
 /** The fields of a log line about a task whose dispatch may not have been read yet; as `taskFields`, and the caller. */
 export function recordFields(
-  record: TaskRecord,
+  record: Pick<NewTask, 'id' | 'contextId' | 'caller' | 'key' | 'dispatch' | 'traceparent'>,
 ): TaskFields & { readonly context_id: string; readonly caller: string } {
   const { id, contextId, caller, key, dispatch } = record;
   const root = isJsonObject(dispatch.task) ? dispatch.task.root_id : undefined;

@@ -19,7 +19,7 @@ export interface RunContextOptions extends AskOptions, Pick<RunContext, 'budget'
 
 /** Creates the context of an executor. Its reports and checkpoints are written to the ledger. */
 export function createRunContext(options: RunContextOptions): RunContext {
-  const { task, ledger, slot, metrics, signal, stopping, budget, persist } = options;
+  const { task, ledger, slot, metrics, budget, persist } = options;
   let parked = false;
   /** The task's state in the ledger is `queued`; the next step sets it to `working`. */
   let queued = false;
@@ -30,7 +30,7 @@ export function createRunContext(options: RunContextOptions): RunContext {
     slot.release();
     try {
       const value = await wait();
-      await slot.reacquire(AbortSignal.any([signal, stopping]));
+      await slot.reacquire(AbortSignal.any([options.signal, options.stopping]));
       return value;
     } finally {
       parked = false;
@@ -38,8 +38,13 @@ export function createRunContext(options: RunContextOptions): RunContext {
   }
 
   return {
-    signal,
-    stopping,
+    // The signals are created for the executors that use them.
+    get signal() {
+      return options.signal;
+    },
+    get stopping() {
+      return options.stopping;
+    },
     budget,
     async report(event: RunEvent) {
       const data = event.type === 'text' ? { text: event.text } : event.data;

@@ -1,9 +1,9 @@
-import type { Ledger, Question } from '@hermes-fleet/ledger';
+import type { Ledger } from '@hermes-fleet/ledger';
 import {
   type AdmittedTask,
   type Clock,
   type Executor,
-  FleetError,
+  type FleetError,
   type Log,
   logWith,
   type RunOutcome,
@@ -11,17 +11,16 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
-import { openQuestion } from './ask-caller.ts';
+import { Abort, settle } from './abort.ts';
+import type { Acceptance } from './acceptance.ts';
+import { conclude, withOpenQuestion } from './conclude.ts';
 import { decisionOn } from './count-decision.ts';
-import { createPersist, persist } from './persist.ts';
+import { createPersist, type PersistOptions, persist, persistAfter } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
-import { errorOutcome, expiredOutcome, runEnding } from './task-result.ts';
+import { expiredOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
-import { writeEnding } from './write-ending.ts';
-
-/** The time that an executor has to end after an abort. */
-const ABORT_GRACE_MS = 10_000;
+import { type EndingOptions, writeEnding } from './write-ending.ts';
 
 export interface RunnerOptions {
   readonly profile: string;
@@ -57,202 +56,202 @@ export interface RunRequest {
   readonly slot: Slot;
   /** The task waits for its caller since a former process: it has started, and has no slot until it continues. */
   readonly waitsForCaller?: boolean;
+  /** Set for a task that this process accepts. One of a former process may have a past. */
+  readonly acceptance?: Acceptance;
   /** Set if the task has ended already: the executor only ends the work of a former run. */
   readonly endReason?: FleetError;
 }
 
 /**
  * Runs an admitted task within its budget and deadline, and writes its terminal event. A run that the profile's shutdown
- * aborts leaves its task unfinished; the next start resumes it.
+ * aborts leaves its task unfinished; the next start resumes it. The executor begins when the task and its `started` event
+ * are durable; one that is free of effects need not wait, and what it does for a task that is not stored is dropped.
  */
 export function startRun(options: RunnerOptions, request: RunRequest): Run {
-  const { task } = request;
-  const controller = new AbortController();
-  const pausing = new AbortController();
-  if (request.endReason) controller.abort(request.endReason);
-  const finished = runToEnd(options, request, controller, pausing.signal).catch((error) => {
+  const aborting = new Abort();
+  const stopping = new Abort();
+  if (request.endReason) aborting.abort(request.endReason);
+  const finished = runToEnd(options, request, aborting, stopping).catch((error) => {
     options.log.error(
-      { ...fieldsOf(task), err: error },
+      { ...fieldsOf(request.task), err: error },
       'end of the task could not be written: the next start resumes it',
     );
   });
   return {
     finished,
-    abort: (reason) => controller.abort(reason),
-    pause: (reason) => pausing.abort(reason),
+    abort: (reason) => aborting.abort(reason),
+    pause: (reason) => stopping.abort(reason),
   };
 }
 
 async function runToEnd(
   options: RunnerOptions,
   request: RunRequest,
-  controller: AbortController,
-  stopping: AbortSignal,
+  aborting: Abort,
+  stopping: Abort,
 ): Promise<void> {
-  const { task, executor, slot } = request;
-  const { signal } = controller;
-  const startedAt = options.clock.monotonic();
-  using _deadline = deadlineTimer(options.clock, task, controller);
-  const log = logWith(options.log, fieldsOf(task));
-  const store = { ...options, log, signal: options.closing };
-  if (!request.endReason && !request.waitsForCaller) {
-    const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
-    const started = await persist(store, () =>
-      options.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
-    );
-    if (!started) return;
-    log.info({ model: executor.model.id, resumes: task.resumes }, 'task started');
-  }
+  const { ledger, clock, metrics } = options;
+  const { task, executor, acceptance } = request;
+  const startedAt = clock.monotonic();
+  using _deadline = deadlineTimer(clock, task, aborting);
+  const store = writesOf(options, task, () => options.closing);
   const hasBegun =
-    options.ledger.loadCheckpoint(task.id) !== undefined || options.ledger.questions(task.id).length > 0;
-  if (task.resumes === 0 && !hasBegun)
-    options.metrics.dispatchOverhead(seconds(options.clock.now() - request.receivedAt));
+    acceptance === undefined &&
+    (ledger.loadCheckpoint(task.id) !== undefined || ledger.questions(task.id).length > 0);
+  /** True until the first attempt to write `started` is over: the end may share its commit. */
+  let isStarting = runsAhead(request);
+  const started = writeStarted(options, request, store, hasBegun, () => {
+    isStarting = false;
+  });
+  if (isStarting) started.catch(() => undefined);
+  else if (!(await started)) return;
 
-  const persistInRun = createPersist({ ...store, signal });
+  const persistInRun = createPersist(writesOf(options, task, () => aborting.signal));
   const budget = budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
     const isNew = !request.endReason && !hasBegun && task.resumes === 0;
-    if (isNew && reasonOf(signal) === 'DEADLINE_EXCEEDED') return expiredOutcome(task.dispatch.deadline);
+    if (isNew && aborting.reason?.code === 'DEADLINE_EXCEEDED') return expiredOutcome(task.dispatch.deadline);
     // The executor also ends what a former run began.
-    if (!request.endReason && !hasBegun) signal.throwIfAborted();
+    if (!request.endReason && !hasBegun) aborting.throwIfAborted();
     stopping.throwIfAborted();
-    const { ledger, clock, metrics, questionWaits, maxInputWaitMs } = options;
-    const abortRun = (reason: FleetError): void => controller.abort(reason);
-    const parts = { task, ledger, clock, metrics, slot, signal, stopping, budget, persist: persistInRun };
-    return executor.run(task, createRunContext({ ...parts, questionWaits, maxInputWaitMs, abortRun }));
+    return executor.run(task, contextOf(options, request, { aborting, stopping, budget, persistInRun }));
   };
-  const attempt = await settle(options, work(), signal);
-  if ('thrown' in attempt && stopping.aborted && !signal.aborted && attempt.thrown === stopping.reason) {
+  const attempt = await settle(options, work(), aborting);
+  // An attempt for a task that is not stored fails without a trace.
+  if ('thrown' in attempt && !(await started)) return;
+  if ('thrown' in attempt && !aborting.reason && stopping.reason && attempt.thrown === stopping.reason) {
     // A task with an open question keeps waiting for its caller.
-    if (options.ledger.get(task.id)?.state === 'input_required') return;
+    if (ledger.get(task.id)?.state === 'input_required') return;
     // Queued, so that the next start does not count it as interrupted.
-    await persist(store, () => options.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
+    await persist(store, () => ledger.append(task.id, { type: 'queued', data: { paused: true } }));
     return;
   }
-  const concluded = conclude(attempt, signal, (error) => log.error({ err: error }, 'executor failed'));
+  const concluded = conclude(attempt, aborting.reason, (error) =>
+    store.log.error({ err: error }, 'executor failed'),
+  );
   if (!concluded) return;
-  const outcome = withOpenQuestion(concluded, signal, openQuestion(options.ledger, task.id));
+  const outcome = withOpenQuestion(concluded, aborting.reason, ledger, task.id);
   const ending = runEnding(outcome, {
     taskId: task.dispatch.task.taskId,
     profile: options.profile,
     budget,
-    durationMs: Math.round(options.clock.monotonic() - startedAt),
-    canceled: outcome.error?.code === 'canceled' && reasonOf(signal) === 'CANCELED',
+    durationMs: Math.round(clock.monotonic() - startedAt),
+    canceled: outcome.error?.code === 'canceled' && aborting.reason?.code === 'CANCELED',
   });
   const { dispatch } = task;
   const { tier } = executor.model;
   const decision = decisionOn(task, outcome, budget.spent());
   const ended = { id: task.id, version: dispatch.protocolVersion, lineage: dispatch.task, tier, decision };
-  if (!(await writeEnding({ ...store, persistInRun }, ended, ending))) return;
-  if (budget.limit !== undefined && budget.spent() > budget.limit) options.metrics.budgetOverrun('exceeded');
+  if (!isStarting && !(await started)) return;
+  if (!(await writeEnding(store, ended, ending, { persistInRun, earlier: isStarting ? started : undefined })))
+    return;
+  if (budget.limit !== undefined && budget.spent() > budget.limit) metrics.budgetOverrun('exceeded');
   if (decision?.kind === 'accepted')
-    options.metrics.taskTook(tier, ending.event, {
-      run: seconds(options.clock.monotonic() - startedAt),
-      total: seconds(Math.max(0, options.clock.now() - request.receivedAt)),
+    metrics.taskTook(tier, ending.event, {
+      run: seconds(clock.monotonic() - startedAt),
+      total: seconds(Math.max(0, clock.now() - request.receivedAt)),
     });
-  log.info({ status: ending.event, tokens_spent: ending.result.tokensSpent }, 'task ended');
+  const { tokensSpent } = ending.result;
+  options.log.info({ ...fieldsOf(task), status: ending.event, tokens_spent: tokensSpent }, 'task ended');
 }
 
-type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };
+/** The executor need not wait for its task to be durable. */
+const runsAhead = ({ acceptance, executor }: RunRequest): boolean =>
+  acceptance !== undefined && executor.isFreeOfEffects === true;
 
-/** Awaits the executor. If it does not end within the grace period after an abort, the result is an INTERNAL error. */
-async function settle(
-  options: Pick<RunnerOptions, 'clock' | 'closing'>,
-  run: Promise<RunOutcome>,
-  signal: AbortSignal,
-): Promise<Settled> {
-  const over = new AbortController();
-  const grace = abortOf(signal, over.signal)
-    .then(() => options.clock.sleep(ABORT_GRACE_MS, AbortSignal.any([over.signal, options.closing])))
-    .then(
-      () => ({ thrown: new FleetError('INTERNAL', 'the executor did not stop when it was aborted') }),
-      () => ({ thrown: signal.reason }),
-    );
-  const settled = run.then(
-    (outcome) => ({ outcome }),
-    (thrown: unknown) => ({ thrown }),
-  );
-  try {
-    return await Promise.race([settled, grace]);
-  } finally {
-    over.abort();
+/**
+ * Writes the `started` event, unless the run only goes on or ends. False if the task is not stored or has ended.
+ * `onAttempt` is called after the first attempt of a run that did not wait for it.
+ */
+async function writeStarted(
+  options: RunnerOptions,
+  request: RunRequest,
+  store: PersistOptions,
+  hasBegun: boolean,
+  onAttempt: () => void,
+): Promise<boolean> {
+  const { task, executor, acceptance, receivedAt } = request;
+  const { resumes } = task;
+  const overheadMs = (): number => options.clock.now() - receivedAt;
+  const aheadMs = runsAhead(request) ? overheadMs() : undefined;
+  if (!request.endReason && !request.waitsForCaller) {
+    const { id: model, tier } = executor.model;
+    const data = { model, model_tier: tier, resumes };
+    const write = () => {
+      const attempt = options.ledger.append(task.id, { type: 'started', data }, { state: 'working' });
+      if (aheadMs !== undefined) attempt.then(onAttempt, onAttempt);
+      return attempt;
+    };
+    const isUndecided = acceptance !== undefined && acceptance.isStored !== true;
+    const started = await (isUndecided
+      ? persistAfter(store, acceptance.decided, write)
+      : persist(store, write));
+    if (!started) return false;
+    options.log.info({ ...fieldsOf(task), model, resumes }, 'task started');
   }
+  if (resumes === 0 && !hasBegun) options.metrics.dispatchOverhead(seconds(aheadMs ?? overheadMs()));
+  return true;
 }
 
-function abortOf(signal: AbortSignal, over: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    over.addEventListener('abort', () => reject(over.reason), { once: true });
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true, signal: over });
-  });
-}
-
-/** Derives the outcome from the executor's result and the reason of an abort; undefined = left to the next start. */
-function conclude(
-  settled: Settled,
-  signal: AbortSignal,
-  onUnexpected: (error: unknown) => void,
-): RunOutcome | undefined {
-  const outcome = 'outcome' in settled ? settled.outcome : undefined;
-  if (outcome?.status === 'done') return outcome;
-  if ('thrown' in settled && settled.thrown !== signal.reason) onUnexpected(settled.thrown);
-  switch (reasonOf(signal)) {
-    case 'SHUTTING_DOWN':
-      return undefined;
-    case 'CANCELED':
-      return endedBy('canceled', 'the task was canceled by its caller', false, outcome);
-    case 'DEADLINE_EXCEEDED':
-      // Blocked: the task only waited, and no work began.
-      if (outcome?.status === 'partial' || outcome?.status === 'blocked') return outcome;
-      return endedBy('deadline_exceeded', 'the deadline passed while the task was running', false, outcome);
-    default:
-  }
-  if (outcome) return outcome;
-  const error = FleetError.from('thrown' in settled ? settled.thrown : undefined);
-  return errorOutcome(error.code, error.message, error.retryable);
-}
-
-/** A task that expires with an open question is partial: an answer to the question remains to be given. */
-function withOpenQuestion(outcome: RunOutcome, signal: AbortSignal, open: Question | undefined): RunOutcome {
-  if (!open || outcome.status === 'done' || reasonOf(signal) !== 'DEADLINE_EXCEEDED') return outcome;
-  const { error: _error, unmet: _unmet, ...shown } = outcome;
-  const why = FleetError.from(signal.reason).message;
-  const asked = `an answer to what was asked, in the brief of a new task (${why}): ${open.text}`;
-  const remaining = (outcome.remaining ?? []).filter((each) => !each.includes(open.text));
-  return { ...shown, status: 'partial', blockedReason: null, remaining: [asked, ...remaining] };
-}
-
-/** An error outcome that keeps the artifacts of the executor. */
-function endedBy(
-  code: string,
-  message: string,
-  retryable: boolean,
-  shown: RunOutcome | undefined,
-): RunOutcome {
+/** How the run of a task writes. The log and the signal are made for a write that fails. */
+function writesOf(
+  { ledger, versions, clock, log }: RunnerOptions,
+  task: AdmittedTask,
+  signal: () => AbortSignal,
+): EndingOptions {
   return {
-    ...shown,
-    ...errorOutcome(code, message, retryable),
-    ...(shown && { artifacts: shown.artifacts }),
+    ledger,
+    versions,
+    clock,
+    get log() {
+      return logWith(log, fieldsOf(task));
+    },
+    get signal() {
+      return signal();
+    },
   };
 }
 
-function reasonOf(signal: AbortSignal): FleetError['code'] | undefined {
-  return signal.aborted && signal.reason instanceof FleetError ? signal.reason.code : undefined;
+interface RunParts extends Pick<RunContextOptions, 'budget'> {
+  readonly aborting: Abort;
+  readonly stopping: Abort;
+  readonly persistInRun: RunContextOptions['persist'];
 }
 
-function deadlineTimer(
-  clock: Clock,
-  task: AdmittedTask,
-  controller: AbortController,
-): Disposable | undefined {
+function contextOf(
+  { ledger, clock, metrics, questionWaits, maxInputWaitMs }: RunnerOptions,
+  { task, slot }: RunRequest,
+  { aborting, stopping, budget, persistInRun: persist }: RunParts,
+) {
+  return createRunContext({
+    task,
+    ledger,
+    clock,
+    metrics,
+    slot,
+    budget,
+    persist,
+    questionWaits,
+    maxInputWaitMs,
+    abortRun: (reason: FleetError) => aborting.abort(reason),
+    get signal() {
+      return aborting.signal;
+    },
+    get stopping() {
+      return stopping.signal;
+    },
+  });
+}
+
+function deadlineTimer(clock: Clock, task: AdmittedTask, aborting: Abort): Disposable | undefined {
   if (task.deadlineAt === undefined) return undefined;
   const reason = deadlineExceeded(task.dispatch.deadline);
-  return callAt(clock, task.deadlineAt, () => controller.abort(reason));
+  return callAt(clock, task.deadlineAt, () => aborting.abort(reason));
 }
 
 function budgetOf(
   options: RunnerOptions,
-  { task, executor }: RunRequest,
+  { task, executor, acceptance }: RunRequest,
   persistInRun: RunContextOptions['persist'],
 ) {
   const { tokens } = options.ledger;
@@ -260,7 +259,7 @@ function budgetOf(
     taskId: task.id,
     limit: task.dispatch.task.tokenBudget ?? options.defaultBudget,
     store: {
-      entries: (id) => tokens.entries(id),
+      entries: (id) => (acceptance ? [] : tokens.entries(id)),
       reserve: (id, estimate) => persistInRun(() => tokens.reserve(id, estimate, executor.model.tier)),
       settle: (id, actual) => persistInRun(() => tokens.settle(id, actual)),
       // As long as the end of the task is tried, which has the same sum: both share a commit.

@@ -1,14 +1,20 @@
-import type { Ledger, TaskEvent } from '@hermes-fleet/ledger';
+import type { FollowingEvent, Ledger, TaskEvent } from '@hermes-fleet/ledger';
 import { type Decision, decisionCounts, type Lineage } from './count-decision.ts';
-import { type Persist, type PersistOptions, persist } from './persist.ts';
+import { type Persist, type PersistOptions, persist, persistAfter } from './persist.ts';
 import { type Ending, encodeEnding, endingData } from './task-result.ts';
 
 export interface EndingOptions extends PersistOptions {
   readonly ledger: Pick<Ledger, 'append'>;
   /** Supported handshake versions. */
   readonly versions: readonly string[];
-  /** The writes of the task's run: its end is written after them, and in one commit with those of this turn. */
+}
+
+/** The writes before the end of a task. */
+export interface EarlierWrites {
+  /** The writes of its run: the end is written after them, and shares a commit with those of this turn. */
   readonly persistInRun?: Persist;
+  /** A write whose commit the end shares: see `persistAfter`. */
+  readonly earlier?: Promise<boolean> | undefined;
 }
 
 /** A task that ends, for its terminal event and its counts. */
@@ -23,22 +29,29 @@ export interface EndedTask {
   readonly decision: Decision | undefined;
 }
 
-/**
- * Writes the terminal event, the result and the counts of a task in one transaction: a crash loses none of them alone.
- * Undefined if the task had ended before.
- */
-export function writeEnding(
-  options: EndingOptions,
-  task: EndedTask,
+/** The terminal event of a task, with its result and its counts: a crash loses none of them alone. */
+export function endingEvent(
+  { version, lineage, tier, decision }: Omit<EndedTask, 'id'>,
   ending: Ending,
-): Promise<TaskEvent | undefined> {
-  const { id, version, lineage, tier, decision } = task;
+  versions: readonly string[],
+): Required<FollowingEvent> {
   const counts = [
     { counter: 'tasks' as const, labels: [tier, ending.event], by: 1 },
     ...(decision ? decisionCounts(lineage, decision) : []),
   ];
-  const result = encodeEnding(ending, version, options.versions);
-  const event = { type: ending.event, data: endingData(ending) };
-  const write = () => options.ledger.append(id, event, { result, counts });
-  return options.persistInRun ? options.persistInRun(write, options.signal) : persist(options, write);
+  const result = encodeEnding(ending, version, versions);
+  return { event: { type: ending.event, data: endingData(ending) }, change: { result, counts } };
+}
+
+/** Writes the ending of a task in one transaction. Undefined if the task had ended before. */
+export function writeEnding(
+  options: EndingOptions,
+  task: EndedTask,
+  ending: Ending,
+  { persistInRun, earlier }: EarlierWrites = {},
+): Promise<TaskEvent | undefined> {
+  const { event, change } = endingEvent(task, ending, options.versions);
+  const write = () => options.ledger.append(task.id, event, change);
+  if (earlier) return persistAfter(options, earlier, write);
+  return persistInRun ? persistInRun(write, options.signal) : persist(options, write);
 }

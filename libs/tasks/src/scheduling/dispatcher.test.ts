@@ -65,15 +65,11 @@ describe('an unavailable ledger', () => {
   });
 
   it('ends a task whose admission failed as an error, not as a refusal', async (t) => {
-    const neo = await profile(t, {
-      ledger: (real) => ({
-        ...real,
-        append: (id, event, change) =>
-          event.type === 'queued' ? Promise.reject(new Error('bug')) : real.append(id, event, change),
-      }),
-    });
+    const neo = await profile(t);
+    Object.defineProperty(neo.facts, 'clean', { get: () => assert.fail('bug') });
     const id = await neo.send(dispatching());
     assert.deepEqual((await neo.result(id)).error?.code, 'internal');
+    assert.deepEqual(neo.events(id), ['submitted', 'error']);
     assert.deepEqual(neo.runs, []);
   });
 });

@@ -27,18 +27,11 @@ import { recordFields } from '../running/record-fields.ts';
 import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
 import { writeEnding } from '../running/write-ending.ts';
+import { type Arrival, acceptNew } from './accept-new.ts';
+import { admittedTask } from './admitted-task.ts';
+import { type Destination, judge } from './judge.ts';
+import { type Accepted, createSharedAcceptances } from './shared-acceptances.ts';
 import type { Expiry, TaskQueue } from './task-queue.ts';
-
-/** Where tasks are executed: a task queue and its admission check. */
-export interface Destination {
-  readonly queue: TaskQueue;
-  /** The largest number of resumes of one task. */
-  readonly maxResumes: number;
-  /** Returns every unmet requirement; empty = admitted. */
-  check(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
-  /** Reserves the tokens of a task until it ends; returns the ceilings that it would exceed. Decides in one turn. */
-  reserveTokens(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[];
-}
 
 export interface DispatcherOptions {
   readonly profile: string;
@@ -55,10 +48,13 @@ export interface DispatcherOptions {
   readonly closing: AbortSignal;
 }
 
-/** Moves a task from the ledger through admission into its task queue, and removes it when it must not run. */
+/** Moves a task through admission into its task queue, and removes it when it must not run. */
 export interface Dispatcher {
-  /** Admits a task. Concurrent calls for one task share one admission. Resolves when it is durably queued or blocked. */
-  submit(record: TaskRecord, caller: Caller): Promise<void>;
+  /**
+   * Accepts a task: see `SharedAcceptances.share` for known ones and copies, `acceptNew` for others. Resolves when the
+   * task is durable, with what its admission decided. A FleetError means that nothing was stored.
+   */
+  accept(arrival: Arrival): Promise<Accepted>;
   /** Resumes an unfinished task of a former process. */
   resume(record: TaskRecord, caller: Caller): Promise<void>;
   /** Continues a task whose caller has answered. The answer is durable. */
@@ -73,6 +69,7 @@ export interface Dispatcher {
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { profile, versions, ledger, log, metrics, queues, destinationOf, maxInputWaitMs, closing } = options;
   const admitting = new Map<string, Promise<void>>();
+  const acceptances = createSharedAcceptances(ledger);
   const queueOf = (taskId: string) => queues.find((queue) => queue.has(taskId));
 
   const storeOf = (of: TaskRecord) => ({ ...options, log: logWith(log, recordFields(of)), signal: closing });
@@ -86,6 +83,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const tierOf = (taskId: string): string => (queueOf(taskId) ?? queues[0])?.executor.model.tier ?? 'none';
 
+  const accepting = { ...options, tier: () => tierOf('') };
+  /** Resolves when it is decided whether a task is stored, and what its admission says. */
+  const decided = (taskId: string): Promise<unknown> =>
+    acceptances.pending(taskId) ?? admitting.get(taskId) ?? Promise.resolve();
+
   async function block(
     record: TaskRecord,
     taskId: string,
@@ -98,22 +100,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     log.info(fields, `task blocked: ${ending.result.blockedReason}`);
   }
 
+  /** Admits a task that a former process stored before it judged it. */
   async function admit(record: TaskRecord, caller: Caller): Promise<void> {
-    const decoded = readDispatch(record.dispatch, versions);
-    if (decoded.kind === 'foreign') return block(record, decoded.taskId ?? record.key, decoded.unmet, 0);
-    const { dispatch } = decoded;
-    const { queue, check, reserveTokens } = destinationOf(dispatch);
-    const unmet = await check(dispatch, caller);
-    if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
-      unmet.push(noRoom('slots', profile, queue));
-    if (unmet.length === 0) unmet.push(...reserveTokens(record.id, dispatch, caller));
-    if (unmet.length === 0 && !queue.reserve(caller.name)) unmet.push(noRoom('queue', profile, queue));
-    if (unmet.length > 0) return block(record, decoded.taskId, unmet, estimateTokens(dispatch));
+    const { id, key } = record;
+    const reading = readDispatch(record.dispatch, versions);
+    const verdict = await judge(options, { id, key, reading, caller });
+    if (verdict.kind === 'blocked') return block(record, verdict.name, verdict.unmet, verdict.saved);
+    const { dispatch, destination } = verdict;
+    const { queue } = destination;
     try {
       const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
       const store = storeOf(record);
       const queued = await persist(store, () =>
-        ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
+        ledger.append(id, { type: 'queued', data }, { state: 'queued' }),
       );
       if (!queued) return;
     } finally {
@@ -123,8 +122,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   /**
-   * Ends a task whose admission failed. Never rejects: the task is durable already, and a caller that took an error for
-   * a refusal would run it elsewhere. If the end cannot be written, the next start admits the task again.
+   * Ends a task whose admission failed. Never rejects: the task is durable already. If the end cannot be written, the next
+   * start admits the task again.
    */
   async function admitOrFail(record: TaskRecord, caller: Caller): Promise<void> {
     try {
@@ -138,18 +137,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
-  function submit(record: TaskRecord, caller: Caller): Promise<void> {
-    const pending = admitting.get(record.id);
-    if (pending) return pending;
-    // Read again: a duplicate dispatch may hold a record from before the admission of the first.
-    if (ledger.get(record.id)?.state !== 'submitted') return Promise.resolve();
-    const work = admitOrFail(record, caller).finally(() => admitting.delete(record.id));
-    admitting.set(record.id, work);
-    return work;
-  }
-
   async function resume(record: TaskRecord, caller: Caller): Promise<void> {
-    if (record.state === 'submitted') return submit(record, caller);
+    if (record.state === 'submitted') {
+      const admission = admitOrFail(record, caller).finally(() => admitting.delete(record.id));
+      admitting.set(record.id, admission);
+      return admission;
+    }
     const dispatch = decodeStored(record, versions);
     if (dispatch instanceof FleetError) {
       log.error({ ...recordFields(record), err: dispatch }, 'unfinished task cannot be resumed');
@@ -191,7 +184,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     ledger.get(taskId)?.state !== 'submitted' && ledger.loadCheckpoint(taskId) !== undefined;
 
   async function cancel(taskId: string): Promise<void> {
-    await admitting.get(taskId);
+    await decided(taskId);
     const queue = queueOf(taskId);
     const reason = new FleetError('CANCELED', 'the task was canceled by its caller');
     const run = queue?.runOf(taskId) ?? queue?.endHeld(taskId, reason);
@@ -214,6 +207,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function expire(task: AdmittedTask): Promise<void> {
+    await decided(task.id);
     const record = ledger.get(task.id);
     if (!record) return;
     const { deadline = '' } = task.dispatch;
@@ -233,13 +227,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   return {
-    submit,
+    accept: (arrival) => acceptances.share(arrival.task, () => acceptNew(accepting, arrival)),
     resume,
     answered: (taskId) => queueOf(taskId)?.continueHeld(taskId),
     cancel,
     expire,
     idle: async () => {
-      await Promise.allSettled(admitting.values());
+      await Promise.all([acceptances.idle(), ...admitting.values()]);
     },
   };
 }
@@ -251,19 +245,6 @@ function expiryOf({ deadlineAt, dispatch }: AdmittedTask, open: Question, maxInp
   if (deadlineAt === undefined || deadlineAt > until)
     return { since, until, reason: unansweredError(maxInputWaitMs) };
   return { since, until: deadlineAt, reason: deadlineExceeded(dispatch.deadline) };
-}
-
-function admittedTask(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): AdmittedTask {
-  const deadlineAt = dispatch.deadline === undefined ? undefined : Date.parse(dispatch.deadline);
-  return {
-    id: record.id,
-    contextId: record.contextId,
-    caller,
-    dispatch,
-    deadlineAt,
-    resumes: record.resumes,
-    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
-  };
 }
 
 /** Decodes a stored dispatch, which a former release may have admitted. */
@@ -284,13 +265,6 @@ function canceledEnding(record: TaskRecord, options: DispatcherOptions): Ending 
   const message = 'the task was canceled by its caller before it ran';
   const ending = errorEnding(record.key, options.profile, { code: 'canceled', message, retryable: false });
   return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) } };
-}
-
-/** The queue has no slot for the task, or no room to wait for one. */
-function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: TaskQueue): Unmet {
-  const full = `the queue of ${profile} is full (${waiting} waiting)`;
-  const busy = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
-  return { kind: 'capacity', name, detail: name === 'queue' ? full : busy, transient: true };
 }
 
 function spentOn(ledger: Ledger, taskId: string): number {

@@ -1,5 +1,6 @@
 import type { AdmittedTask, Clock, Executor, FleetError } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
+import type { Acceptance } from '../running/acceptance.ts';
 import type { Slot } from '../running/run-context.ts';
 import { type Run, type RunnerOptions, type RunRequest, startRun } from '../running/runner.ts';
 import { callAt, deadlineExceeded } from '../running/timers.ts';
@@ -22,8 +23,10 @@ export interface TaskQueue {
   /** Reserves room for a task in admission; false if there is none. */
   reserve(caller: string): boolean;
   release(caller: string): void;
-  /** Enqueues an admitted task, and runs it in its turn. `hasBegun`: a former process ran a part of it. */
+  /** Enqueues an admitted task of a former process, and runs it in its turn. `hasBegun`: that one ran a part of it. */
   add(task: AdmittedTask, receivedAt: number, hasBegun: boolean): void;
+  /** Enqueues a task that is being accepted, and runs it in its turn. It leaves the queue if it is not stored. */
+  addNew(task: AdmittedTask, receivedAt: number, acceptance: Acceptance): void;
   /**
    * Holds a task that waits for its caller since a former process. It keeps its context, has no slot, and does not run,
    * unless its executor assigns the places. It ends at its expiry, unless it continues before.
@@ -98,7 +101,13 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     begin,
   });
 
-  function add(task: AdmittedTask, receivedAt: number, state: 'submitted' | 'asking', hasBegun: boolean) {
+  function add(
+    task: AdmittedTask,
+    receivedAt: number,
+    state: 'submitted' | 'asking',
+    hasBegun: boolean,
+    acceptance?: Acceptance,
+  ): QueuedTask {
     const { id: taskId, contextId, caller, dispatch } = task;
     const priority = dispatch.task.priority ?? 'normal';
     const info = {
@@ -110,7 +119,7 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     };
     const ticket = scheduler.add(lane, info, state, hasBegun);
     const slot = assignsPlaces ? NO_SLOT : slotOf(ticket);
-    const request = { task, executor, receivedAt, slot };
+    const request = { task, executor, receivedAt, slot, ...(acceptance && { acceptance }) };
     const added: QueuedTask = { ticket, request };
     tasks.set(taskId, added);
     return added;
@@ -190,6 +199,13 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     queued.expiry = callAt(clock, task.deadlineAt, expire);
   }
 
+  function enqueue(queued: QueuedTask): void {
+    expireAtDeadline(queued);
+    const begin = (): void => void start(queued);
+    if (assignsPlaces) queued.ticket.enterContext(begin);
+    else queued.ticket.queue(turn(begin));
+  }
+
   const gauges = options.gauges ?? { name: options.name, lanes: [] };
   const gauged = [lane, ...gauges.lanes];
   function gaugeDepth(): void {
@@ -224,12 +240,10 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     isFullFor: (caller) => lane.isFullFor(caller),
     reserve: (caller) => lane.reserve(caller),
     release: (caller) => lane.release(caller),
-    add(task, receivedAt, hasBegun) {
-      const queued = add(task, receivedAt, 'submitted', hasBegun);
-      expireAtDeadline(queued);
-      const begin = (): void => void start(queued);
-      if (assignsPlaces) queued.ticket.enterContext(begin);
-      else queued.ticket.queue(turn(begin));
+    add: (task, receivedAt, hasBegun) => enqueue(add(task, receivedAt, 'submitted', hasBegun)),
+    addNew(task, receivedAt, acceptance) {
+      enqueue(add(task, receivedAt, 'submitted', false, acceptance));
+      void acceptance.decided.then((isStored) => isStored || withdraw(task.id));
     },
     hold(task, receivedAt, { since, until, reason }) {
       const queued = add(task, receivedAt, 'asking', true);

@@ -1,0 +1,20 @@
+import type { NewTask } from '@hermes-fleet/ledger';
+import type { AdmittedTask, Caller, TaskDispatch } from '@hermes-fleet/protocol';
+
+/** A task that passed admission, for its run. */
+export function admittedTask(
+  record: Pick<NewTask, 'id' | 'contextId' | 'traceparent'> & { readonly resumes: number },
+  dispatch: TaskDispatch,
+  caller: Caller,
+): AdmittedTask {
+  const deadlineAt = dispatch.deadline === undefined ? undefined : Date.parse(dispatch.deadline);
+  return {
+    id: record.id,
+    contextId: record.contextId,
+    caller,
+    dispatch,
+    deadlineAt,
+    resumes: record.resumes,
+    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
+  };
+}

@@ -1,0 +1,65 @@
+import type { Caller, Reading, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import { estimateTokens } from '../running/estimate-tokens.ts';
+import type { TaskQueue } from './task-queue.ts';
+
+/** Where tasks are executed: a task queue and its admission check. */
+export interface Destination {
+  readonly queue: TaskQueue;
+  /** The largest number of resumes of one task. */
+  readonly maxResumes: number;
+  /** Returns every unmet requirement; empty = admitted. */
+  check(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  /** Reserves the tokens of a task until it ends; returns the ceilings that it would exceed. Decides in one turn. */
+  reserveTokens(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[];
+  /** Gives the reserved tokens of a task back that was not stored. */
+  releaseTokens(taskId: string): void;
+}
+
+export type Verdict =
+  /** The destination holds the tokens of the task, and room in its queue. */
+  | { readonly kind: 'admitted'; readonly dispatch: TaskDispatch; readonly destination: Destination }
+  | {
+      readonly kind: 'blocked';
+      /** The caller's name for the task. */
+      readonly name: string;
+      readonly unmet: readonly Unmet[];
+      /** The tokens that are not spent. */
+      readonly saved: number;
+    };
+
+/** A task to judge: `key` is the caller's name for it if the dispatch has none. */
+export interface Judged {
+  readonly id: string;
+  readonly key: string;
+  readonly reading: Reading;
+  readonly caller: Caller;
+}
+
+/** Judges a task in memory: nothing is written, and no token is spent (docs/handshake.md#admission). */
+export async function judge(
+  { profile, destinationOf }: { profile: string; destinationOf: (dispatch: TaskDispatch) => Destination },
+  { id, key, reading, caller }: Judged,
+): Promise<Verdict> {
+  if (reading.kind === 'foreign')
+    return { kind: 'blocked', name: reading.taskId ?? key, unmet: reading.unmet, saved: 0 };
+  const { dispatch } = reading;
+  const destination = destinationOf(dispatch);
+  const { queue } = destination;
+  const unmet = await destination.check(dispatch, caller);
+  if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
+    unmet.push(noRoom('slots', profile, queue));
+  if (unmet.length === 0) unmet.push(...destination.reserveTokens(id, dispatch, caller));
+  if (unmet.length === 0 && !queue.reserve(caller.name)) {
+    destination.releaseTokens(id);
+    unmet.push(noRoom('queue', profile, queue));
+  }
+  if (unmet.length === 0) return { kind: 'admitted', dispatch, destination };
+  return { kind: 'blocked', name: reading.taskId, unmet, saved: estimateTokens(dispatch) };
+}
+
+/** The queue has no slot for the task, or no room to wait for one. */
+function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: TaskQueue): Unmet {
+  const full = `the queue of ${profile} is full (${waiting} waiting)`;
+  const busy = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
+  return { kind: 'capacity', name, detail: name === 'queue' ? full : busy, transient: true };
+}
