@@ -29,7 +29,7 @@ const tokenOf = (caller: string, callee: string): string => `token-of-${caller}-
 export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<TestProfile> {
   const name = o.name ?? 'neo';
   let ended = false;
-  const dir = tempDir(t, { closeFirst: () => end() });
+  const dir = o.dir ?? tempDir(t, { closeFirst: () => end() });
   const versions = o.versions ?? PROTOCOL_VERSIONS;
   const port = (o.agents?.[name] as number | undefined) ?? (await freePort());
   const others = Object.entries(o.agents ?? {}).filter(([other]) => other !== name);

@@ -16,6 +16,8 @@ export interface Facts {
 
 export interface ProfileOptions {
   readonly name?: string;
+  /** The folder of the state, which outlives the profile; a temporary one when absent. */
+  readonly dir?: string;
   readonly script?: Script;
   readonly fleet?: JsonObject;
   /** The ports of the test's profiles, by name. */

@@ -113,6 +113,22 @@ describe('a dispatch that is not stored', () => {
     assert.deepEqual(neo.runs, [first, next]);
   });
 
+  it('and had found a full queue, keeps no tokens', async (t) => {
+    const accept = accepting();
+    const neo = await profile(t, {
+      script: untilAborted,
+      ledger: accept.ledger,
+      fleet: { limits: { max_concurrent_tasks: 1, queue_depth: 1 } },
+    });
+    await neo.send(dispatching());
+    accept.by = () => () => Promise.reject(new FleetError('STORE_UNAVAILABLE', 'full'));
+    // They find room for one of them, and the others find none when they reserve it.
+    const sent = Array.from({ length: 3 }, () => neo.send(dispatching({ token_budget: 4_000 })));
+    for (const { status } of await Promise.allSettled(sent)) assert.equal(status, 'rejected');
+    assert.equal(neo.gateway.spending.view().profile.reserved, 0);
+    assert.equal(neo.gateway.queuedTasks(), 0);
+  });
+
   it('because its key is taken after all, is the known task', async (t) => {
     const accept = accepting();
     const neo = await profile(t, { ledger: accept.ledger });
