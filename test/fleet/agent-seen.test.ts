@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { until } from '../support/fleet.ts';
 import { startProfile } from '../support/lone-profile.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 import { SOURCE_CONFIG } from '../support/source-config.ts';
@@ -12,7 +13,10 @@ test("a profile starts with the source document's config.yaml, and its log says 
     env: { ANTHROPIC_API_KEY: 'sk-of-a-test-that-calls-nobody' },
   });
   for (const key of ['defaultAgent', 'a2a.port', 'tools.tasks', 'tools.introspection', 'tools.models'])
-    assert.ok(profile.log().includes(`config.yaml ${key} has no effect here`), `${key} is taken silently`);
+    await until(
+      () => profile.log().includes(`config.yaml ${key} has no effect here`),
+      `the line about ${key}`,
+    );
   assert.doesNotMatch(profile.log(), /sk-of-a-test/);
 });
 

@@ -103,6 +103,7 @@ test("a fleet's own agents use the fleet", { timeout: 280_000 }, async (t) => {
       [there.tokens_spent, result.usage.delegated_tokens, result.tokens_spent],
       [neos, neos + others, own + neos + others],
     );
+    await until(() => fleet.log('switch').includes('work is delegated to a peer'), 'the line of switch');
     const [handed] = fleet
       .log('switch')
       .split('\n')

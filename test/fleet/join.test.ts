@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Fleet, ROOT, startFleet } from '../support/fleet.ts';
+import { type Fleet, ROOT, startFleet, until } from '../support/fleet.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, type RpcReply, resultOf, runbook, type Target } from '../support/rpc.ts';
@@ -130,7 +130,7 @@ test('a worker that nobody configured joins a running fleet, works, and leaves b
     assert.equal(result.status, 'done', JSON.stringify(result));
     assert.equal(result.executed_by, 'tank');
     assert.deepEqual(result.artifacts.files_changed, ['vault.txt']);
-    assert.match(fleet.log('switch'), /a worker has joined/);
+    await until(() => fleet.log('switch').includes('a worker has joined'), 'the line of switch');
   });
 
   await t.test('who says that he is somebody or somewhere else is answered, and not believed', async (tt) => {

@@ -77,7 +77,7 @@ test('a profile that ran out of descriptors is ready again without a write', {
     'the profile to be ready',
     20_000,
   );
-  assert.match(neo.log(), /the ledger can write again/);
+  await until(() => neo.log().includes('the ledger can write again'), 'the line of the ledger');
   const small = dispatch({ brief: '```sh\necho hi\n```', task: { write: false, reply_schema: 'prose' } });
   const { body } = await call(neo, 'SendMessage', message(small));
   assert.equal(resultOf(body.result.task)?.status, 'done', JSON.stringify(body));

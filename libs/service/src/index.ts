@@ -12,6 +12,6 @@ export { type ConnectionLimits, limitConnections } from './http/connections.ts';
 export { type ErrorBody, errorBody, translateError } from './http/errors.ts';
 export type { Readiness } from './http/probes.ts';
 export { continueTrace, type Trace } from './http/trace.ts';
-export { createLogger, type LoggerOptions, redact } from './logger.ts';
+export { createLogger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type FleetMetrics, type MetricsOptions } from './metrics/metrics.ts';
 export { onShutdown, type ShutdownOptions, type ShutdownStep } from './shutdown.ts';

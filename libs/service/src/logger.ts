@@ -1,26 +1,8 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { type DestinationStream, type Logger, levels, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
-
-const REDACTED = '[redacted]';
-const SECRET_NAME = '[\\w-]*(?:authorization|token|secret|password|api[_-]?key|cookie|credentials)';
-const SECRET_FIELD = new RegExp(`("${SECRET_NAME}"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"`, 'gi');
-/** The same in JSON inside a string. */
-const QUOTED_SECRET_FIELD = new RegExp(`(\\\\"${SECRET_NAME}\\\\"\\s*:\\s*)\\\\"[^"\\\\]*\\\\"`, 'gi');
-const BEARER = /\b(Bearer\s+)[\w.~+/=-]{4,}/gi;
-const URL_PASSWORD = /(\w:\/\/[^\s:/@"]*:)[^\s/@"]+@/g;
-
-/**
- * Removes the secrets from a log line: the string value of every field with the name of a secret, at any depth, and
- * bearer tokens and URL passwords in any text.
- */
-export function redact(line: string): string {
-  return line
-    .replace(SECRET_FIELD, `$1"${REDACTED}"`)
-    .replace(QUOTED_SECRET_FIELD, `$1\\"${REDACTED}\\"`)
-    .replace(BEARER, `$1${REDACTED}`)
-    .replace(URL_PASSWORD, `$1${REDACTED}@`);
-}
+import { createLogOutput } from './log-output.ts';
+import { redact } from './redact.ts';
 
 export interface LoggerOptions {
   readonly name: string;
@@ -28,13 +10,13 @@ export interface LoggerOptions {
   readonly level?: string | undefined;
   /** Readable lines instead of JSON. Default: true if standard output is a terminal. */
   readonly pretty?: boolean | undefined;
-  /** Default: standard output. */
+  /** Gets each line at once. Default: standard output; see `createLogOutput`. */
   readonly stream?: DestinationStream | undefined;
 }
 
 /**
- * The logger of a process: one line of JSON per record, `level` as a word, `time` as ISO 8601, secrets redacted. Writes
- * synchronously: the last line before an exit is not lost. Throws CONFIG_INVALID for an unknown level.
+ * The logger of a process: one line of JSON per record, `level` as a word, `time` as ISO 8601, secrets redacted. The last
+ * line before an exit is not lost. Throws CONFIG_INVALID for an unknown level.
  */
 export function createLogger({ name, level = 'info', pretty, stream }: LoggerOptions): Logger {
   const known = [...Object.keys(levels.values), 'silent'];
@@ -45,7 +27,6 @@ export function createLogger({ name, level = 'info', pretty, stream }: LoggerOpt
     );
   }
   const isPretty = pretty ?? (stream === undefined && process.stdout.isTTY === true);
-  const destination = stream ?? pino.destination({ dest: 1, sync: true });
   return pino(
     {
       base: { name },
@@ -55,11 +36,13 @@ export function createLogger({ name, level = 'info', pretty, stream }: LoggerOpt
       serializers: { err: pino.stdSerializers.err },
       hooks: { streamWrite: redact },
     },
-    isPretty ? prettyTo(destination, stream === undefined) : destination,
+    isPretty ? createPrettyOutput(stream) : (stream ?? createLogOutput()),
   );
 }
 
-function prettyTo(destination: DestinationStream, colorize: boolean): DestinationStream {
-  const format = prettyFactory({ colorize, ignore: 'name' });
-  return { write: (line) => destination.write(format(line)) };
+/** Writes each line at once: a terminal has somebody who waits for it. */
+function createPrettyOutput(stream: DestinationStream | undefined): DestinationStream {
+  const output = stream ?? pino.destination({ dest: 1, sync: true });
+  const format = prettyFactory({ colorize: stream === undefined, ignore: 'name' });
+  return { write: (line) => output.write(format(line)) };
 }

@@ -1,6 +1,6 @@
 import { isJsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
-import { redact } from '../logger.ts';
+import { redact } from '../redact.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Path, YamlTree } from './yaml-tree.ts';
 
