@@ -13,19 +13,21 @@ import {
 } from '@hermes-fleet/protocol';
 import { createBudget } from '@hermes-fleet/tokens';
 import { z } from 'zod';
+import { afterCommits } from '../support/count-commits.ts';
 import { startScript } from './script-server.ts';
 
 /**
  * A worker's process for the crash test. In each of its lives, one after the other, it opens a worker's directory,
  * starts or resumes the task there from the ledger, and prints the outcome as a line. It kills itself with SIGKILL
- * right before the given write of a life.
+ * right before the given write of a life, or right after the given commit, before anybody is told of it.
  */
 const Order = z.object({
   lives: z.array(
     z.object({
       dir: z.string(),
-      /** The number of the write to die before, from 1; 0 for none. */
+      /** The number of the write to die before, or of the commit to die after, from 1; 0 for none. */
       dieAt: z.int(),
+      at: z.enum(['write', 'commit']).default('write'),
     }),
   ),
   /** What the model does; without it, `config` has the address of a model. */
@@ -47,7 +49,7 @@ for (const life of lives) {
   await new Promise((resolve) => process.stdout.write(line, resolve));
 }
 
-async function live({ dir, dieAt }: z.output<typeof Order>['lives'][number]): Promise<object> {
+async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number]): Promise<object> {
   /** The tools in the first model request: those of the task itself, not of a sub-agent. */
   let offered: readonly string[] | undefined;
   const server =
@@ -72,6 +74,11 @@ async function live({ dir, dieAt }: z.output<typeof Order>['lives'][number]): Pr
   const model = { model: 'openai-compatible/scripted', base_url: server?.url, context_window: 128_000 };
   const config: AgentConfig = AgentConfigSchema.parse({ ...model, ...order.config });
 
+  let commits = 0;
+  const uncount = afterCommits(() => {
+    commits += 1;
+    if (at === 'commit' && commits === dieAt) process.kill(process.pid, 'SIGKILL');
+  });
   const stateDir = join(dir, 'state');
   const ledger = openLedger({ file: join(stateDir, 'ledger.db'), profile: 'neo', clock, ids, log: silent });
 
@@ -79,7 +86,7 @@ async function live({ dir, dieAt }: z.output<typeof Order>['lives'][number]): Pr
   /** Counts a durable write, and dies before the given one. */
   async function durable<T>(write: () => Promise<T>): Promise<T> {
     writes += 1;
-    if (writes === dieAt) process.kill(process.pid, 'SIGKILL');
+    if (at === 'write' && writes === dieAt) process.kill(process.pid, 'SIGKILL');
     return await write();
   }
 
@@ -151,8 +158,9 @@ async function live({ dir, dieAt }: z.output<typeof Order>['lives'][number]): Pr
   const outcome = await agent.executor.run(task, context);
   await agent.close();
   server?.close();
+  uncount();
   const entries = tokens.entries(TASK);
   const callsAfter = calls();
   await ledger.close();
-  return { outcome, entries, writes, offered: offered ?? [], callsBefore, callsAfter };
+  return { outcome, entries, writes, commits, offered: offered ?? [], callsBefore, callsAfter };
 }

@@ -8,8 +8,8 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { Script } from './script-server.ts';
 
 /**
- * A worker's process dies before each of its writes, and so in the middle of every kind of tool call. The next process
- * resumes its task (docs/agent.md#resume).
+ * A worker's process dies before each of its writes, and so in the middle of every kind of tool call; and after each of its
+ * commits, of which nobody has been told. The next process resumes its task (docs/agent.md#resume).
  */
 const CHILD = join(import.meta.dirname, 'crash-child.ts');
 const CONCURRENCY = 2;
@@ -76,6 +76,7 @@ interface Survivor {
   readonly outcome: { status: string; remaining?: string[]; artifacts: { filesChanged: string[] } };
   readonly entries: readonly { readonly inputTokens: number }[];
   readonly writes: number;
+  readonly commits: number;
   /** The tools in the first model request. */
   readonly offered: readonly string[];
   /** The tool events in the ledger when the process started, and when it ended. */
@@ -83,11 +84,19 @@ interface Survivor {
   readonly callsAfter: readonly ToolEvent[];
 }
 
-/** A worker in this directory, up to its end or right before its write number `dieAt`; 0: it does not die. */
-interface Life {
-  readonly dir: string;
+/** Where a process dies: right before this write, or right after this commit. `dieAt` 0: it does not die. */
+interface Death {
   readonly dieAt: number;
+  readonly at: 'write' | 'commit';
 }
+
+/** A worker in this directory, up to its end or its death. */
+interface Life extends Death {
+  readonly dir: string;
+}
+
+const ALIVE: Death = { dieAt: 0, at: 'write' };
+const where = ({ dieAt, at }: Death): string => `${at === 'write' ? 'before' : 'after'} ${at} ${dieAt}`;
 
 /** Runs a process that has these lives, one after the other. Resolves with those that came to their end. */
 function runProcess(lives: readonly Life[]): Promise<Survivor[]> {
@@ -146,10 +155,10 @@ function checkDone(dir: string, { outcome }: Survivor, at: string): void {
 }
 
 /** Checks a resumed task, wherever its process died. */
-function check(dir: string, survivor: Survivor, dieAt: number): 'done' | 'partial' {
+function check(dir: string, survivor: Survivor, death: Death): 'done' | 'partial' {
   const { outcome, entries } = survivor;
   const open = interrupted(survivor.callsBefore);
-  const at = `before write ${dieAt}, in ${open.join(' > ') || 'no call'}`;
+  const at = `${where(death)}, in ${open.join(' > ') || 'no call'}`;
   for (const file of [join(treeOf(dir), 'marks.txt'), join(dir, 'board')]) {
     const lines = linesOf(file);
     assert.equal(new Set(lines).size, lines.length, `${at}: a call was made twice: ${lines}`);
@@ -177,43 +186,46 @@ function check(dir: string, survivor: Survivor, dieAt: number): 'done' | 'partia
   return 'partial';
 }
 
-test('a worker that dies before any of its writes repeats nothing, loses nothing, and completes its task', async (t) => {
+test('a worker that dies before any of its writes or after any of its commits repeats nothing, loses nothing, and completes its task', async (t) => {
   const home = makeDir(t);
-  const [whole] = await runProcess([{ dir: home, dieAt: 0 }]);
+  const [whole] = await runProcess([{ dir: home, ...ALIVE }]);
   assert.ok(whole, 'the process was killed');
-  assert.equal(check(home, whole, 0), 'done');
+  assert.equal(check(home, whole, ALIVE), 'done');
   const made = whole.callsAfter.filter(({ phase }) => phase === 'ended').map(({ tool }) => tool);
   assert.deepEqual(made.sort(), CALLED.toSorted());
   const missing = whole.offered.filter((tool) => !CALLED.includes(tool) && !(tool in NOT_CALLED));
   assert.deepEqual(missing, [], 'kinds of calls that no process dies in');
   const ends = { done: 0, partial: 0 };
   const diedIn = new Set<string>();
-  const next = Array.from({ length: whole.writes }, (_, index) => index + 1).values();
+  const deaths = (at: Death['at']): Death[] =>
+    Array.from({ length: at === 'write' ? whole.writes : whole.commits }, (_, n) => ({ dieAt: n + 1, at }));
+  const next = [...deaths('write'), ...deaths('commit')].values();
   /** Checks the resumed task of a process that died, and removes its directory. */
-  function finish({ dir, dieAt }: Life, again: Survivor): void {
+  function finish({ dir, ...death }: Life, again: Survivor): void {
     for (const tool of interrupted(again.callsBefore)) diedIn.add(tool);
-    ends[check(dir, again, dieAt)] += 1;
+    ends[check(dir, again, death)] += 1;
     rmSync(dir, { recursive: true, force: true });
   }
   /** Each process resumes the task of the one that died before it, then starts a task of its own and dies in it. */
   async function sweep(): Promise<void> {
     let died: Life[] = [];
-    for (const dieAt of next) {
-      const life = { dir: makeDir(t), dieAt };
+    for (const death of next) {
+      const life = { dir: makeDir(t), ...death };
       await resume(died, [life]);
       died = [life];
     }
     await resume(died, []);
   }
   async function resume(died: readonly Life[], begun: readonly Life[]): Promise<void> {
-    const resumed = died.map(({ dir }) => ({ dir, dieAt: 0 }));
+    const resumed = died.map(({ dir }) => ({ dir, ...ALIVE }));
     const survivors = await runProcess([...resumed, ...begun]);
-    const [dieAt] = begun.map((life) => life.dieAt);
-    const expected = `${died.length} ended before it died${dieAt === undefined ? '' : ` before write ${dieAt}`}`;
+    const expected = `${died.length} ended before it died ${begun.map(where).join()}`;
     assert.equal(survivors.length, died.length, expected);
     for (const [index, life] of died.entries()) finish(life, survivors[index] ?? assert.fail());
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, sweep));
-  t.diagnostic(`${whole.writes} deaths: ${ends.done} done, ${ends.partial} partial`);
+  t.diagnostic(
+    `${whole.writes} writes, ${whole.commits} commits: ${ends.done} done, ${ends.partial} partial`,
+  );
   assert.deepEqual([...diedIn].sort(), [...new Set(CALLED)].sort(), 'each kind was interrupted');
 });

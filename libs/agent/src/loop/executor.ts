@@ -168,24 +168,22 @@ function createRun(
     resources,
   );
 
-  /** Sends the next follow-up prompt, if any, to a model that says it is done. The prompt is durable on return. */
+  /** Adds the next follow-up prompt, if any, for a model that says it is done. `runToEnd` saves and sends it. */
   async function continues(): Promise<boolean> {
     const message = readFinalMessage(lastText(state.messages));
     if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
     if (state.wrapped_up && !message.stated) return false;
-    if (await tellUnfinished({ state, main, contract, tools: toolNames, save, onGuard })) return true;
+    if (await tellUnfinished({ state, main, contract, tools: toolNames, onGuard })) return true;
     const verify = main.guards.completionPrompt({ priority, reply: contract.kind, nudges: state.nudges });
     if (verify !== undefined && !state.wrapped_up && (await main.canAfford(2, verify))) {
       main.followUp(verify, 'on');
       state.nudges += 1;
-      await save();
       onGuard?.('verify', 'warn');
       return true;
     }
     const objections = isDeep(priority) ? await review({ state, brief, tools, resources, main, save }) : [];
     if (objections.length > 0) {
       main.followUp(objectionsPrompt(objections), 'on');
-      await save();
       onGuard?.('review', 'warn');
       return true;
     }
@@ -194,7 +192,6 @@ function createRun(
     if (problems.length === 0 || state.repaired || !(await main.canAfford(1, repair))) return false;
     main.followUp(repair, 'off');
     state.repaired = true;
-    await save();
     onGuard?.('reply', 'warn');
     return true;
   }

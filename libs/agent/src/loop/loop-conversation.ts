@@ -83,25 +83,26 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     state.finished = undefined;
   }
 
-  async function wrapUp(reason: WrapUpReason): Promise<void> {
+  /** Durable before the next model call. */
+  function wrapUp(reason: WrapUpReason): void {
     followUp(options.wrapUpPrompt(reason), 'off');
     state.wrapped_up = true;
     state.wrapped_up_for = reason.limit;
-    await save();
+    writes.add(save());
     resources.onGuard?.(reason.limit, 'wrap_up');
   }
 
   async function wrapUpIfDue(): Promise<void> {
     if (state.step === 0 || state.wrapped_up || state.tools_off) return;
     if (left() >= 2 * ((await window.inputTokens()) + FOLLOW_UP_TOKENS)) return;
-    await wrapUp({ limit: 'budget', leftTokens: left() });
+    wrapUp({ limit: 'budget', leftTokens: left() });
   }
 
   /** After the last step, the model gets one more for its wrap-up, if the budget covers it. */
   async function wrapsUpSteps(): Promise<boolean> {
     if (state.wrapped_up_for === 'steps' && state.tools_off) return true;
     if (state.wrapped_up || left() < (await window.inputTokens()) + FOLLOW_UP_TOKENS) return false;
-    await wrapUp({ limit: 'steps', maxSteps });
+    wrapUp({ limit: 'steps', maxSteps });
     return true;
   }
 
@@ -121,7 +122,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       clock: resources.clock,
       stopping,
       deadlineAt: task.deadlineAt,
-      onFallback: (from, to) => reportFallback(from, to, { ...resources, progress }),
+      onFallback: (from, to) => writes.add(reportFallback(from, to, { ...resources, progress })),
     });
   }
 
@@ -137,7 +138,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 
   /** Makes the call of a step, unless the process began to stop while room was made for it; again with a shorter conversation when the provider refuses it as too long. */
   async function callStep(heard: Heard, tries = 0): Promise<ModelCallResult & { sent: SentInput }> {
-    if (!state.tools_off && !(await window.makeRoom())) await wrapUp({ limit: 'window' });
+    if (!state.tools_off && !(await window.makeRoom())) wrapUp({ limit: 'window' });
     if (stopping.aborted) throw stopping.reason;
     const sent = await window.toSend();
     try {
@@ -152,10 +153,10 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     await wrapUpIfDue();
     let reporter = createTextReporter(report, resources.clock);
     async function onRetry(retry: ModelRetry): Promise<void> {
-      await reporter.finish();
+      const finished = reporter.finish();
       reporter = createTextReporter(report, resources.clock);
       const isTextVoid = retry.isTextVoid && options.streamsText;
-      await reportRetry({ ...retry, isTextVoid }, { ...resources, progress });
+      await Promise.all([finished, reportRetry({ ...retry, isTextVoid }, { ...resources, progress })]);
     }
     try {
       const answer = await callStep({
@@ -182,6 +183,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 
   async function runSteps(): Promise<boolean> {
     await pending.resume();
+    if (state.messages.at(-1)?.role === 'user' && (state.step > 0 || options.savesStart)) writes.add(save());
     while (state.finished === undefined) {
       calls.guards.beforeStep(state.step);
       const isStopped = calls.guardStop() !== undefined && !state.tools_off;

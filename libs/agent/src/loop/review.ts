@@ -52,7 +52,6 @@ export async function review(options: ReviewOptions): Promise<string[]> {
       (await (await reviewConversation(conversation, options)).canAfford(2));
     if (!fits) return close(options, { verdict: 'skipped', detail: SKIPPED });
     state.review = { state: 'open', talk: conversation };
-    await options.save();
   }
   const verdict = await judge(conversation, options);
   if ('detail' in verdict) return close(options, verdict);
@@ -105,6 +104,7 @@ async function reviewConversation(
     wrapUpPrompt: verdictPrompt,
     progressFields: { review: true },
     streamsText: false,
+    savesStart: true,
   };
   return createLoopConversation(options, resources);
 }

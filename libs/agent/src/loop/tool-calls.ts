@@ -18,7 +18,7 @@ import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
 import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { type GuardStop, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';
-import { forgetCall } from '../run/run-state.ts';
+import { forgetCall, type JournalEntry } from '../run/run-state.ts';
 import { meantTool } from '../tools/tool-names.ts';
 import type { PendingWrites } from './pending-writes.ts';
 import { addShares, sharedBudget } from './shared-budget.ts';
@@ -38,7 +38,7 @@ export interface ToolCalls {
   readonly guards: Guards;
   /**
    * Carries out calls at the same time, once all earlier writes are durable. On return their results are being written, in
-   * the order of the calls.
+   * the order of the calls; those of neighbors that only read are written together, once all of them have ended.
    */
   run(calls: readonly PendingCall[]): Promise<void>;
   /** Answers a call that is not carried out. On return the answer is being written. */
@@ -74,6 +74,18 @@ const Target = z.object({ path: z.string().optional(), command: z.string().optio
 interface Executed {
   readonly result: ToolResult;
   readonly durationMs: number;
+}
+
+/** A result as the guards leave it, for the conversation and for the event of its end. */
+interface Judged extends Executed {
+  readonly call: PendingCall;
+  readonly entry: JournalEntry;
+}
+
+/** A call that runs. */
+interface Running {
+  readonly call: PendingCall;
+  readonly ended: Promise<Executed>;
 }
 
 interface Understood {
@@ -191,16 +203,38 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     }
   }
 
-  async function finish(call: PendingCall, { result, durationMs }: Executed): Promise<void> {
-    const tool = publicName(call);
+  async function judge(call: PendingCall, { result, durationMs }: Executed): Promise<Judged> {
     const { guarded, notes: read } = understood(call);
     const { result: shown, notes, entry } = await guards.after(guarded, result);
-    addResult(call, withInputNotes(withNotes(shown, notes), read));
-    const ended = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
-    writes.add(options.save(), options.progress(ended));
-    if (!hooks.logToolUse) return;
-    const detail = loggable(entry.detail ?? '');
-    log.info({ ...taskFields(task), tool, ok: entry.ok, duration_ms: durationMs, detail }, 'a tool was used');
+    return { call, result: withInputNotes(withNotes(shown, notes), read), entry, durationMs };
+  }
+
+  /** Starts the writes of results in one turn, so that they share a commit. */
+  function record(judged: readonly Judged[]): void {
+    if (judged.length === 0) return;
+    for (const { call, result } of judged) addResult(call, result);
+    writes.add(options.save());
+    for (const { call, entry, durationMs } of judged) {
+      const ended = { tool: publicName(call), ok: entry.ok, duration_ms: durationMs };
+      writes.add(options.progress({ ...ended, phase: 'ended' }));
+      if (!hooks.logToolUse) continue;
+      log.info({ ...taskFields(task), ...ended, detail: loggable(entry.detail ?? '') }, 'a tool was used');
+    }
+  }
+
+  /**
+   * The calls whose results are written together, in order. A delegation has a part of its own: it may take long, and saves
+   * the run meanwhile.
+   */
+  function partsOf(running: readonly Running[]): Running[][] {
+    const isAlone = ({ call }: Running): boolean => understood(call).guarded.mutates;
+    const parts: Running[][] = [];
+    for (const each of running) {
+      const last = parts.at(-1);
+      if (last?.[0] === undefined || isAlone(each) || isAlone(last[0])) parts.push([each]);
+      else last.push(each);
+    }
+    return parts;
   }
 
   return {
@@ -210,18 +244,23 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       for (const call of together) writes.add(options.progress({ tool: publicName(call), phase: 'started' }));
       await writes.durable();
       const ownOf = togetherOf(together);
-      const parts = together.map((call) => ({ call, own: ownOf(call) }));
-      const running = parts.map(({ call, own }) => ({ call, ended: start(call, own) }));
+      const owned = together.map((call) => ({ call, own: ownOf(call) }));
+      const running = owned.map(({ call, own }) => ({ call, ended: start(call, own) }));
       for (const { ended } of running) ended.catch(() => {});
       // Results are judged and recorded in the order of the calls, whichever ended first; nothing runs on after an error.
       let failed: { readonly error: unknown } | undefined;
-      for (const { call, ended } of running) {
-        try {
-          const executed = await ended;
-          if (failed === undefined) await finish(call, executed);
-        } catch (error) {
-          failed ??= { error };
+      for (const part of partsOf(running)) {
+        await Promise.allSettled(part.map(({ ended }) => ended));
+        const judged: Judged[] = [];
+        for (const { call, ended } of part) {
+          try {
+            const executed = await ended;
+            if (failed === undefined) judged.push(await judge(call, executed));
+          } catch (error) {
+            failed ??= { error };
+          }
         }
+        record(judged);
       }
       if (failed === undefined) return;
       if (stopping.aborted && failed.error === stopping.reason) await options.pause();

@@ -11,7 +11,6 @@ export interface UnfinishedOptions {
   readonly contract: ReplyContract;
   /** The model's names of the tools that were offered. */
   readonly tools: ReadonlySet<string>;
-  save(): Promise<void>;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
 }
 
@@ -22,16 +21,15 @@ export const endingOf = (
   tools: ReadonlySet<string>,
 ): UnfinishedEnding | undefined => (contract.kind === 'json' ? undefined : unfinishedEnding(message, tools));
 
-/** Tells a model once, durably, that its last message is no end. False if there is no need or no budget. */
+/** Tells a model once that its last message is no end. False if there is no need or no budget. */
 export async function tellUnfinished(options: UnfinishedOptions): Promise<boolean> {
-  const { state, main, contract, tools, save, onGuard } = options;
+  const { state, main, contract, tools, onGuard } = options;
   const ending = endingOf(lastText(state.messages), contract, tools);
   if (ending === undefined || state.ending_told || state.wrapped_up) return false;
   const prompt = endingPrompt(ending);
   if (!(await main.canAfford(2, prompt))) return false;
   main.followUp(prompt, 'on');
   state.ending_told = true;
-  await save();
   onGuard?.('ending', 'warn');
   return true;
 }

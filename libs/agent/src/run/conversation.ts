@@ -56,14 +56,19 @@ export interface ConversationOptions {
   readonly progressFields: JsonObject;
   /** True when the caller sees the model's text. */
   readonly streamsText: boolean;
+  /** True when the start is saved before the first call: a restart continues it, and does not begin another. Default false. */
+  readonly savesStart?: boolean;
 }
 
 export type CreateConversation = (options: ConversationOptions, resources: RunResources) => Conversation;
 
 export interface Conversation {
-  /** Runs the model until it finishes; resolves with false when a limit or a guard ends it before. */
+  /**
+   * Runs the model until it finishes; resolves with false when a limit or a guard ends it before. Follow-up prompts, and all
+   * of the run's state, are durable before the model is called.
+   */
   runToEnd(): Promise<boolean>;
-  /** Prompts a model that has finished; the next `runToEnd` continues. Not durable before the next save. */
+  /** Prompts a model that has finished; the next `runToEnd` saves the prompt, and continues. */
   followUp(message: string, tools: 'on' | 'off'): void;
   /** Resolves with true when so many more steps, each with this prompt and a short answer, fit into every limit. */
   canAfford(steps: number, prompt?: string): Promise<boolean>;

@@ -119,11 +119,8 @@ async function delegate(
       state: Object.assign(state, { talk }),
       maxSteps: definition.maxSteps ?? options.maxSteps,
     };
-    if (saved === undefined) {
-      if (!(await conversationOf(work).canAfford(FIRST_STEPS))) throw tooLittle(slice);
-      // Saved before anything is spent, so that a restart keeps the same slice.
-      await save();
-    }
+    if (saved === undefined && !(await conversationOf(work).canAfford(FIRST_STEPS))) throw tooLittle(slice);
+    // The conversation saves its start before anything is spent, so that a restart keeps the same slice.
     return runLocal(work);
   }
 

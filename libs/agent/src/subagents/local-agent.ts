@@ -75,6 +75,7 @@ export function conversationOf(work: LocalWork, extraSteps = 0): Conversation {
     wrapUpPrompt: wrapUpAsk,
     progressFields: { agent: definition.name },
     streamsText: false,
+    savesStart: true,
   });
 }
 
@@ -87,7 +88,6 @@ async function toAnswer(work: LocalWork): Promise<string | undefined> {
     if (!(await more.canAfford(1, lastStepAsk()))) return;
     more.followUp(lastStepAsk(), 'off');
     state.summed_up = true;
-    await work.save();
     await conversationOf(work).runToEnd();
   });
 }
@@ -163,7 +163,6 @@ async function condenses(work: LocalWork, { text, why, remaining }: Answer): Pro
   const full = await kept(work, text);
   talk.followUp(question, 'off');
   state.condensed = { full, why, remaining: remaining && [...remaining] };
-  await work.save();
   return true;
 }
 

@@ -32,8 +32,8 @@ export interface ModelCallRequest extends AnswerRequest {
   readonly deadlineAt?: number | undefined;
   /** Called before the wait for another attempt. The call rethrows its error. */
   readonly onRetry?: (retry: ModelRetry) => Promise<void>;
-  /** Called before another model is tried. The call rethrows its error. */
-  readonly onFallback?: (from: AgentModel, to: AgentModel) => Promise<void>;
+  /** Called before another model is tried. What it starts to write is for `ready` to wait for. */
+  readonly onFallback?: (from: AgentModel, to: AgentModel) => void;
 }
 
 export interface ModelCallResult {
@@ -77,7 +77,7 @@ export async function callModel(request: ModelCallRequest): Promise<ModelCallRes
         first.fallbacks?.failed(model, clock);
       }
       const next = models[index + 1];
-      if (next !== undefined) await request.onFallback?.(model, next);
+      if (next !== undefined) request.onFallback?.(model, next);
       // Without a fallback that is large enough, the first model has its whole patience.
       else if (isTooLong && isRetryable(failed))
         return callOne({ ...request, model: models.find(isFirst) ?? first }, true);
@@ -128,16 +128,18 @@ async function callOne(request: ModelCallRequest, isLast: boolean): Promise<Mode
   const retries = createRetries({ patience, deadlineAt, clock, random: Math.random, isNewTask });
   const startedAt = clock.monotonic();
   for (;;) {
-    const { result, failure, isTextVoid } = await attempt(request, clock);
+    const { result, failure, isTextVoid, settled } = await attempt(request, clock);
     if (result !== undefined) return result;
     const next = retries.next(failure);
+    // Begun in the turn of the settlement, so that both share a commit.
+    await Promise.all([settled, next && request.onRetry?.({ ...next, isTextVoid })]);
     if (next === undefined) throw givenUp(failure, retries.attempts, clock.monotonic() - startedAt);
-    await request.onRetry?.({ ...next, isTextVoid });
     await clock.sleep(next.waitMs, stopping ? AbortSignal.any([signal, stopping]) : signal);
   }
 }
 
-type Attempt = { readonly isTextVoid: boolean } & (
+/** `settled` resolves when the attempt's settlement is durable. */
+type Attempt = { readonly isTextVoid: boolean; readonly settled: Promise<void> } & (
   | { readonly result: ModelCallResult; readonly failure?: undefined }
   | { readonly result?: undefined; readonly failure: CallFailure }
 );
@@ -166,13 +168,15 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
   try {
     answer = await streamAnswer({ ...request, onText }, maxOutputTokens, received, clock);
   } catch (error) {
-    await reservation.settle(await usage());
+    const settled = reservation.settle(await usage());
+    settled.catch(() => {});
+    if (request.signal.aborted) await settled;
     request.signal.throwIfAborted();
     const { secrets = [] } = request.model;
     const failure = callFailure(error, { hasBegun: received.text !== '', now: clock.now(), secrets });
     if (failure.kind === 'broken' || failure.kind === 'silent')
       request.model.calls?.ended({ kind: 'broken' });
-    return { failure, isTextVoid };
+    return { failure, isTextVoid, settled };
   }
   const metered =
     answer.finishReason === 'length' && received.usage === undefined
@@ -183,6 +187,7 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
   return {
     result: { ...answer, maxOutputTokens, meteredInputTokens: metered, settled },
     isTextVoid: false,
+    settled,
   };
 }
 
