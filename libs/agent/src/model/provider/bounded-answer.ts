@@ -11,34 +11,57 @@ export function boundedAnswerFetch(next: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await next(input, init);
     if (response.body === null) return response;
-    const bounded = response.body.pipeThrough(response.ok ? boundedLines() : firstBytes());
-    return new Response(bounded, response);
+    return new Response(bounded(response.body, response.ok ? boundedLines() : firstBytes()), response);
   };
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-function firstBytes(): TransformStream<Bytes, Bytes> {
-  let left = MAX_ERROR_BYTES;
-  return new TransformStream({
-    transform(chunk, controller) {
-      controller.enqueue(chunk.subarray(0, left));
-      left -= chunk.length;
-      if (left <= 0) controller.terminate();
+/** What to pass on of the next chunk, and whether the answer ends with it. An error fails the answer. */
+type Bound = (chunk: Bytes) => { readonly passed: Bytes; readonly isLast?: boolean };
+
+/** Reads chunk by chunk: a TransformStream costs several times as much for each chunk. */
+function bounded(body: ReadableStream<Bytes>, bound: Bound): ReadableStream<Bytes> {
+  const reader = body.getReader();
+  return new ReadableStream<Bytes>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        try {
+          const { passed, isLast = false } = bound(value);
+          controller.enqueue(passed);
+          if (!isLast) return;
+          controller.close();
+          await reader.cancel();
+        } catch (error) {
+          await reader.cancel(error);
+          throw error;
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
     },
-  });
+    { highWaterMark: 0 },
+  );
+}
+
+function firstBytes(): Bound {
+  let left = MAX_ERROR_BYTES;
+  return (chunk) => {
+    const passed = chunk.subarray(0, left);
+    left -= passed.length;
+    return { passed, isLast: left === 0 };
+  };
 }
 
 const [LF, CR] = [10, 13];
 
-function boundedLines(): TransformStream<Bytes, Bytes> {
+function boundedLines(): Bound {
   let bytes = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      const end = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR));
-      bytes = end === -1 ? bytes + chunk.length : chunk.length - end - 1;
-      if (bytes > MAX_LINE_BYTES) throw new Error('a line of the answer has more than 8 MiB');
-      controller.enqueue(chunk);
-    },
-  });
+  return (chunk) => {
+    const end = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR));
+    bytes = end === -1 ? bytes + chunk.length : chunk.length - end - 1;
+    if (bytes > MAX_LINE_BYTES) throw new Error('a line of the answer has more than 8 MiB');
+    return { passed: chunk };
+  };
 }

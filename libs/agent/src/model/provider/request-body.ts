@@ -17,13 +17,12 @@ export interface BodyChanges {
 export function changedBodyFetch(next: typeof fetch, { extra, limitName }: BodyChanges): typeof fetch {
   let sent = limitName;
   return async (input, init) => {
-    const body = bodyOf(init);
-    if (body === undefined) return next(input, init);
-    const send = () => next(input, { ...init, body: JSON.stringify({ ...withLimit(body, sent), ...extra }) });
+    const body = init?.body;
+    if (typeof body !== 'string') return next(input, init);
+    const send = () => next(input, { ...init, body: changed(body, { extra, limitName: sent }) });
     const tried = sent;
     const response = await send();
-    if (response.status !== 400 || tried === undefined || !LIMITS.some((name) => name in body))
-      return response;
+    if (response.status !== 400 || tried === undefined || !hasLimit(body)) return response;
     const other = tried === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
     if (!refuses(await response.clone().text(), tried)) return response;
     await response.body?.cancel();
@@ -34,10 +33,23 @@ export function changedBodyFetch(next: typeof fetch, { extra, limitName }: BodyC
 
 const LIMITS: readonly LimitName[] = ['max_tokens', 'max_completion_tokens'];
 
-function bodyOf(init: RequestInit | undefined): JsonObject | undefined {
-  if (typeof init?.body !== 'string') return undefined;
-  const body: unknown = JSON.parse(init.body);
-  return isJsonObject(body) ? body : undefined;
+/** The body of a call. A long conversation is not parsed where nothing changes. */
+function changed(body: string, { extra, limitName }: BodyChanges): string {
+  const isAsItIs = limitName === undefined || limitAhead(body) === limitName;
+  if (isAsItIs && Object.keys(extra).length === 0) return body;
+  const parsed: unknown = JSON.parse(body);
+  return isJsonObject(parsed) ? JSON.stringify({ ...withLimit(parsed, limitName), ...extra }) : body;
+}
+
+/** The first fields of a body, as far as their values are short texts, numbers and the like. */
+const AHEAD = /^\{(?:"\w+":(?:"(?:[^"\\]|\\.){0,200}"|[\w.+-]+),)*?"(max_tokens|max_completion_tokens)":/;
+
+/** The name of the output limit, where it is among the first fields. */
+const limitAhead = (body: string): string | undefined => AHEAD.exec(body)?.[1];
+
+function hasLimit(body: string): boolean {
+  const parsed: unknown = JSON.parse(body);
+  return isJsonObject(parsed) && LIMITS.some((name) => name in parsed);
 }
 
 function withLimit(body: JsonObject, name: LimitName | undefined): JsonObject {
