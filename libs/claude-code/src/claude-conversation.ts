@@ -128,8 +128,8 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
       const finished = reporter;
       reporter = undefined;
       emit(async () => {
-        await finished?.finish();
-        await progress({});
+        // Begun in one turn, so that they share a commit.
+        await Promise.all([finished?.finish(), progress({})]);
       });
     }
 
@@ -168,6 +168,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     }
 
     async function runTurn(): Promise<TurnEnd> {
+      if (session !== undefined) await save();
       if (session?.followUp(lastFollowUp(state))) return session.turn();
       await session?.[Symbol.asyncDispose]();
       const { prompt, resumed, ifLost } = await sessionPrompt(state, calls);

@@ -138,10 +138,10 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     const refusal = await refusalOf(call);
     if (refusal !== undefined) return { ...denyCall(refusal), ...haltIfOver() };
     const native = nativeOf(call);
-    if (native !== undefined) await progress({ tool: native.tool, phase: 'started' });
-    if (native?.mutates === false) return {};
-    session()?.begun.push(startedCall(call, served.get(call.name)));
-    await save();
+    const changes = native?.mutates !== false;
+    if (changes) session()?.begun.push(startedCall(call, served.get(call.name)));
+    // Begun in one turn, so that they share a commit.
+    await Promise.all([native && progress({ tool: native.tool, phase: 'started' }), changes && save()]);
     return {};
   }
 
@@ -177,15 +177,15 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     // One of Claude Code's own tools may end while an agent's tool runs, which still needs its memo.
     forgetCall(state, keyOf(call.id));
     const wrapUp = guards.state().stop === undefined ? await options.wrapUpIfDue() : undefined;
-    await save();
     const tool = isKnown(call) ? guardedOf(call).tool : 'unknown';
     const duration: JsonObject = durationMs === undefined ? {} : { duration_ms: durationMs };
+    // Begun in one turn, so that they share a commit.
+    await Promise.all([save(), progress({ tool, phase: 'ended', ok: entry.ok, ...duration })]);
     if (hooks.logToolUse)
       log.info(
         { ...taskFields(task), tool, ok: entry.ok, ...duration, detail: loggable(entry.detail ?? '') },
         'a tool was used',
       );
-    await progress({ tool, phase: 'ended', ok: entry.ok, ...duration });
     const notes = [...guarded.notes, ...(wrapUp === undefined ? [] : [wrapUp])];
     return { shown, notes, changed: shown.output !== result.output };
   }

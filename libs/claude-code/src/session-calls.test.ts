@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RunResources } from '@hermes-fleet/agent';
+import { makeContext, makeTask } from '@hermes-fleet/agent/testing';
+import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { anchoredFiles } from '@hermes-fleet/workspace';
+import { makePlace } from '@hermes-fleet/workspace/testing';
+import { createSessionCalls, type SessionCallsOptions } from './session-calls.ts';
+
+const call = { id: 'c1', name: 'Write', input: { file_path: 'a.txt', content: 'A' } };
+
+test("the save and the event of a call of Claude Code's own begin in one turn, before either has ended", async (t) => {
+  const { workspaceRoot } = makePlace(t);
+  const { signal, stopping } = makeContext();
+  const begun: string[] = [];
+  let end = (): void => {};
+  /** A write that ends when the test says so. */
+  function write(what: string): Promise<void> {
+    begun.push(what);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const others = end;
+    end = () => {
+      others();
+      resolve();
+    };
+    return promise;
+  }
+  const resources = {
+    task: makeTask('Write A.'),
+    files: anchoredFiles(workspaceRoot, false),
+    hooks: {},
+    model: { info: { contextWindow: 100_000 } },
+    clock: systemClock,
+    log: silentLog,
+    signal,
+    stopping,
+  } as unknown as RunResources;
+  const claude = { id: 'session', begun: [] };
+  const options: SessionCallsOptions = {
+    state: { step: 0, messages: [], journal: [], claude },
+    key: '',
+    tools: [{ name: 'write_file' }] as unknown as SessionCallsOptions['tools'],
+    save: () => write('save'),
+    progress: (data: JsonObject) => write(String(data.phase)),
+    session: () => claude,
+    running: signal,
+    contextOf: () => assert.fail('no call of the agent'),
+    wrapUpIfDue: async () => undefined,
+    pause: async () => {},
+  };
+  const calls = createSessionCalls(options, resources);
+
+  /** Ends the writes once both have begun. The run of a test that waits for ever is ended by the test runner. */
+  async function together(work: Promise<unknown>, both: readonly string[]): Promise<void> {
+    while (begun.length === 0) await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    const seen = begun.splice(0);
+    end();
+    assert.deepEqual(seen.sort(), both);
+    await work;
+  }
+  await together(calls.before(call), ['save', 'started']);
+  assert.equal(claude.begun.length, 1);
+  await together(calls.after({ call, response: {}, error: '' }), ['ended', 'save']);
+  assert.equal(claude.begun.length, 0);
+});
