@@ -71,13 +71,16 @@ test('a reader of another connection that keeps the log stops no write', deadlin
 });
 
 test('a close during a checkpoint leaves one file with everything that was written', deadline, async (t) => {
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 12; round += 1) {
     const { file, log, store, add } = open(t);
-    await add(3 * PAGES);
+    // The second write waits for a checkpoint, so the thread has started.
+    await add(5 * PAGES);
+    await add(40 * PAGES);
+    for (let turn = 0; turn < round; turn += 1) await new Promise(setImmediate);
     store.close();
     assert.deepEqual([existsSync(`${file}-wal`), log.messages], [false, []]);
     using db = new DatabaseSync(file, { readOnly: true });
-    assert.equal(db.prepare('SELECT sum(length(b)) AS n FROM things').get()?.n, 3 * PAGES * PAGE);
+    assert.equal(db.prepare('SELECT sum(length(b)) AS n FROM things').get()?.n, 45 * PAGES * PAGE);
   }
 });
 
@@ -91,7 +94,7 @@ test('emptying the log waits for the checkpoint that runs', deadline, async (t) 
   }
 });
 
-/** Ends without closing its store, after a write that reaches the bound of the log and one that waits for the checkpoint. */
+/** Ends without closing its store, after writes that each reach the bound of the log, and wait for the checkpoint before. */
 const LEAVING = `
   import { silentLog as log, systemClock as clock } from '@hermes-fleet/protocol';
   import { openConnections } from '${join(import.meta.dirname, 'database.ts')}';
@@ -100,8 +103,7 @@ const LEAVING = `
   const connections = openConnections(process.argv[1], THINGS, () => 'id');
   const store = createStore({ schema: THINGS, clock, log }, connections, 50);
   const add = (bytes) => store.write((db) => db.run('INSERT INTO things (b) VALUES (zeroblob(?))', bytes));
-  await add(2_000_000);
-  await add(1);
+  for (let round = 0; round < 5; round += 1) await add(2_000_000);
   console.log('acknowledged');`;
 
 test('the thread does not keep a process alive, but the writes that wait for it do', deadline, async (t) => {
@@ -111,8 +113,8 @@ test('the thread does not keep a process alive, but the writes that wait for it 
   assert.equal(stdout, 'acknowledged\n');
 });
 
-/** The checkpoints of a connection over a thread that runs `code`, and a write that reaches the bound of the log. */
-function withThread(t: TestContext, code: () => void) {
+/** The checkpoints of a connection over a thread that runs `code`, by default its own, and a write of so many pages. */
+function withThread(t: TestContext, code?: () => void) {
   const file = join(tempDir(t), 'things.db');
   const log = recordingLog();
   const clock = manualClock();
@@ -137,6 +139,25 @@ function withThread(t: TestContext, code: () => void) {
   const automatic = () => writer.prepare('PRAGMA wal_autocheckpoint').get()?.wal_autocheckpoint;
   return { file, log, clock, writer, threads, checkpoints, fill, automatic };
 }
+
+test(
+  'where a reader keeps the log, writing waits once for each checkpoint that is due',
+  deadline,
+  async (t) => {
+    const { file, log, fill } = withThread(t);
+    fill(1);
+    using reader = new DatabaseSync(file, { readOnly: true });
+    reader.exec('BEGIN');
+    reader.prepare('SELECT count(*) FROM things').get();
+    const waits: boolean[] = [];
+    for (const pages of [5 * PAGES, 1, 1, PAGES, 1]) {
+      const pause = fill(pages);
+      waits.push(pause !== undefined);
+      await pause;
+    }
+    assert.deepEqual([waits, log.messages], [[true, false, false, true, false], []]);
+  },
+);
 
 test('a small log starts no thread', deadline, (t) => {
   const { threads, fill, automatic } = withThread(t, () => undefined);
