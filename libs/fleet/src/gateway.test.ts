@@ -105,7 +105,7 @@ describe('a dispatch', () => {
     assert.deepEqual([unmet?.map(({ kind }) => kind), tokensSpent, neo.runs], [['scope'], 0, []]);
   });
 
-  it('carries our announce in the reply only when its context is new', async (t) => {
+  it('carries our announce in the reply only when its context is new or it is refused', async (t) => {
     const neo = await profile(t);
     const first = await neo.gateway.accept(inbound({ ...dispatching(), contextId: 'c' }), CALLER);
     assert.ok(first.kind === 'task');
@@ -114,6 +114,9 @@ describe('a dispatch', () => {
     assert.equal(decodeAnnounce(carried).worker.agentId, 'neo');
     const second = await neo.send({ ...dispatching(), contextId: 'c' });
     assert.equal(neo.gateway.replyMetadata(second), undefined);
+    const required = { requirements: { required_mcp: ['nope'] } };
+    const refused = await neo.send({ ...dispatching({}, required), contextId: 'c' });
+    assert.ok(neo.gateway.replyMetadata(refused)?.[HANDSHAKE_EXTENSION], 'a refusal tells what has changed');
   });
 
   it('ends as an error without internals when its executor fails unexpectedly', async (t) => {

@@ -1,4 +1,5 @@
-export { type AdmissionInputs, type AdmissionRequest, admit } from './admission/checks.ts';
+export type { AdmissionInputs, AdmissionRequest } from './admission/check.ts';
+export { admit } from './admission/checks.ts';
 export { createDestinations } from './admission/destinations.ts';
 export { acceptMessage } from './intake/accept-message.ts';
 export { estimateTokens } from './running/estimate-tokens.ts';

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { NOW } from '@hermes-fleet/peers/testing';
 import type { Caller, TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import { type AdmissionInputs, type AdmissionRequest, admit } from './checks.ts';
+import type { AdmissionInputs, AdmissionRequest } from './check.ts';
+import { admit } from './checks.ts';
 
 /** The order of docs/handshake.md#admission. An unsupported version is reported alone, before all others. */
 const ORDER = [

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetError, type TaskDispatch } from '@hermes-fleet/protocol';
 import { asks, caller, dispatchOf, inputs, NOW, sick } from '../testing/admission.ts';
-import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
+import type { AdmissionInputs } from './check.ts';
+import { admit, admitRelayed } from './checks.ts';
 
 describe('admission', () => {
   it('admits a task whose requirements are met', async () => {

@@ -1,18 +1,13 @@
 import { NO_MODEL, tierFits, tierRange } from '@hermes-fleet/peers';
 import {
-  type Caller,
   FleetError,
   isWriteTask,
   MAX_PATH,
   type MeasuredModel,
-  type ModelInfo,
-  type ModelWatch,
-  type RepoState,
-  type TaskDispatch,
   type Unmet,
-  type UnmetKind,
   versionUnmet,
 } from '@hermes-fleet/protocol';
+import { type AdmissionInputs, type AdmissionRequest, type Check, MET, unmet } from './check.ts';
 
 /** An older probe is repeated before a task that requires the server is admitted (docs/handshake.md#admission). */
 const PROBE_MAX_AGE_MS = 5_000;
@@ -20,48 +15,6 @@ const PROBE_TIMEOUT_MS = 1_000;
 
 /** The name of the unmet capability of a profile whose model cannot be called. */
 const MODEL = 'model';
-
-/** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
-export interface AdmissionInputs {
-  readonly self: string;
-  /** Supported handshake versions. */
-  readonly versions: readonly string[];
-  readonly now: number;
-  readonly model: ModelInfo;
-  readonly tiers: readonly string[];
-  readonly capabilities: readonly string[];
-  readonly mcp: {
-    names(): string[];
-    probe(
-      name: string,
-      options: { maxAgeMs: number; timeoutMs: number },
-    ): Promise<{ readonly state: string; readonly detail: string }>;
-  };
-  /** The measured health of the model; undefined without one. */
-  readonly modelWatch: Pick<ModelWatch, 'health' | 'probe'> | undefined;
-  repoState(): Promise<RepoState>;
-  countTokens(text: string): Promise<number>;
-  /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
-  readonly minimumBudget: number;
-  readonly queue: { readonly full: boolean; readonly waiting: number };
-  /** Names the resource that the machine is short of for a new task; undefined when there is none. */
-  shortage(): Unmet | undefined;
-  /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
-  ceilings(dispatch: TaskDispatch, caller: Caller): Unmet[];
-}
-
-export interface AdmissionRequest {
-  readonly dispatch: TaskDispatch;
-  readonly caller: Caller;
-  readonly inputs: AdmissionInputs;
-}
-
-type Check = (request: AdmissionRequest) => Unmet[] | Promise<Unmet[]>;
-
-const MET: Unmet[] = [];
-const unmet = (kind: UnmetKind, name: string, detail: string, transient = false): Unmet[] => [
-  { kind, name, detail, transient },
-];
 
 /**
  * Checks a task for this profile's own executor, before the first token. Returns every unmet requirement, in the order
@@ -81,26 +34,37 @@ export function admitRelayed(request: AdmissionRequest): Promise<Unmet[]> {
 
 async function collect(request: AdmissionRequest, checks: readonly Check[]): Promise<Unmet[]> {
   for (const check of [version, worker]) {
-    const unmet = await check(request);
+    const unmet = check(request);
     if (unmet.length > 0) return unmet;
   }
-  return (await Promise.all(checks.map((check) => orCapacity(check, request)))).flat();
+  const found = checks.map((check) => orCapacity(check, request));
+  // Most checks measure nothing, and need no promise.
+  return (found.every(isKnown) ? found : await Promise.all(found)).flat();
 }
 
+const isKnown = (found: Unmet[] | Promise<Unmet[]>): found is Unmet[] => Array.isArray(found);
+
 /** A check that needs a process, and cannot start one, leaves the capacity of the machine unmet. */
-async function orCapacity(check: Check, request: AdmissionRequest): Promise<Unmet[]> {
+function orCapacity(check: Check, request: AdmissionRequest): Unmet[] | Promise<Unmet[]> {
   try {
-    return await check(request);
+    const found = check(request);
+    return found instanceof Promise ? found.catch(capacityUnmet) : found;
   } catch (error) {
-    if (error instanceof FleetError && error.code === 'CAPACITY')
-      return unmet('capacity', 'processes', error.message, true);
-    throw error;
+    // A promise, because other checks may be under way.
+    return Promise.reject(error).catch(capacityUnmet);
   }
 }
 
-const version: Check = ({ dispatch, inputs }) => versionUnmet(dispatch.protocolVersion, inputs.versions);
+function capacityUnmet(error: unknown): Unmet[] {
+  if (error instanceof FleetError && error.code === 'CAPACITY')
+    return unmet('capacity', 'processes', error.message, true);
+  throw error;
+}
 
-const worker: Check = ({ inputs: { self, model } }) =>
+const version = ({ dispatch, inputs }: AdmissionRequest): Unmet[] =>
+  versionUnmet(dispatch.protocolVersion, inputs.versions);
+
+const worker = ({ inputs: { self, model } }: AdmissionRequest): Unmet[] =>
   model.tier === NO_MODEL.tier
     ? unmet('capability', self, `${self} takes no tasks: send a CONTROL_DECISION (apply_control_decision)`)
     : MET;
@@ -141,9 +105,13 @@ const deadline: Check = ({ dispatch, inputs }) =>
     ? unmet('deadline', dispatch.deadline, `the deadline ${dispatch.deadline} has passed`)
     : MET;
 
-const mcp: Check = async ({ dispatch, inputs }) => {
+const mcp: Check = ({ dispatch, inputs }) => {
+  const { requiredMcp = [] } = dispatch.requirements ?? {};
+  return requiredMcp.length === 0 ? MET : serversUnmet([...new Set(requiredMcp)], inputs);
+};
+
+async function serversUnmet(required: readonly string[], inputs: AdmissionInputs): Promise<Unmet[]> {
   const configured = new Set(inputs.mcp.names());
-  const required = [...new Set(dispatch.requirements?.requiredMcp ?? [])];
   const found = await Promise.all(
     required.map(async (name) => {
       if (!configured.has(name))
@@ -163,7 +131,7 @@ const mcp: Check = async ({ dispatch, inputs }) => {
     }),
   );
   return found.flat();
-};
+}
 
 const modelUnmet = (
   { inputs: { self, model } }: AdmissionRequest,
@@ -181,13 +149,13 @@ const model: Check = (request) => {
 const isModelDown = ({ kind, name, transient }: Unmet): boolean =>
   kind === 'capability' && name === MODEL && transient;
 
-const probedModel: Check = async (request) => {
+const probedModel: Check = (request) => {
   const { modelWatch } = request.inputs;
-  if (!modelWatch) return MET;
-  return modelUnmet(
-    request,
-    await modelWatch.probe({ maxAgeMs: PROBE_MAX_AGE_MS, timeoutMs: PROBE_TIMEOUT_MS }),
-  );
+  return modelWatch === undefined
+    ? MET
+    : modelWatch
+        .probe({ maxAgeMs: PROBE_MAX_AGE_MS, timeoutMs: PROBE_TIMEOUT_MS })
+        .then((measured) => modelUnmet(request, measured));
 };
 
 const capabilities: Check = ({ dispatch, inputs }) =>
@@ -206,19 +174,27 @@ const tier: Check = ({ dispatch, inputs }) =>
         `${inputs.self} runs a model of tier ${inputs.model.tier}, and ${tierRange(dispatch)} is required`,
       );
 
-const contextWindow: Check = async (request) => {
+const contextWindow: Check = (request) => {
+  const { dispatch, inputs } = request;
+  const { contextWindow: window, isWindowPending } = inputs.model;
+  // A token has at least one byte, so a short brief fits without loading the tokenizer.
+  const fits = Buffer.byteLength(dispatch.brief) <= window;
+  const { minContextWindow = 0 } = dispatch.requirements ?? {};
+  return fits && minContextWindow <= window && !isWindowPending ? MET : measuredWindow(request);
+};
+
+async function measuredWindow(request: AdmissionRequest): Promise<Unmet[]> {
   const { modelWatch, model } = request.inputs;
   const unmet = await windowUnmet(request);
   if (unmet.length === 0 || !model.isWindowPending || !modelWatch) return unmet;
   // The provider, which knows the window, may answer by now.
   await modelWatch.probe({ maxAgeMs: 0, timeoutMs: PROBE_TIMEOUT_MS });
   return windowUnmet(request);
-};
+}
 
 async function windowUnmet({ dispatch, inputs }: AdmissionRequest): Promise<Unmet[]> {
   const { contextWindow: window, isWindowPending: isPending = false } = inputs.model;
   const wanted = dispatch.requirements?.minContextWindow ?? 0;
-  // A token has at least one byte, so a short brief fits without loading the tokenizer.
   const fits = Buffer.byteLength(dispatch.brief) <= window;
   const tokens = fits ? 0 : await inputs.countTokens(dispatch.brief);
   const has = `${window}${isPending ? ' until its provider can be asked' : ''}`;
@@ -230,17 +206,25 @@ async function windowUnmet({ dispatch, inputs }: AdmissionRequest): Promise<Unme
   ];
 }
 
-const budget: Check = async ({ dispatch: { brief, task }, inputs }) => {
+const budget: Check = ({ dispatch: { brief, task }, inputs }) => {
   const { tokenBudget } = task;
-  const { minimumBudget, self, countTokens } = inputs;
   // An executor that spends nothing has no minimum.
-  if (tokenBudget === undefined || minimumBudget === 0) return MET;
+  return tokenBudget === undefined || inputs.minimumBudget === 0
+    ? MET
+    : budgetUnmet(brief, tokenBudget, inputs);
+};
+
+async function budgetUnmet(
+  brief: string,
+  tokenBudget: number,
+  { minimumBudget, self, countTokens }: AdmissionInputs,
+): Promise<Unmet[]> {
   const fits = minimumBudget + Buffer.byteLength(brief) <= tokenBudget;
   const needed = minimumBudget + (fits || tokenBudget < minimumBudget ? 0 : await countTokens(brief));
   if (tokenBudget >= needed) return MET;
   const detail = `token budget ${tokenBudget} is below the ${needed} tokens that ${self} needs to start this task`;
   return unmet('budget', 'token_budget', detail);
-};
+}
 
 const ceilings: Check = ({ dispatch, caller, inputs }) => inputs.ceilings(dispatch, caller);
 

@@ -16,7 +16,8 @@ import type { Destination } from '../scheduling/judge.ts';
 import type { TaskQueue } from '../scheduling/task-queue.ts';
 import { isOwnWork } from '../spending/own-work.ts';
 import type { Spending } from '../spending/spending.ts';
-import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
+import type { AdmissionInputs } from './check.ts';
+import { admit, admitRelayed } from './checks.ts';
 
 export interface DestinationsOptions {
   readonly profile: string;

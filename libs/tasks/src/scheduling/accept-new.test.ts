@@ -27,6 +27,14 @@ function accepting(): { ledger: (real: Ledger) => Ledger; by?: (real: Accept) =>
   return replaced;
 }
 
+/** Fails as the ledger does: when the commit of the turn is over. */
+const failing =
+  (code: FleetError['code']): Accept =>
+  () =>
+    new Promise((_resolve, reject) => {
+      setImmediate(() => reject(new FleetError(code, 'not stored')));
+    });
+
 function listening(): { log: Log; lines: string[] } {
   const lines: string[] = [];
   const take = (_fields: object, line: string): void => void lines.push(line);
@@ -51,17 +59,9 @@ async function assertNoTrace(neo: TestProfile, known: readonly string[] = []): P
 }
 
 const FAILURES: [what: string, by: Accept, code: FleetError['code']][] = [
-  [
-    'the store is not available',
-    () => Promise.reject(new FleetError('STORE_UNAVAILABLE', 'full')),
-    'STORE_UNAVAILABLE',
-  ],
-  [
-    'its context is being deleted',
-    () => Promise.reject(new FleetError('CONTEXT_IN_USE', 'x')),
-    'CONTEXT_IN_USE',
-  ],
-  ['the ledger is closed', () => Promise.reject(new FleetError('SHUTTING_DOWN', 'x')), 'SHUTTING_DOWN'],
+  ['the store is not available', failing('STORE_UNAVAILABLE'), 'STORE_UNAVAILABLE'],
+  ['its context is being deleted', failing('CONTEXT_IN_USE'), 'CONTEXT_IN_USE'],
+  ['the ledger is closed', failing('SHUTTING_DOWN'), 'SHUTTING_DOWN'],
 ];
 
 describe('a dispatch that is not stored', () => {
@@ -101,7 +101,7 @@ describe('a dispatch that is not stored', () => {
     });
     const first = await neo.send(dispatching());
     await neo.event(first, 'started');
-    accept.by = () => () => Promise.reject(new FleetError('STORE_UNAVAILABLE', 'full'));
+    accept.by = () => failing('STORE_UNAVAILABLE');
     for (let times = 0; times < 3; times += 1)
       await assert.rejects(neo.send(dispatching(budgeted)), hasCode('STORE_UNAVAILABLE'));
     await assertNoTrace(neo, [first]);
@@ -121,7 +121,7 @@ describe('a dispatch that is not stored', () => {
       fleet: { limits: { max_concurrent_tasks: 1, queue_depth: 1 } },
     });
     await neo.send(dispatching());
-    accept.by = () => () => Promise.reject(new FleetError('STORE_UNAVAILABLE', 'full'));
+    accept.by = () => failing('STORE_UNAVAILABLE');
     // They find room for one of them, and the others find none when they reserve it.
     const sent = Array.from({ length: 3 }, () => neo.send(dispatching({ token_budget: 4_000 })));
     for (const { status } of await Promise.allSettled(sent)) assert.equal(status, 'rejected');

@@ -1,5 +1,5 @@
 import type { Caller, TaskDispatch } from '@hermes-fleet/protocol';
-import type { AdmissionInputs } from '../admission/checks.ts';
+import type { AdmissionInputs } from '../admission/check.ts';
 
 export const NOW = Date.parse('2026-05-31T20:00:00Z');
 
