@@ -15,25 +15,24 @@ export function writtenUpTo(db: Queries): number {
   return row ? integer(row, 'seq') : 0;
 }
 
-/** Appends a record to the chain in the current transaction (docs/trader.md#audit). */
-export function appendRecord(db: Queries, record: JsonObject): AuditHead {
-  const { last, previous } = endOf(db);
-  const seq = last + 1;
+/** Appends a record to the chain in the current transaction, behind `end` (docs/trader.md#audit). */
+export function appendRecord(db: Queries, end: AuditHead, record: JsonObject): AuditHead {
+  const seq = end.seq + 1;
   const written = canonical(record);
-  const hash = chainHash(previous, written);
+  const hash = chainHash(end.hash, written);
   db.run('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)', seq, written, hash);
   return { seq, hash };
 }
 
-/** `headOf` and `writtenUpTo` in one query, since each append needs both. */
-function endOf(db: Queries): { last: number; previous: string } {
+/** What the next record continues: the hash of the newest record, and the highest sequence number ever assigned. */
+export function endOf(db: Queries): AuditHead {
   const row = db.get(
     `SELECT hash, max(seq, ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0)) AS last
      FROM audit ORDER BY seq DESC LIMIT 1`,
   );
   return row
-    ? { last: integer(row, 'last'), previous: text(row, 'hash') }
-    : { last: writtenUpTo(db), previous: GENESIS };
+    ? { seq: integer(row, 'last'), hash: text(row, 'hash') }
+    : { seq: writtenUpTo(db), hash: GENESIS };
 }
 
 export const recordsAfter = (db: Queries, afterSeq: number, limit: number): AuditRecord[] =>

@@ -1,14 +1,21 @@
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { AuditHead } from '../control/control-store.ts';
 import { appendRecord } from './audit.ts';
 import type { ControlEvent } from './control-event.ts';
+import type { TransactionCache } from './transaction-cache.ts';
 
 /** A transaction that may append to the audit and the outbox. */
 export interface ControlTransaction {
   readonly db: Queries;
   /** Ms since the epoch. */
   readonly now: number;
+  /** A concern that trader.yaml lists, with the writes of this transaction. */
+  concern(id: string): Concern | undefined;
+  strategy(id: string): Strategy | undefined;
+  putConcern(concern: Concern, listed: boolean): void;
+  putStrategy(strategy: Strategy): void;
   append(kind: 'seed' | 'attempt' | 'outcome' | 'status', record: JsonObject): AuditHead;
   emit(event: ControlEvent): void;
   /** The newest record that the transaction appended. */
@@ -17,14 +24,23 @@ export interface ControlTransaction {
   readonly hasEvents: boolean;
 }
 
-export function createControlTransaction(db: Queries, now: number): ControlTransaction {
+export function createControlTransaction(
+  db: Queries,
+  now: number,
+  cache: TransactionCache,
+): ControlTransaction {
   let head: AuditHead | undefined;
   let hasNews = false;
   return {
     db,
     now,
+    concern: (id) => cache.concern(db, id),
+    strategy: (id) => cache.strategy(db, id),
+    putConcern: (concern, listed) => cache.putConcern(db, concern, listed),
+    putStrategy: (strategy) => cache.putStrategy(db, strategy),
     append: (kind, record) => {
-      head = appendRecord(db, { kind, at: new Date(now).toISOString(), ...record });
+      head = appendRecord(db, cache.end(db), { kind, at: new Date(now).toISOString(), ...record });
+      cache.ends(head);
       return head;
     },
     emit: ({ subject, event }) => {

@@ -18,7 +18,7 @@ import type { Verdict } from '../control/judge.ts';
 import { controlEvent } from './control-event.ts';
 import type { ControlTransaction } from './control-transaction.ts';
 import { changeRecord } from './rows.ts';
-import { closeDecision, concernIn, decisionIn, putConcern, putDecision, strategyIn } from './tables.ts';
+import { closeDecision, decisionIn, putDecision } from './tables.ts';
 
 /** Judges on the committed state and writes the verdict; writes nothing on `busy`. */
 export function decide(
@@ -77,7 +77,7 @@ export function compensate(
   response: ControlResponse,
 ): Concern {
   const decision = decisionIn(tx.db, decisionId);
-  const concern = concernIn(tx.db, before.id);
+  const concern = tx.concern(before.id);
   if (decision?.attemptSeq !== auditSeq || !decision.open || concern === undefined)
     throw new FleetError('INTERNAL', `decision ${decisionId} has no open apply to roll back`);
   const restored = { ...before, rev: concern.rev + 1 };
@@ -88,33 +88,33 @@ export function compensate(
     response: answer,
     change: changeRecord(restored),
   });
-  putConcern(tx.db, restored, true);
+  tx.putConcern(restored, true);
   putDecision(tx.db, { ...decision, answer, open: false });
   tx.emit(controlEvent({ response, concern: restored, caller: decision.caller, link, at: tx.now }));
   return restored;
 }
 
 function factsOf(
-  { db }: ControlTransaction,
+  tx: ControlTransaction,
   { decisionId, concernId, targetStrategyId }: DecisionKey,
 ): StoredFacts {
-  const concern = concernIn(db, concernId);
-  const strategy = (id: string | null | undefined) => (id == null ? undefined : strategyIn(db, id));
+  const concern = tx.concern(concernId);
+  const strategy = (id: string | null | undefined) => (id == null ? undefined : tx.strategy(id));
   return {
     concern,
     target: strategy(targetStrategyId),
     active: strategy(concern?.activeStrategyId),
-    previous: decisionIn(db, decisionId),
+    previous: decisionIn(tx.db, decisionId),
   };
 }
 
 /** False if the concern does not exist for the caller: the decision is then neither listed nor published under it. */
 const seesConcern = ({ validation }: ControlResponse): boolean => validation.concernMatch !== false;
 
-function advance({ db }: ControlTransaction, concern: Concern | undefined, next: Concern): void {
+function advance(tx: ControlTransaction, concern: Concern | undefined, next: Concern): void {
   if (concern?.id !== next.id || concern.rev + 1 !== next.rev)
     throw new FleetError('INTERNAL', `a verdict on ${next.id} does not follow revision ${concern?.rev}`);
-  putConcern(db, next, true);
+  tx.putConcern(next, true);
 }
 
 /** True if the answer repeats that of the first decision with the same id. */
@@ -128,14 +128,14 @@ function attemptRecord(attempt: AttemptRecord, answer: JsonObject, next: Concern
   const { transport, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
   const { status = null } = answer;
   return {
-    door: transport,
     caller,
-    text,
-    status,
-    response: answer,
-    received_at: new Date(receivedAt).toISOString(),
-    ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
-    ...(traceparent !== undefined && { traceparent }),
     ...(next !== undefined && { change: changeRecord(next) }),
+    door: transport,
+    ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
+    received_at: new Date(receivedAt).toISOString(),
+    response: answer,
+    status,
+    text,
+    ...(traceparent !== undefined && { traceparent }),
   };
 }

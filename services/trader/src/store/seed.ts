@@ -3,7 +3,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { canonical } from './canonical.ts';
 import type { ControlTransaction } from './control-transaction.ts';
 import { changeRecord, strategyRecord } from './rows.ts';
-import { concernsIn, putConcern, putStrategy, strategiesIn, strategyIn, unlistedIn } from './tables.ts';
+import { concernsIn, strategiesIn, unlistedIn } from './tables.ts';
 
 /** Implements `ControlStore.seed`. */
 export function seed(
@@ -13,7 +13,7 @@ export function seed(
 ): void {
   const { db } = tx;
   const changed = changedStrategies(strategiesIn(db), strategies);
-  for (const strategy of changed) putStrategy(db, strategy);
+  for (const strategy of changed) tx.putStrategy(strategy);
 
   const wanted = new Set(concerns.map(({ id }) => id));
   const here = concernsIn(db);
@@ -24,8 +24,8 @@ export function seed(
     .filter(({ id }) => !kept.some((concern) => concern.id === id))
     .map((concern): Concern => aside.get(concern.id) ?? { ...concern, rev: 0 });
   for (const concern of [...kept, ...added]) assertOwn(tx, concern);
-  for (const concern of added) putConcern(db, concern, true);
-  for (const concern of removed) putConcern(db, concern, false);
+  for (const concern of added) tx.putConcern(concern, true);
+  for (const concern of removed) tx.putConcern(concern, false);
 
   if (changed.length + added.length + removed.length === 0) return;
   tx.append('seed', {
@@ -46,10 +46,10 @@ export function setStatus(
   status: Strategy['status'],
   reason: string,
 ): void {
-  const strategy = strategyIn(tx.db, strategyId);
+  const strategy = tx.strategy(strategyId);
   if (strategy === undefined) throw new FleetError('NOT_FOUND', `there is no strategy ${strategyId}`);
   if (strategy.status === status) return;
-  putStrategy(tx.db, { ...strategy, status });
+  tx.putStrategy({ ...strategy, status });
   tx.append('status', { strategy_id: strategyId, status, reason });
 }
 
@@ -64,12 +64,9 @@ function changedStrategies(known: readonly Strategy[], listed: readonly Strategy
   ];
 }
 
-function assertOwn(
-  { db }: ControlTransaction,
-  { id, accountId, marketSymbol, activeStrategyId }: Concern,
-): void {
+function assertOwn(tx: ControlTransaction, { id, accountId, marketSymbol, activeStrategyId }: Concern): void {
   if (activeStrategyId === null) return;
-  const active = strategyIn(db, activeStrategyId);
+  const active = tx.strategy(activeStrategyId);
   if (active?.accountId === accountId && active.marketSymbol === marketSymbol) return;
   const what = active ? `is of ${active.accountId}:${active.marketSymbol}` : 'does not exist';
   throw new FleetError(

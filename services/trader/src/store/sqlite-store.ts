@@ -10,6 +10,7 @@ import { escapeName } from './rows.ts';
 import { CONTROL } from './schema.ts';
 import { seed, setStatus } from './seed.ts';
 import { concernIn, concernsIn, decisionsIn, openDecisionsIn, strategiesIn, strategyIn } from './tables.ts';
+import { createTransactionCache } from './transaction-cache.ts';
 import { verifyAudit } from './verify.ts';
 
 /** Longest delay of a deferred write, ms. */
@@ -37,6 +38,7 @@ export function createControlStore(
 ): ControlStore {
   const wakeups = createWakeups();
   const listeners = new Set<(head: AuditHead) => void>();
+  const cache = createTransactionCache();
   const lazy = createLazyWrites({ clock, waitMs: LAZY_MS });
 
   const notify = (listener: (head: AuditHead) => void, head: AuditHead): void => {
@@ -52,15 +54,29 @@ export function createControlStore(
     if (hasNews) wakeups.wake(OUTBOX_KEY);
   };
 
+  /** Runs a transaction on what the file has, as the cache knows it: it forgets when a transaction was rolled back. */
   const write = async <T>(transaction: (tx: ControlTransaction) => T): Promise<T> => {
-    const { value } = await store.write(
-      (db) => {
-        const tx = createControlTransaction(db, clock.now());
-        return { value: transaction(tx), tx };
-      },
-      ({ tx }) => committed(tx),
-    );
-    return value;
+    let tx: ControlTransaction | undefined;
+    try {
+      return await store.write(
+        (db) => {
+          // A transaction that runs again was rolled back, perhaps with others before it.
+          if (tx !== undefined) cache.forget();
+          tx = createControlTransaction(db, clock.now(), cache);
+          try {
+            return transaction(tx);
+          } catch (error) {
+            cache.forget();
+            throw error;
+          }
+        },
+        () => tx && committed(tx),
+      );
+    } catch (error) {
+      // The batch was not committed. This runs before the next batch, which begins in a later turn of the event loop.
+      cache.forget();
+      throw error;
+    }
   };
 
   /** Flushes deferred writes first, so that outcomes are visible to the next judgment. */

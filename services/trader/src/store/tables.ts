@@ -37,13 +37,32 @@ export const decisionsIn = (db: Queries, concernId: string, limit: number): Deci
 export const openDecisionsIn = (db: Queries): Decision[] =>
   db.all('SELECT * FROM decisions WHERE open = 1 ORDER BY attempt_seq').map(decisionOf);
 
-export function putConcern(db: Queries, concern: Concern, listed: boolean): void {
+/** Inserts or replaces a concern. `stored` is the listed concern in the table, if it is known. */
+export function putConcern(
+  db: Queries,
+  concern: Concern,
+  listed: boolean,
+  stored: Concern | undefined,
+): void {
   const { id, accountId, marketSymbol, activeStrategyId, runState, riskMode, rev } = concern;
+  if (listed && stored?.activeStrategyId === activeStrategyId) {
+    // Without the foreign key, which SQLite would look up.
+    db.run(
+      'UPDATE concerns SET run_state = ?, risk_mode = ?, rev = ? WHERE id = ?',
+      runState,
+      riskMode,
+      rev,
+      escapeName(id),
+    );
+    return;
+  }
   db.run(
     `INSERT INTO concerns VALUES (?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET active_strategy_id = excluded.active_strategy_id, run_state = excluded.run_state,
        risk_mode = excluded.risk_mode, rev = excluded.rev, listed = excluded.listed`,
-    ...[id, accountId, marketSymbol].map(escapeName),
+    escapeName(id),
+    escapeName(accountId),
+    escapeName(marketSymbol),
     activeStrategyId === null ? null : escapeName(activeStrategyId),
     runState,
     riskMode,
@@ -75,7 +94,9 @@ export function putDecision(
      ON CONFLICT (decision_id) DO UPDATE SET caller = excluded.caller, concern_id = excluded.concern_id,
        fingerprint = excluded.fingerprint, response = excluded.response, decided_at = excluded.decided_at,
        attempt_seq = excluded.attempt_seq, open = excluded.open`,
-    ...[decisionId, caller, concernId].map(escapeName),
+    escapeName(decisionId),
+    escapeName(caller),
+    escapeName(concernId),
     fingerprint,
     JSON.stringify(answer),
     decidedAt,

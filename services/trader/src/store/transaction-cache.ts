@@ -1,0 +1,64 @@
+import type { Concern, Strategy } from '@hermes-fleet/paper';
+import type { Queries } from '@hermes-fleet/store';
+import type { AuditHead } from '../control/control-store.ts';
+import { endOf } from './audit.ts';
+import { concernIn, putConcern, putStrategy, strategyIn } from './tables.ts';
+
+/**
+ * What transactions read again and again: the end of the audit chain, concerns and strategies. It has what the open
+ * transaction would read, including its own writes, so it is only right while nothing is rolled back: after that, `forget`.
+ * It never has more entries than the tables have rows.
+ */
+export interface TransactionCache {
+  /** The record that the next one continues. */
+  end(db: Queries): AuditHead;
+  ends(head: AuditHead): void;
+  /** A concern that trader.yaml lists. */
+  concern(db: Queries, id: string): Concern | undefined;
+  strategy(db: Queries, id: string): Strategy | undefined;
+  putConcern(db: Queries, concern: Concern, listed: boolean): void;
+  putStrategy(db: Queries, strategy: Strategy): void;
+  /** Empties the cache: the next reads are of the file. */
+  forget(): void;
+}
+
+export function createTransactionCache(): TransactionCache {
+  let end: AuditHead | undefined;
+  const concerns = new Map<string, Concern>();
+  const strategies = new Map<string, Strategy>();
+
+  /** Ids that are not found are a caller's text, and are not kept. */
+  const kept = <T>(cache: Map<string, T>, id: string, read: () => T | undefined): T | undefined => {
+    const known = cache.get(id);
+    if (known !== undefined) return known;
+    const found = read();
+    if (found !== undefined) cache.set(id, found);
+    return found;
+  };
+
+  return {
+    end: (db) => {
+      end ??= endOf(db);
+      return end;
+    },
+    ends: (head) => {
+      end = head;
+    },
+    concern: (db, id) => kept(concerns, id, () => concernIn(db, id)),
+    strategy: (db, id) => kept(strategies, id, () => strategyIn(db, id)),
+    putConcern: (db, concern, listed) => {
+      putConcern(db, concern, listed, concerns.get(concern.id));
+      if (listed) concerns.set(concern.id, concern);
+      else concerns.delete(concern.id);
+    },
+    putStrategy: (db, strategy) => {
+      putStrategy(db, strategy);
+      strategies.set(strategy.id, strategy);
+    },
+    forget: () => {
+      end = undefined;
+      concerns.clear();
+      strategies.clear();
+    },
+  };
+}
