@@ -1,6 +1,7 @@
 import type { Concern, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control-store.ts';
+import { createDeadlines } from './deadlines.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
 const DEADLINE_MS = 5000;
@@ -26,10 +27,11 @@ export function createActivation(options: {
   runtime: Pick<Runtime, 'reconcile'>;
   store: Pick<ControlStore, 'concern' | 'strategy'>;
   retryQueue: RetryQueue;
-  clock: Pick<Clock, 'timer'>;
+  clock: Pick<Clock, 'monotonic' | 'timer'>;
 }): Activation {
   const behind = new Set<string>();
   const hanging = new Map<string, number>();
+  const deadlines = createDeadlines({ clock: options.clock, ms: DEADLINE_MS });
 
   const hang = (concernId: string, step: 1 | -1): number => {
     const count = (hanging.get(concernId) ?? 0) + step;
@@ -41,20 +43,29 @@ export function createActivation(options: {
   const inTime = (concern: Concern, strategy: Strategy | undefined): Promise<Reconciled> => {
     const { promise, resolve, reject } = Promise.withResolvers<Reconciled>();
     let isLate = false;
-    const timer = options.clock.timer(() => {
+    const meet = deadlines.start(() => {
       isLate = true;
       hang(concern.id, 1);
       const message = `the runtime did not apply it within ${DEADLINE_MS / 1000} s`;
       reject(new FleetError('DEADLINE_EXCEEDED', message));
-    }, DEADLINE_MS);
+    });
     const ended = (): void => {
-      timer[Symbol.dispose]();
+      meet();
       if (!isLate) return;
       hang(concern.id, -1);
       converge(concern.id);
     };
     const run = async (): Promise<Reconciled> => options.runtime.reconcile(concern, strategy);
-    run().then(resolve, reject).finally(ended);
+    run().then(
+      (done) => {
+        ended();
+        resolve(done);
+      },
+      (error: unknown) => {
+        ended();
+        reject(error);
+      },
+    );
     return promise;
   };
 

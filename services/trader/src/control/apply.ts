@@ -26,8 +26,11 @@ export interface Applier {
    * applied or failed.
    */
   apply(open: OpenApply, change: Change): Promise<ControlResponse>;
-  /** Writes a pending rollback of the concern. Rejects while it cannot be written: no decision is made until then. */
-  awaitRollback(concernId: string): Promise<void>;
+  /**
+   * Writes a pending rollback of the concern; undefined if none is pending. Rejects while it cannot be written: no decision
+   * is made until then.
+   */
+  awaitRollback(concernId: string): Promise<void> | undefined;
 }
 
 export function createApplier(options: {
@@ -99,7 +102,10 @@ export function createApplier(options: {
       settle(open, response);
       return response;
     },
-    awaitRollback: (concernId) => options.retryQueue.runNow(rollbackKey(concernId)),
+    awaitRollback: (concernId) => {
+      const key = rollbackKey(concernId);
+      return options.retryQueue.has(key) ? options.retryQueue.runNow(key) : undefined;
+    },
   };
 }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
-import { createConcernLock, type Turn } from './concern-lock.ts';
+import { type ConcernLock, createConcernLock, type Turn } from './concern-lock.ts';
 
 const open = () => {
   const clock = manualClock();
   return { clock, gate: createConcernLock({ clock, keptForPause: 5 }) };
 };
 
-const entered = async (turn: Promise<Turn | undefined>): Promise<Turn> => {
+const entered = async (turn: ReturnType<ConcernLock['enter']>): Promise<Turn> => {
   const got = await turn;
   assert.ok(got);
   return got;

@@ -20,8 +20,8 @@ export interface Turn {
 
 /** Admits one change at a time in each concern. Other attempts wait in the order of their arrival. */
 export interface ConcernLock {
-  /** Resolves with undefined if too many attempts wait, or after the longest wait. */
-  enter(concernId: string, isPause: boolean): Promise<Turn | undefined>;
+  /** The turn, at once if it is free. Undefined if too many attempts wait, or after the longest wait. */
+  enter(concernId: string, isPause: boolean): Turn | undefined | Promise<Turn | undefined>;
   /** Number of waiting attempts. */
   readonly waiting: number;
 }
@@ -75,7 +75,7 @@ export function createConcernLock(options: {
     return promise;
   };
 
-  const enter = async (concernId: string, isPause: boolean): Promise<Turn | undefined> => {
+  const enter: ConcernLock['enter'] = (concernId, isPause) => {
     const waiters = waitersByConcern.get(concernId) ?? { queue: [], asking: 0, holder: undefined };
     if (waiters.queue.length >= MAX_WAITING + (isPause ? options.keptForPause : 0)) return undefined;
     waitersByConcern.set(concernId, waiters);
@@ -83,9 +83,15 @@ export function createConcernLock(options: {
     const ticket = tickets;
     const until = clock.now() + (isPause ? LONGEST_PAUSE_WAIT_MS : LONGEST_WAIT_MS);
     const isFree = waiters.holder === undefined && waiters.asking < AT_ONCE && waiters.queue.length === 0;
-    if (isFree) waiters.asking += 1;
-    else if (!(await turnOf(waiters, ticket, until))) return undefined;
+    if (!isFree)
+      return turnOf(waiters, ticket, until).then((isMine) =>
+        isMine ? turnAt(concernId, waiters, ticket, until) : undefined,
+      );
+    waiters.asking += 1;
+    return turnAt(concernId, waiters, ticket, until);
+  };
 
+  const turnAt = (concernId: string, waiters: Waiters, ticket: number, until: number): Turn => {
     let isAsking = true;
     const stepBack = (): void => {
       if (isAsking) waiters.asking -= 1;

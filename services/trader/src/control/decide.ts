@@ -45,7 +45,8 @@ export interface DecideParts {
 export function createDecide(options: DecideParts): (given: ScreenedAttempt) => Promise<Ruling> {
   return async (given) => {
     const { decision } = given;
-    const turn = await options.concernLock.enter(decision.concernId, isRealPause(decision));
+    const entered = options.concernLock.enter(decision.concernId, isRealPause(decision));
+    const turn = entered instanceof Promise ? await entered : entered;
     if (turn === undefined) return overloaded(decision);
     try {
       return await decideInTurn(options, given, turn);
@@ -64,7 +65,8 @@ async function decideInTurn(options: DecideParts, given: ScreenedAttempt, turn: 
     let seen: { readonly facts: Facts; readonly verdict: Verdict } | undefined;
     let written: WrittenAttempt | 'busy' | undefined;
     try {
-      await options.applier.awaitRollback(concernId);
+      const rollback = options.applier.awaitRollback(concernId);
+      if (rollback !== undefined) await rollback;
       written = await options.store.decide(record, wanted, (stored) => {
         if (turn.isBusy()) return 'busy';
         const facts = factsOf(options, given, stored);

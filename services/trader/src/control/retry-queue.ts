@@ -8,6 +8,7 @@ export interface RetryQueue {
   enqueue(key: string, work: () => Promise<void>): void;
   /** Joins the current attempt or starts one, and settles as it does; resolves if nothing is queued under the key. */
   runNow(key: string): Promise<void>;
+  has(key: string): boolean;
   /** Ends the retries: later work runs once. */
   close(): void;
   /** Number of queued entries. */
@@ -58,6 +59,7 @@ export function createRetryQueue(options: { clock: Pick<Clock, 'timer'>; log: Lo
       const entry = queued.get(key);
       if (entry !== undefined) await tryNow(key, entry);
     },
+    has: (key) => queued.has(key),
     close: () => {
       isClosed = true;
       timer?.[Symbol.dispose]();

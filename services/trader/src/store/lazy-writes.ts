@@ -1,4 +1,5 @@
 import type { Clock } from '@hermes-fleet/protocol';
+import { createDeadlines } from '../control/deadlines.ts';
 
 /** Defers writes to share the commit of other writes. */
 export interface LazyWrites {
@@ -13,18 +14,23 @@ export interface LazyWrites {
   close(): void;
 }
 
-export function createLazyWrites(options: { readonly clock: Clock; readonly waitMs: number }): LazyWrites {
+export function createLazyWrites(options: {
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly waitMs: number;
+}): LazyWrites {
   interface Waiting {
     start: () => Promise<void>;
     readonly done: PromiseWithResolvers<void>;
   }
   const waiting = new Map<string, Waiting>();
-  let timer: Disposable | undefined;
+  const deadlines = createDeadlines({ clock: options.clock, ms: options.waitMs });
+  let meet: (() => void) | undefined;
   let closed = false;
 
   const flush = (): void => {
-    timer?.[Symbol.dispose]();
-    timer = undefined;
+    meet?.();
+    meet = undefined;
+    if (waiting.size === 0) return;
     const all = [...waiting.values()];
     waiting.clear();
     for (const { start, done } of all) start().then(done.resolve, done.reject);
@@ -40,13 +46,14 @@ export function createLazyWrites(options: { readonly clock: Clock; readonly wait
       }
       const done = Promise.withResolvers<void>();
       waiting.set(key, { start, done });
-      timer ??= options.clock.timer(flush, options.waitMs);
+      meet ??= deadlines.start(flush);
       return done.promise;
     },
     flush,
     close: () => {
       closed = true;
       flush();
+      deadlines.close();
     },
   };
 }

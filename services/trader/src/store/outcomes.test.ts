@@ -39,10 +39,10 @@ test('an outcome joins the next transaction and is visible to its judgment', dea
   const at = new Date(clock.now()).toISOString();
   assert.deepEqual(outcome?.record, { kind: 'outcome', at, of: 2, outcome: 'applied', result });
   assert.deepEqual(store.openApplies(), []);
-  assert.equal(clock.timers, 0);
   const again = store.settle(applyOf(written), full);
   clock.advance(20);
   await again;
+  assert.equal(clock.timers, 0);
   assert.equal(store.auditCount(), 4);
 });
 

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { manualClock } from '@hermes-fleet/protocol/testing';
+import { createDeadlines } from './deadlines.ts';
+
+function setUp() {
+  const clock = manualClock();
+  const deadlines = createDeadlines({ clock, ms: 100 });
+  const late: string[] = [];
+  const start = (name: string): (() => void) => deadlines.start(() => late.push(name));
+  return { clock, deadlines, late, start };
+}
+
+test('each deadline passes at its own time, and those that are met do not', () => {
+  const { clock, late, start } = setUp();
+  start('a');
+  clock.advance(40);
+  const meet = start('b');
+  start('c');
+  clock.advance(59);
+  assert.deepEqual(late, []);
+  clock.advance(1);
+  assert.deepEqual(late, ['a']);
+  meet();
+  clock.advance(39);
+  assert.deepEqual(late, ['a']);
+  clock.advance(1);
+  assert.deepEqual(late, ['a', 'c']);
+  assert.equal(clock.timers, 0);
+});
+
+test('deadlines share one timer, which is armed again for later ones', () => {
+  const { clock, late, start } = setUp();
+  for (let at = 0; at < 50; at += 1) start('met')();
+  assert.equal(clock.timers, 1);
+  clock.advance(100);
+  assert.deepEqual([late, clock.timers], [[], 0]);
+  start('a');
+  clock.advance(100);
+  assert.deepEqual([late, clock.timers], [['a'], 0]);
+});
+
+test('a deadline that starts while another passes delays none, even if that one throws', () => {
+  const { clock, deadlines, late, start } = setUp();
+  deadlines.start(() => {
+    start('new');
+    throw new Error('a bug');
+  });
+  clock.advance(10);
+  start('old');
+  assert.throws(() => clock.advance(90), /a bug/);
+  clock.advance(10);
+  assert.deepEqual(late, ['old']);
+  clock.advance(90);
+  assert.deepEqual(late, ['old', 'new']);
+});
