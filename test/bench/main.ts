@@ -4,16 +4,16 @@ import { join, resolve } from 'node:path';
 import { fleetDown, planFleet } from '@hermes-fleet/cli';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { freeOffset } from '../support/ports.ts';
-import { abortTimes } from './abort.ts';
-import { benchContexts } from './contexts.ts';
-import { decisionRate, rawDecisionRate } from './decisions.ts';
-import { benchBursts, benchDispatches, benchServiceStarts, benchStarts } from './fleet.ts';
-import { ledgerRate, rawRate } from './ledger.ts';
-import { clientAlone, type LoopTimes, loopOverhead } from './loop.ts';
-import { relayRate, startNats } from './relay.ts';
-import { decisionTime, dispatchRequiring, equalFleet, mixedFleet } from './routing.ts';
-import { schedulingTime } from './scheduling.ts';
-import { format, median, printTable } from './table.ts';
+import { abortTimes } from './agent/abort.ts';
+import { benchContexts } from './agent/contexts.ts';
+import { clientAlone, type LoopTimes, loopOverhead } from './agent/loop.ts';
+import { benchBursts, benchDispatches, benchServiceStarts, benchStarts } from './fleet/fleet.ts';
+import { format, median, printTable } from './frame/table.ts';
+import { decisionTime, dispatchRequiring, equalFleet, mixedFleet } from './peers/routing.ts';
+import { schedulingTime } from './peers/scheduling.ts';
+import { decisionRate, rawDecisionRate } from './store/decisions.ts';
+import { ledgerRate, rawRate } from './store/ledger.ts';
+import { relayRate, startNats } from './store/outbox.ts';
 
 // Benchmarks of a fleet of plain processes. Absolute numbers depend on the machine and its load: compare the ratios
 // within one run. Takes about a minute, listens on loopback only, and removes its files.

@@ -9,7 +9,8 @@ import {
 } from '@hermes-fleet/cli';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import type { Target } from '../support/rpc.ts';
+import type { Target } from '../../support/rpc.ts';
+import { format, median, printTable } from '../frame/table.ts';
 import {
   blockedDispatch,
   burst,
@@ -21,7 +22,6 @@ import {
 } from './dispatches.ts';
 import { type Memory, memoryBelow, memoryOf } from './memory.ts';
 import { timeToReady } from './start.ts';
-import { format, median, printTable } from './table.ts';
 
 const IDLE_MS = 2_000;
 const PARALLEL = 8;

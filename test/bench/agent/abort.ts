@@ -6,7 +6,7 @@ import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/agent'
 import type { Ledger } from '@hermes-fleet/ledger';
 import { FleetError, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
+import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';
 import { chunkOf, listenAsModel, newTask, toolCall } from './agent-run.ts';
 
 const MODEL = 'openai-compatible/hanging';

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import type { Concern, Strategy } from '../../libs/paper/src/market/concern.ts';
-import type { Runtime } from '../../libs/paper/src/market/runtime-port.ts';
-import { enableWal } from '../../libs/store/src/database.ts';
-import { createDecisionService } from '../../services/trader/src/control/create-decision-service.ts';
-import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
+import type { Concern, Strategy } from '../../../libs/paper/src/market/concern.ts';
+import type { Runtime } from '../../../libs/paper/src/market/runtime-port.ts';
+import { enableWal } from '../../../libs/store/src/database.ts';
+import { createDecisionService } from '../../../services/trader/src/control/create-decision-service.ts';
+import { openControlStore } from '../../../services/trader/src/store/sqlite-store.ts';
 
 /** A runtime that costs no time, so that the result measures the decision service and the disk. */
 const RUNTIME: Runtime = {

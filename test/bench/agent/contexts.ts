@@ -6,9 +6,9 @@ import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/agent'
 import type { Ledger } from '@hermes-fleet/ledger';
 import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
+import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';
+import { format, median, printTable } from '../frame/table.ts';
 import { newTask } from './agent-run.ts';
-import { format, median, printTable } from './table.ts';
 
 /** Tasks of each kind with the small base, and every third time with the large one. */
 const ROUNDS = 15;

@@ -7,7 +7,7 @@ import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { jsonSchema, type ModelMessage, streamText, tool } from 'ai';
-import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
+import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';
 import { chunkOf, listenAsModel, newTask, toolCall } from './agent-run.ts';
 
 /** Size of each tool result, in characters. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { call, dispatch, message, resultOf, type Target } from '../support/rpc.ts';
-import { quantile } from './table.ts';
+import { call, dispatch, message, resultOf, type Target } from '../../support/rpc.ts';
+import { quantile } from '../frame/table.ts';
 
 export interface Latency {
   readonly samples: number;
