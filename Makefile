@@ -53,8 +53,8 @@ test-quick: install ## checks, and the unit tests of what changed since the main
 durations: install ## renew the list that lets the slowest test files start first, from what the last test runs measured
 	@node test/support/runner/renew-durations.ts
 
-bench: install ## measure start, memory, routing, dispatches, ledger, the agent's loop, contexts
-	@node test/bench/main.ts
+bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)
+	@node test/bench/main.ts $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 picture: install ## draw the picture of the README from a demo of the fleet that runs
 	@output=$$(deploy/fleet.sh demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/draw.ts

@@ -7,7 +7,9 @@ import type { Ledger } from '@hermes-fleet/ledger';
 import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';
-import { format, median, printTable } from '../frame/table.ts';
+import { median } from '../frame/quantile.ts';
+import type { Table } from '../frame/section.ts';
+import { format } from '../frame/table.ts';
 import { newTask } from './agent-run.ts';
 
 /** Tasks of each kind with the small base, and every third time with the large one. */
@@ -26,7 +28,7 @@ interface Bench {
  * Measures what contexts cost, with a base of no files and one of 10,000. Kinds alternate, so that the load of the machine
  * is shared. Targets: `echo hi` below 60 ms; a context of 10,000 files costs no more than a worktree of them.
  */
-export async function benchContexts(): Promise<void> {
+export async function benchContexts(): Promise<Table[]> {
   await using made = new AsyncDisposableStack();
   const dir = mkdtempSync(join(tmpdir(), 'hermes-bench-contexts-'));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });
@@ -70,23 +72,25 @@ export async function benchContexts(): Promise<void> {
     format(ms),
     format(ms / unit),
   ];
-  printTable(
-    'Contexts: a task that runs `echo hi`, in ms; target: below 60',
-    ['', 'median', 'ratio to a program'],
-    [
-      row('the first of its context', median(times.first), one),
-      row('the next of its context', median(times.next), one),
-      row('one program alone', median(times.program), one),
-    ],
-  );
-  printTable(
-    `Contexts: ${FILES.toLocaleString('en')} files, in ms; target: ratio 1`,
-    ['', 'median', 'ratio to a worktree'],
-    [
-      row('a context, beyond one without files', median(times.large) - (first ?? 0), worktree),
-      row('git worktree add, git add --all', median(times.worktree), worktree),
-    ],
-  );
+  return [
+    {
+      title: 'Contexts: a task that runs `echo hi`, in ms; target: below 60',
+      head: ['', 'median', 'ratio to a program'],
+      rows: [
+        row('the first of its context', median(times.first), one),
+        row('the next of its context', median(times.next), one),
+        row('one program alone', median(times.program), one),
+      ],
+    },
+    {
+      title: `Contexts: ${FILES.toLocaleString('en')} files, in ms; target: ratio 1`,
+      head: ['', 'median', 'ratio to a worktree'],
+      rows: [
+        row('a context, beyond one without files', median(times.large) - (first ?? 0), worktree),
+        row('git worktree add, git add --all', median(times.worktree), worktree),
+      ],
+    },
+  ];
 }
 
 async function openBench(root: string, path: string | undefined, made: AsyncDisposableStack): Promise<Bench> {

@@ -1,13 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { call, dispatch, message, resultOf, type Target } from '../../support/rpc.ts';
-import { quantile } from '../frame/table.ts';
-
-export interface Latency {
-  readonly samples: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
-}
 
 type Send = () => Promise<void>;
 
@@ -54,14 +46,15 @@ async function expect(
   return result;
 }
 
-/** Sends tasks of two seconds at once. Resolves with the seconds until all are done, and the tasks of each worker. */
+/** Sends tasks of `taskS` seconds at once. Resolves with the seconds until all are done, and the tasks of each worker. */
 export async function burst(
   target: Target,
   count: number,
+  taskS: number,
 ): Promise<{ readonly seconds: number; readonly byWorker: Readonly<Record<string, number>> }> {
   const startedAt = performance.now();
   const sent = dispatch({
-    brief: '```sh\nsleep 2\n```',
+    brief: `\`\`\`sh\nsleep ${taskS}\n\`\`\``,
     requirements: { required_capabilities: ['terminal'] },
     routing: { target: 'auto' },
   });
@@ -77,9 +70,8 @@ export async function burst(
   return { seconds: (performance.now() - startedAt) / 1000, byWorker };
 }
 
-/** Sends `count` dispatches in sequence, for at most `limitMs`. */
-export async function latencyOf(send: Send, count: number, limitMs: number): Promise<Latency> {
-  await send();
+/** The latencies in ms of `count` dispatches in sequence; of fewer when `limitMs` has passed. */
+export async function latenciesOf(send: Send, count: number, limitMs: number): Promise<readonly number[]> {
   const samples: number[] = [];
   const giveUpAt = performance.now() + limitMs;
   while (samples.length < count && performance.now() < giveUpAt) {
@@ -87,8 +79,7 @@ export async function latencyOf(send: Send, count: number, limitMs: number): Pro
     await send();
     samples.push(performance.now() - startedAt);
   }
-  const [p50, p99, max] = [0.5, 0.99, 1].map((share) => quantile(samples, share));
-  return { samples: samples.length, p50: p50 ?? Number.NaN, p99: p99 ?? Number.NaN, max: max ?? Number.NaN };
+  return samples;
 }
 
 /** Dispatches per second, `parallel` at once, for `forMs`. */

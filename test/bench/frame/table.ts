@@ -1,10 +1,4 @@
-/** The nearest-rank quantile of the samples, for a share from 0 to 1; NaN without samples. */
-export function quantile(samples: readonly number[], share: number): number {
-  const sorted = samples.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
-}
-
-export const median = (samples: readonly number[]): number => quantile(samples, 0.5);
+import type { Table } from './section.ts';
 
 /** Formats a number with about three significant digits and thousands separators; `-` if it is not finite. */
 export function format(value: number): string {
@@ -13,12 +7,8 @@ export function format(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: digits });
 }
 
-/** Prints a table; the first column is left-aligned, the others right-aligned. */
-export function printTable(
-  title: string,
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-): void {
+/** A table as text; the first column is left-aligned, the others right-aligned. */
+export function textTable({ title, head, rows }: Table): string {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   const line = (row: readonly string[]): string =>
@@ -26,6 +16,14 @@ export function printTable(
       .map((cell, column) =>
         column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
       )
-      .join('  ');
-  console.log(`\n${title}\n  ${line(head)}\n${rows.map((row) => `  ${line(row)}`).join('\n')}`);
+      .join('  ')
+      .trimEnd();
+  return `${title}\n  ${line(head)}\n${rows.map((row) => `  ${line(row)}`).join('\n')}`;
+}
+
+/** A table as Markdown, below its title. */
+export function markdownTable({ title, head, rows }: Table): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.trim()).join(' | ')} |`;
+  const rule = `|${head.map((_, column) => (column === 0 ? '---|' : '---:|')).join('')}`;
+  return [`${title}:`, '', line(head), rule, ...rows.map(line)].join('\n');
 }

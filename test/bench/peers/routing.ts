@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type PeerProfile, type RoutingPolicy, route } from '@hermes-fleet/peers';
 import { decodeDispatch, type SessionAnnounce, type TaskDispatch } from '@hermes-fleet/protocol';
-import { quantile } from '../frame/table.ts';
+import { quantile } from '../frame/quantile.ts';
 
 const TIERS = ['haiku', 'sonnet', 'opus'];
 const POLICY: RoutingPolicy = {

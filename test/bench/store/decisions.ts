@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
@@ -9,6 +8,7 @@ import type { Runtime } from '../../../libs/paper/src/market/runtime-port.ts';
 import { enableWal } from '../../../libs/store/src/database.ts';
 import { createDecisionService } from '../../../services/trader/src/control/create-decision-service.ts';
 import { openControlStore } from '../../../services/trader/src/store/sqlite-store.ts';
+import { removeDatabase } from './ledger.ts';
 
 /** A runtime that costs no time, so that the result measures the decision service and the disk. */
 const RUNTIME: Runtime = {
@@ -71,7 +71,7 @@ export async function decisionRate(dir: string, parallel: number, forMs: number)
   await Promise.all(markets.map(decide));
   const rate = count / ((performance.now() - startedAt) / 1000);
   await store.close();
-  remove(file);
+  removeDatabase(file);
   return rate;
 }
 
@@ -105,7 +105,7 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
   await service.decide({ transport: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
   await store.close();
   const rate = replayRows(file, forMs);
-  remove(file);
+  removeDatabase(file);
   return rate;
 }
 
@@ -142,8 +142,4 @@ function replayRows(file: string, forMs: number): number {
   const rate = count / ((performance.now() - startedAt) / 1000);
   db.close();
   return rate;
-}
-
-function remove(file: string): void {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
 }

@@ -11,26 +11,22 @@ const BRIEF = 'x'.repeat(500);
 export const newLedger = (file: string): Ledger =>
   openLedger({ file, profile: 'bench', clock: systemClock, ids: systemIds, log: silentLog });
 
-/** Writes a whole task in four transactions: accepted, queued, started, done. */
+/** The events of one task, and the transactions that write them. */
+export const EVENTS = 4;
+const TRANSACTIONS = 2;
+
+/** Writes a whole task as a gateway with a free slot does: accepted, queued and started in one transaction, then done. */
 export async function writeTask(ledger: Ledger): Promise<void> {
   const id = randomUUID();
   const dispatch = { type: 'TASK_DISPATCH', brief: BRIEF, task: { task_id: id } };
   const message = { messageId: id, role: 'ROLE_USER', parts: [{ data: dispatch }] };
-  await ledger.accept({
-    id,
-    contextId: id,
-    caller: 'bench',
-    key: id,
-    fingerprint: id,
-    message,
-    dispatch,
-  });
-  await ledger.append(id, { type: 'queued', data: { lane: 'own' } }, { state: 'queued' });
-  await ledger.append(id, { type: 'started', data: {} }, { state: 'working' });
+  const task = { id, contextId: id, caller: 'bench', key: id, fingerprint: id, message, dispatch };
+  await ledger.accept(task, [
+    { event: { type: 'queued', data: { lane: 'own' } }, change: { state: 'queued' } },
+    { event: { type: 'started', data: {} }, change: { state: 'working' } },
+  ]);
   await ledger.append(id, { type: 'done', data: { status: 'done' } }, { result: { status: 'done' } });
 }
-
-const TRANSACTIONS = 4;
 
 /** Ledger transactions per second, with `parallel` tasks at once. */
 export async function ledgerRate(dir: string, parallel: number, forMs: number): Promise<number> {
@@ -47,7 +43,7 @@ export async function ledgerRate(dir: string, parallel: number, forMs: number): 
   await Promise.all(Array.from({ length: parallel }, worker));
   const rate = (tasks * TRANSACTIONS) / ((performance.now() - startedAt) / 1000);
   await ledger.close();
-  remove(file);
+  removeDatabase(file);
   return rate;
 }
 
@@ -67,10 +63,11 @@ export function rawRate(dir: string, forMs: number): number {
   }
   const rate = count / ((performance.now() - startedAt) / 1000);
   db.close();
-  remove(file);
+  removeDatabase(file);
   return rate;
 }
 
-function remove(file: string): void {
+/** Removes a database with the files beside it. */
+export function removeDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
 }

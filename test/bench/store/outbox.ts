@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { newLedger, writeTask } from './ledger.ts';
+import { connect } from 'nats';
+import { EVENTS, newLedger, removeDatabase, writeTask } from './ledger.ts';
 
 const START_MS = 10_000;
 const FLUSH_MS = 20_000;
+const SUBJECT = 'fleet.task.bench';
 
 /** A nats-server on loopback with JetStream on disk. */
 export interface Nats extends AsyncDisposable {
@@ -46,23 +48,58 @@ export async function startNats(dir: string, port: number): Promise<Nats> {
 }
 
 /** Acknowledged events per second from a full outbox into JetStream, with up to `window` in flight. */
-export async function relayRate(dir: string, nats: Nats, tasks: number, window: number): Promise<number> {
-  const ledger = newLedger(join(dir, `outbox-${randomUUID()}.db`));
+export async function outboxRate(dir: string, nats: Nats, events: number, window: number): Promise<number> {
+  const file = join(dir, `outbox-${randomUUID()}.db`);
+  const ledger = newLedger(file);
+  const tasks = Math.ceil(events / EVENTS);
   await Promise.all(Array.from({ length: tasks }, () => writeTask(ledger)));
   const { count } = ledger.outbox.backlog();
   const startedAt = performance.now();
-  const relay = createOutboxPublisher({
+  const publisher = createOutboxPublisher({
     source: ledger.outbox,
-    subjectPrefix: 'fleet.task.bench',
+    subjectPrefix: SUBJECT,
     window,
     log: silentLog,
     clock: systemClock,
     connection: { servers: [nats.url], name: 'bench' },
   });
-  const flushed = await relay.flush(FLUSH_MS);
+  const flushed = await publisher.flush(FLUSH_MS);
   const seconds = (performance.now() - startedAt) / 1000;
-  await relay.close();
+  await publisher.close();
   await ledger.close();
-  if (!flushed) throw new Error(`the relay did not publish ${count} events within ${FLUSH_MS / 1000} s`);
+  removeDatabase(file);
+  if (!flushed) throw new Error(`the outbox did not publish ${count} events within ${FLUSH_MS / 1000} s`);
   return count / seconds;
+}
+
+/** The size of an event of the ledger as it is published, in bytes. */
+export async function eventSize(dir: string): Promise<number> {
+  const file = join(dir, `outbox-${randomUUID()}.db`);
+  const ledger = newLedger(file);
+  await writeTask(ledger);
+  const sizes = ledger.outbox.read(0, EVENTS).map(({ event }) => JSON.stringify(event).length);
+  await ledger.close();
+  removeDatabase(file);
+  return Math.round(sizes.reduce((total, size) => total + size, 0) / sizes.length);
+}
+
+/** Acknowledged messages per second that the NATS client alone publishes, with up to `window` in flight. */
+export async function bareRate(nats: Nats, bytes: number, count: number, window: number): Promise<number> {
+  const startedAt = performance.now();
+  const connection = await connect({ servers: [nats.url], name: 'bench' });
+  const js = connection.jetstream();
+  const payload = new Uint8Array(bytes).fill(120);
+  let sent = 0;
+  const publish = async (): Promise<void> => {
+    while (sent < count) {
+      sent += 1;
+      await js.publish(`${SUBJECT}.done`, payload, { msgID: randomUUID(), timeout: FLUSH_MS });
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: window }, publish));
+    return count / ((performance.now() - startedAt) / 1000);
+  } finally {
+    await connection.close();
+  }
 }

@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { onCore } from '../frame/machine.ts';
+
+/** One round of requests to one server. */
+export interface LoadOrder {
+  readonly url: string;
+  readonly token: string;
+  readonly kind: 'dispatch' | 'blocked';
+  /** A text that every right answer contains. */
+  readonly expect: string;
+  readonly concurrency: number;
+  /** The least duration and the least number of requests; a round takes at most three times as long. */
+  readonly ms: number;
+  readonly samples: number;
+}
+
+export interface LoadResult {
+  readonly count: number;
+  readonly seconds: number;
+  /** Latencies in ms. */
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export type LoadReply = { readonly result: LoadResult } | { readonly error: string };
+
+export interface LoadProcess extends AsyncDisposable {
+  /** One round at a time. Rejects if an answer is not what the order expects. */
+  round(order: LoadOrder): Promise<LoadResult>;
+}
+
+/** Starts the process that sends requests, on its own core. It ends with this process. */
+export function startLoad(core: number | undefined): LoadProcess {
+  const [file = '', ...args] = onCore(core, [process.execPath, join(import.meta.dirname, 'load-process.ts')]);
+  const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const ended = once(child, 'exit');
+  return {
+    async round(order) {
+      const reply = once(child, 'message') as Promise<[LoadReply]>;
+      child.send(order);
+      const gone = ended.then(([code]) => {
+        throw new Error(`the load process ended with ${code}`);
+      });
+      const [message] = await Promise.race([reply, gone]);
+      if ('error' in message) throw new Error(message.error);
+      return message.result;
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.connected) child.disconnect();
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import type { Section } from '../frame/section.ts';
+import { abortsSection, contextsSection, loopSection } from './agent.ts';
+import { dispatchSection } from './dispatch.ts';
+import { burstsSection, routedSection, servicesSection, startsSection } from './fleet.ts';
+import { routingSection, schedulingSection } from './peers.ts';
+import { ledgerSection, outboxSection, traderSection } from './stores.ts';
+import { youngGenerationSection } from './young-generation.ts';
+
+/** Every section, in the order in which they run; `services` leaves the fleet stopped. */
+export const SECTIONS: readonly Section[] = [
+  dispatchSection,
+  traderSection,
+  ledgerSection,
+  outboxSection,
+  routingSection,
+  schedulingSection,
+  loopSection,
+  abortsSection,
+  contextsSection,
+  startsSection,
+  routedSection,
+  burstsSection,
+  servicesSection,
+  youngGenerationSection,
+];
