@@ -177,3 +177,36 @@ test('a write that a crash interrupted counts as unverified', async (t) => {
   assert.deepEqual(result.remaining, ['nothing was verified after the last write']);
   assert.match(result.nextSteps.join(), /^verify a\.ts: nothing was checked/);
 });
+
+const delegates = (_: number, request: ChatRequest): Reply => {
+  if ((userTexts(request).at(-1) ?? '').includes('Look for B')) return say('There is none.');
+  return stepsSinceAsked(request) === 0
+    ? use([['delegate', { agent: 'writer', brief: 'Look for B.' }]])
+    : say('Done.');
+};
+
+for (const [what, follow, task] of [
+  ['every follow-up prompt and the start of a review', script, TASK],
+  ['the start of a sub-agent', delegates, { brief: 'Have somebody look.' }],
+] as const)
+  test(`${what}: each is saved before the model gets it`, async (t) => {
+    let saved = '';
+    const prompted = new Set<string>();
+    const run = await scriptedAgent(t, (turn, request) => {
+      const text = userTexts(request).at(-1) ?? '';
+      // The first call of the task begins it anew after a crash.
+      if (turn > 1 && stepsSinceAsked(request) === 0) {
+        prompted.add(text);
+        assert.ok(saved.includes(JSON.stringify(text)), `not saved: ${text}`);
+      }
+      return follow(turn, request);
+    });
+    const { result } = await run({
+      ...task,
+      onSave: (_, { checkpoints }) => {
+        saved = JSON.stringify(checkpoints.at(-1));
+      },
+    });
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.ok(prompted.size > 0);
+  });
