@@ -76,6 +76,72 @@ test('a transaction that throws rolls back only itself', deadline, async (t) => 
   assert.equal(commits.problem(), undefined);
 });
 
+test('transactions that run one by one stay ahead of those behind them', deadline, async (t) => {
+  const { commits, insert, committed } = setUp(t);
+  const bug = new Error('a bug');
+  const ended: number[] = [];
+  const writes = Array.from({ length: 600 }, (_, n) => {
+    const written = commits.write(() => {
+      insert(n + 1);
+      if (n === 2) throw bug;
+    });
+    const note = (): void => void ended.push(n);
+    return written.then(note, note);
+  });
+  await Promise.all(writes);
+  assert.deepEqual(
+    ended,
+    Array.from({ length: 600 }, (_, n) => n),
+  );
+  assert.equal(committed().length, 599);
+});
+
+test('a store that fails while transactions run one by one fails the rest of them', deadline, async (t) => {
+  const { db, commits, insert, committed } = setUp(t);
+  await commits.write(() => insert(1));
+  db.exec(`PRAGMA max_page_count = ${Number(db.prepare('PRAGMA page_count').get()?.page_count)}`);
+  const outcomes = await Promise.allSettled([
+    commits.write(() => insert(2)),
+    commits.write(() => {
+      insert(3);
+      throw new FleetError('TASK_ID_CONFLICT', 'taken');
+    }),
+    commits.write(() => db.exec('INSERT INTO a VALUES (4, zeroblob(100000))')),
+    commits.write(() => insert(5)),
+  ]);
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.code),
+    [false, 'TASK_ID_CONFLICT', 'STORE_UNAVAILABLE', 'STORE_UNAVAILABLE'],
+  );
+  assert.deepEqual(committed(), [1, 2]);
+  db.exec('PRAGMA max_page_count = 100000');
+  const exec = t.mock.method(db, 'exec');
+  await Promise.all([6, 7].map((n) => commits.write(() => insert(n))));
+  assert.deepEqual(committed(), [1, 2, 6, 7]);
+  assert.deepEqual(
+    exec.mock.calls.map((call) => call.arguments[0]),
+    ['BEGIN IMMEDIATE', 'COMMIT'],
+  );
+});
+
+test('the state of a batch exists in a transaction only', deadline, async (t) => {
+  const { commits } = setUp(t);
+  const seen: number[] = [];
+  const state = commits.perBatch(
+    () => ({ n: 0 }),
+    ({ n }) => seen.push(n),
+  );
+  assert.throws(state, { code: 'INTERNAL' });
+  const add = (): void => {
+    state().n += 1;
+  };
+  await Promise.all([commits.write(add), commits.write(add), commits.write(() => undefined)]);
+  await commits.write(() => undefined);
+  await commits.write(add);
+  assert.deepEqual(seen, [2, 1]);
+  assert.throws(state, { code: 'INTERNAL' });
+});
+
 test('onCommitted is called after the commit', deadline, async (t) => {
   const { db, commits, insert, committed } = setUp(t);
   const calls: unknown[] = [];
