@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -158,6 +159,25 @@ test(
     assert.deepEqual([waits, log.messages], [[true, false, false, true, false], []]);
   },
 );
+
+/** The code of a thread that moves nothing: to the writer, something is always left. */
+const moveNothing = (): void => {
+  const { parentPort } = process.getBuiltinModule('node:worker_threads');
+  parentPort?.on('message', () => parentPort?.postMessage(undefined));
+};
+
+test('after two checkpoints that did not catch up, the next write waits for a third', deadline, async (t) => {
+  const { threads, log, fill } = withThread(t, moveNothing);
+  const waits = [fill(2 * PAGES)];
+  const [thread] = threads;
+  assert.ok(thread);
+  await once(thread, 'message');
+  waits.push(fill(1));
+  await once(thread, 'message');
+  waits.push(fill(1));
+  await waits[2];
+  assert.deepEqual([waits.map(Boolean), log.messages], [[false, false, true], []]);
+});
 
 test('a small log starts no thread', deadline, (t) => {
   const { threads, fill, automatic } = withThread(t, () => undefined);

@@ -6,8 +6,11 @@ import { integer } from './row.ts';
 
 /** Writing waits when the log has so many times the size that starts a checkpoint. */
 const BOUND = 4;
-/** A checkpoint does not move what is written while it runs. So many follow each other to catch up with the writer. */
-const MAX_ROUNDS = 4;
+/**
+ * A checkpoint does not move what is written while it runs. The second one finds little; what is left then is moved while
+ * writing waits, which takes as long as a commit or two.
+ */
+const ROUNDS = 2;
 /** A checkpoint that takes longer will not end. */
 const DEADLINE_MS = 30_000;
 /** The maximum time that the event loop is blocked to let a checkpoint end. */
@@ -16,8 +19,9 @@ const BLOCKED_MS = 5000;
 /** The checkpoints of a write-ahead log, on a thread of their own that starts with the first one. */
 export interface Checkpoints {
   /**
-   * Starts a checkpoint when the log has grown. The result is a promise when the log has reached its bound: nothing may be
-   * written until it resolves, so that a checkpoint can move all of the log, which then starts again. It never rejects.
+   * Starts a checkpoint when the log has grown. The result is a promise when little is left of the log, or when it has
+   * reached its bound: nothing may be written until it resolves, so that a checkpoint can move all of the log, which then
+   * starts again. It never rejects.
    */
   afterCommit(): Promise<void> | undefined;
   /** Blocks until no checkpoint runs. False if one still runs after five seconds. */
@@ -49,6 +53,7 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
   let thread: Worker | undefined;
   let isRunning = false;
   let rounds = 0;
+  let isLittleLeft = false;
   let pauseAt = BOUND * checkpointPages;
   let pause: { readonly promise: Promise<void>; readonly end: () => void; isCovered: boolean } | undefined;
   let deadline: Disposable | undefined;
@@ -130,8 +135,11 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
         pauseAt = left === 0 ? BOUND * checkpointPages : total + checkpointPages;
         rounds = 0;
         resume();
-      } else if (pause || (left > 0 && rounds < MAX_ROUNDS)) start();
-      else rounds = 0;
+      } else if (pause || (left > 0 && rounds < ROUNDS)) start();
+      else {
+        isLittleLeft = left > 0;
+        rounds = 0;
+      }
     });
 
   return {
@@ -140,7 +148,8 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
       attempt(() => {
         const { total, left } = logPages();
         if (total < BOUND * checkpointPages) pauseAt = BOUND * checkpointPages;
-        if (total >= pauseAt) {
+        if (total >= pauseAt || isLittleLeft) {
+          isLittleLeft = false;
           const { promise, resolve } = Promise.withResolvers<void>();
           pause = { promise, end: resolve, isCovered: false };
         }
