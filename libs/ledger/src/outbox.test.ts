@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { CloudEvent } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
@@ -105,4 +106,32 @@ test('a wait rejects with the reason of its signal', deadline, async (t) => {
   const waiting = ledger.outbox.wait(0, controller.signal);
   controller.abort(reason);
   await assert.rejects(waiting, reason);
+});
+
+test('a start counts only the newest events, and the count is that of all', deadline, async (t) => {
+  const { ledger, file, reopen } = openTestLedger(t);
+  const { id } = (await ledger.accept(newTask())).task;
+  const append = (type: string): Promise<unknown> => ledger.append(id, { type, data: {} });
+  await Promise.all(Array.from({ length: 2_100 }, (_, n) => append(n % 3 === 0 ? 'text' : 'progress')));
+  await append('progress');
+  await append('progress');
+  using db = new DatabaseSync(file, { readOnly: true });
+  const counted = (): unknown[] => {
+    const { counted_to, unpublished } = db.prepare('SELECT counted_to, unpublished FROM outbox').get() ?? {};
+    return [counted_to, unpublished];
+  };
+  const [countedTo, unpublished] = counted();
+  assert.ok(Number(countedTo) >= 2_000);
+  assert.equal(
+    unpublished,
+    ledger.outbox.read(0, 10_000).filter(({ seq }) => seq <= Number(countedTo)).length,
+  );
+  const { count } = ledger.outbox.backlog();
+  assert.equal(count, 1 + 1_400 + 2);
+  const again = await reopen();
+  assert.equal(again.outbox.backlog().count, count);
+  await again.outbox.advance(1_000);
+  const left = again.outbox.read(1_000, 10_000).length;
+  assert.equal(again.outbox.backlog().count, left);
+  assert.equal((await reopen()).outbox.backlog().count, left);
 });
