@@ -105,7 +105,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const closing = new AbortController();
   let stopping: FleetError | undefined;
   let sessionFresh = true;
-  let announcedLoad = '';
+  let announced = { running: 0, waiting: 0, freeSlots: -1 };
   let gauges: Disposable | undefined;
 
   const spending = followFigures(options, versions);
@@ -178,16 +178,16 @@ export function createGateway(options: GatewayOptions): Gateway {
   function loadChanged(): void {
     metrics.tasksInFlight(own.running + relayed.running);
     if (own.running > 0) sessionFresh = false;
-    if (loadNow() !== announcedLoad) announcer.loadChanged();
+    const { running, waiting, freeSlots } = announced;
+    if (own.running !== running || own.waiting !== waiting || own.freeSlots !== freeSlots)
+      announcer.loadChanged();
   }
-
-  const loadNow = (): string => `${own.running} ${own.waiting} ${own.freeSlots}`;
 
   const self = createSelfAnnounce({
     versions,
     instanceId: ids.uuid(),
     snapshot() {
-      announcedLoad = loadNow();
+      announced = { running: own.running, waiting: own.waiting, freeSlots: own.freeSlots };
       return {
         profile,
         config,
@@ -196,9 +196,9 @@ export function createGateway(options: GatewayOptions): Gateway {
         tools: agent.capabilities().tools,
         ...health.announced(),
         repoState: repo.last(),
-        activeTasks: own.running,
-        queuedTasks: own.waiting,
-        freeSlots: own.freeSlots,
+        activeTasks: announced.running,
+        queuedTasks: announced.waiting,
+        freeSlots: announced.freeSlots,
         ready: stopping === undefined,
         now: clock.now(),
       };

@@ -32,17 +32,22 @@ export interface SelfAnnounceOptions {
   /** A UUIDv7, new at every start. */
   readonly instanceId: string;
   readonly versions: readonly string[];
-  readonly snapshot: () => Omit<ProfileSnapshot, 'instanceId' | 'seq' | 'versions'>;
+  readonly snapshot: () => Omit<ProfileSnapshot, 'instanceId' | 'seq' | 'versions' | 'endpoint'>;
 }
 
 export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
   const remembered = new Map<string, { readonly contextId: string; readonly protocolVersion: string }>();
   let seq = 0;
+  let endpoint: { readonly url: string | undefined } | undefined;
 
   function now(): SessionAnnounce {
     seq += 1;
+    const facts = options.snapshot();
+    // The configuration of a process does not change.
+    endpoint ??= { url: ownEndpoint(facts.config) };
     return buildAnnounce({
-      ...options.snapshot(),
+      ...facts,
+      endpoint: endpoint.url,
       versions: options.versions,
       instanceId: options.instanceId,
       seq,
@@ -71,6 +76,7 @@ interface ProfileSnapshot {
   /** Supported handshake versions. */
   readonly versions: readonly string[];
   readonly profile: string;
+  readonly endpoint: string | undefined;
   readonly config: FleetConfig;
   readonly model: ModelInfo;
   readonly tools: readonly string[];
@@ -90,7 +96,6 @@ interface ProfileSnapshot {
 /** Builds a SESSION_ANNOUNCE (docs/handshake.md#session_announce). Its sender sets `session.context_id` per addressee. */
 function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
   const { fleet } = facts.config;
-  const endpoint = ownEndpoint(facts.config);
   return {
     type: 'SESSION_ANNOUNCE',
     protocolVersion: facts.versions[0] ?? PROTOCOL_VERSION,
@@ -116,7 +121,7 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
     role: fleet.role,
     ...(fleet.purpose === undefined ? {} : { purpose: fleet.purpose }),
     ready: facts.ready,
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(facts.endpoint === undefined ? {} : { endpoint: facts.endpoint }),
     limits: {
       maxConcurrentTasks: fleet.limits.max_concurrent_tasks,
       queueDepth: fleet.limits.queue_depth,

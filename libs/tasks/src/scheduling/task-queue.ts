@@ -208,18 +208,22 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
 
   const gauges = options.gauges ?? { name: options.name, lanes: [] };
   const gauged = [lane, ...gauges.lanes];
-  function gaugeDepth(): void {
+  let depth = 0;
+  /** Sets the gauge if the depth has changed: it is called at every step of a task. */
+  function gaugeDepth(isKnown = true): void {
     let waiting = 0;
     for (const each of gauged) waiting += each.waiting;
+    if (isKnown && waiting === depth) return;
+    depth = waiting;
     options.metrics.queueDepth(gauges.name, waiting);
   }
   function gauge(): void {
     const now = clock.monotonic();
     const since = Math.min(now, ...gauged.map(({ waitingSince = now }) => waitingSince));
-    gaugeDepth();
+    gaugeDepth(false);
     options.metrics.queueOldestAge(gauges.name, (now - since) / 1000);
   }
-  for (const each of gauged) each.onChange(gaugeDepth);
+  for (const each of gauged) each.onChange(() => gaugeDepth());
   lane.onChange(options.onChange);
 
   return {
