@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { type Caller, FleetError, type Scope } from '@hermes-fleet/protocol';
 
 /** Identifies the caller by the Authorization header; throws UNAUTHENTICATED. */
@@ -14,7 +14,7 @@ export interface CallerSecret {
 /** The scopes of a shared token, and of every caller if no token is required (docs/configuration.md). */
 export const PEER_SCOPES: readonly Scope[] = ['announce', 'dispatch', 'read'];
 
-const sha256 = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
+const sha256 = (text: string): Buffer => hash('sha256', text, 'buffer');
 
 function digestOf({ name, secret }: CallerSecret): Buffer {
   const hex = /^sha256:(.*)$/s.exec(secret)?.[1];

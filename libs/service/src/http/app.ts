@@ -14,9 +14,10 @@ import { createAllowedMethods } from './allowed-methods.ts';
 import { createClientErrors } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { errorBody, translateError } from './errors.ts';
-import { addLogFields, decorate, observe, requestId } from './observe.ts';
+import { addLogField, decorate, observe, requestId } from './observe.ts';
 import { createForeignRequest } from './own-hosts.ts';
 import { type Readiness, registerProbes } from './probes.ts';
+import { RequestLog } from './request-log.ts';
 
 export interface AppOptions {
   readonly name: string;
@@ -78,6 +79,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    childLoggerFactory: (base, bindings) => new RequestLog(base, bindings),
     genReqId: (request) => requestId(request.headers['x-request-id'], ids),
     trustProxy: false,
     bodyLimit: options.bodyLimitBytes ?? 1_048_576,
@@ -95,7 +97,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
     clientErrorHandler: clientErrors.handle,
     frameworkErrors: (thrown, request, reply) => {
-      observe(request, reply, { ids, metrics });
+      observe(request, reply, metrics);
       const error = translateError(thrown, request, reply);
       reply.raw.writeHead(error.httpStatus, { 'content-type': 'application/json; charset=utf-8' });
       reply.raw.end(JSON.stringify(errorBody(error)));
@@ -124,12 +126,13 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   /** Counts the request's connection as authenticated: from now on it may be silent. */
   const keep = (request: FastifyRequest, reply: FastifyReply): void => {
+    if (connections.isAuthenticated(request.raw.socket)) return;
     connections.authenticated(request.raw.socket);
     reply.raw.removeHeader('keep-alive');
   };
-  app.addHook('onRequest', async (request, reply) => {
+  const admit = (request: FastifyRequest, reply: FastifyReply): void => {
     request.caller = ANONYMOUS;
-    observe(request, reply, { ids, metrics });
+    observe(request, reply, metrics);
     if (!connections.isAuthenticated(request.raw.socket)) reply.raw.setHeader('keep-alive', keepAlive);
     if (isClosing)
       throw new FleetError('SHUTTING_DOWN', `${name} is stopping; try again`, { retryAfterS: 1 });
@@ -158,13 +161,19 @@ export function createApp(options: AppOptions): FastifyInstance {
     } else {
       request.caller = authenticate ? authenticate(request.headers.authorization) : PEER;
       keep(request, reply);
-      addLogFields(request, reply, { caller: request.caller.name });
+      addLogField(request, 'caller', request.caller.name);
     }
+  };
+  // Hooks with a callback cost no promise. What `admit` throws becomes the error of the request.
+  app.addHook('onRequest', (request, reply, done) => {
+    admit(request, reply);
+    done();
   });
   // A client that is still sending would lose the reply if the connection closed now; observe() closes it later.
-  app.addHook('onSend', async (request, reply) => {
-    if (!request.raw.complete && reply.raw.getHeader('connection') !== 'close')
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (isSending(request.raw) && reply.raw.getHeader('connection') !== 'close')
       reply.removeHeader('connection');
+    done();
   });
   app.setErrorHandler((thrown, request, reply) =>
     reply.send(errorBody(translateError(thrown, request, reply))),
@@ -183,6 +192,12 @@ function callerIfKnown(authenticate: Authenticator | undefined, authorization: s
 
 /** True for the caller of a public route, and of a request that was refused before its caller was known. */
 export const isAnonymous = (caller: Caller): boolean => caller === ANONYMOUS;
+
+/** True while a client sends a body. A request without one is not complete either when it is answered at once. */
+function isSending({ complete, headers }: FastifyRequest['raw']): boolean {
+  if (complete) return false;
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+}
 
 /** Bounds `app.close()`: closes idle connections at once, and busy ones after `graceMs`. */
 function closeWithin(app: FastifyInstance, graceMs: number, onClosing: () => void): void {

@@ -2,6 +2,7 @@ import type { Ids } from '@hermes-fleet/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FleetMetrics } from '../metrics/metrics.ts';
 import './request.ts';
+import { RequestLog } from './request-log.ts';
 import { continueTrace } from './trace.ts';
 
 /** Routes that are requested every few seconds are logged at debug. */
@@ -19,21 +20,14 @@ export function requestId(incoming: string | string[] | undefined, ids: Ids): st
  * Adds id and trace to the reply (also to a hijacked stream) and to the logs of a request. When the reply ends or the
  * client disconnects, writes the request's log line and counts the request.
  */
-export function observe(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { ids, metrics }: { readonly ids: Ids; readonly metrics: FleetMetrics },
-): void {
+export function observe(request: FastifyRequest, reply: FastifyReply, metrics: FleetMetrics): void {
   const incoming = request.headers.traceparent;
-  request.trace = continueTrace(typeof incoming === 'string' ? incoming : undefined, ids);
+  request.trace = continueTrace(typeof incoming === 'string' ? incoming : undefined);
   reply.raw.setHeader('x-request-id', request.id);
   reply.raw.setHeader('traceparent', request.trace.traceparent);
-  addLogFields(request, reply, { trace_id: request.trace.traceId });
+  addLogField(request, 'trace_id', request.trace.traceId);
   const started = performance.now();
-  let hasEnded = false;
   const end = (): void => {
-    if (hasEnded) return;
-    hasEnded = true;
     const seconds = (performance.now() - started) / 1000;
     const aborted = !reply.raw.writableFinished;
     const status = aborted && !reply.raw.headersSent ? 499 : reply.statusCode;
@@ -42,13 +36,19 @@ export function observe(
     logEnd(request, { route, status, seconds, aborted });
     if (!request.raw.complete) linger(request);
   };
-  reply.raw.once('finish', end);
-  reply.raw.once('close', end);
+  // Node emits it once for every reply: right after `finish`, or when the client disconnects before.
+  reply.raw.on('close', end);
 }
 
-/** Adds fields to all later log lines of a request. */
-export function addLogFields(request: FastifyRequest, reply: FastifyReply, fields: object): void {
-  request.log = reply.log = request.log.child(fields);
+/** Adds a field to all later log lines of a request. */
+export function addLogField(request: FastifyRequest, name: string, value: string): void {
+  logOf(request).add(name, value);
+}
+
+/** The log that `createApp` gives to every request. */
+function logOf({ log }: FastifyRequest): RequestLog {
+  if (log instanceof RequestLog) return log;
+  throw new TypeError('the log of a request was replaced');
 }
 
 /** Discards the rest of a body after an early reply, for a bounded time. */
@@ -72,14 +72,15 @@ function logEnd(
     path: request.url.split('?', 1)[0]?.slice(0, 200),
     status: end.status,
     duration_ms: Math.round(end.seconds * 1e6) / 1e3,
-    ...(end.aborted ? { aborted: true } : {}),
-    ...(failure ? { code: failure.code } : {}),
+    aborted: end.aborted || undefined,
+    code: failure?.code,
   };
+  const log = logOf(request);
   const severity = Math.max(end.status, failure?.httpStatus ?? 0);
-  if (PROBES.has(end.route) && severity !== 500) request.log.debug(line, 'request');
-  else if (severity >= 500) request.log.error({ ...line, err: failure }, 'request failed');
-  else if (failure) request.log.info({ ...line, reason: failure.message }, 'request refused');
-  else request.log.info(line, 'request');
+  if (PROBES.has(end.route) && severity !== 500) log.line('debug', line, 'request');
+  else if (severity >= 500) log.line('error', { ...line, err: failure }, 'request failed');
+  else if (failure) log.line('info', { ...line, reason: failure.message }, 'request refused');
+  else log.line('info', line, 'request');
 }
 
 /** Declares the request's properties of `request.ts`. */
