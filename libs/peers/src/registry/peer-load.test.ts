@@ -211,4 +211,19 @@ describe('the load of a peer', () => {
     load.track().observe('working', undefined);
     assert.deepEqual([capacity().free, capacity().mayQueue], [0, false]);
   });
+
+  it('counts a slot as free whose task ended in the millisecond of an announce that was made before', () => {
+    const { clock, load, theirNow, hear, capacity } = world(1);
+    const task = load.track();
+    task.observe('working', theirNow());
+    clock.advance(5);
+    const end = theirNow();
+    hear(1, end);
+    task.observe('completed', end);
+    task[Symbol.dispose]();
+    assert.equal(capacity().free, 1);
+    clock.advance(1);
+    hear(1);
+    assert.equal(capacity().free, 0, 'a later announce counts as it is');
+  });
 });

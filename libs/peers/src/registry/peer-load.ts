@@ -83,7 +83,7 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
       return here.size;
     },
     slots(announce) {
-      left = announce ? left.filter(({ until }) => !isIncluded(until, announce)) : [];
+      left = announce ? left.filter(({ until }) => !isEndIncluded(until, announce)) : [];
       const unseen = count(({ from }) => !from || !announce || !isIncluded(from, announce));
       const gone = left.filter(({ from }) => announce && isIncluded(from, announce)).length;
       return {
@@ -102,8 +102,21 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
 }
 
 /** True if the announce was made after this time at the peer. */
-function isIncluded({ theirs, ours }: NonNullable<Stay['from']>, { sentAt, receivedAt }: Announced): boolean {
+function isIncluded(at: NonNullable<Stay['from']>, announce: Announced): boolean {
+  return msAfter(at, announce) >= 0;
+}
+
+/**
+ * True if the announce was made after the task left its slot. One of the same millisecond counts as made before: a wrong
+ * guess costs a refusal, and the other one a free slot until the next announce.
+ */
+function isEndIncluded(at: NonNullable<Stay['from']>, announce: Announced): boolean {
+  return msAfter(at, announce) > 0;
+}
+
+/** How long after this time the announce was made, by the peer's clock, or else by ours and for certain. */
+function msAfter({ theirs, ours }: NonNullable<Stay['from']>, { sentAt, receivedAt }: Announced): number {
   const sent = sentAt === undefined ? Number.NaN : Date.parse(sentAt);
-  if (theirs === undefined || Number.isNaN(sent)) return ours + SETTLED_MS <= receivedAt;
-  return theirs <= sent;
+  if (theirs === undefined || Number.isNaN(sent)) return receivedAt - ours - SETTLED_MS;
+  return sent - theirs;
 }
