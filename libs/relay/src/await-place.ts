@@ -65,7 +65,7 @@ export async function awaitPlace(
     }
     const wait = trackWait(options, run, first.verdict === 'queued');
     wait.observe(first.verdict === 'queued');
-    const saved = wait.saved();
+    const saved = Promise.all([wait.saved(), run.flush()]);
     if (!reported) reportWait(run, wait, unmet);
     await Promise.all([saved, run.flush()]);
     const found = await waitInLine(options, run, search, wait, unmet);

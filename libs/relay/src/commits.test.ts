@@ -8,6 +8,7 @@ import {
   type RelayFleet,
   relayFleet,
   spending,
+  untilAborted,
 } from '@hermes-fleet/fleet/testing';
 import type { Ledger, NewEvent } from '@hermes-fleet/ledger';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
@@ -164,5 +165,32 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     const kept = orchestrator.ledger.loadCheckpoint(id);
     assert.equal(Array.isArray(kept?.refusals) && kept.refusals.length, 1, 'the refusal is durable');
     assert.deepEqual([kept?.current, kept?.waiting !== undefined], [undefined, true]);
+  });
+
+  it('that goes on waiting after a full peer: what it was told is durable, and the wait is not written again', async (t) => {
+    const ledger = new ObservedLedger();
+    const limits = { max_concurrent_tasks: 1 };
+    const neo = { script: untilAborted, fleet: { limits } };
+    const { orchestrator, worker } = await relayFleet(t, { neo }, { ledger: ledger.wrap });
+    ledger.open(t, orchestrator.dir);
+    await worker('neo').send(dispatching());
+    await worker('neo').firstRun;
+    const id = await orchestrator.send(dispatching());
+    const timesTurnedAway = (): unknown => {
+      const { turnedAway, current } = orchestrator.ledger.loadCheckpoint(id) ?? {};
+      return current === undefined && turnedAway;
+    };
+    await until(() => timesTurnedAway() === 1);
+    const announce = await worker('neo').gateway.freshAnnounce();
+    // It says that it has a free slot, which is no longer true.
+    const wrong = { ...announce, limits: { ...announce.limits, freeSlots: 1 } };
+    await orchestrator.peers.record(wrong, { name: 'neo' });
+    await until(() => timesTurnedAway() === 2);
+    assert.deepEqual(ledger.commits, [
+      ['checkpoint', 'delegated'],
+      ['checkpoint', 'waits'],
+      ['checkpoint', 'delegated'],
+      ['checkpoint', 'waits'],
+    ]);
   });
 });
