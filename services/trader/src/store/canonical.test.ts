@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { fingerprint, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import { canonical } from './canonical.ts';
+import { Canonical, canonical } from './canonical.ts';
 
 const value = fc.jsonValue({ stringUnit: 'grapheme' }).map((json): JsonObject => {
   const parsed: JsonValue = JSON.parse(JSON.stringify({ json }));
@@ -24,6 +24,15 @@ test('any text survives a round trip', () => {
       const json: JsonObject = JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(`\ud800${text}\0`)}}`);
       assert.deepEqual(JSON.parse(canonical(json)), json);
       assert.ok(canonical(json).isWellFormed());
+    }),
+  );
+});
+
+test('a part whose form is known has the same form inside an object', () => {
+  fc.assert(
+    fc.property(value, value, (part, other) => {
+      const parts = { z: other, a: new Canonical(part) };
+      assert.equal(canonical(parts), canonical({ z: other, a: part }));
     }),
   );
 });

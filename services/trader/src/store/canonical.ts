@@ -1,18 +1,31 @@
 import { createHash, hash } from 'node:crypto';
-import { FleetError, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { FleetError, type JsonValue } from '@hermes-fleet/protocol';
 
 /** The hash before the first record. */
 export const GENESIS = '0'.repeat(64);
+
+/** A part of a value whose canonical form is known already. */
+export class Canonical {
+  readonly text: string;
+
+  constructor(value: JsonValue) {
+    this.text = canonical(value);
+  }
+}
+
+/** A JSON object, of which some members may be in canonical form already. */
+export type CanonicalObject = { readonly [name: string]: JsonValue | Canonical };
 
 /**
  * The RFC 8785 form of a JSON value. RFC 8785 excludes lone surrogates, but a payload may hold one and the audit records
  * it unchanged: it becomes the escape that `JSON.stringify` writes.
  */
-export function canonical(value: JsonValue): string {
+export function canonical(value: JsonValue | CanonicalObject | Canonical): string {
   if (typeof value === 'string') return quoted(value);
   if (typeof value === 'boolean') return value ? 'true' : 'false';
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(canonical).join(',')}]`;
-  if (isJsonObject(value)) {
+  if (value instanceof Canonical) return value.text;
+  if (typeof value === 'object' && value !== null) {
     let members = '';
     for (const name of inOrder(Object.keys(value)))
       members += `${members === '' ? '' : ','}${quoted(name)}:${canonical(value[name] ?? null)}`;

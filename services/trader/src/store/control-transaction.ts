@@ -1,8 +1,8 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
-import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { AuditHead } from '../control/control-store.ts';
 import { appendRecord } from './audit.ts';
+import type { CanonicalObject } from './canonical.ts';
 import type { ControlEvent } from './control-event.ts';
 import type { TransactionCache } from './transaction-cache.ts';
 
@@ -16,7 +16,7 @@ export interface ControlTransaction {
   strategy(id: string): Strategy | undefined;
   putConcern(concern: Concern, listed: boolean): void;
   putStrategy(strategy: Strategy): void;
-  append(kind: 'seed' | 'attempt' | 'outcome' | 'status', record: JsonObject): AuditHead;
+  append(kind: 'seed' | 'attempt' | 'outcome' | 'status', record: CanonicalObject): AuditHead;
   emit(event: ControlEvent): void;
   /** The newest record that the transaction appended. */
   readonly head: AuditHead | undefined;

@@ -4,7 +4,6 @@ import {
   encodeControlResponse,
   encodeControlResult,
   FleetError,
-  type JsonObject,
 } from '@hermes-fleet/protocol';
 import type {
   AttemptRecord,
@@ -15,6 +14,7 @@ import type {
   WrittenAttempt,
 } from '../control/control-store.ts';
 import type { Verdict } from '../control/judge.ts';
+import { Canonical, type CanonicalObject } from './canonical.ts';
 import { controlEvent } from './control-event.ts';
 import type { ControlTransaction } from './control-transaction.ts';
 import { changeRecord } from './rows.ts';
@@ -32,8 +32,8 @@ export function decide(
   if (verdict === 'busy') return 'busy';
   const { response, next, isFirst } = verdict;
   const isSeen = seesConcern(response);
-  const answer = encodeControlResponse(response);
-  const link = tx.append('attempt', attemptRecord(attempt, answer, next));
+  const answer = new Canonical(encodeControlResponse(response));
+  const link = tx.append('attempt', attemptRecord(attempt, response, answer, next));
   if (next !== undefined) advance(tx, facts.concern, next);
   if (isFirst)
     putDecision(tx.db, {
@@ -41,7 +41,7 @@ export function decide(
       concernId: isSeen ? wanted.concernId : '',
       fingerprint: wanted.fingerprint,
       caller: attempt.caller,
-      answer,
+      answer: answer.text,
       decidedAt: tx.now,
       attemptSeq: link.seq,
       open: next !== undefined,
@@ -55,7 +55,8 @@ export function decide(
 }
 
 export function refuse(tx: ControlTransaction, attempt: AttemptRecord, response: ControlResponse): void {
-  tx.append('attempt', attemptRecord(attempt, encodeControlResponse(response), undefined));
+  const answer = new Canonical(encodeControlResponse(response));
+  tx.append('attempt', attemptRecord(attempt, response, answer, undefined));
 }
 
 /** Records a successful activation unless an outcome is already recorded. */
@@ -81,7 +82,7 @@ export function compensate(
   if (decision?.attemptSeq !== auditSeq || !decision.open || concern === undefined)
     throw new FleetError('INTERNAL', `decision ${decisionId} has no open apply to roll back`);
   const restored = { ...before, rev: concern.rev + 1 };
-  const answer = encodeControlResponse(response);
+  const answer = new Canonical(encodeControlResponse(response));
   const link = tx.append('outcome', {
     of: auditSeq,
     outcome: 'compensated',
@@ -89,7 +90,7 @@ export function compensate(
     change: changeRecord(restored),
   });
   tx.putConcern(restored, true);
-  putDecision(tx.db, { ...decision, answer, open: false });
+  putDecision(tx.db, { ...decision, answer: answer.text, open: false });
   tx.emit(controlEvent({ response, concern: restored, caller: decision.caller, link, at: tx.now }));
   return restored;
 }
@@ -124,9 +125,13 @@ const isCopy = (
   { previous }: StoredFacts,
 ): boolean => !isFirst && !response.dryRun && previous?.fingerprint === fingerprint;
 
-function attemptRecord(attempt: AttemptRecord, answer: JsonObject, next: Concern | undefined): JsonObject {
+function attemptRecord(
+  attempt: AttemptRecord,
+  { status }: ControlResponse,
+  answer: Canonical,
+  next: Concern | undefined,
+): CanonicalObject {
   const { transport, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
-  const { status = null } = answer;
   return {
     caller,
     ...(next !== undefined && { change: changeRecord(next) }),

@@ -83,10 +83,10 @@ export function putStrategy(db: Queries, strategy: Strategy): void {
   );
 }
 
-/** Inserts or replaces a decision; `answer` has the wire format. */
+/** Inserts or replaces a decision; `answer` is the JSON of the response. */
 export function putDecision(
   db: Queries,
-  decision: Omit<Decision, 'response'> & { readonly answer: JsonObject },
+  decision: Omit<Decision, 'response'> & { readonly answer: string },
 ): void {
   const { decisionId, caller, concernId, fingerprint, answer, decidedAt, attemptSeq, open } = decision;
   db.run(
@@ -98,7 +98,7 @@ export function putDecision(
     escapeName(caller),
     escapeName(concernId),
     fingerprint,
-    JSON.stringify(answer),
+    answer,
     decidedAt,
     attemptSeq,
     open ? 1 : 0,
