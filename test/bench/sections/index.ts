@@ -3,7 +3,7 @@ import { abortsSection, contextsSection, loopSection } from './agent.ts';
 import { dispatchSection } from './dispatch.ts';
 import { burstsSection, routedSection, servicesSection, startsSection } from './fleet.ts';
 import { routingSection, schedulingSection } from './peers.ts';
-import { ledgerSection, outboxSection, traderSection } from './stores.ts';
+import { ledgerSection, listsSection, outboxSection, traderSection } from './stores.ts';
 import { youngGenerationSection } from './young-generation.ts';
 
 /** Every section, in the order in which they run; `services` leaves the fleet stopped. */
@@ -11,6 +11,7 @@ export const SECTIONS: readonly Section[] = [
   dispatchSection,
   traderSection,
   ledgerSection,
+  listsSection,
   outboxSection,
   routingSection,
   schedulingSection,

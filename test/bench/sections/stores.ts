@@ -4,6 +4,7 @@ import type { Figure, Section } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
 import { decisionRate, rawDecisionRate } from '../store/decisions.ts';
 import { ledgerRate, rawRate } from '../store/ledger.ts';
+import { fillLedger, QUERIES } from '../store/lists.ts';
 import { bareRate, eventSize, outboxRate, startNats } from '../store/outbox.ts';
 
 const LEDGER_MS = 500;
@@ -12,6 +13,10 @@ const MANY = 64;
 /** Events of one round, one at a time and with a window of MANY. */
 const FEW_EVENTS = 400;
 const MANY_EVENTS = 4_000;
+
+/** Tasks in a small and in a large ledger, and pages of each round. */
+const TASKS = [2_000, 20_000] as const;
+const PAGES = 20;
 
 type RatesOf = (name: string) => readonly number[];
 
@@ -99,6 +104,49 @@ export const outboxSection: Section = {
         ratio(of, 'outbox.one_to_bare', 'one', 'bare one'),
         ratio(of, 'outbox.many_to_bare', 'many', 'bare many'),
       ],
+    };
+  },
+};
+
+/** Target: a page takes below 5 ms, and as long in a large ledger as in a small one. */
+export const listsSection: Section = {
+  name: 'lists',
+  about: 'pages of ListTasks in ledgers of 2,000 and 20,000 tasks',
+  isDefault: true,
+  async run({ dir, rounds }) {
+    await using opened = new AsyncDisposableStack();
+    const [small, large] = [
+      opened.use(await fillLedger(dir, TASKS[0])),
+      opened.use(await fillLedger(dir, TASKS[1])),
+    ];
+    const queries = Object.entries(QUERIES);
+    const of = await alternate(
+      rounds,
+      queries.flatMap(([name, query]) =>
+        [['small', small] as const, ['large', large] as const].map(
+          ([size, ledger]) =>
+            [
+              `${name} ${size}`,
+              () => median(Array.from({ length: PAGES }, () => ledger.page(query))),
+            ] as const,
+        ),
+      ),
+    );
+    const rows = queries.map(([name]) => [
+      name,
+      ...['small', 'large'].map((size) => format(median(of(`${name} ${size}`)))),
+      format(median(ratios(of(`${name} large`), of(`${name} small`)))),
+    ]);
+    const title = 'Lists: one page of ListTasks in the event loop, in ms; target: below 5, ratio 1';
+    const head = ['', ...TASKS.map((count) => `${count.toLocaleString('en')} tasks`), 'ratio'];
+    return {
+      tables: [{ title, head, rows }],
+      figures: queries.map(([name]) => ({
+        key: `lists.${name.replaceAll(' ', '_')}_large_to_small`,
+        unit: 'ratio',
+        better: 'lower',
+        values: ratios(of(`${name} large`), of(`${name} small`)),
+      })),
     };
   },
 };

@@ -15,8 +15,11 @@ export const newLedger = (file: string): Ledger =>
 export const EVENTS = 4;
 const TRANSACTIONS = 2;
 
-/** Writes a whole task as a gateway with a free slot does: accepted, queued and started in one transaction, then done. */
-export async function writeTask(ledger: Ledger): Promise<void> {
+/**
+ * Writes a task as a gateway with a free slot does: accepted, queued and started in one transaction, then done, unless it is
+ * left `working`.
+ */
+export async function writeTask(ledger: Ledger, until: 'done' | 'working' = 'done'): Promise<void> {
   const id = randomUUID();
   const dispatch = { type: 'TASK_DISPATCH', brief: BRIEF, task: { task_id: id } };
   const message = { messageId: id, role: 'ROLE_USER', parts: [{ data: dispatch }] };
@@ -25,6 +28,7 @@ export async function writeTask(ledger: Ledger): Promise<void> {
     { event: { type: 'queued', data: { lane: 'own' } }, change: { state: 'queued' } },
     { event: { type: 'started', data: {} }, change: { state: 'working' } },
   ]);
+  if (until === 'working') return;
   await ledger.append(id, { type: 'done', data: { status: 'done' } }, { result: { status: 'done' } });
 }
 
