@@ -57,7 +57,11 @@ export async function startServer(options: ServerOptions): Promise<BenchServer> 
   const ended = once(child, 'exit');
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
-  const of = (file: string): string => readFileSync(`/proc/${child.pid}/${file}`, 'utf8');
+  const of = (file: string): string => {
+    const end = child.exitCode ?? child.signalCode;
+    if (end !== null) throw new Error(`${options.file} has ended with ${end} during the bench`);
+    return readFileSync(`/proc/${child.pid}/${file}`, 'utf8');
+  };
   const url = `http://127.0.0.1:${port}`;
   const server: BenchServer = {
     url,

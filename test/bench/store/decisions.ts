@@ -113,6 +113,8 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
 function replayRows(file: string, forMs: number): number {
   const db = new DatabaseSync(file);
   enableWal(db, file);
+  // SQLite's default; a store may leave checkpoints to another thread, which SQLite alone does not have.
+  db.exec('PRAGMA wal_autocheckpoint = 1000');
   const attempt = db.prepare("SELECT * FROM audit WHERE json_extract(record, '$.kind') = 'attempt'").get();
   const outcome = db.prepare("SELECT * FROM audit WHERE json_extract(record, '$.kind') = 'outcome'").get();
   const decided = db.prepare('SELECT * FROM decisions').get();
