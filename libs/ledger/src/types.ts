@@ -230,13 +230,16 @@ export interface Ledger {
   withdraw(taskId: string, key: string): Promise<Question | undefined>;
   /** The questions of a task, oldest first. */
   questions(taskId: string): Question[];
+  /** The record of an unfinished task has the message and the dispatch that were accepted: they must not be changed. */
   get(taskId: string): TaskRecord | undefined;
+  /** Takes as long with a million ended tasks as with a thousand; with `contextId`, as the context has tasks. */
   list(query: TaskQuery): TaskPage;
   /** Events of one task with a sequence greater than `afterSeq`, in order. */
   events(taskId: string, afterSeq?: number, limit?: number): TaskEvent[];
   /**
    * The events of one task after `afterSeq`, then new ones as they are committed; ends after the terminal event. A slow
-   * reader needs no memory, because events are read from the file. Rejects with the signal's reason.
+   * reader needs little memory: what is committed while it is busy, it reads from the file. Rejects with the signal's
+   * reason.
    */
   watch(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterableIterator<TaskEvent>;
   /**
