@@ -84,6 +84,7 @@ try {
   const caller = 'switch';
   const updatedAfter = Date.now() - (DAYS / 2) * DAY_MS;
   const queries: Record<string, Omit<TaskQuery, 'pageSize'>> = {
+    'all of all callers': {},
     'all of a caller': { caller },
     'failed ones of a caller': { caller, states: ['failed'] },
     'unfinished ones of a caller': { caller, states: ['submitted', 'queued', 'working'] },

@@ -1,5 +1,5 @@
 import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
-import { taskState } from './rows.ts';
+import { TERMINAL_STATES } from './states.ts';
 import type { TaskState } from './types.ts';
 
 /*
@@ -88,16 +88,22 @@ function sumOf(
 
 const total = (row: Row | undefined): number => integer(row ?? {}, 'total');
 
-/** The callers and states of the ended tasks; skips from one to the next in the index. */
-export function endedGroups(db: Queries): EndedGroup[] {
+/** The groups that a caller's ended tasks can be in; with undefined, those of every caller. */
+export function endedGroups(db: Queries, caller: string | undefined): EndedGroup[] {
+  const callers = caller === undefined ? endedCallers(db) : [caller];
+  return callers.flatMap((each) => [...TERMINAL_STATES].map((state) => ({ caller: each, state })));
+}
+
+/** The callers of ended tasks; skips from one to the next in the index. */
+function endedCallers(db: Queries): string[] {
   return db
     .all(
-      `WITH RECURSIVE found (caller, state) AS (
-         SELECT * FROM (SELECT caller, state FROM endings ORDER BY caller, state LIMIT 1)
+      `WITH RECURSIVE found (caller) AS (
+         SELECT min(caller) FROM endings
          UNION ALL
-         SELECT n.caller, n.state FROM found f JOIN endings n ON n.rowid = (
-           SELECT rowid FROM endings WHERE (caller, state) > (f.caller, f.state) ORDER BY caller, state LIMIT 1))
-       SELECT caller, state FROM found`,
+         SELECT (SELECT min(e.caller) FROM endings e WHERE e.caller > found.caller) FROM found
+         WHERE found.caller IS NOT NULL)
+       SELECT caller FROM found WHERE caller IS NOT NULL`,
     )
-    .map((row) => ({ caller: text(row, 'caller'), state: taskState(row) }));
+    .map((row) => text(row, 'caller'));
 }

@@ -15,7 +15,7 @@ import type { Sums } from './sums.ts';
  */
 export function pruneTasks(db: Queries, clock: Clock, sums: Sums, before: number, batch: number): string[] {
   db.run('DELETE FROM spending WHERE day < ?', utcDay(before));
-  const old = endedGroups(db)
+  const old = endedGroups(db, undefined)
     .flatMap(({ caller, state }) =>
       db.all(
         `SELECT e.task, e.updated_at, t.id FROM endings e JOIN tasks t ON t.n = e.task

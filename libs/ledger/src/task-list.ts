@@ -4,7 +4,6 @@ import { integer, type Queries, type Row } from '@hermes-fleet/store';
 import { z } from 'zod';
 import { countEndedSince, type EndedGroup, endedGroups } from './ended-counts.ts';
 import { taskRecord } from './rows.ts';
-import { TERMINAL_STATES } from './states.ts';
 import { SELECT_TASK } from './task-rows.ts';
 import type { TaskPage, TaskQuery, TaskRecord, TaskState } from './types.ts';
 
@@ -55,9 +54,7 @@ interface Found {
 function inAllContexts(db: Queries, query: TaskQuery, after: Position | undefined, limit: number): Found {
   const { caller, updatedAfter } = query;
   const isWanted = (state: TaskState): boolean => !query.states?.length || query.states.includes(state);
-  const groups = (caller === undefined ? endedGroups(db) : groupsOf(caller)).filter(({ state }) =>
-    isWanted(state),
-  );
+  const groups = endedGroups(db, caller).filter(({ state }) => isWanted(state));
   const unfinished = unfinishedPositions(db, query);
   const ended = groups.flatMap((group) => endedPositions(db, group, updatedAfter, after, limit));
   const counts = groups.map((group) => countEndedSince(db, group, updatedAfter));
@@ -66,8 +63,6 @@ function inAllContexts(db: Queries, query: TaskQuery, after: Position | undefine
     total: counts.reduce((sum, count) => sum + count, unfinished.length),
   };
 }
-
-const groupsOf = (caller: string): EndedGroup[] => [...TERMINAL_STATES].map((state) => ({ caller, state }));
 
 const UNFINISHED = `SELECT u.task AS n, u.updated_at FROM unfinished u
   WHERE (?1 IS NULL OR u.caller = ?1) AND (?2 IS NULL OR u.state IN (SELECT value FROM json_each(?2)))
