@@ -68,12 +68,14 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     scope.addContentTypeParser(
       'application/json',
       { parseAs: 'buffer' },
-      async (_request: unknown, body: Buffer) => bodyText(body),
+      // Fastify passes on what it throws.
+      (_request, body: Buffer, done) => done(null, bodyText(body)),
     );
     const known = new WeakSet<object>();
     // Runs only for requests that passed authentication.
-    scope.addHook('onRequest', async (request) => {
+    scope.addHook('onRequest', (request, _reply, done) => {
       known.add(request);
+      done();
     });
     scope.setErrorHandler(async (thrown, request, reply) => {
       const error = translateError(thrown, request, reply);

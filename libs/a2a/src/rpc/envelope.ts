@@ -45,9 +45,9 @@ export function readEnvelope(text: string, options: EnvelopeOptions = {}): Envel
   if (typeof method !== 'string' || method === '') {
     return refuse('INVALID_REQUEST', 'method must be a non-empty string', known);
   }
-  const isOwn = options.isOwn?.(method) ?? false;
-  const params = isOwn ? body.params : shallow(body.params, options.readsText);
-  if (!isOwn && isDeep(params)) {
+  const isTooDeep = !(options.isOwn?.(method) ?? false) && isDeep(body.params);
+  const params = isTooDeep ? shallow(body.params, options.readsText) : body.params;
+  if (isTooDeep && isDeep(params)) {
     return refuse('INVALID_REQUEST', `params are nested deeper than ${MAX_DEPTH} levels`, known, method);
   }
   return { ok: true, request: { id: known, notification: id === undefined, method, params } };
@@ -74,7 +74,7 @@ const isId = (id: unknown): id is RpcId => id === null || typeof id === 'string'
 
 /** Too deeply nested params, with each data part that `readsText` selects cut to its scalar members. */
 function shallow(params: unknown, readsText: EnvelopeOptions['readsText']): unknown {
-  if (readsText === undefined || !isJsonObject(params) || !isDeep(params)) return params;
+  if (readsText === undefined || !isJsonObject(params)) return params;
   const { message } = params;
   if (!isJsonObject(message) || !Array.isArray(message.parts)) return params;
   const parts = message.parts.map((part) =>
@@ -89,13 +89,12 @@ function flat(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([, value]) => typeof value !== 'object'));
 }
 
-/** Iterates instead of recursing: a body of a million brackets must not exhaust the stack. */
-function isDeep(value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) return true;
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
-  }
+/** Goes no deeper than the limit: a body of a million brackets must not exhaust the stack. */
+function isDeep(value: unknown, left = MAX_DEPTH): boolean {
+  if (left < 0) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const items = Array.isArray(value) ? value : Object.values(value);
+  for (const item of items) if (isDeep(item, left - 1)) return true;
   return false;
 }
 

@@ -32,7 +32,7 @@ export async function replyWithHeartbeat(
   wait();
   try {
     const { status, body } = await work;
-    if (!begun) return reply.code(status).type('application/json; charset=utf-8').send(body);
+    if (!begun) return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
     reply.raw.end(JSON.stringify(body));
     return reply;
   } finally {

@@ -16,9 +16,12 @@ const strings = z.array(z.string()).optional();
 const toSnake = (camel: string): string => camel.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 function proto<S extends z.core.$ZodLooseShape>(shape: S) {
-  const camelOf = new Map(Object.keys(shape).map((camel) => [toSnake(camel), camel]));
+  const names = Object.keys(shape).filter((camel) => toSnake(camel) !== camel);
+  const camelOf = new Map(names.map((camel) => [toSnake(camel), camel]));
   const rename = (value: unknown): unknown => {
     if (!isJsonObject(value)) return value;
+    const isRenamed = (key: string): boolean => value[key] === null || camelOf.has(key);
+    if (!Object.keys(value).some(isRenamed)) return value;
     const set = Object.entries(value).filter(([, item]) => item !== null);
     return Object.fromEntries(set.map(([key, item]) => [camelOf.get(key) ?? key, item]));
   };

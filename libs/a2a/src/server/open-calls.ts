@@ -7,6 +7,7 @@ export const CLOSING = Symbol('the service closes');
 export interface OpenCall extends Disposable {
   /** Aborts with GONE or CLOSING as its reason. */
   readonly signal: AbortSignal;
+  /** Aborts the call, unless it was released: its connection also closes after the reply. */
   clientGone(): void;
 }
 
@@ -44,7 +45,9 @@ export class OpenCalls {
     this.#open.add(controller);
     return {
       signal: controller.signal,
-      clientGone: () => controller.abort(CLIENT_GONE),
+      clientGone: () => {
+        if (this.#open.has(controller)) controller.abort(CLIENT_GONE);
+      },
       [Symbol.dispose]: () => this.#release(key, controller),
     };
   }

@@ -11,7 +11,6 @@ import {
   type JsonObject,
 } from '@hermes-fleet/protocol';
 import { agentMessage } from '../wire/parts.ts';
-import { isSettled } from '../wire/task-state.ts';
 import { taskView } from '../wire/task-view.ts';
 import { followTask, readLastEventId } from './follow-task.ts';
 import { toInbound } from './inbound.ts';
@@ -88,18 +87,13 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
     agentMessage({ ...reply, messageId: deps.ids.uuid() });
 
   const settled = async (taskId: string): Promise<TaskRecord> => {
-    let record = requireTask(ledger, taskId);
-    if (isSettled(record.state)) return record;
     try {
-      for await (const _ of ledger.watch(taskId, record.lastSeq, signal)) {
-        record = requireTask(ledger, taskId);
-        if (isSettled(record.state)) return record;
-      }
+      return await ledger.settled(taskId, signal);
     } catch (thrown) {
       // The task outlives this process: the caller gets its id and can ask again.
       if (signal.reason !== CLOSING) throw thrown;
+      return requireTask(ledger, taskId);
     }
-    return requireTask(ledger, taskId);
   };
 
   const follow = async function* (

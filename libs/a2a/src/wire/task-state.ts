@@ -1,5 +1,5 @@
 import { TaskState as A2AState } from '@a2a-js/sdk';
-import { isTerminal, type TaskState } from '@hermes-fleet/ledger';
+import type { TaskState } from '@hermes-fleet/ledger';
 
 const STATES: Readonly<Record<TaskState, A2AState>> = {
   submitted: A2AState.TASK_STATE_SUBMITTED,
@@ -24,9 +24,4 @@ export function ledgerStates(state: A2AState): TaskState[] {
   return Object.keys(STATES)
     .filter(isState)
     .filter((name) => STATES[name] === state);
-}
-
-/** True when a blocking SendMessage may answer: the task has ended or waits for its caller. */
-export function isSettled(state: TaskState): boolean {
-  return isTerminal(state) || state === 'input_required';
 }
