@@ -30,7 +30,12 @@ if (!whole) throw problems.error();
 
 const log = createLogger({ name: NAME, level: environment.logLevel });
 const opened = new AsyncDisposableStack();
-const member = openMember(environment, whole, { log, disabled: 'the bench sends and serves nothing' }, opened);
+const member = openMember(
+  environment,
+  whole,
+  { log, disabled: 'the bench sends and serves nothing' },
+  opened,
+);
 if (!member) throw new Error('the profile of the bench is disabled');
 
 const agent: GatewayAgent = {

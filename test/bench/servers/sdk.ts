@@ -18,7 +18,12 @@ const card = buildAgentCard({
 const executor: AgentExecutor = {
   async execute({ taskId, contextId, userMessage }, bus) {
     const value = { type: 'TASK_RESULT', status: 'done' };
-    const part = { content: { $case: 'data', value }, mediaType: '', filename: '', metadata: undefined } as const;
+    const part = {
+      content: { $case: 'data', value },
+      mediaType: '',
+      filename: '',
+      metadata: undefined,
+    } as const;
     bus.publish(
       AgentEvent.task({
         id: taskId,
