@@ -151,7 +151,7 @@ function newRecord(task: NewTask, now: number): TaskRecord {
 function knownTask(db: Queries, { caller, key, fingerprint }: NewTask): Acceptance | undefined {
   const known = findByKey(db, caller, key);
   if (!known) return undefined;
-  if (known.fingerprint !== fingerprint) return { kind: 'refused', error: conflict(key) };
+  if (known.fingerprint !== fingerprint) return { kind: 'refused', error: conflictOf(key) };
   return { kind: 'known', task: known.task };
 }
 
@@ -160,7 +160,8 @@ function expired(lateMs: number): FleetError {
   return new FleetError('DISPATCH_EXPIRED', message);
 }
 
-function conflict(key: string): FleetError {
+/** The error for a key that is bound to another payload (docs/handshake.md#idempotency). */
+export function conflictOf(key: string): FleetError {
   const reason = `task_id "${key}" was used for another payload; use a new one`;
   return new FleetError('TASK_ID_CONFLICT', reason, { fields: [{ path: 'task.task_id', reason }] });
 }

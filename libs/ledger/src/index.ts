@@ -1,3 +1,4 @@
+export { conflictOf } from './accept.ts';
 export type {
   ContextDeletion,
   LedgerContexts,

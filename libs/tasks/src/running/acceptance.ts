@@ -6,18 +6,18 @@ export interface Acceptance {
   readonly decided: Promise<boolean>;
 }
 
-/** The acceptance whose write resolves with true if it stored the task; it is not stored if the write fails. */
-export function acceptanceOf(write: Promise<boolean>): Acceptance {
-  let isStored: boolean | undefined;
-  const decide = (stored: boolean): boolean => {
-    isStored = stored;
-    return stored;
+/** The acceptance of a task whose write tells whether it stored the task; it is not stored if the write fails. */
+export function acceptanceOf(write: Promise<{ readonly created: boolean }>): Acceptance {
+  const decide = (isStored: boolean): boolean => {
+    acceptance.isStored = isStored;
+    return isStored;
   };
-  const decided = write.then(decide, () => decide(false));
-  return {
-    get isStored() {
-      return isStored;
-    },
-    decided,
+  const acceptance = {
+    isStored: undefined as boolean | undefined,
+    decided: write.then(
+      ({ created }) => decide(created),
+      () => decide(false),
+    ),
   };
+  return acceptance;
 }

@@ -77,12 +77,15 @@ async function acceptAdmitted(
   const { queue, releaseTokens } = destination;
   const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
   const written = ledger.accept(task, [{ event: { type: 'queued', data }, change: { state: 'queued' } }]);
-  const acceptance = acceptanceOf(written.then(({ created }) => created));
+  const acceptance = acceptanceOf(written);
   queue.release(caller.name);
   queue.addNew(admittedTask({ ...task, resumes: 0 }, dispatch, caller), receivedAt, acceptance);
   if (await acceptance.decided) log.info(recordFields(task), 'task accepted');
-  else releaseTokens(task.id);
-  return written;
+  else {
+    queue.withdraw(task.id);
+    releaseTokens(task.id);
+  }
+  return await written;
 }
 
 /**

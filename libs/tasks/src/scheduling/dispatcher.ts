@@ -85,8 +85,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const accepting = { ...options, tier: () => tierOf('') };
   /** Resolves when it is decided whether a task is stored, and what its admission says. */
-  const decided = (taskId: string): Promise<unknown> =>
-    acceptances.pending(taskId) ?? admitting.get(taskId) ?? Promise.resolve();
+  const decided = (taskId: string): Promise<unknown> => admitting.get(taskId) ?? acceptances.pending(taskId);
 
   async function block(
     record: TaskRecord,

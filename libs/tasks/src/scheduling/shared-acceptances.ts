@@ -1,4 +1,4 @@
-import type { Ledger, NewTask, TaskRecord } from '@hermes-fleet/ledger';
+import { conflictOf, type Ledger, type NewTask, type TaskRecord } from '@hermes-fleet/ledger';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** The largest number of dispatches that are judged or written at the same time. */
@@ -11,7 +11,7 @@ export interface Accepted {
 }
 
 interface OpenAcceptance {
-  readonly task: Pick<NewTask, 'fingerprint' | 'acceptUntil'>;
+  readonly task: Pick<NewTask, 'id' | 'fingerprint' | 'acceptUntil'>;
   readonly result: Promise<Accepted>;
 }
 
@@ -26,20 +26,19 @@ export interface SharedAcceptances {
    * `acceptUntil` outlives an acceptance that ended DISPATCH_EXPIRED.
    */
   share(task: NewTask, accept: () => Promise<Accepted>): Promise<Accepted>;
-  /** The acceptance of a task that is not durable yet. It never rejects. */
-  pending(taskId: string): Promise<unknown> | undefined;
+  /** Resolves when it is decided whether a task is stored. */
+  pending(taskId: string): Promise<void>;
   /** Resolves when no acceptance is in progress. */
   idle(): Promise<void>;
 }
 
 export function createSharedAcceptances(ledger: Pick<Ledger, 'findByKey'>): SharedAcceptances {
-  const byKey = new Map<string, OpenAcceptance>();
-  const byId = new Map<string, Promise<unknown>>();
+  const open = new Map<string, OpenAcceptance>();
 
   async function share(task: NewTask, accept: () => Promise<Accepted>): Promise<Accepted> {
     const { caller, key, fingerprint, acceptUntil } = task;
     const name = `${caller.length} ${caller}${key}`;
-    for (let first = byKey.get(name); first; first = byKey.get(name)) {
+    for (let first = open.get(name); first; first = open.get(name)) {
       const isCopy = first.task.fingerprint === fingerprint;
       try {
         const accepted = await first.result;
@@ -51,9 +50,9 @@ export function createSharedAcceptances(ledger: Pick<Ledger, 'findByKey'>): Shar
       }
     }
     const known = ledger.findByKey(caller, key);
-    if (known && known.fingerprint !== fingerprint) throw conflict(key);
+    if (known && known.fingerprint !== fingerprint) throw conflictOf(key);
     if (known) return { task: known.task, created: false };
-    if (byKey.size >= MAX_OPEN)
+    if (open.size >= MAX_OPEN)
       throw new FleetError(
         'STORE_UNAVAILABLE',
         `${MAX_OPEN} dispatches are being accepted; try again later`,
@@ -61,29 +60,22 @@ export function createSharedAcceptances(ledger: Pick<Ledger, 'findByKey'>): Shar
           retryAfterS: 1,
         },
       );
-    const end = (): void => {
-      byKey.delete(name);
-      byId.delete(task.id);
-    };
-    const result = accept().finally(end);
-    byKey.set(name, { task, result });
-    byId.set(
-      task.id,
-      result.catch(() => undefined),
-    );
-    return result;
+    const result = accept();
+    open.set(name, { task, result });
+    // It ends before those who share it go on.
+    const end = (): void => void open.delete(name);
+    result.then(end, end);
+    return await result;
   }
 
   return {
     share,
-    pending: (taskId) => byId.get(taskId),
-    idle: async () => {
-      await Promise.all(byId.values());
+    async pending(taskId) {
+      for (const { task, result } of open.values())
+        if (task.id === taskId) await Promise.allSettled([result]);
+    },
+    async idle() {
+      await Promise.allSettled(Array.from(open.values(), ({ result }) => result));
     },
   };
-}
-
-function conflict(key: string): FleetError {
-  const reason = `task_id "${key}" was used for another payload; use a new one`;
-  return new FleetError('TASK_ID_CONFLICT', reason, { fields: [{ path: 'task.task_id', reason }] });
 }

@@ -25,7 +25,7 @@ export interface TaskQueue {
   release(caller: string): void;
   /** Enqueues an admitted task of a former process, and runs it in its turn. `hasBegun`: that one ran a part of it. */
   add(task: AdmittedTask, receivedAt: number, hasBegun: boolean): void;
-  /** Enqueues a task that is being accepted, and runs it in its turn. It leaves the queue if it is not stored. */
+  /** Enqueues a task that is being accepted, and runs it in its turn. Its caller withdraws it if it is not stored. */
   addNew(task: AdmittedTask, receivedAt: number, acceptance: Acceptance): void;
   /**
    * Holds a task that waits for its caller since a former process. It keeps its context, has no slot, and does not run,
@@ -245,10 +245,7 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     reserve: (caller) => lane.reserve(caller),
     release: (caller) => lane.release(caller),
     add: (task, receivedAt, hasBegun) => enqueue(add(task, receivedAt, 'submitted', hasBegun)),
-    addNew(task, receivedAt, acceptance) {
-      enqueue(add(task, receivedAt, 'submitted', false, acceptance));
-      void acceptance.decided.then((isStored) => isStored || withdraw(task.id));
-    },
+    addNew: (task, receivedAt, acceptance) => enqueue(add(task, receivedAt, 'submitted', false, acceptance)),
     hold(task, receivedAt, { since, until, reason }) {
       const queued = add(task, receivedAt, 'asking', true);
       if (assignsPlaces) start(queued, { waitsForCaller: true });
