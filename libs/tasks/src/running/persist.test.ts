@@ -20,7 +20,7 @@ function setUp() {
       return n;
     },
   };
-  const persist = createPersist({ clock, log: silentLog, signal: closing.signal });
+  const persist = createPersist({ clock, log: silentLog, fields: {}, signal: () => closing.signal });
   const write = (n: number): Promise<number> => persist(() => store.write(n));
   return { clock, closing, store, persist, write };
 }
@@ -82,8 +82,8 @@ test('an abort throws the error of the store, and other errors are thrown at onc
   const other = createPersist({
     clock: manualClock(NOW),
     log: silentLog,
-
-    signal: AbortSignal.any([]),
+    fields: {},
+    signal: () => AbortSignal.any([]),
   });
   await assert.rejects(
     other(() => Promise.reject(new FleetError('TASK_NOT_FOUND', 'gone'))),

@@ -4,10 +4,11 @@ const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
 export interface PersistOptions {
   readonly clock: Clock;
-  /** Its lines name the task. */
   readonly log: Log;
-  /** Stops the retries. */
-  readonly signal: AbortSignal;
+  /** Fields of the log lines that name the task. */
+  readonly fields: object;
+  /** The signal that stops the retries. It is asked for when a write has failed. */
+  readonly signal: () => AbortSignal;
 }
 
 /** Runs a write with retries until `signal` aborts (default: the signal of the options), and resolves with its value. */
@@ -24,12 +25,12 @@ export function createPersist(options: PersistOptions): Persist {
 
   async function backOff(error: FleetError, signal: AbortSignal): Promise<void> {
     failures += 1;
-    options.log.warn({ err: error, failures }, 'ledger not writable: retrying');
+    options.log.warn({ ...options.fields, err: error, failures }, 'ledger not writable: retrying');
     await options.clock.sleep(backoffMs(failures, PAUSE), signal).catch(() => undefined);
     pause = undefined;
   }
 
-  return async (write, signal = options.signal) => {
+  return async (write, until) => {
     for (;;) {
       // Without a pause the write starts in this turn, so that the writes of one turn share a commit, in order.
       if (pause) await pause;
@@ -38,13 +39,10 @@ export function createPersist(options: PersistOptions): Persist {
         failures = 0;
         return written;
       } catch (error) {
-        if (
-          !(error instanceof FleetError) ||
-          error.code !== 'STORE_UNAVAILABLE' ||
-          !error.retryable ||
-          signal.aborted
-        )
+        if (!(error instanceof FleetError) || error.code !== 'STORE_UNAVAILABLE' || !error.retryable)
           throw error;
+        const signal = until ?? options.signal();
+        if (signal.aborted) throw error;
         pause ??= backOff(error, signal);
       }
     }

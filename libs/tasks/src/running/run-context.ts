@@ -1,6 +1,7 @@
 import type { Ledger } from '@hermes-fleet/ledger';
 import { FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
+import type { Abort } from './abort.ts';
 import { type AskOptions, askCaller } from './ask-caller.ts';
 
 /** A slot of the task queue, held by a run. */
@@ -10,7 +11,11 @@ export interface Slot {
   reacquire(signal: AbortSignal): Promise<void>;
 }
 
-export interface RunContextOptions extends AskOptions, Pick<RunContext, 'budget'> {
+export interface RunContextOptions
+  extends Omit<AskOptions, 'signal' | 'stopping' | 'abortRun'>,
+    Pick<RunContext, 'budget'> {
+  readonly aborting: Pick<Abort, 'signal' | 'abort'>;
+  readonly stopping: Pick<Abort, 'signal'>;
   readonly ledger: AskOptions['ledger'] &
     Pick<Ledger, 'append' | 'earlierConversation' | 'loadCheckpoint' | 'saveCheckpoint'>;
   readonly slot: Slot;
@@ -19,7 +24,7 @@ export interface RunContextOptions extends AskOptions, Pick<RunContext, 'budget'
 
 /** Creates the context of an executor. Its reports and checkpoints are written to the ledger. */
 export function createRunContext(options: RunContextOptions): RunContext {
-  const { task, ledger, slot, metrics, budget, persist } = options;
+  const { task, ledger, slot, metrics, budget, persist, aborting, stopping } = options;
   let parked = false;
   /** The task's state in the ledger is `queued`; the next step sets it to `working`. */
   let queued = false;
@@ -30,7 +35,7 @@ export function createRunContext(options: RunContextOptions): RunContext {
     slot.release();
     try {
       const value = await wait();
-      await slot.reacquire(AbortSignal.any([options.signal, options.stopping]));
+      await slot.reacquire(AbortSignal.any([aborting.signal, stopping.signal]));
       return value;
     } finally {
       parked = false;
@@ -40,10 +45,10 @@ export function createRunContext(options: RunContextOptions): RunContext {
   return {
     // The signals are created for the executors that use them.
     get signal() {
-      return options.signal;
+      return aborting.signal;
     },
     get stopping() {
-      return options.stopping;
+      return stopping.signal;
     },
     budget,
     async report(event: RunEvent) {
@@ -60,7 +65,14 @@ export function createRunContext(options: RunContextOptions): RunContext {
     async ask(question, { key, signal: withdrawal }) {
       if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked: it cannot ask`);
       try {
-        return await askCaller({ ...options, park }, { key, text: question }, withdrawal);
+        const asking = {
+          ...options,
+          park,
+          signal: aborting.signal,
+          stopping: stopping.signal,
+          abortRun: (reason: FleetError) => aborting.abort(reason),
+        };
+        return await askCaller(asking, { key, text: question }, withdrawal);
       } finally {
         queued = true;
       }

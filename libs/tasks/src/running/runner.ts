@@ -5,7 +5,6 @@ import {
   type Executor,
   type FleetError,
   type Log,
-  logWith,
   type RunOutcome,
   taskFields,
 } from '@hermes-fleet/protocol';
@@ -70,10 +69,11 @@ export interface RunRequest {
 export function startRun(options: RunnerOptions, request: RunRequest): Run {
   const aborting = new Abort();
   const stopping = new Abort();
+  const fields = fieldsOf(request.task);
   if (request.endReason) aborting.abort(request.endReason);
-  const finished = runToEnd(options, request, aborting, stopping).catch((error) => {
+  const finished = runToEnd(options, request, { aborting, stopping, fields }).catch((error) => {
     options.log.error(
-      { ...fieldsOf(request.task), err: error },
+      { ...fields, err: error },
       'end of the task could not be written: the next start resumes it',
     );
   });
@@ -84,17 +84,24 @@ export function startRun(options: RunnerOptions, request: RunRequest): Run {
   };
 }
 
+/** What a run has from its begin. */
+interface RunParts {
+  readonly aborting: Abort;
+  readonly stopping: Abort;
+  /** Fields of the log lines. */
+  readonly fields: object;
+}
+
 async function runToEnd(
   options: RunnerOptions,
   request: RunRequest,
-  aborting: Abort,
-  stopping: Abort,
+  { aborting, stopping, fields }: RunParts,
 ): Promise<void> {
-  const { ledger, clock, metrics } = options;
+  const { ledger, clock, metrics, log } = options;
   const { task, executor, acceptance } = request;
   const startedAt = clock.monotonic();
   using _deadline = deadlineTimer(clock, task, aborting);
-  const store = writesOf(options, task, () => options.closing);
+  const store = writesOf(options, fields, () => options.closing);
   const hasBegun =
     acceptance === undefined &&
     (ledger.loadCheckpoint(task.id) !== undefined || ledger.questions(task.id).length > 0);
@@ -106,7 +113,7 @@ async function runToEnd(
   if (isStarting) started.catch(() => undefined);
   else if (!(await started)) return;
 
-  const persistInRun = createPersist(writesOf(options, task, () => aborting.signal));
+  const persistInRun = createPersist(writesOf(options, fields, () => aborting.signal));
   const budget = budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
     const isNew = !request.endReason && !hasBegun && task.resumes === 0;
@@ -114,7 +121,21 @@ async function runToEnd(
     // The executor also ends what a former run began.
     if (!request.endReason && !hasBegun) aborting.throwIfAborted();
     stopping.throwIfAborted();
-    return executor.run(task, contextOf(options, request, { aborting, stopping, budget, persistInRun }));
+    const { questionWaits, maxInputWaitMs } = options;
+    const context = createRunContext({
+      task,
+      ledger,
+      clock,
+      metrics,
+      slot: request.slot,
+      budget,
+      persist: persistInRun,
+      questionWaits,
+      maxInputWaitMs,
+      aborting,
+      stopping,
+    });
+    return executor.run(task, context);
   };
   const attempt = await settle(options, work(), aborting);
   // An attempt for a task that is not stored fails without a trace.
@@ -127,7 +148,7 @@ async function runToEnd(
     return;
   }
   const concluded = conclude(attempt, aborting.reason, (error) =>
-    store.log.error({ err: error }, 'executor failed'),
+    log.error({ ...fields, err: error }, 'executor failed'),
   );
   if (!concluded) return;
   const outcome = withOpenQuestion(concluded, aborting.reason, ledger, task.id);
@@ -152,7 +173,7 @@ async function runToEnd(
       total: seconds(Math.max(0, clock.now() - request.receivedAt)),
     });
   const { tokensSpent } = ending.result;
-  options.log.info({ ...fieldsOf(task), status: ending.event, tokens_spent: tokensSpent }, 'task ended');
+  log.info({ ...fields, status: ending.event, tokens_spent: tokensSpent }, 'task ended');
 }
 
 /** The executor need not wait for its task to be durable. */
@@ -187,60 +208,19 @@ async function writeStarted(
       ? persistAfter(store, acceptance.decided, write)
       : persist(store, write));
     if (!started) return false;
-    options.log.info({ ...fieldsOf(task), model, resumes }, 'task started');
+    options.log.info({ ...store.fields, model, resumes }, 'task started');
   }
   if (resumes === 0 && !hasBegun) options.metrics.dispatchOverhead(seconds(aheadMs ?? overheadMs()));
   return true;
 }
 
-/** How the run of a task writes. The log and the signal are made for a write that fails. */
+/** How the run of a task writes. */
 function writesOf(
   { ledger, versions, clock, log }: RunnerOptions,
-  task: AdmittedTask,
+  fields: object,
   signal: () => AbortSignal,
 ): EndingOptions {
-  return {
-    ledger,
-    versions,
-    clock,
-    get log() {
-      return logWith(log, fieldsOf(task));
-    },
-    get signal() {
-      return signal();
-    },
-  };
-}
-
-interface RunParts extends Pick<RunContextOptions, 'budget'> {
-  readonly aborting: Abort;
-  readonly stopping: Abort;
-  readonly persistInRun: RunContextOptions['persist'];
-}
-
-function contextOf(
-  { ledger, clock, metrics, questionWaits, maxInputWaitMs }: RunnerOptions,
-  { task, slot }: RunRequest,
-  { aborting, stopping, budget, persistInRun: persist }: RunParts,
-) {
-  return createRunContext({
-    task,
-    ledger,
-    clock,
-    metrics,
-    slot,
-    budget,
-    persist,
-    questionWaits,
-    maxInputWaitMs,
-    abortRun: (reason: FleetError) => aborting.abort(reason),
-    get signal() {
-      return aborting.signal;
-    },
-    get stopping() {
-      return stopping.signal;
-    },
-  });
+  return { ledger, versions, clock, log, fields, signal };
 }
 
 function deadlineTimer(clock: Clock, task: AdmittedTask, aborting: Abort): Disposable | undefined {

@@ -53,5 +53,5 @@ export function writeEnding(
   const { event, change } = endingEvent(task, ending, options.versions);
   const write = () => options.ledger.append(task.id, event, change);
   if (earlier) return persistAfter(options, earlier, write);
-  return persistInRun ? persistInRun(write, options.signal) : persist(options, write);
+  return persistInRun ? persistInRun(write, options.signal()) : persist(options, write);
 }

@@ -12,7 +12,6 @@ import {
   FleetError,
   isJsonObject,
   type Log,
-  logWith,
   readDispatch,
   type TaskDispatch,
   type Unmet,
@@ -72,7 +71,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const acceptances = createSharedAcceptances(ledger);
   const queueOf = (taskId: string) => queues.find((queue) => queue.has(taskId));
 
-  const storeOf = (of: TaskRecord) => ({ ...options, log: logWith(log, recordFields(of)), signal: closing });
+  const storeOf = (of: TaskRecord) => ({ ...options, fields: recordFields(of), signal: () => closing });
 
   function end(record: TaskRecord, ending: Ending, decision?: Decision): Promise<TaskEvent | undefined> {
     const { id, dispatch } = record;
