@@ -40,6 +40,7 @@ export function newEntry(
     turnBefore: undefined,
     turnToGiveBack: undefined,
     cameByContext: false,
+    firstSince: undefined,
   };
 }
 

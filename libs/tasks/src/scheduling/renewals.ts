@@ -24,6 +24,11 @@ export class Renewals {
     this.#renew = renew;
   }
 
+  /** Some needs may change, or a renewal is owed. */
+  get hasWork(): boolean {
+    return this.#isOwed || this.#classes.unsettled.size > 0;
+  }
+
   /** Renews all needs that may have changed, except during the pause. */
   async all(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
     const startedAt = this.#clock.monotonic();

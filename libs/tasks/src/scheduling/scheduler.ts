@@ -1,6 +1,7 @@
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { Classes } from './classes.ts';
-import { CONTEXT, NO_PLACE, newEntry, type TaskEntry, waits } from './entry.ts';
+import { newEntry, type TaskEntry, waits } from './entry.ts';
+import { EntryTicket, type TicketSteps } from './entry-ticket.ts';
 import type { Lane } from './lane.ts';
 import { Renewals } from './renewals.ts';
 import { Rounds } from './rounds.ts';
@@ -30,10 +31,20 @@ export class Scheduler {
   #changes = 0;
   readonly #renewals: Renewals;
   readonly #rounds: Rounds;
+  readonly #steps: TicketSteps;
 
   constructor({ clock, log, ageingMs }: SchedulerOptions) {
     this.#clock = clock;
     this.#lines = new WaitingLines(ageingMs);
+    const lines = this.#lines;
+    this.#steps = {
+      isHeldBy: (entry) => lines.isHeldBy(entry),
+      isContextTaken: (entry) => lines.isContextTaken(entry),
+      hold: (entry) => lines.hold(entry, clock.monotonic()),
+      queue: (entry, turn) => this.#queue(entry, turn),
+      enter: (entry, state) => this.#enter(entry, state),
+      setPlace: (entry, place) => this.#setPlace(entry, place),
+    };
     this.#renewals = new Renewals(clock, this.#classes, (entry) => this.#renewNeeds(entry));
     this.#rounds = new Rounds({
       clock,
@@ -56,7 +67,7 @@ export class Scheduler {
     lane.move(task.caller, undefined, state);
     lane.changed();
     if (hasBegun) this.#lines.hold(entry, this.#clock.monotonic());
-    const ticket = this.#createTicket(entry);
+    const ticket = new EntryTicket(entry, this.#steps);
     this.#tickets.set(task.taskId, ticket);
     return ticket;
   }
@@ -80,63 +91,6 @@ export class Scheduler {
   /** True if a task of the lane waits that could start if its lane had a place. */
   hasStartable(lane: Lane): boolean {
     return this.#lines.first(this.#clock.monotonic(), (entry) => entry.lane === lane) !== undefined;
-  }
-
-  #createTicket(entry: TaskEntry): Ticket {
-    const lines = this.#lines;
-    return {
-      get state() {
-        return entry.state;
-      },
-      get hasBegun() {
-        return lines.isHeldBy(entry);
-      },
-      get cameByContext() {
-        return entry.cameByContext;
-      },
-      enterContext: (begin) => {
-        if (lines.isHeldBy(entry) || !lines.isContextTaken(entry)) {
-          lines.hold(entry, this.#clock.monotonic());
-          begin();
-          return;
-        }
-        this.#queue(entry, { needs: () => CONTEXT, reserve: () => NO_PLACE, to: 'submitted', begin });
-        entry.cameByContext = true;
-      },
-      queue: (turn) => this.#queue(entry, turn),
-      leave: () => {
-        const { state } = entry;
-        if (state === 'queued' && entry.turn?.to === 'running') this.#enter(entry, 'asking');
-        else if (state === 'waiting' || state === 'queued') this.#enter(entry, 'submitted');
-      },
-      restore: (place) => {
-        lines.hold(entry, this.#clock.monotonic());
-        this.#enter(entry, 'queued');
-        this.#enter(entry, 'placed');
-        this.#setPlace(entry, place);
-      },
-      run: () => {
-        if (entry.state === 'placed') this.#enter(entry, 'running');
-      },
-      retry: (keepsTurn) => {
-        this.#enter(entry, 'submitted');
-        this.#setPlace(entry, undefined);
-        entry.turnToGiveBack = keepsTurn ? entry.turnBefore : undefined;
-      },
-      ask: () => {
-        this.#enter(entry, 'asking');
-        this.#setPlace(entry, undefined);
-      },
-      resume: (place) => {
-        this.#enter(entry, 'running');
-        this.#setPlace(entry, place);
-      },
-      end: () => {
-        if (entry.state === 'ended') return;
-        this.#enter(entry, 'ended');
-        this.#setPlace(entry, undefined);
-      },
-    };
   }
 
   #queue(entry: TaskEntry, turn: Turn): void {
@@ -174,9 +128,10 @@ export class Scheduler {
   }
 
   #joinLine(entry: TaskEntry): void {
-    entry.lane.wait(entry, entry.waitsSince ?? this.#clock.monotonic());
+    const now = this.#clock.monotonic();
+    entry.lane.wait(entry, entry.waitsSince ?? now);
     this.#classes.add(entry);
-    this.#lines.add(entry, this.#clock.monotonic());
+    this.#lines.add(entry, now);
     if (entry.turnToGiveBack !== undefined) this.#lines.giveBack(entry.caller, entry.turnToGiveBack);
     entry.turnToGiveBack = undefined;
   }
@@ -188,14 +143,15 @@ export class Scheduler {
   }
 
   async #round(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
-    await this.#renewals.all(yieldIfLong);
+    if (this.#renewals.hasWork) await this.#renewals.all(yieldIfLong);
     for (const known of this.#classes.all()) {
       try {
         this.#classes.look(known, this.#clock.now());
       } catch (error) {
         for (const entry of [...known.members]) this.#fail(entry, error);
       }
-      await yieldIfLong();
+      const pause = yieldIfLong();
+      if (pause) await pause;
     }
     this.#assign();
     this.#reportVerdicts();
@@ -236,10 +192,10 @@ export class Scheduler {
   /** Gives the free places to the first tasks that can use them. */
   #assign(): void {
     const now = this.#clock.monotonic();
-    const refused = new Set<TaskEntry>();
+    let refused: Set<TaskEntry> | undefined;
     const waitedMs = ({ waitsSince = now }: TaskEntry): number => now - waitsSince;
     const canStart = (entry: TaskEntry): boolean =>
-      !refused.has(entry) && this.#roomAfterMs(entry) <= waitedMs(entry);
+      !refused?.has(entry) && this.#roomAfterMs(entry) <= waitedMs(entry);
     for (let next = this.#lines.first(now, canStart); next; next = this.#lines.first(now, canStart)) {
       const { turn } = next;
       let place: Disposable | undefined;
@@ -250,6 +206,7 @@ export class Scheduler {
         continue;
       }
       if (!turn || !place) {
+        refused ??= new Set();
         refused.add(next);
         continue;
       }

@@ -28,7 +28,9 @@ export class SortedList<T> {
   }
 
   add(element: T): void {
-    this.#elements.splice(this.#indexOf(element), 0, element);
+    const at = this.#indexOf(element);
+    if (at === this.#elements.length) this.#elements.push(element);
+    else this.#elements.splice(at, 0, element);
   }
 
   /** Removes the element if it is in the list. */

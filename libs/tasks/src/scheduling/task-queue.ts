@@ -6,7 +6,7 @@ import { type Run, type RunnerOptions, type RunRequest, startRun } from '../runn
 import { callAt, deadlineExceeded } from '../running/timers.ts';
 import type { Lane } from './lane.ts';
 import type { Scheduler } from './scheduler.ts';
-import type { Ticket, Turn } from './ticket.ts';
+import type { Needs, Ticket, Turn } from './ticket.ts';
 
 /** The admitted tasks of one executor. A profile has a queue for its own tasks and one for relayed tasks. */
 export interface TaskQueue {
@@ -60,11 +60,11 @@ export interface Expiry {
 interface QueuedTask {
   readonly ticket: Ticket;
   readonly request: RunRequest;
-  run?: Run;
+  run: Run | undefined;
   /** Ends the task's wait for its turn or for its caller. */
-  expiry?: Disposable;
+  expiry: Disposable | undefined;
   /** The task waits for its caller since a former process. */
-  asks?: Disposable;
+  asks: Disposable | undefined;
 }
 
 export interface TaskQueueOptions {
@@ -94,12 +94,9 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   const tasks = new Map<string, QueuedTask>();
   let stopped = false;
 
-  const turn = (begin: () => void): Turn => ({
-    needs: () => ({ key: options.name }),
-    reserve: () => (stopped ? undefined : SLOT),
-    to: 'running',
-    begin,
-  });
+  const needs = (): Needs => ({ key: options.name });
+  const reserve = (): Disposable | undefined => (stopped ? undefined : SLOT);
+  const turn = (begin: () => void): Turn => ({ needs, reserve, to: 'running', begin });
 
   function add(
     task: AdmittedTask,
@@ -120,16 +117,16 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     const ticket = scheduler.add(lane, info, state, hasBegun);
     const slot = assignsPlaces ? NO_SLOT : slotOf(ticket);
     const request = { task, executor, receivedAt, slot, ...(acceptance && { acceptance }) };
-    const added: QueuedTask = { ticket, request };
+    const added: QueuedTask = { ticket, request, run: undefined, expiry: undefined, asks: undefined };
     tasks.set(taskId, added);
     return added;
   }
 
-  function start(queued: QueuedTask, change: Partial<RunRequest> = {}): Run | undefined {
+  function start(queued: QueuedTask, change?: Partial<RunRequest>): Run | undefined {
     const { ticket, request } = queued;
     endWait(queued);
     if (stopped) return undefined;
-    const run = startRun(options.runner, { ...request, ...change });
+    const run = startRun(options.runner, change ? { ...request, ...change } : request);
     queued.run = run;
     void run.finished.then(() => {
       tasks.delete(request.task.id);
@@ -141,8 +138,8 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   function endWait(queued: QueuedTask): void {
     queued.expiry?.[Symbol.dispose]();
     queued.asks?.[Symbol.dispose]();
-    delete queued.expiry;
-    delete queued.asks;
+    queued.expiry = undefined;
+    queued.asks = undefined;
   }
 
   function withdraw(taskId: string): boolean {

@@ -12,6 +12,8 @@ export interface WaitingTask {
   readonly order: number;
   /** Start of the wait, on the monotonic clock, ms. */
   readonly since: number;
+  /** When the task became the first of its line for the first time. The lines set it. */
+  firstSince?: number | undefined;
 }
 
 /** The tasks of one caller and priority with equal needs that may start, by arrival. */
@@ -38,9 +40,9 @@ interface Head<T> {
 }
 
 interface Caller {
-  readonly waiting: number;
+  waiting: number;
   /** The number of the turn in which the caller was served last. */
-  readonly servedAt: number;
+  servedAt: number;
 }
 
 const URGENT = Priority.options.length - 1;
@@ -62,8 +64,6 @@ export class WaitingLines<T extends WaitingTask> {
   readonly #lines = new Map<string, Line<T>>();
   readonly #contexts = new Map<string, Context<T>>();
   readonly #callers = new Map<string, Caller>();
-  /** When tasks became the first of their line for the first time. */
-  readonly #firstSince = new WeakMap<T, number>();
   #turn = 0;
   /** The task that is being added, unless it waited before. */
   #newcomer: T | undefined;
@@ -79,12 +79,16 @@ export class WaitingLines<T extends WaitingTask> {
 
   #add(task: T, now: number, isNew: boolean): void {
     // A caller that comes back lines up behind the callers that wait already.
-    const caller = this.#callers.get(task.caller) ?? { waiting: 0, servedAt: this.#turn };
-    this.#callers.set(task.caller, { ...caller, waiting: caller.waiting + 1 });
+    const caller = this.#callers.get(task.caller);
+    if (caller) caller.waiting += 1;
+    else this.#callers.set(task.caller, { waiting: 1, servedAt: this.#turn });
     const { waiting } = this.#contextOf(task.contextId);
-    const samePriority = waiting.get(task.priority) ?? new SortedList<T>(byOrder);
+    let samePriority = waiting.get(task.priority);
+    if (!samePriority) {
+      samePriority = new SortedList<T>(byOrder);
+      waiting.set(task.priority, samePriority);
+    }
     samePriority.add(task);
-    waiting.set(task.priority, samePriority);
     this.#newcomer = isNew ? task : undefined;
     this.#chooseOf(task.contextId, now);
     this.#newcomer = undefined;
@@ -102,8 +106,7 @@ export class WaitingLines<T extends WaitingTask> {
   /** Removes a waiting task. */
   remove(task: T, now: number): void {
     const caller = this.#callers.get(task.caller);
-    if (caller && caller.waiting > 1)
-      this.#callers.set(task.caller, { ...caller, waiting: caller.waiting - 1 });
+    if (caller && caller.waiting > 1) caller.waiting -= 1;
     else this.#callers.delete(task.caller);
     const { waiting } = this.#contextOf(task.contextId);
     const samePriority = waiting.get(task.priority);
@@ -129,10 +132,10 @@ export class WaitingLines<T extends WaitingTask> {
    * be in the lines.
    */
   serve(task: T, now: number): number {
-    const before = this.#callers.get(task.caller)?.servedAt ?? this.#turn;
-    this.#turn += 1;
     const caller = this.#callers.get(task.caller);
-    if (caller) this.#callers.set(task.caller, { ...caller, servedAt: this.#turn });
+    const before = caller?.servedAt ?? this.#turn;
+    this.#turn += 1;
+    if (caller) caller.servedAt = this.#turn;
     this.hold(task, now);
     return before;
   }
@@ -140,7 +143,7 @@ export class WaitingLines<T extends WaitingTask> {
   /** Gives a caller with a waiting task back the turn that a call of `serve` ended. */
   giveBack(name: string, turn: number): void {
     const caller = this.#callers.get(name);
-    if (caller) this.#callers.set(name, { ...caller, servedAt: Math.min(turn, caller.servedAt) });
+    if (caller) caller.servedAt = Math.min(turn, caller.servedAt);
   }
 
   /** Reserves the context of a task for it, until `release`. */
@@ -205,14 +208,16 @@ export class WaitingLines<T extends WaitingTask> {
   #joinLine(task: T, now: number): void {
     const { priority } = task;
     const key = lineKey(task);
-    const line = this.#lines.get(key) ?? { priority, tasks: new SortedList<T>(byOrder), since: now };
-    line.tasks.add(task);
-    if (line.tasks.first === task) {
-      // A task that comes back has the rank that it had. One that waited behind others of its context rises from now on.
-      line.since = this.#firstSince.get(task) ?? (task === this.#newcomer ? Math.min(task.since, now) : now);
-      this.#firstSince.set(task, line.since);
+    let line = this.#lines.get(key);
+    if (!line) {
+      line = { priority, tasks: new SortedList<T>(byOrder), since: now };
+      this.#lines.set(key, line);
     }
-    this.#lines.set(key, line);
+    line.tasks.add(task);
+    if (line.tasks.first !== task) return;
+    // A task that comes back has the rank that it had. One that waited behind others of its context rises from now on.
+    task.firstSince ??= task === this.#newcomer ? Math.min(task.since, now) : now;
+    line.since = task.firstSince;
   }
 
   #leaveLine(task: T, now: number): void {
@@ -224,8 +229,8 @@ export class WaitingLines<T extends WaitingTask> {
     const { first } = line.tasks;
     if (!first) this.#lines.delete(key);
     else if (wasFirst) {
-      line.since = this.#firstSince.get(first) ?? now;
-      this.#firstSince.set(first, line.since);
+      first.firstSince ??= now;
+      line.since = first.firstSince;
     }
   }
 
