@@ -140,8 +140,10 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       broadcast();
     },
     changed: () => schedule(DEBOUNCE_MS, true),
-    loadChanged: () =>
-      schedule(Math.max(LOAD_DEBOUNCE_MS, lastSentAt + DEBOUNCE_MS - options.clock.monotonic()), false),
+    loadChanged() {
+      if (pending) return;
+      schedule(Math.max(LOAD_DEBOUNCE_MS, lastSentAt + DEBOUNCE_MS - options.clock.monotonic()), false);
+    },
     async farewell() {
       if (!started || leaving) return;
       stopTimers();

@@ -33,16 +33,17 @@ export function admitRelayed(request: AdmissionRequest): Promise<Unmet[]> {
 }
 
 async function collect(request: AdmissionRequest, checks: readonly Check[]): Promise<Unmet[]> {
-  for (const check of [version, worker]) {
-    const unmet = check(request);
-    if (unmet.length > 0) return unmet;
+  const alone = version(request);
+  if (alone.length > 0) return alone;
+  const idle = worker(request);
+  if (idle.length > 0) return idle;
+  const found: (Unmet[] | Promise<Unmet[]>)[] = [];
+  for (const check of checks) {
+    const unmet = orCapacity(check, request);
+    if (unmet !== MET) found.push(unmet);
   }
-  const found = checks.map((check) => orCapacity(check, request));
-  // Most checks measure nothing, and need no promise.
-  return (found.every(isKnown) ? found : await Promise.all(found)).flat();
+  return found.length === 0 ? [] : (await Promise.all(found)).flat();
 }
-
-const isKnown = (found: Unmet[] | Promise<Unmet[]>): found is Unmet[] => Array.isArray(found);
 
 /** A check that needs a process, and cannot start one, leaves the capacity of the machine unmet. */
 function orCapacity(check: Check, request: AdmissionRequest): Unmet[] | Promise<Unmet[]> {

@@ -69,6 +69,10 @@ export function createSpending(options: SpendingOptions): Spending {
   const { spending: ceilings, orchestrate, server } = config.fleet;
   const tree = ceilings.tokens_per_task_tree;
   const defaultBudget = smaller(options.defaultBudget, tree);
+  const isLimited =
+    tree !== undefined ||
+    ceilings.tokens_per_day !== undefined ||
+    Object.values(ceilings.callers).some((caller) => caller.tokens_per_day !== undefined);
   const configured = Object.keys(server?.callers ?? {});
   if (server?.token_env !== undefined || server?.auth_required === false) configured.push(SHARED_CALLER.name);
 
@@ -113,7 +117,7 @@ export function createSpending(options: SpendingOptions): Spending {
 
   function unmet(dispatch: TaskDispatch, { name }: Caller): Unmet[] {
     const isOwn = isOwnWork(dispatch, profile, orchestrate);
-    if (isOwn && !ownSpends) return [];
+    if (!isLimited || (isOwn && !ownSpends)) return [];
     turn();
     const budget = budgetOf(dispatch);
     const days: DayCeiling[] = [{ key: `callers.${name}.tokens_per_day`, ...ofCaller(name) }];
@@ -129,7 +133,7 @@ export function createSpending(options: SpendingOptions): Spending {
     const isOwn = isOwnWork(dispatch, profile, orchestrate);
     const budget = isOwn && !ownSpends ? 0 : budgetOf(dispatch);
     // A task without a budget reserves nothing: no ceiling applied when it was admitted.
-    if (budget !== undefined) reservations.add(taskId, { caller, isOwn, budget, used });
+    if (budget !== undefined && budget > 0) reservations.add(taskId, { caller, isOwn, budget, used });
   }
 
   return {
