@@ -76,6 +76,7 @@ export {
 } from './handshake/result.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
 export { type Clock, systemClock } from './ports/clock.ts';
+export { createDeadlines, type Deadlines } from './ports/deadlines.ts';
 export {
   type AdmittedTask,
   type Budget,

@@ -1,7 +1,6 @@
 import type { Concern, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { type Clock, createDeadlines, FleetError } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control-store.ts';
-import { createDeadlines } from './deadlines.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
 const DEADLINE_MS = 5000;

@@ -1,5 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
-import { createDeadlines } from '../control/deadlines.ts';
+import { type Clock, createDeadlines } from '@hermes-fleet/protocol';
 
 /** Defers writes to share the commit of other writes. */
 export interface LazyWrites {

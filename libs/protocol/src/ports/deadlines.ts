@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from './clock.ts';
 
 /** Deadlines of one length. They share a timer, which costs more than all else about a deadline that is met. */
 export interface Deadlines {

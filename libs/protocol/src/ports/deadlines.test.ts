@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '@hermes-fleet/protocol/testing';
+import { manualClock } from '../testing/manual-clock.ts';
 import { createDeadlines } from './deadlines.ts';
 
 function setUp() {
