@@ -1,7 +1,7 @@
-import { fastifySSE } from '@fastify/sse';
 import type { Ledger } from '@hermes-fleet/ledger';
 import {
   type Clock,
+  createDeadlines,
   type Ids,
   type Intake,
   type JsonObject,
@@ -9,11 +9,12 @@ import {
   type Scope,
   systemIds,
 } from '@hermes-fleet/protocol';
-import { translateError } from '@hermes-fleet/service';
+import { isAnonymous, translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from './card/card-route.ts';
 import type { CustomMethod } from './rpc/custom-method.ts';
 import { bodyText } from './rpc/envelope.ts';
+import { HEARTBEAT_MS } from './rpc/heartbeat-reply.ts';
 import { type OnRefused, reportRefusal } from './rpc/refused-request.ts';
 import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
 import { createRpcRoute } from './rpc/rpc-route.ts';
@@ -71,15 +72,10 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
       // Fastify passes on what it throws.
       (_request, body: Buffer, done) => done(null, bodyText(body)),
     );
-    const known = new WeakSet<object>();
-    // Runs only for requests that passed authentication.
-    scope.addHook('onRequest', (request, _reply, done) => {
-      known.add(request);
-      done();
-    });
     scope.setErrorHandler(async (thrown, request, reply) => {
       const error = translateError(thrown, request, reply);
-      if (request.method === 'POST' && known.has(request))
+      // Requests that are refused before their caller is known are not reported.
+      if (request.method === 'POST' && !isAnonymous(request.caller))
         await reportRefusal(options, request, { text: null, error });
       return reply.code(httpStatusOf(error)).send(errorReply(null, error));
     });
@@ -87,10 +83,12 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
       options.log.debug({ open: calls.size }, 'closing streams');
       await calls.close();
     });
-    await scope.register(fastifySSE, { heartbeatInterval: options.heartbeatMs ?? 15_000 });
+    const heartbeats = createDeadlines({ clock: options.clock, ms: HEARTBEAT_MS });
+    scope.addHook('onClose', async () => heartbeats.close());
     registerCardRoute(scope, options.card);
-    const handler = createRpcRoute({ ...options, calls, ids: options.ids ?? systemIds });
-    for (const url of ['/jsonrpc', '/jsonrpc/', '/']) scope.post(url, { sse: { kind: 'manual' } }, handler);
+    const { ids = systemIds, heartbeatMs = 15_000 } = options;
+    const handler = createRpcRoute({ ...options, calls, heartbeats, ids, heartbeatMs });
+    for (const url of ['/jsonrpc', '/jsonrpc/', '/']) scope.post(url, handler);
   });
   return { closeStreams: () => calls.close() };
 }

@@ -1,7 +1,8 @@
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
-import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
 import {
   type Clock,
+  type Deadlines,
   FleetError,
   isJsonObject,
   type JsonObject,
@@ -11,7 +12,12 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardSource } from '../card/card-route.ts';
 import type { OpenCall, OpenCalls } from '../server/open-calls.ts';
-import { type Call, createRequestHandler, type HandlerDeps } from '../server/request-handler.ts';
+import {
+  type Call,
+  CallContext,
+  type createRequestHandler,
+  type HandlerDeps,
+} from '../server/request-handler.ts';
 import type { CustomMethod } from './custom-method.ts';
 import type { RpcId } from './envelope.ts';
 import type { RpcReply } from './heartbeat-reply.ts';
@@ -24,6 +30,10 @@ export interface RouteDeps extends HandlerDeps {
   readonly extensions: readonly string[];
   readonly clock: Clock;
   readonly calls: OpenCalls;
+  /** Deadlines of HEARTBEAT_MS. */
+  readonly heartbeats: Deadlines;
+  /** The time between two heartbeats of a stream. */
+  readonly heartbeatMs: number;
   readonly log: Log;
   readonly methods?: Readonly<Record<string, CustomMethod>> | undefined;
   readonly onRefused?: OnRefused | undefined;
@@ -44,6 +54,7 @@ export interface Progress {
 /** A request whose method, authorization and parameters are checked. */
 export interface Exchange {
   readonly deps: RouteDeps;
+  readonly transports: Transports;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly id: RpcId;
@@ -54,16 +65,13 @@ export interface Exchange {
 
 const UNTRACKED: OpenCall = {
   signal: new AbortController().signal,
-  clientGone: () => undefined,
   [Symbol.dispose]: () => undefined,
 };
 
 /** Registers a call that may last: it counts against the caller's limit and aborts when the client disconnects. */
-export function openCall({ deps, request, reply, method }: Exchange): OpenCall {
+export function openCall({ deps, request, method }: Exchange): OpenCall {
   if (method.kind === 'unary') return UNTRACKED;
-  const open = deps.calls.open(request.caller.name, method.kind);
-  reply.raw.once('close', open.clientGone);
-  return open;
+  return deps.calls.open(request.caller.name, method.kind, request.raw.socket);
 }
 
 export function callOf({ deps, request, method, params, progress }: Exchange, signal: AbortSignal): Call {
@@ -84,15 +92,32 @@ export function callOf({ deps, request, method, params, progress }: Exchange, si
   };
 }
 
-/** Runs the SDK's transport handler for the method's version. Do not send its error replies: see Call.failure. */
-export function transport(
-  { deps, id, method }: Exchange,
-  call: Call,
-  rpc: { readonly method: string; readonly params: JsonObject },
-): Promise<unknown> {
-  const context = new ServerCallContext({ requestedVersion: method.version });
-  const Handler = method.version === '1.0' ? JsonRpcTransportHandler : LegacyJsonRpcTransportHandler;
-  return new Handler(createRequestHandler(deps, call)).handle({ jsonrpc: '2.0', id, ...rpc }, context);
+/** The SDK's transport handlers of both versions. */
+export interface Transports {
+  /** Answers a request. Do not send its error replies: see Call.failure. */
+  handle(exchange: Exchange, call: Call, rpc: Rpc): Promise<unknown>;
+}
+
+interface Rpc {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export function createTransports(methods: ReturnType<typeof createRequestHandler>): Transports {
+  const current = new JsonRpcTransportHandler({
+    ...methods,
+    getAgentCard: () => Promise.reject(new TypeError('the transport of A2A 1.0 asked for the card')),
+  });
+  return {
+    handle({ id, method }, call, rpc) {
+      const context = new CallContext(method.version, call);
+      const request = { jsonrpc: '2.0', id, ...rpc };
+      if (method.version === '1.0') return current.handle(request, context);
+      // It asks for the card without a context.
+      const getAgentCard = async () => call.card();
+      return new LegacyJsonRpcTransportHandler({ ...methods, getAgentCard }).handle(request, context);
+    },
+  };
 }
 
 /** Reports an error as a refusal unless a method or the intake has received the request. */

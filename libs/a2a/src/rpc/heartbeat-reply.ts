@@ -1,7 +1,11 @@
-import type { Clock, JsonObject } from '@hermes-fleet/protocol';
+import type { Deadlines, JsonObject } from '@hermes-fleet/protocol';
 import type { FastifyReply } from 'fastify';
+import { sendHead } from './raw-reply.ts';
 
-const HEARTBEAT_MS = 30_000;
+/** The time until the first heartbeat of a reply, and between two of them. */
+export const HEARTBEAT_MS = 30_000;
+
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 export interface RpcReply {
   readonly status: number;
@@ -11,40 +15,33 @@ export interface RpcReply {
 /**
  * Answers with the result of `work`, however long it takes. After 30 s it sends the headers with status 200, then a space
  * every 30 s, so that client timeouts do not end the wait: JSON may begin with white space (RFC 8259, section 2). A later
- * error has status 200 too.
+ * error has status 200 too. `heartbeats` are deadlines of HEARTBEAT_MS, which all replies share.
  */
 export async function replyWithHeartbeat(
   reply: FastifyReply,
   work: Promise<RpcReply>,
-  clock: Clock,
-): Promise<FastifyReply> {
+  heartbeats: Deadlines,
+): Promise<void> {
+  const { raw } = reply;
   let begun = false;
-  let timer: Disposable | undefined;
-  const wait = (): void => {
-    timer = clock.timer(() => {
-      if (reply.raw.destroyed) return;
-      if (!begun) begin(reply);
-      begun = true;
-      reply.raw.write(' ');
-      wait();
-    }, HEARTBEAT_MS);
+  const beat = (): void => {
+    if (raw.destroyed) return;
+    if (!begun) sendHead(reply, { 'content-type': JSON_TYPE });
+    begun = true;
+    raw.write(' ');
+    stop = heartbeats.start(beat);
   };
-  wait();
+  let stop = heartbeats.start(beat);
   try {
     const { status, body } = await work;
-    if (!begun) return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
-    reply.raw.end(JSON.stringify(body));
-    return reply;
+    if (begun) raw.end(JSON.stringify(body));
+    else sendReply(reply, status, body);
   } finally {
-    timer?.[Symbol.dispose]();
+    stop();
   }
 }
 
-function begin(reply: FastifyReply): void {
-  reply.hijack();
-  for (const [name, value] of Object.entries(reply.getHeaders())) {
-    if (value !== undefined) reply.raw.setHeader(name, value);
-  }
-  reply.raw.setHeader('content-type', 'application/json; charset=utf-8');
-  reply.raw.writeHead(200);
+/** Sends a JSON-RPC reply. */
+export function sendReply(reply: FastifyReply, status: number, body: JsonObject): void {
+  reply.code(status).type(JSON_TYPE).send(JSON.stringify(body));
 }

@@ -1,5 +1,5 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { callOf, type Exchange, openCall, reportIfRefused, transport } from './exchange.ts';
+import { callOf, type Exchange, openCall, reportIfRefused } from './exchange.ts';
 
 /** The methods with side effects, each with the method that has the same effect without streaming. */
 const EFFECTIVE_METHODS: Readonly<Partial<Record<string, string>>> = {
@@ -17,7 +17,7 @@ export async function runNotification(exchange: Exchange): Promise<void> {
   if (method === undefined) return;
   using open = openCall(exchange);
   const call = callOf(exchange, open.signal);
-  await transport(exchange, call, { method, params: withoutWaiting(exchange.params) });
+  await exchange.transports.handle(exchange, call, { method, params: withoutWaiting(exchange.params) });
   if (call.failure === undefined) return;
   exchange.request.failure = FleetError.from(call.failure);
   await reportIfRefused(exchange.deps, exchange.progress, call.failure);

@@ -2,11 +2,12 @@ import { Extensions } from '@a2a-js/sdk';
 import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CLIENT_GONE } from '../server/open-calls.ts';
-import type { Call } from '../server/request-handler.ts';
+import { type Call, createRequestHandler } from '../server/request-handler.ts';
 import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
 import { readEnvelope } from './envelope.ts';
 import {
   callOf,
+  createTransports,
   type Exchange,
   header,
   openCall,
@@ -14,22 +15,21 @@ import {
   type RouteDeps,
   reportIfRefused,
   toError,
-  transport,
 } from './exchange.ts';
-import { type RpcReply, replyWithHeartbeat } from './heartbeat-reply.ts';
+import { type RpcReply, replyWithHeartbeat, sendReply } from './heartbeat-reply.ts';
 import { authorize, findMethod, readParams } from './methods.ts';
 import { runNotification } from './notification.ts';
 import { isStream, streamReplies } from './sse-stream.ts';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
-
 /** The handler of POST /jsonrpc. Every answer is JSON-RPC, and none holds the text of an unexpected exception. */
 export function createRpcRoute(deps: RouteDeps) {
   const own = new Map(Object.entries(deps.methods ?? {}));
+  const isOwn = (name: string): boolean => own.has(name);
   const { readsText } = deps;
+  const transports = createTransports(createRequestHandler(deps));
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const text = typeof request.body === 'string' ? request.body : '';
-    const envelope = readEnvelope(text, { isOwn: (name) => own.has(name), readsText });
+    const envelope = readEnvelope(text, { isOwn, readsText });
     const { id } = envelope.ok ? envelope.request : envelope;
     const name = envelope.ok ? envelope.request.method : envelope.method;
     const progress: Progress = { request, text, method: name, handedOver: false };
@@ -40,21 +40,27 @@ export function createRpcRoute(deps: RouteDeps) {
         const paramsText = paramsIn(text);
         progress.handedOver = true;
         const { status, body } = await runCustomMethod(ownMethod, { request, reply, id, paramsText });
-        if (!envelope.request.notification) return reply.code(status).type(JSON_TYPE).send(body);
-        return reply.code(204).send();
+        if (envelope.request.notification) return reply.code(204).send();
+        sendReply(reply, status, body);
+        return reply;
       }
       const method = findMethod(envelope.request.method, header(request, 'a2a-version'));
       authorize(request.caller, method, deps.sendScopes);
       const params = readParams(method, envelope.request.params);
       progress.handedOver = !method.takesMessage;
-      const exchange: Exchange = { deps, request, reply, id, method, params, progress: progress };
-      if (!envelope.request.notification) return await answer(exchange);
+      const exchange: Exchange = { deps, transports, request, reply, id, method, params, progress };
+      if (!envelope.request.notification) {
+        await answer(exchange);
+        return reply;
+      }
       await runNotification(exchange);
     } catch (thrown) {
       const { status, body } = toError({ request, reply, id }, thrown);
       await reportIfRefused(deps, progress, thrown);
-      if (!envelope.ok || !envelope.request.notification)
-        return reply.code(status).type(JSON_TYPE).send(body);
+      if (!envelope.ok || !envelope.request.notification) {
+        sendReply(reply, status, body);
+        return reply;
+      }
     }
     return reply.code(204).send();
   };
@@ -87,7 +93,7 @@ async function runCustomMethod(
   return { status, body: { jsonrpc: '2.0', id, result } };
 }
 
-async function answer(exchange: Exchange): Promise<FastifyReply> {
+async function answer(exchange: Exchange): Promise<void> {
   const { deps, reply, method, params } = exchange;
   echoExtensions(exchange);
   using open = openCall(exchange);
@@ -95,16 +101,18 @@ async function answer(exchange: Exchange): Promise<FastifyReply> {
   if (method.kind === 'stream' && !call.card().capabilities?.streaming) {
     throw new FleetError('UNSUPPORTED_OPERATION', 'this agent does not stream; use SendMessage and GetTask');
   }
-  const result = transport(exchange, call, { method: method.name, params });
-  if (method.kind === 'send')
-    return await replyWithHeartbeat(reply, toReply(exchange, call, result), deps.clock);
+  const result = exchange.transports.handle(exchange, call, { method: method.name, params });
+  if (method.kind === 'send') {
+    await replyWithHeartbeat(reply, toReply(exchange, call, result), deps.heartbeats);
+    return;
+  }
   const settled = await result;
   if (isStream(settled)) {
     await streamReplies(exchange, call, settled);
-    return reply;
+    return;
   }
   const { status, body } = await toReply(exchange, call, settled);
-  return reply.code(status).type(JSON_TYPE).send(body);
+  sendReply(reply, status, body);
 }
 
 /** Converts a reply of the SDK's transport and replaces its error with the original one. */

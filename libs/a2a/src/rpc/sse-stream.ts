@@ -3,11 +3,20 @@ import type { FastifyReply } from 'fastify';
 import { CLIENT_GONE, CLOSING } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
 import { type Exchange, toError } from './exchange.ts';
+import { sendHead } from './raw-reply.ts';
 
 interface SseEvent {
   readonly id?: string;
   readonly data: JsonObject;
 }
+
+/** Proxies neither keep events nor hold them back. */
+const HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  connection: 'keep-alive',
+  'x-accel-buffering': 'no',
+};
 
 /** The longest time that a client may leave a full buffer unread. */
 const STALL_MS = 60_000;
@@ -30,7 +39,8 @@ export async function streamReplies(exchange: Exchange, call: Call, envelopes: E
     return { data: toError(exchange, thrown).body };
   };
   const events = numbered(call, first, envelopes);
-  await pumpEvents(exchange.reply, events, { clock: exchange.deps.clock, signal, onError });
+  const { clock, heartbeatMs } = exchange.deps;
+  await pumpEvents(exchange.reply, events, { clock, heartbeatMs, signal, onError });
 }
 
 async function* numbered(
@@ -49,15 +59,20 @@ async function* numbered(
 }
 
 /**
- * Writes events until they end or the client disconnects, and then ends the reply. Holds one event at a time, so a slow
- * client slows only its own reading of the log; a client that reads nothing for a minute is disconnected (send() of
- * @fastify/sse never returns for a client that has left). Never rejects because of the client. `onError` converts an
- * error of the source to the last event.
+ * Writes events as SSE (HTML standard, section 9.2) until they end or the client disconnects, and then ends the reply.
+ * Holds one event at a time, so a slow client slows only its own reading of the log; a client that reads nothing for a
+ * minute is disconnected. Sends a comment as a heartbeat every `heartbeatMs`. Never rejects because of the client.
+ * `onError` converts an error of the source to the last event.
  */
 async function pumpEvents(
   reply: FastifyReply,
   events: AsyncIterable<SseEvent>,
-  options: { clock: Clock; signal: AbortSignal; onError: (thrown: unknown) => SseEvent | undefined },
+  options: {
+    clock: Clock;
+    heartbeatMs: number;
+    signal: AbortSignal;
+    onError: (thrown: unknown) => SseEvent | undefined;
+  },
 ): Promise<void> {
   const { raw } = reply;
   using ending = new DisposableStack();
@@ -68,22 +83,32 @@ async function pumpEvents(
   ending.defer(() => options.signal.removeEventListener('abort', limitEnd));
 
   const closed = new Promise<void>((resolve) => raw.once('close', resolve));
-  const send = async (event: SseEvent): Promise<void> => {
+  const write = async (text: string): Promise<void> => {
+    if (raw.destroyed || raw.write(text)) return;
     using _ = options.clock.timer(() => raw.destroy(), STALL_MS);
-    await Promise.race([reply.sse.send(event), closed]);
+    const drained = new Promise<void>((resolve) => raw.once('drain', resolve));
+    await Promise.race([drained, closed]);
   };
+  sendHead(reply, HEADERS);
+  const heartbeat = setInterval(() => raw.destroyed || raw.write(': heartbeat\n\n'), options.heartbeatMs);
+  ending.defer(() => clearInterval(heartbeat));
   try {
     for await (const event of events) {
-      if (!reply.sse.isConnected) break;
-      await send(event);
+      if (raw.destroyed) break;
+      await write(textOf(event));
     }
   } catch (thrown) {
-    const last = reply.sse.isConnected ? options.onError(thrown) : undefined;
-    if (last !== undefined) await send(last);
+    const last = raw.destroyed ? undefined : options.onError(thrown);
+    if (last !== undefined) await write(textOf(last));
   }
-  if (raw.destroyed || raw.writableFinished) return;
+  clearInterval(heartbeat);
+  if (raw.destroyed) return;
   limitEnd();
   const finished = new Promise<void>((resolve) => raw.once('finish', resolve));
-  reply.sse.close();
+  raw.end();
   await Promise.race([closed, finished]);
 }
+
+/** JSON text has no line breaks, so it is one line of data. */
+const textOf = ({ id, data }: SseEvent): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;

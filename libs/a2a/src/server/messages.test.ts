@@ -219,6 +219,15 @@ test('a long wait sends its headers after 30 s and a space every 30 s, then the 
   assert.equal(state(JSON.parse(text)), 'TASK_STATE_COMPLETED');
 });
 
+test('waiting calls share one timer for their heartbeats', async (t) => {
+  const clock = manualClock();
+  const served = await serve(t, { clock, script: (id) => finish(served.ledger, id) });
+  for (let call = 0; call < 3; call += 1) await served.rpc('SendMessage', message('quick'));
+  assert.equal(clock.timers, 1);
+  await served.app.close();
+  assert.equal(clock.timers, 0);
+});
+
 test('a client that disconnects from a waiting call ends only that call', async (t) => {
   const accepted = Promise.withResolvers<string>();
   const served = await serve(t, { script: async (id) => accepted.resolve(id) });

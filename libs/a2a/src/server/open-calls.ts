@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** Abort reasons of an open call. */
@@ -5,10 +6,8 @@ export const CLIENT_GONE = Symbol('the client disconnected');
 export const CLOSING = Symbol('the service closes');
 
 export interface OpenCall extends Disposable {
-  /** Aborts with GONE or CLOSING as its reason. */
+  /** Aborts with CLIENT_GONE or CLOSING; with CLIENT_GONE also after the call, when its connection closes. */
   readonly signal: AbortSignal;
-  /** Aborts the call, unless it was released: its connection also closes after the reply. */
-  clientGone(): void;
 }
 
 export type CallKind = 'send' | 'stream';
@@ -17,7 +16,9 @@ export type CallKind = 'send' | 'stream';
 export class OpenCalls {
   readonly #limits: Readonly<Record<CallKind, number>>;
   readonly #counts = new Map<string, number>();
-  readonly #open = new Set<AbortController>();
+  /** All calls of a connection share a signal, since they lose their client together. */
+  readonly #connections = new Map<Socket, AbortController>();
+  #open = 0;
   #closing: PromiseWithResolvers<void> | undefined;
 
   constructor(limits: Readonly<Record<CallKind, number>>) {
@@ -25,7 +26,7 @@ export class OpenCalls {
   }
 
   /** Throws TOO_MANY_STREAMS above the caller's limit and SHUTTING_DOWN after close(). */
-  open(caller: string, kind: CallKind): OpenCall {
+  open(caller: string, kind: CallKind, connection: Socket): OpenCall {
     if (this.#closing !== undefined) {
       throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
     }
@@ -40,37 +41,44 @@ export class OpenCalls {
         { retryAfterS: 1 },
       );
     }
+    const signal = this.#signalOf(connection);
     this.#counts.set(key, count + 1);
-    const controller = new AbortController();
-    this.#open.add(controller);
-    return {
-      signal: controller.signal,
-      clientGone: () => {
-        if (this.#open.has(controller)) controller.abort(CLIENT_GONE);
-      },
-      [Symbol.dispose]: () => this.#release(key, controller),
-    };
+    this.#open += 1;
+    return { signal, [Symbol.dispose]: () => this.#release(key) };
   }
 
   get size(): number {
-    return this.#open.size;
+    return this.#open;
   }
 
   /** Aborts every open call with CLOSING; resolves when the last one has been released. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers<void>();
-      if (this.#open.size === 0) this.#closing.resolve();
-      for (const controller of [...this.#open]) controller.abort(CLOSING);
+      if (this.#open === 0) this.#closing.resolve();
+      for (const controller of this.#connections.values()) controller.abort(CLOSING);
     }
     return this.#closing.promise;
   }
 
-  #release(key: string, controller: AbortController): void {
-    if (!this.#open.delete(controller)) return;
+  #signalOf(connection: Socket): AbortSignal {
+    if (connection.closed) return AbortSignal.abort(CLIENT_GONE);
+    const known = this.#connections.get(connection);
+    if (known !== undefined) return known.signal;
+    const controller = new AbortController();
+    this.#connections.set(connection, controller);
+    connection.once('close', () => {
+      this.#connections.delete(connection);
+      controller.abort(CLIENT_GONE);
+    });
+    return controller.signal;
+  }
+
+  #release(key: string): void {
     const left = (this.#counts.get(key) ?? 1) - 1;
     if (left === 0) this.#counts.delete(key);
     else this.#counts.set(key, left);
-    if (this.#open.size === 0) this.#closing?.resolve();
+    this.#open -= 1;
+    if (this.#open === 0) this.#closing?.resolve();
   }
 }

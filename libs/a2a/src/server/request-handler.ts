@@ -1,5 +1,14 @@
-import type { AgentCard, Message, SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk';
-import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  Message,
+  SendMessageRequest,
+  StreamResponse,
+  Task,
+} from '@a2a-js/sdk';
+import { type JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
 import {
   type Accepted,
@@ -39,7 +48,7 @@ export interface Call {
   readonly rawMessage: JsonObject | undefined;
   readonly lastEventId: string | undefined;
   readonly traceparent: string;
-  /** Aborts with GONE or CLOSING. */
+  /** Aborts with CLIENT_GONE or CLOSING, and may abort after the call is over. */
   readonly signal: AbortSignal;
   /** The id of the last yielded stream event. */
   eventId: number | undefined;
@@ -47,13 +56,43 @@ export interface Call {
   failure: unknown;
 }
 
-/** Answers one A2A request from the ledger and the intake. */
-export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestHandler {
+/** The context of the SDK with the call that it belongs to: the SDK's transport handler passes it to each method. */
+export class CallContext extends ServerCallContext {
+  readonly call: Call;
+
+  constructor(requestedVersion: string, call: Call) {
+    super({ requestedVersion });
+    this.call = call;
+  }
+}
+
+function callIn(context: ServerCallContext): Call {
+  if (context instanceof CallContext) return context.call;
+  throw new TypeError('a method was called without a CallContext');
+}
+
+/** Runs a method for the call of its context. Keeps its error for a reply that does not leak the text. */
+const capture =
+  <P, R>(method: (call: Call, params: P) => Promise<R>) =>
+  async (params: P, context: ServerCallContext): Promise<R> => {
+    const call = callIn(context);
+    try {
+      return await method(call, params);
+    } catch (thrown) {
+      call.failure = thrown;
+      throw thrown;
+    }
+  };
+
+const reject = (error: () => FleetError): ((params: unknown, context: ServerCallContext) => Promise<never>) =>
+  capture(() => Promise.reject(error()));
+
+/** Answers A2A requests from the ledger and the intake; each comes with a CallContext. */
+export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler, 'getAgentCard'> {
   const { ledger, intake } = deps;
-  const { caller, signal } = call;
 
   /** Another caller's task is indistinguishable from an unknown one. */
-  const ownTask = (id: string): TaskRecord => {
+  const ownTask = ({ caller }: Call, id: string): TaskRecord => {
     const record = ledger.get(id);
     if (record === undefined || record.caller !== caller.name) throw taskNotFound(id);
     return record;
@@ -72,21 +111,23 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
       late: isTerminal(record.state) ? ledger.lateResult(record.id) : undefined,
     });
 
-  const accept = async (params: SendMessageRequest): Promise<Accepted> => {
+  const accept = async (call: Call, params: SendMessageRequest): Promise<Accepted> => {
     if (params.configuration?.taskPushNotificationConfig !== undefined) throw pushNotSupported();
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
     const inbound = toInbound(params.message, call);
     const { taskId } = inbound;
     const contextId =
-      taskId === undefined ? inbound.contextId : continuable(ledger, ownTask(taskId), inbound).contextId;
+      taskId === undefined
+        ? inbound.contextId
+        : continuable(ledger, ownTask(call, taskId), inbound).contextId;
     call.onHandedOver();
-    return intake.accept({ ...inbound, contextId }, caller);
+    return intake.accept({ ...inbound, contextId }, call.caller);
   };
 
   const toMessage = (reply: Extract<Accepted, { kind: 'reply' }>): Message =>
     agentMessage({ ...reply, messageId: deps.ids.uuid() });
 
-  const settled = async (taskId: string): Promise<TaskRecord> => {
+  const settled = async ({ signal }: Call, taskId: string): Promise<TaskRecord> => {
     try {
       return await ledger.settled(taskId, signal);
     } catch (thrown) {
@@ -97,11 +138,13 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
   };
 
   const follow = async function* (
+    call: Call,
     record: TaskRecord,
     afterSeq: number,
     { untilAsked, accepted }: { readonly untilAsked: boolean; readonly accepted?: JsonObject | undefined },
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const metadata = metadataOf(record.id, accepted);
+    const { signal } = call;
     const items = followTask({ ledger, record, afterSeq, metadata, untilAsked, signal });
     for await (const { eventId, response } of items) {
       call.eventId = eventId;
@@ -109,64 +152,51 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
     }
   };
 
-  /** Keeps an error for a reply that does not leak its text. */
-  const capture = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (thrown) {
-      call.failure = thrown;
-      throw thrown;
-    }
-  };
-  const reject = (error: () => FleetError) => (): Promise<never> =>
-    capture(async () => {
-      throw error();
-    });
-
   return {
-    getAgentCard: () => capture(async () => call.card()),
     getAuthenticatedExtendedAgentCard: reject(
       () => new FleetError('UNSUPPORTED_OPERATION', 'this agent has no extended card'),
     ),
-    sendMessage: (params) =>
-      capture(async () => {
-        const accepted = await accept(params);
-        if (accepted.kind === 'reply') return toMessage(accepted);
-        const { returnImmediately, historyLength } = params.configuration ?? {};
-        const record = returnImmediately
-          ? requireTask(ledger, accepted.taskId)
-          : await settled(accepted.taskId);
-        return view(record, historyLength, accepted.metadata);
-      }),
-    async *sendMessageStream(params) {
-      const accepted = await accept(params);
+    sendMessage: capture(async (call, params: SendMessageRequest) => {
+      const accepted = await accept(call, params);
+      if (accepted.kind === 'reply') return toMessage(accepted);
+      const { returnImmediately, historyLength } = params.configuration ?? {};
+      const record = returnImmediately
+        ? requireTask(ledger, accepted.taskId)
+        : await settled(call, accepted.taskId);
+      return view(record, historyLength, accepted.metadata);
+    }),
+    async *sendMessageStream(params, context) {
+      const call = callIn(context);
+      const accepted = await accept(call, params);
       if (accepted.kind === 'reply') {
         yield { payload: { $case: 'message', value: toMessage(accepted) } };
         return;
       }
       const record = requireTask(ledger, accepted.taskId);
       // The stream ends at a question: the caller's answer opens its own stream. SubscribeToTask follows to the end.
-      yield* follow(record, record.lastSeq, { untilAsked: true, accepted: accepted.metadata });
+      yield* follow(call, record, record.lastSeq, { untilAsked: true, accepted: accepted.metadata });
     },
-    async *resubscribe({ id }) {
-      const record = ownTask(id);
+    async *resubscribe({ id }, context) {
+      const call = callIn(context);
+      const record = ownTask(call, id);
       const resumeAfter = readLastEventId(call.lastEventId, record);
       if (resumeAfter === undefined && isTerminal(record.state)) {
         throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; use GetTask to read its result');
       }
-      yield* follow(record, resumeAfter ?? record.lastSeq, { untilAsked: false });
+      yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false });
     },
-    getTask: ({ id, historyLength }) => capture(async () => view(ownTask(id), historyLength)),
-    listTasks: (params) => capture(async () => listTasks(ledger, caller, params)),
-    cancelTask: ({ id }) =>
-      capture(async () => {
-        const record = ownTask(id);
-        if (isTerminal(record.state)) {
-          throw new FleetError('TASK_NOT_CANCELABLE', `task ${id} has ended (${record.state})`);
-        }
-        await intake.cancel(id, caller);
-        return view(requireTask(ledger, id), undefined);
-      }),
+    getTask: capture(async (call, { id, historyLength }: GetTaskRequest) =>
+      view(ownTask(call, id), historyLength),
+    ),
+    listTasks: capture(async (call, params: ListTasksRequest) => listTasks(ledger, call.caller, params)),
+    cancelTask: capture(async (call, { id }: CancelTaskRequest) => {
+      const record = ownTask(call, id);
+      if (isTerminal(record.state)) {
+        throw new FleetError('TASK_NOT_CANCELABLE', `task ${id} has ended (${record.state})`);
+      }
+      await intake.cancel(id, call.caller);
+      return view(requireTask(ledger, id), undefined);
+    }),
     createTaskPushNotificationConfig: reject(pushNotSupported),
     getTaskPushNotificationConfig: reject(pushNotSupported),
     listTaskPushNotificationConfigs: reject(pushNotSupported),

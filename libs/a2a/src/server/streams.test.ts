@@ -240,6 +240,31 @@ test('an idle stream carries heartbeats', async (t) => {
   assert.equal((await rest).length, 3);
 });
 
+test('the head of a stream keeps proxies from caching and buffering it, and echoes extensions', async (t) => {
+  const served = await serve(t, { script: (id) => finish(served.ledger, id) });
+  const answer = await fetch(served.rpcUrl, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${TOKEN}`,
+      'a2a-extensions': HANDSHAKE_EXTENSION,
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'SendStreamingMessage',
+      params: message('hi'),
+    }),
+  });
+  const names = ['content-type', 'cache-control', 'x-accel-buffering', 'a2a-extensions'];
+  assert.deepEqual(
+    names.map((name) => answer.headers.get(name)),
+    ['text/event-stream', 'no-cache', 'no', HANDSHAKE_EXTENSION],
+  );
+  assert.equal(answer.status, 200);
+  await answer.text();
+});
+
 test('closing the app ends every open stream', async (t) => {
   const served = await serve(t, { script: IDLE });
   const id = await begin(served);
