@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fleetDown, planFleet } from '@hermes-fleet/cli';
-import { systemClock as clock } from '@hermes-fleet/protocol';
+import { planFleet } from '@hermes-fleet/cli';
 import { freeOffset } from '../support/ports.ts';
-import { startFleet } from './fleet/fleet.ts';
+import { startFleet, stopFleet } from './fleet/fleet.ts';
+import { createFleetControl } from './fleet/fleet-control.ts';
 import { type Change, compare, readBaseline, toBaseline } from './frame/baseline.ts';
 import { describeMachine, findCores, readMachine } from './frame/machine.ts';
 import { type BenchOptions, HELP, readOptions } from './frame/options.ts';
@@ -18,7 +18,6 @@ import { SECTIONS } from './sections/index.ts';
 // The benchmarks (docs/performance.md). Listens on loopback only, removes its files, and ends after LIMIT_MS at the latest.
 
 const LIMIT_MS = 20 * 60_000;
-const STOP_MS = 10_000;
 const BASELINE = join(import.meta.dirname, 'baseline.json');
 
 const print = (table: Table): void => console.log(`\n${textTable(table)}`);
@@ -100,17 +99,30 @@ async function openContext(
     dir: join(dir, 'fleet'),
     portOffset: await freeOffset(),
   });
-  const down = async (): Promise<void> => {
-    await fleetDown({ plan, clock, graceMs: STOP_MS });
-    rmSync(dir, { recursive: true, force: true });
-  };
-  opened.defer(down);
+  const fleet = createFleetControl(
+    () => startFleet(plan),
+    () => stopFleet(plan),
+  );
+  const remove = (): void => rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  opened.defer(remove);
+  opened.defer(() => fleet.close());
+  let isEnding = false;
   const give = (reason: string, code: number): void => {
-    console.error(`\nbench: ${reason}`);
-    void down().then(() => process.exit(code));
+    if (isEnding) return;
+    isEnding = true;
+    console.error(`\nbench: ${reason}; stops what it started`);
+    const end = (): never => {
+      // Runs last, after the listeners that kill servers, which still write.
+      process.once('exit', remove);
+      process.exit(code);
+    };
+    fleet.close().then(end, (error: unknown) => {
+      console.error(`bench: the fleet may still run, see ${dir}: ${String(error)}`);
+      process.exit(1);
+    });
   };
-  process.once('SIGINT', () => give('stopped by SIGINT', 130));
-  process.once('SIGTERM', () => give('stopped by SIGTERM', 143));
+  process.on('SIGINT', () => give('stopped by SIGINT', 130));
+  process.on('SIGTERM', () => give('stopped by SIGTERM', 143));
   const limit = setTimeout(() => give(`gave up after ${LIMIT_MS / 60_000} minutes`, 1), LIMIT_MS);
   opened.defer(() => clearTimeout(limit));
 
@@ -126,7 +138,7 @@ async function openContext(
       load ??= opened.use(startLoad(cores?.load));
       return load;
     },
-    fleet: async () => void (await startFleet(plan)),
+    fleet,
   };
 }
 

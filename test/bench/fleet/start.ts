@@ -1,31 +1,26 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { commandOf, type FleetPlan, memberEnv, type PlannedMember } from '@hermes-fleet/cli';
 import { systemClock } from '@hermes-fleet/protocol';
+import { startChild } from '../frame/child.ts';
 
 const READY_MS = 30_000;
-const STOP_MS = 10_000;
 const POLL_MS = 5;
 
 /** Starts a service and stops it again. Resolves with the time from spawn until `/ready` answers 200, in ms. */
 export async function timeToReady(plan: FleetPlan, member: PlannedMember): Promise<number> {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...commandOf(plan.root, member.name)], {
+  await using child = startChild({
+    command: [process.execPath, ...commandOf(plan.root, member.name)],
     cwd: plan.root,
     env: { ...process.env, ...memberEnv(plan, member), LOG_LEVEL: 'error' },
     stdio: 'ignore',
-    detached: true,
   });
-  try {
-    while (!(await isReady(member.readyUrl))) {
-      if (child.exitCode !== null) throw new Error(`${member.name} ended with exit code ${child.exitCode}`);
-      if (performance.now() - startedAt > READY_MS) throw new Error(`${member.name} is not ready`);
-      await systemClock.sleep(POLL_MS);
-    }
-    return performance.now() - startedAt;
-  } finally {
-    await stop(child);
+  while (!(await isReady(member.readyUrl))) {
+    const end = child.end();
+    if (end !== undefined) throw new Error(`${member.name} is not ready: ${end}`);
+    if (performance.now() - startedAt > READY_MS) throw new Error(`${member.name} is not ready`);
+    await systemClock.sleep(POLL_MS);
   }
+  return performance.now() - startedAt;
 }
 
 async function isReady(url: string): Promise<boolean> {
@@ -36,13 +31,4 @@ async function isReady(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
-  await ended;
-  clearTimeout(late);
 }

@@ -1,4 +1,5 @@
 import type { FleetPlan } from '@hermes-fleet/cli';
+import type { FleetControl } from '../fleet/fleet-control.ts';
 import type { LoadProcess } from '../http/load.ts';
 
 /** One number that is measured once in each round. */
@@ -41,8 +42,8 @@ export interface BenchContext {
   load(): Promise<LoadProcess>;
   /** The layout of the fleet, which a section may start and stop. */
   readonly plan: FleetPlan;
-  /** Starts the fleet if it does not run. */
-  fleet(): Promise<void>;
+  /** The fleet of that layout; a section that finds it stopped starts it. */
+  readonly fleet: FleetControl;
 }
 
 export interface Section {

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { startChild } from '../frame/child.ts';
 import { onCore } from '../frame/machine.ts';
 
 /** One round of requests to one server. */
@@ -33,23 +33,21 @@ export interface LoadProcess extends AsyncDisposable {
 
 /** Starts the process that sends requests, on its own core. It ends with this process. */
 export function startLoad(core: number | undefined): LoadProcess {
-  const [file = '', ...args] = onCore(core, [process.execPath, join(import.meta.dirname, 'load-process.ts')]);
-  const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  const ended = once(child, 'exit');
+  const child = startChild({
+    command: onCore(core, [process.execPath, join(import.meta.dirname, 'load-process.ts')]),
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   return {
     async round(order) {
-      const reply = once(child, 'message') as Promise<[LoadReply]>;
-      child.send(order);
-      const gone = ended.then(([code]) => {
-        throw new Error(`the load process ended with ${code}`);
+      const reply = once(child.process, 'message') as Promise<[LoadReply]>;
+      child.process.send(order);
+      const gone = child.ended.then((end) => {
+        throw new Error(`the process that sends requests does not run any more: ${end}`);
       });
       const [message] = await Promise.race([reply, gone]);
       if ('error' in message) throw new Error(message.error);
       return message.result;
     },
-    async [Symbol.asyncDispose]() {
-      if (child.connected) child.disconnect();
-      await ended;
-    },
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
 }

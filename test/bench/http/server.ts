@@ -1,14 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freeOffset } from '../../support/ports.ts';
+import { startChild } from '../frame/child.ts';
 import { onCore } from '../frame/machine.ts';
 
 const TOKEN = 'token-of-the-bench-0123456789abcdef';
 const START_MS = 60_000;
-const STOP_MS = 10_000;
 const POLL_MS = 25;
 /** The first port of a fleet; the offset makes it free. */
 const FIRST_PORT = 9219;
@@ -42,8 +40,8 @@ export async function startServer(options: ServerOptions): Promise<BenchServer> 
   const port = FIRST_PORT + (await freeOffset());
   writeHome(options.dir, port);
   const program = [process.execPath, join(import.meta.dirname, '../servers', options.file)];
-  const [command = '', ...args] = onCore(options.core, [...program, ...(options.args ?? [])]);
-  const child = spawn(command, args, {
+  const child = startChild({
+    command: onCore(options.core, [...program, ...(options.args ?? [])]),
     env: {
       ...process.env,
       HERMES_HOME: options.dir,
@@ -54,13 +52,10 @@ export async function startServer(options: ServerOptions): Promise<BenchServer> 
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  const ended = once(child, 'exit');
-  const kill = (): void => void child.kill('SIGKILL');
-  process.once('exit', kill);
   const of = (file: string): string => {
-    const end = child.exitCode ?? child.signalCode;
-    if (end !== null) throw new Error(`${options.file} has ended with ${end} during the bench`);
-    return readFileSync(`/proc/${child.pid}/${file}`, 'utf8');
+    const end = child.end();
+    if (end !== undefined) throw new Error(`${options.file} does not run any more: ${end}`);
+    return readFileSync(`/proc/${child.process.pid}/${file}`, 'utf8');
   };
   const url = `http://127.0.0.1:${port}`;
   const server: BenchServer = {
@@ -73,22 +68,19 @@ export async function startServer(options: ServerOptions): Promise<BenchServer> 
     },
     writtenBytes: () => Number(/^wchar: (\d+)/m.exec(of('io'))?.[1]),
     rssMb: () => Number(/^VmRSS:\s+(\d+) kB/m.exec(of('status'))?.[1]) / 1_024,
-    async [Symbol.asyncDispose]() {
-      process.off('exit', kill);
-      const late = setTimeout(kill, STOP_MS);
-      child.kill('SIGTERM');
-      await ended;
-      clearTimeout(late);
-    },
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
   const giveUpAt = performance.now() + START_MS;
   while (!(await answers(url))) {
-    if (child.exitCode === null && performance.now() < giveUpAt) {
+    const end = child.end();
+    if (end === undefined && performance.now() < giveUpAt) {
       await sleep(POLL_MS);
       continue;
     }
     await server[Symbol.asyncDispose]();
-    throw new Error(`${options.file} does not answer on ${url}; it ended with ${child.exitCode}`);
+    throw new Error(
+      `${options.file} does not answer on ${url}: ${end ?? `${START_MS / 1_000} s have passed`}`,
+    );
   }
   return server;
 }

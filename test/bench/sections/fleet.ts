@@ -8,7 +8,7 @@ import {
   refusedDispatch,
   smallDispatch,
 } from '../fleet/dispatches.ts';
-import { memoryRows, startFleet, stopFleet, urlOf } from '../fleet/fleet.ts';
+import { memoryRows, urlOf } from '../fleet/fleet.ts';
 import { timeToReady } from '../fleet/start.ts';
 import { median, quantile } from '../frame/quantile.ts';
 import { alternate, ratios } from '../frame/rounds.ts';
@@ -20,11 +20,11 @@ export const startsSection: Section = {
   name: 'starts',
   about: 'start and memory of a whole fleet',
   isDefault: true,
-  async run({ plan }) {
-    const first = await startFleet(plan);
+  async run({ plan, fleet }) {
+    const first = await fleet.start();
     const compiling = await memoryRows(plan);
-    await stopFleet(plan);
-    const second = await startFleet(plan);
+    await fleet.stop();
+    const second = await fleet.start();
     const compiled = await memoryRows(plan);
     return {
       tables: [
@@ -72,7 +72,7 @@ export const routedSection: Section = {
   about: 'dispatches through switch beside asking the worker',
   isDefault: true,
   async run(context) {
-    await context.fleet();
+    await context.fleet.start();
     const [worker, through] = [targetOf(context, 'neo'), targetOf(context, 'switch')];
     const kinds = [
       {
@@ -161,7 +161,7 @@ export const burstsSection: Section = {
   about: 'many tasks at once through switch, beside the ideal',
   isDefault: true,
   async run(context) {
-    await context.fleet();
+    await context.fleet.start();
     const workers = context.plan.profiles.length - 1;
     const rows: string[][] = [];
     const figures: Figure[] = [];
@@ -203,8 +203,8 @@ export const servicesSection: Section = {
   isDefault: true,
   async run(context) {
     // The services need its keys, folders and NATS configuration.
-    await context.fleet();
-    await stopFleet(context.plan);
+    await context.fleet.start();
+    await context.fleet.stop();
     const rows: string[][] = [];
     const figures: Figure[] = [];
     for (const member of context.plan.members) {

@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
+import { startChild } from '../frame/child.ts';
 import { EVENTS, newLedger, removeDatabase, writeTask } from './ledger.ts';
 
 const START_MS = 10_000;
@@ -23,14 +22,14 @@ export async function startNats(dir: string, port: number): Promise<Nats> {
   mkdirSync(storeDir, { recursive: true });
   const file = join(dir, 'nats-bench.conf');
   writeFileSync(file, renderNatsConfig({ storeDir, port, host: '127.0.0.1', syncAlways: false, users: [] }));
-  const child = spawn('nats-server', ['--config', file], { stdio: 'ignore' });
-  const ended = once(child, 'exit');
+  const child = startChild({
+    command: ['nats-server', '--config', file],
+    stdio: 'ignore',
+    hint: 'run deploy/system-packages.sh',
+  });
   const nats = {
     url: `nats://127.0.0.1:${port}`,
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL');
-      await ended;
-    },
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
   const giveUpAt = performance.now() + START_MS;
   for (;;) {
@@ -38,7 +37,9 @@ export async function startNats(dir: string, port: number): Promise<Nats> {
       await setUpStreams({ connection: { servers: [nats.url], name: 'bench' }, log: silentLog });
       return nats;
     } catch (error) {
-      if (performance.now() > giveUpAt || child.exitCode !== null) {
+      const end = child.end();
+      if (end !== undefined) throw new Error(end, { cause: error });
+      if (performance.now() > giveUpAt) {
         await nats[Symbol.asyncDispose]();
         throw error;
       }
