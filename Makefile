@@ -54,7 +54,7 @@ durations: install ## renew the list that lets the slowest test files start firs
 	@node test/support/runner/renew-durations.ts
 
 bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)
-	@node test/bench/main.ts $(if $(ONLY),--only $(ONLY)) $(ARGS)
+	@node test/bench/main.ts $(if $(ONLY),--only '$(ONLY)') $(ARGS)
 
 picture: install ## draw the picture of the README from a demo of the fleet that runs
 	@output=$$(deploy/fleet.sh demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/draw.ts

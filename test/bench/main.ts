@@ -5,11 +5,18 @@ import { planFleet } from '@hermes-fleet/cli';
 import { freeOffset } from '../support/ports.ts';
 import { startFleet, stopFleet } from './fleet/fleet.ts';
 import { createFleetControl } from './fleet/fleet-control.ts';
-import { type Change, compare, readBaseline, toBaseline } from './frame/baseline.ts';
+import {
+  type Baseline,
+  type Change,
+  compare,
+  readBaseline,
+  refuseMixture,
+  toBaseline,
+} from './frame/baseline.ts';
 import { describeMachine, findCores, readMachine } from './frame/machine.ts';
 import { type BenchOptions, HELP, readOptions } from './frame/options.ts';
 import { jsonReport, type Report, writeMarkdown } from './frame/report.ts';
-import type { BenchContext, SectionResult, Table } from './frame/section.ts';
+import type { BenchContext, Figure, SectionResult, Table } from './frame/section.ts';
 import { textTable } from './frame/table.ts';
 import { targetTable } from './frame/targets.ts';
 import { type LoadProcess, startLoad } from './http/load.ts';
@@ -39,10 +46,12 @@ try {
 async function bench(options: BenchOptions): Promise<void> {
   const startedAt = performance.now();
   const baseline = readBaseline(BASELINE);
+  const sections = options.sections.map(({ name }) => name);
   await using opened = new AsyncDisposableStack();
   const context = await openContext(options, opened);
   const machine = readMachine(context.dir);
   const about = describeMachine(machine);
+  if (options.writeBaseline) refuseMixture(sections, about, baseline);
   console.log(`Hermes Fleet benchmarks: ${about}, ${machine.kernel}`);
   console.log(`${machine.fsyncsPerSecond.toLocaleString('en')} durable writes of 4 KiB per second.`);
   console.log(
@@ -64,9 +73,8 @@ async function bench(options: BenchOptions): Promise<void> {
   const figures = results.flatMap((result) => result.figures);
   const targets = targetTable(figures);
   if (targets) print(targets);
-  const sections = options.sections.map(({ name }) => name);
-  const changes = compare(figures, sections, baseline);
-  printChanges(changes);
+  const changes = compare(figures, { sections, concurrency: options.concurrency }, baseline);
+  printChanges(changes, figures, baseline);
 
   const report: Report = {
     machine,
@@ -142,11 +150,15 @@ async function openContext(
   };
 }
 
-function printChanges(changes: readonly Change[]): void {
+function printChanges(changes: readonly Change[], figures: readonly Figure[], { ratios }: Baseline): void {
   const of = (kind: Change['kind']): readonly Change[] => changes.filter((change) => change.kind === kind);
   console.log('\nCompared with test/bench/baseline.json');
   const known = [...of('worse'), ...of('missing'), ...of('better')];
-  if (known.length === 0) console.log('  nothing changed beyond the noise');
+  const compared = figures.filter(({ key, unit }) => unit === 'ratio' && ratios[key]).length;
+  if (known.length === 0)
+    console.log(
+      compared === 0 ? '  no ratio to compare' : `  none of ${compared} ratios changed beyond the noise`,
+    );
   for (const { text } of known) console.log(`  ${text}`);
   if (of('new').length > 0) console.log(`  ${of('new').length} ratios are not in the baseline`);
 }

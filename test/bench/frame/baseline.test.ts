@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { type Baseline, compare, readBaseline, toBaseline } from './baseline.ts';
+import { type Baseline, compare, readBaseline, refuseMixture, toBaseline } from './baseline.ts';
 import type { Figure } from './section.ts';
 
 const figure = (key: string, values: readonly number[], better: Figure['better'] = 'higher'): Figure => ({
@@ -12,17 +12,18 @@ const figure = (key: string, values: readonly number[], better: Figure['better']
   better,
   values,
 });
+const A = { sections: ['a'], concurrency: [1, 8, 32] };
 const baseline = (ratios: Baseline['ratios']): Baseline => ({ machine: 'm', ratios });
 const kinds = (figures: readonly Figure[], before: Baseline): string[] =>
-  compare(figures, ['a'], before).map(({ kind, key }) => `${kind} ${key}`);
+  compare(figures, A, before).map(({ kind, key }) => `${kind} ${key}`);
 
 test('a ratio that fell by more than the noise is named as worse, with both values', () => {
   const before = baseline({ 'a.rate': { median: 1, spread: 0.05 } });
-  assert.deepEqual(compare([figure('a.rate', [0.8, 0.8, 0.8])], ['a'], before), [
+  assert.deepEqual(compare([figure('a.rate', [0.8, 0.8, 0.8])], A, before), [
     {
       key: 'a.rate',
       kind: 'worse',
-      text: 'a.rate is worse: 0.8 instead of 1, 20 % (noise 10 %)',
+      text: 'a.rate is worse: 0.8 instead of 1, a factor of 1.25 (noise 1.1)',
     },
   ]);
   assert.deepEqual(kinds([figure('a.rate', [0.92])], before), [], 'a change below a tenth is noise');
@@ -40,10 +41,31 @@ test('the spread of the rounds of either run counts as noise', () => {
   assert.deepEqual(kinds([figure('a.x', rounds)], baseline({ 'a.x': { median: 1, spread: 0 } })), [
     'worse a.x',
   ]);
-  assert.deepEqual(kinds([figure('a.x', rounds)], baseline({ 'a.x': { median: 1, spread: 0.2 } })), []);
+  assert.deepEqual(kinds([figure('a.x', rounds)], baseline({ 'a.x': { median: 1, spread: 0.3 } })), []);
   assert.deepEqual(kinds([figure('a.x', [0.7])], baseline({ 'a.x': { median: 1, spread: 0.2 } })), [
     'worse a.x',
   ]);
+});
+
+test('a collapse is worse, however far its rounds differ among themselves', () => {
+  const before = baseline({ 'a.x': { median: 1, spread: 0.1 } });
+  assert.deepEqual(kinds([figure('a.x', [0.005, 0.01, 0.02])], before), ['worse a.x']);
+  assert.deepEqual(kinds([figure('a.x', [0.1, 0.5, 3])], before), ['worse a.x'], 'half is never noise');
+  assert.deepEqual(kinds([figure('a.x', [0.1, 0.7, 3])], before), [], 'within the most that noise can be');
+});
+
+test('a ratio of another number of requests at a time was not measured, and is not missing', () => {
+  const ratio = { median: 1, spread: 0 };
+  const before = baseline({ 'a.1.x': ratio, 'a.32.x': ratio, 'a.100_to_1.x': ratio });
+  const missing = compare([], { sections: ['a'], concurrency: [32] }, before).map(({ key }) => key);
+  assert.deepEqual(missing, ['a.32.x', 'a.100_to_1.x']);
+});
+
+test('a baseline never holds ratios of two machines', () => {
+  const earlier = baseline({ 'a.x': { median: 1, spread: 0 }, 'b.x': { median: 1, spread: 0 } });
+  assert.throws(() => refuseMixture(['a'], 'other', earlier), /ratios of another machine \(m\).*also b$/);
+  refuseMixture(['a'], 'm', earlier);
+  refuseMixture(['a', 'b'], 'other', earlier);
 });
 
 test('a ratio that is no longer measured is missing, unless its section did not run', () => {
@@ -55,8 +77,8 @@ test('a ratio that is no longer measured is missing, unless its section did not 
 
 test('only ratios are compared, because other figures depend on the machine', () => {
   const absolute: Figure = { key: 'a.ms', unit: 'ms', better: 'lower', values: [5] };
-  assert.deepEqual(compare([absolute], ['a'], baseline({})), []);
-  assert.deepEqual(toBaseline([absolute], ['a'], 'm').ratios, {});
+  assert.deepEqual(compare([absolute], A, baseline({})), []);
+  assert.deepEqual(toBaseline([absolute], ['a'], 'm', baseline({})).ratios, {});
 });
 
 test('a baseline keeps the ratios of sections that did not run, and replaces those that did', () => {

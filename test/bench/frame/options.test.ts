@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { readOptions } from './options.ts';
 import type { Section } from './section.ts';
 
@@ -42,5 +45,19 @@ test('a wrong option is refused with its name and what it may be', () => {
     () => read('--write-baseline', '--rounds', '3'),
     /--write-baseline needs at least --rounds 7/,
   );
+  assert.throws(
+    () => read('--write-baseline', '--concurrency', '32'),
+    /--write-baseline needs --concurrency 1,8,32/,
+  );
   assert.throws(() => read('--fast'), /--fast/);
+});
+
+test('a file that cannot be written is refused before the run', (t) => {
+  const dir = tempDir(t);
+  const page = join(dir, 'page.md');
+  writeFileSync(page, '# no markers\n');
+  assert.throws(() => read('--json', join(dir, 'none', 'x.json')), /--json: .*x\.json cannot be written/);
+  assert.throws(() => read('--json', dir), /--json: .* it is not a file/);
+  assert.throws(() => read('--markdown', page), /--markdown: .*page\.md lacks the lines/);
+  assert.equal(read('--json', join(dir, 'x.json')).json, join(dir, 'x.json'));
 });

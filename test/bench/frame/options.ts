@@ -1,4 +1,7 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readPage } from './report.ts';
 import type { Section } from './section.ts';
 
 export interface BenchOptions {
@@ -52,6 +55,10 @@ export function readOptions(args: readonly string[], sections: readonly Section[
   const rounds = whole('--rounds', values.rounds, MAX_ROUNDS);
   if (values['write-baseline'] && rounds < ROUNDS)
     throw new Error(`--write-baseline needs at least --rounds ${ROUNDS}, so that the noise is known`);
+  if (values['write-baseline'] && values.concurrency !== CONCURRENCY)
+    throw new Error(`--write-baseline needs --concurrency ${CONCURRENCY}, so that no ratio is lost`);
+  for (const option of ['json', 'markdown'] as const) checkTarget(`--${option}`, values[option]);
+  if (values.markdown !== undefined) readPage(values.markdown);
   return {
     help: values.help,
     sections: selected(values.only, sections),
@@ -62,6 +69,17 @@ export function readOptions(args: readonly string[], sections: readonly Section[
     writeBaseline: values['write-baseline'],
     check: values.check,
   };
+}
+
+/** Throws if a file cannot be written, before the bench runs for minutes. */
+function checkTarget(option: string, file: string | undefined): void {
+  if (file === undefined) return;
+  try {
+    accessSync(existsSync(file) ? file : dirname(resolve(file)), constants.W_OK);
+    if (existsSync(file) && !statSync(file).isFile()) throw new Error('it is not a file');
+  } catch (cause) {
+    throw new Error(`${option}: ${file} cannot be written: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function selected(only: string | undefined, sections: readonly Section[]): readonly Section[] {

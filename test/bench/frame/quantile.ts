@@ -6,8 +6,12 @@ export function quantile(samples: readonly number[], share: number): number {
 
 export const median = (samples: readonly number[]): number => quantile(samples, 0.5);
 
-/** The distance of the quartiles, as a share of the median: how far rounds differ. 0 for a single round. */
+/** How far rounds differ. 0 for a single round. */
+export const quartileDistance = (samples: readonly number[]): number =>
+  quantile(samples, 0.75) - quantile(samples, 0.25);
+
+/** The distance of the quartiles, as a share of the median. */
 export function spread(samples: readonly number[]): number {
-  const width = quantile(samples, 0.75) - quantile(samples, 0.25);
+  const width = quartileDistance(samples);
   return width === 0 ? 0 : width / Math.abs(median(samples));
 }

@@ -52,8 +52,14 @@ export function writeMarkdown(file: string, { machine, rounds, tables }: Report,
     ...tables.map((table) => markdownTable(table)),
   ].join('\n\n');
   const block = `${BEGIN}\n${body}\n${END}`;
+  const { before, after } = readPage(file);
+  writeFileSync(file, `${before}${block}${after}`);
+}
+
+/** The text around the figures of a Markdown file, which need not exist. Throws if it lacks a marker. */
+export function readPage(file: string): { readonly before: string; readonly after: string } {
   const text = existsSync(file) ? readFileSync(file, 'utf8') : `${BEGIN}\n${END}\n`;
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error(`--markdown: ${file} lacks the lines ${BEGIN} and ${END}`);
-  writeFileSync(file, `${text.slice(0, begin)}${block}${text.slice(end + END.length)}`);
+  return { before: text.slice(0, begin), after: text.slice(end + END.length) };
 }
