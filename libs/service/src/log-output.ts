@@ -2,8 +2,8 @@ import { type DestinationStream, levels, pino, symbols } from 'pino';
 
 /** The longest time that a line is held. */
 const HOLD_MS = 100;
-/** Held lines are written when they are this long. */
-const HOLD_CHARS = 16_384;
+/** PIPE_BUF of Linux: a pipe takes a write of up to this size whole, also while other processes write to it (POSIX, write). */
+const ATOMIC_BYTES = 4_096;
 const URGENT = levels.values.warn ?? 0;
 
 interface LogOutput extends DestinationStream {
@@ -13,20 +13,23 @@ interface LogOutput extends DestinationStream {
 }
 
 /**
- * Standard output for the lines of a log, with few writes under load. A line is written at once if none was written within
- * the last 100 ms, or if its level is `warn` or higher; other lines are held, for at most 100 ms and 16 KiB, and then
- * written together. Lines are written in order, and before the process exits, also by an uncaught error. A process that is
- * killed loses the held ones (docs/operations.md#stop-crash-restart).
+ * Standard output for the lines of a log, with few writes under load. A line is written at once if no hold period is open,
+ * and opens one, of 100 ms; a line of level `warn` or higher is always written at once. Other lines are held until the
+ * period ends, and then written together. A write is whole lines of at most 4 KiB, or one longer line, so processes that
+ * share a pipe do not tear each other's lines. Lines are written in order, and before the process exits, also by an
+ * uncaught error. A process that ends otherwise loses the held ones (docs/operations.md#stop-crash-restart).
  */
 export function createLogOutput(): LogOutput {
   const output = pino.destination({ dest: 1, sync: true });
   let held = '';
+  let heldBytes = 0;
   let timer: NodeJS.Timeout | undefined;
 
   const flush = (): void => {
     if (held === '') return;
     const lines = held;
     held = '';
+    heldBytes = 0;
     output.write(lines);
   };
   const onTimer = (): void => {
@@ -38,10 +41,13 @@ export function createLogOutput(): LogOutput {
     [symbols.needsMetadataGsym]: true,
     lastLevel: 0,
     write(line: string): void {
+      const bytes = Buffer.byteLength(line);
+      if (heldBytes + bytes > ATOMIC_BYTES) flush();
       held += line;
+      heldBytes += bytes;
       const isFirst = timer === undefined;
       timer ??= setTimeout(onTimer, HOLD_MS).unref();
-      if (isFirst || this.lastLevel >= URGENT || held.length >= HOLD_CHARS) flush();
+      if (isFirst || this.lastLevel >= URGENT || heldBytes >= ATOMIC_BYTES) flush();
     },
   };
 }
