@@ -152,6 +152,22 @@ test('onCommitted is called after the commit', deadline, async (t) => {
   assert.deepEqual(calls, [{ n: 7, inside: false, visible: [7] }]);
 });
 
+test('an onCommitted that throws holds up no other write', deadline, async (t) => {
+  const { log, commits, insert, committed } = setUp(t);
+  const fault = new Error('a bug');
+  const follow = (n: number): void => {
+    if (n === 1) throw fault;
+  };
+  const writes = [1, 2].map((n) => commits.write(() => insert(n), follow));
+  assert.deepEqual(await Promise.all(writes), [1, 2]);
+  assert.equal(await commits.write(() => insert(3)), 3);
+  assert.deepEqual(committed(), [1, 2, 3]);
+  assert.deepEqual(
+    log.entries.map(({ message, fields }) => [message, Object(fields).err]),
+    [['what follows a commit of the ledger failed; the commit stands', fault]],
+  );
+});
+
 test('a full disk rejects the whole batch and is reported until a write succeeds', deadline, async (t) => {
   const { db, clock, log, commits, insert, committed } = setUp(t);
   await commits.write(() => insert(1));

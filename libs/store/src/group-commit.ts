@@ -14,7 +14,8 @@ export interface GroupCommit {
    * first write only fails itself. When one throws after a write, the batch is rolled back, and its transactions run
    * again one by one, each with a COMMIT of its own: so a transaction may run twice, and must not rely on what its first
    * run changed outside of the database. STORE_UNAVAILABLE means that the batch was not committed: neither its writes
-   * nor the queued ones behind it are stored. `onCommitted` is called after COMMIT and before the promise resolves.
+   * nor the queued ones behind it are stored. `onCommitted` is called after COMMIT and before the promise resolves. An error
+   * of it is logged, and the promise resolves nevertheless, because the transaction is stored.
    */
   write<T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T>;
   /**
@@ -144,7 +145,15 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
       if (problem !== undefined) log.info({}, `the ${name} can write again`);
       problem = undefined;
     }
-    for (const job of batch) job.end();
+    for (const job of batch) end(job);
+  };
+
+  const end = (job: QueuedJob): void => {
+    try {
+      job.end();
+    } catch (error) {
+      log.error({ err: error }, `what follows a commit of the ${name} failed; the commit stands`);
+    }
   };
 
   /** Sets the problem, and returns the error of the writes that are lost with it. */

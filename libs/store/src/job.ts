@@ -6,7 +6,10 @@ export interface QueuedJob {
   run(): void;
   /** Makes the last run a failed one. */
   refuse(error: FleetError): void;
-  /** Tells the caller how the last run ended. Called once: after COMMIT, or after nothing of it is stored. */
+  /**
+   * Tells the caller how the last run ended. Called once: after COMMIT, or after nothing of it is stored. Throws the error of
+   * `onCommitted`; the caller is told nevertheless.
+   */
   end(): void;
 }
 
@@ -44,8 +47,11 @@ export class Job<T> implements QueuedJob {
     if (this.#error) this.#reject(this.#error);
     else if (this.#outcome) {
       const { value } = this.#outcome;
-      this.#onCommitted?.(value);
-      this.#resolve(value);
+      try {
+        this.#onCommitted?.(value);
+      } finally {
+        this.#resolve(value);
+      }
     }
   }
 }
