@@ -154,10 +154,10 @@ test('a peer that is away is an error that says to try again', deadline, async (
     ['fleet_discard', { agent: 'neo' }],
   ]);
   const [, away] = await run();
-  assert.deepEqual(away, {
-    ok: false,
-    output: { said: 'it is not all deleted yet: neo does not answer (ECONNREFUSED); try again later' },
-  });
+  assert.equal(away?.ok, false);
+  // The network's reason depends on whether the connection of an earlier request was still kept.
+  const said = /^it is not all deleted yet: neo does not answer \(\w+\); try again later$/;
+  assert.match(String((away?.output as { said?: unknown } | undefined)?.said), said);
 });
 
 test('a peer that refuses is no success', async () => {
