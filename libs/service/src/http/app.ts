@@ -79,7 +79,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    childLoggerFactory: (base, bindings) => new RequestLog(base, bindings),
+    childLoggerFactory: (base, bindings, own) =>
+      new RequestLog(own.level || own.serializers ? base.child({}, own) : base, bindings),
     genReqId: (request) => requestId(request.headers['x-request-id'], ids),
     trustProxy: false,
     bodyLimit: options.bodyLimitBytes ?? 1_048_576,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '../logger.ts';
-import { captureLogs } from '../testing/start-app.ts';
+import { AUTHORIZATION, captureLogs, startApp } from '../testing/start-app.ts';
 import { RequestLog } from './request-log.ts';
 
 function open() {
@@ -23,6 +23,21 @@ test('the line of a request has its fields first', () => {
     ['status', 200],
     ['msg', 'request'],
   ]);
+});
+
+test('the fields of one line are not those of later lines', () => {
+  const { logs, log } = open();
+  log.line('info', { status: 200, request_id: 'other' }, 'request');
+  log.warn('of a handler that goes on');
+  log.line('info', {}, 'again');
+  assert.deepEqual(
+    logs.lines.map(({ request_id, status, msg }) => [request_id, status, msg]),
+    [
+      ['other', 200, 'request'],
+      ['r-1', undefined, 'of a handler that goes on'],
+      ['r-1', undefined, 'again'],
+    ],
+  );
 });
 
 test('every level and every form of a line has the fields that are known by then', () => {
@@ -62,5 +77,25 @@ test('the level of a request changes nobody else', () => {
   assert.deepEqual(
     logs.lines.map(({ msg }) => msg),
     ['written'],
+  );
+});
+
+test('a route has its own level and serializers', async (t) => {
+  const { url, logs } = await startApp(t, {
+    routes: (app) => {
+      const logSerializers = { text: () => 'hidden' };
+      app.get('/quiet', { logLevel: 'warn' }, async ({ log }) => void log.warn({ text: 'shown' }, 'quiet'));
+      app.get('/other', { logSerializers }, async ({ log }) => void log.warn({ text: 'shown' }, 'other'));
+    },
+  });
+  for (const path of ['quiet', 'other']) await fetch(`${url}/${path}`, { headers: AUTHORIZATION });
+  await logs.find(({ msg }) => msg === 'request');
+  assert.deepEqual(
+    logs.lines.filter(({ request_id }) => request_id).map(({ msg, text }) => [msg, text]),
+    [
+      ['quiet', 'shown'],
+      ['other', 'hidden'],
+      ['request', undefined],
+    ],
   );
 });

@@ -24,7 +24,7 @@ export class RequestLog implements FastifyBaseLogger {
 
   /** Writes a line that has the request's fields, and then these, without making a logger for it. */
   line(level: Method, fields: object, message: string): void {
-    this.#base[level](Object.assign(this.#fields, fields), message);
+    this.#base[level]({ ...this.#fields, ...fields }, message);
   }
 
   get level(): string {
