@@ -54,3 +54,16 @@ test('a deadline that starts while another passes delays none, even if that one 
   clock.advance(90);
   assert.deepEqual(late, ['old', 'new']);
 });
+
+test('close ends the timer: what is not met is late now, and nothing is late after it', () => {
+  const { clock, deadlines, late, start } = setUp();
+  start('met')();
+  start('a');
+  start('b');
+  deadlines.close();
+  assert.deepEqual([late, clock.timers], [['a', 'b'], 0]);
+  start('c');
+  deadlines.close();
+  clock.advance(1_000);
+  assert.deepEqual(late, ['a', 'b']);
+});

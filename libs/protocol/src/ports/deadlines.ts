@@ -2,9 +2,9 @@ import type { Clock } from './clock.ts';
 
 /** Deadlines of one length. They share a timer, which costs more than all else about a deadline that is met. */
 export interface Deadlines {
-  /** Calls `onLate` after that time, unless the returned function is called before. */
+  /** Calls `onLate` after that time, unless the returned function is called before. Never after `close`. */
   start(onLate: () => void): () => void;
-  /** Ends the timer: no deadline passes after this. */
+  /** Ends the timer: the deadlines that are not met pass now. */
   close(): void;
 }
 
@@ -21,19 +21,24 @@ export function createDeadlines(options: {
   /** The earliest first, since all have the same length. */
   const pending = new Set<Deadline>();
   let timer: Disposable | undefined;
+  let isClosed = false;
 
   const arm = (after: number): void => {
     timer = clock.timer(check, after);
   };
 
+  const passUntil = (time: number): void => {
+    for (const deadline of pending) {
+      if (deadline.at > time) break;
+      pending.delete(deadline);
+      deadline.onLate();
+    }
+  };
+
   const check = (): void => {
     const now = clock.monotonic();
     try {
-      for (const deadline of pending) {
-        if (deadline.at > now) break;
-        pending.delete(deadline);
-        deadline.onLate();
-      }
+      passUntil(now);
     } finally {
       const [next] = pending;
       timer = undefined;
@@ -43,14 +48,17 @@ export function createDeadlines(options: {
 
   return {
     start: (onLate) => {
+      if (isClosed) return () => undefined;
       const deadline: Deadline = { at: clock.monotonic() + ms, onLate };
       pending.add(deadline);
       if (timer === undefined) arm(ms);
       return () => pending.delete(deadline);
     },
     close: () => {
-      pending.clear();
+      isClosed = true;
       timer?.[Symbol.dispose]();
+      timer = undefined;
+      passUntil(Number.POSITIVE_INFINITY);
     },
   };
 }

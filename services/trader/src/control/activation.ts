@@ -20,6 +20,8 @@ export interface Activation {
   converge(concernId: string): void;
   /** True if the last activation failed, so the runtime may differ from the state. */
   isOutOfSync(concernId: string): boolean;
+  /** Ends the deadlines: activations in progress fail now, and later ones at once. */
+  close(): void;
 }
 
 export function createActivation(options: {
@@ -31,6 +33,7 @@ export function createActivation(options: {
   const behind = new Set<string>();
   const hanging = new Map<string, number>();
   const deadlines = createDeadlines({ clock: options.clock, ms: DEADLINE_MS });
+  let isClosed = false;
 
   const hang = (concernId: string, step: 1 | -1): number => {
     const count = (hanging.get(concernId) ?? 0) + step;
@@ -40,13 +43,14 @@ export function createActivation(options: {
   };
 
   const inTime = (concern: Concern, strategy: Strategy | undefined): Promise<Reconciled> => {
+    if (isClosed) throw new FleetError('SHUTTING_DOWN', 'the trader is stopping; try again');
     const { promise, resolve, reject } = Promise.withResolvers<Reconciled>();
     let isLate = false;
     const meet = deadlines.start(() => {
       isLate = true;
       hang(concern.id, 1);
-      const message = `the runtime did not apply it within ${DEADLINE_MS / 1000} s`;
-      reject(new FleetError('DEADLINE_EXCEEDED', message));
+      const end = isClosed ? 'before the trader stopped' : `within ${DEADLINE_MS / 1000} s`;
+      reject(new FleetError('DEADLINE_EXCEEDED', `the runtime did not apply it ${end}`));
     });
     const ended = (): void => {
       meet();
@@ -94,5 +98,14 @@ export function createActivation(options: {
       await reconcile(concernId);
     });
 
-  return { activate, reconcile, converge, isOutOfSync: (concernId) => behind.has(concernId) };
+  return {
+    activate,
+    reconcile,
+    converge,
+    isOutOfSync: (concernId) => behind.has(concernId),
+    close: () => {
+      isClosed = true;
+      deadlines.close();
+    },
+  };
 }

@@ -33,7 +33,7 @@ export interface DecisionServiceOptions {
 export interface RunningDecisionService extends DecisionService {
   /** Called at the start, after seeding and before a transport opens. Failed parts are retried in the background. */
   recover(): Promise<void>;
-  /** Stops the retries. Decisions in progress end by themselves within their deadlines. */
+  /** Stops the retries. Activations in progress fail, so that decisions in progress end now; later decisions fail. */
   close(): void;
 }
 
@@ -95,7 +95,10 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
       answer(attempt, async () => ({ response: duplicateAnswer(first), httpStatus: 200, isAudited: false })),
     ...createReads({ store, runtime, activation, access }),
     recover: createRecover({ store, activation, retryQueue, clock }),
-    close: retryQueue.close,
+    close: () => {
+      retryQueue.close();
+      activation.close();
+    },
   };
 }
 

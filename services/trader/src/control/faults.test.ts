@@ -57,6 +57,25 @@ test('a hanging activation ends at its deadline, and its later effect is undone'
   assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'trend');
 });
 
+test(
+  'close ends a hanging activation and leaves no timer, and no call is made after it',
+  deadline,
+  async (t) => {
+    const test = await openDecisionService(t);
+    test.runtime.fate.push('hangs');
+    const answer = test.send(textOf(to('grid')));
+    await test.runtime.hanging(1);
+    test.decisions.close();
+    const { response } = await answer;
+    assert.equal(outcomeOf(response), 'failed activation_failed');
+    assert.match(response.errors[0]?.message ?? '', /before the trader stopped/);
+    const { calls } = test.runtime;
+    test.runtime.release();
+    await test.pass(60_000);
+    assert.deepEqual([test.runtime.calls, test.clock.timers], [calls, 0]);
+  },
+);
+
 test('calls to a hanging runtime are bounded', deadline, async (t) => {
   const test = await openDecisionService(t);
   test.runtime.fate.push(...Array<'hangs'>(40).fill('hangs'));
