@@ -152,7 +152,7 @@ export function fleetOverview(): Dashboard {
       timeSeries(33, {
         title: 'Task turnaround',
         description:
-          'Time from the acceptance of a task to its result, with its waits, without tasks that never ran: median and 95th percentile.',
+          'Time from the arrival of a dispatch to the result of its task, with its waits, without tasks that never ran: median and 95th percentile.',
         unit: 's',
         span: 8,
         queries: [

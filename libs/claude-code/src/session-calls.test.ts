@@ -51,7 +51,7 @@ test("the save and the event of a call of Claude Code's own begin in one turn, b
   };
   const calls = createSessionCalls(options, resources);
 
-  /** Ends the writes once both have begun. The run of a test that waits for ever is ended by the test runner. */
+  /** Ends the writes once both have begun. The time limit of the test runner ends a test that waits forever. */
   async function together(work: Promise<unknown>, both: readonly string[]): Promise<void> {
     while (begun.length === 0) await new Promise(setImmediate);
     await new Promise(setImmediate);

@@ -191,10 +191,10 @@ export interface Ledger {
   /** The UUID of the ledger's file; part of every event's id. */
   readonly id: string;
   /**
-   * Stores task, idempotency key and `submitted` event, and the events that follow it at once, in one transaction. The same key with the same fingerprint
-   * returns the existing task (`created: false`), unless it ended blocked, which frees the key. Another fingerprint
-   * throws TASK_ID_CONFLICT, a new task after its `acceptUntil` DISPATCH_EXPIRED, and one of a context that is being deleted
-   * CONTEXT_IN_USE.
+   * Stores task, idempotency key and `submitted` event, and the events that follow it at once, in one transaction. The
+   * same key with the same fingerprint returns the existing task (`created: false`), unless it ended blocked, which frees
+   * the key. Another fingerprint throws TASK_ID_CONFLICT, a new task after its `acceptUntil` DISPATCH_EXPIRED, and one of a
+   * context that is being deleted CONTEXT_IN_USE.
    */
   accept(
     task: NewTask,

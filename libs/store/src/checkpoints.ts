@@ -78,7 +78,7 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
     isOver = true;
     deadline?.[Symbol.dispose]();
     thread?.removeAllListeners();
-    // A thread that is told to end may still report an error.
+    // A thread may still report an error after it was terminated.
     thread?.on('error', () => undefined);
     void thread?.terminate();
     resume();

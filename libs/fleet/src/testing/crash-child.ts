@@ -8,10 +8,10 @@ import { profile } from './profile.ts';
 import { DONE } from './scripts.ts';
 
 /**
- * A profile's process for the crash test of dispatches. It gets the dispatches of the test at once (by key, with
- * what they add to the default), and prints `ack <key>
- * <task id>` for each that it has accepted, and `moments <number>` at its end. It kills itself with SIGKILL right before
- * or right after the write that `dieAt` counts to, from 1; 0 for none. The executor writes the key of its task to `runs`.
+ * A profile's process for the crash test of dispatches. It gets the dispatches of the test at once (by key, with what they
+ * add to the default), and prints `ack <key> <task id>` for each that it has accepted, and `moments <number>` at its end.
+ * It kills itself with SIGKILL right before or right after the write that `dieAt` counts to, from 1; 0 for none. The
+ * executor writes the key of its task to `runs`.
  */
 const [, , dir = '', dieAt = '', kind = '', dispatches = ''] = process.argv;
 

@@ -11,7 +11,7 @@ function setUp() {
   return { clock, deadlines, late, start };
 }
 
-test('each deadline passes at its own time, and those that are met do not', () => {
+test('each deadline that is not met calls back when its time has passed, and a met one never does', () => {
   const { clock, late, start } = setUp();
   start('a');
   clock.advance(40);
@@ -29,7 +29,7 @@ test('each deadline passes at its own time, and those that are met do not', () =
   assert.equal(clock.timers, 0);
 });
 
-test('deadlines share one timer, which is armed again for later ones', () => {
+test('all open deadlines share one timer, which is set again when the next deadline starts', () => {
   const { clock, late, start } = setUp();
   for (let at = 0; at < 50; at += 1) start('met')();
   assert.equal(clock.timers, 1);
@@ -40,7 +40,7 @@ test('deadlines share one timer, which is armed again for later ones', () => {
   assert.deepEqual([late, clock.timers], [['a'], 0]);
 });
 
-test('a deadline that starts while another passes delays none, even if that one throws', () => {
+test('a deadline that is started by the callback of another one delays no third, even if that callback throws', () => {
   const { clock, deadlines, late, start } = setUp();
   deadlines.start(() => {
     start('new');

@@ -68,13 +68,13 @@ export function registerFamilies(registry: Registry) {
     ),
     taskTurnaround: histogram(
       'fleet_task_turnaround_seconds',
-      'From the acceptance of a task to its result, with its waits; without tasks that never ran.',
+      'From the arrival of a dispatch to the result of its task, with its waits; without tasks that never ran.',
       ['profile', 'model_tier', 'status'],
       TASK_SECONDS,
     ),
     dispatchOverhead: histogram(
       'fleet_dispatch_overhead_seconds',
-      'From the acceptance of a task to the start of its first run.',
+      "From the arrival of a dispatch to the start of its task's first run.",
       [],
       OVERHEAD_SECONDS,
     ),
