@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { median, quantile, spread } from './quantile.ts';
+import { median, p99Of, quantile, spread } from './quantile.ts';
 
 test('a quantile is the sample of the nearest rank, in any order of the samples', () => {
   const samples = Array.from({ length: 1_000 }, (_, at) => 1_000 - at);
@@ -14,6 +14,13 @@ test('a quantile is the sample of the nearest rank, in any order of the samples'
 
 test('there is no quantile without samples', () => {
   assert.ok(Number.isNaN(median([])));
+});
+
+test('there is no quantile if a sample could not be measured, and no p99 of fewer than 1,000 samples', () => {
+  assert.ok(Number.isNaN(median([1, Number.NaN, 3])));
+  const samples = Array.from({ length: 1_000 }, (_, at) => at);
+  assert.equal(p99Of(samples), 989);
+  assert.ok(Number.isNaN(p99Of(samples.slice(1))));
 });
 
 test('the spread is the distance of the quartiles as a share of the median', () => {

@@ -30,14 +30,23 @@ const REPORT: Report = {
       ],
     },
   ],
-  figures: [{ key: 'a.x', unit: 'ratio', better: 'higher', values: [3, 1, 2] }],
+  figures: [{ key: 'a.x', unit: 'ratio', better: 'higher', values: [3, 1, 2], samples: 5, note: 'limited' }],
   changes: ['a.x is worse'],
 };
 
 test('the JSON has the value of every round beside median and quartiles', () => {
   const { machine, figures, ...rest } = JSON.parse(jsonReport(REPORT));
   assert.deepEqual(figures, [
-    { key: 'a.x', unit: 'ratio', better: 'higher', median: 2, quartiles: [1, 3], values: [3, 1, 2] },
+    {
+      key: 'a.x',
+      unit: 'ratio',
+      better: 'higher',
+      median: 2,
+      quartiles: [1, 3],
+      values: [3, 1, 2],
+      samples: 5,
+      note: 'limited',
+    },
   ]);
   assert.deepEqual([machine.file_system, machine.fsyncs_per_second, machine.cores], ['ext4', 5_000, 2]);
   assert.deepEqual(Object.keys(rest), ['pinned', 'rounds', 'sections', 'tables', 'changes']);

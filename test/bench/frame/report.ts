@@ -27,13 +27,15 @@ export function jsonReport(report: Report): string {
     {
       machine: { ...same, file_system, fsyncs_per_second },
       ...rest,
-      figures: figures.map(({ key, unit, better, values }) => ({
+      figures: figures.map(({ key, unit, better, values, samples, note }) => ({
         key,
         unit,
         better,
         median: median(values),
         quartiles: [quantile(values, 0.25), quantile(values, 0.75)],
         values,
+        samples,
+        note,
       })),
     },
     null,

@@ -24,6 +24,11 @@ export async function alternate<T>(
   };
 }
 
+/** Runs every contender once, and drops the results, so that code is compiled and files exist before the first round. */
+export async function warmUp(contenders: readonly Contender<unknown>[]): Promise<void> {
+  for (const [, run] of contenders) await run();
+}
+
 /** The ratio of two contenders in each round. */
 export const ratios = (ours: readonly number[], theirs: readonly number[]): number[] =>
   ours.map((value, round) => value / (theirs[round] ?? Number.NaN));

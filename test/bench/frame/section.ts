@@ -7,10 +7,14 @@ export interface Figure {
   /** Names the figure in the JSON, in the baseline and in `targets.ts`: `<section>.<name>`. */
   readonly key: string;
   /** A `ratio` compares two contenders of one round, so that the baseline can hold it for other machines. */
-  readonly unit: 'ratio' | 'per second' | 'µs' | 'ms' | 's' | 'kB' | 'MB';
+  readonly unit: 'ratio' | 'per second' | 'µs' | 'ms' | 's' | 'kB' | 'MB' | 'share';
   readonly better: 'higher' | 'lower';
   /** One value for each round. */
   readonly values: readonly number[];
+  /** The fewest samples that one value is made of, where it is a rate or a quantile. */
+  readonly samples?: number;
+  /** What a reader of the figure must know, for the table of targets. */
+  readonly note?: string;
 }
 
 export interface Table {

@@ -1,8 +1,8 @@
 import type { Table } from './section.ts';
 
-/** Formats a number with about three significant digits and thousands separators; `-` if it is not finite. */
+/** Formats a number with about three significant digits and thousands separators; `–` if it is not finite. */
 export function format(value: number): string {
-  if (!Number.isFinite(value)) return '-';
+  if (!Number.isFinite(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString('en-US', { maximumFractionDigits: digits });
 }

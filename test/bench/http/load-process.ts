@@ -2,16 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { quantile } from '../frame/quantile.ts';
 import type { LoadOrder, LoadReply, LoadResult } from './load.ts';
+import { requestBody } from './request-body.ts';
 
-// Sends requests to one server at a time, as `load.ts` orders over the IPC channel; ends when the channel closes.
+// Sends requests to one server at a time, as `load.ts` orders over the IPC channel; ends when the channel closes. A request
+// costs as little as possible here, because a rate is limited by whoever of load and server is slower.
 
-const BRIEF = 'Say what the fleet does when a worker is full. '.repeat(4);
-const MEDIA_TYPE = 'application/vnd.hermes.handshake+json';
 const TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 60_000;
 const SHOWN_CHARS = 800;
 
+/** The connections to each server, which all of its rounds use. */
+const pools = new Map<string, Pool>();
+
 process.on('message', (order: LoadOrder) => {
-  const answer = (reply: LoadReply): void => void process.send?.(reply);
+  // Without the bench nobody is left to answer.
+  const answer = (reply: LoadReply): void =>
+    void process.send?.(reply, (error: Error | null) => error && process.exit());
   round(order).then(
     (result) => answer({ result }),
     (error: unknown) => answer({ error: error instanceof Error ? error.message : String(error) }),
@@ -20,63 +26,77 @@ process.on('message', (order: LoadOrder) => {
 process.once('disconnect', () => process.exit());
 
 async function round(order: LoadOrder): Promise<LoadResult> {
-  const pool = new Pool(order.url, {
-    connections: order.concurrency,
+  const pool = poolOf(order.url);
+  const send = senderOf(pool, order);
+  const latencies: number[] = [];
+  const startedAt = performance.now();
+  const goesOn = (now: number): boolean => {
+    const ms = now - startedAt;
+    return ms < order.limitMs && (ms < order.ms || latencies.length < order.samples);
+  };
+  const caller = async (): Promise<void> => {
+    for (let sentAt = performance.now(); goesOn(sentAt); ) {
+      await send();
+      const now = performance.now();
+      latencies.push(now - sentAt);
+      sentAt = now;
+    }
+  };
+  await Promise.all(Array.from({ length: order.concurrency }, caller));
+  const seconds = (performance.now() - startedAt) / 1_000;
+  return {
+    count: latencies.length,
+    seconds,
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
+  };
+}
+
+function poolOf(url: string): Pool {
+  const known = pools.get(url);
+  if (known) return known;
+  const pool = new Pool(url, {
     pipelining: 1,
     headersTimeout: TIMEOUT_MS,
     bodyTimeout: TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
   });
-  const latencies: number[] = [];
-  try {
-    const startedAt = performance.now();
-    const goesOn = (): boolean => {
-      const ms = performance.now() - startedAt;
-      return ms < order.ms || (latencies.length < order.samples && ms < 3 * order.ms);
-    };
-    const caller = async (): Promise<void> => {
-      while (goesOn()) {
-        const sentAt = performance.now();
-        await send(pool, order);
-        latencies.push(performance.now() - sentAt);
-      }
-    };
-    await Promise.all(Array.from({ length: order.concurrency }, caller));
-    const seconds = (performance.now() - startedAt) / 1_000;
-    const [p50, p99] = [quantile(latencies, 0.5), quantile(latencies, 0.99)];
-    return { count: latencies.length, seconds, p50, p99 };
-  } finally {
-    await pool.destroy();
-  }
+  pools.set(url, pool);
+  return pool;
 }
 
-async function send(pool: Pool, { kind, token, expect }: LoadOrder): Promise<void> {
-  const { statusCode, body } = await pool.request({
-    path: '/jsonrpc',
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${token}`,
-      'a2a-version': '1.0',
-    },
-    body: request(kind),
-  });
-  const text = await body.text();
-  if (statusCode !== 200 || !text.includes(expect))
-    throw new Error(`expected ${expect}, but got ${statusCode} ${text.slice(0, SHOWN_CHARS)}`);
-}
-
-function request(kind: LoadOrder['kind']): string {
-  const dispatch = {
-    type: 'TASK_DISPATCH',
-    protocol_version: '2.0',
-    task: { task_id: randomUUID(), reply_schema: 'prose' },
-    ...(kind === 'blocked' ? { requirements: { required_mcp: ['nope'] } } : {}),
-    brief: BRIEF,
+/** A function that sends one request; it rejects if the answer is not what the order expects. */
+function senderOf(pool: Pool, { kind, token, expect }: LoadOrder): () => Promise<void> {
+  const headers = {
+    'content-type': 'application/json',
+    authorization: `Bearer ${token}`,
+    'a2a-version': '1.0',
   };
-  const message = {
-    messageId: randomUUID(),
-    role: 'ROLE_USER',
-    parts: [{ data: dispatch, mediaType: MEDIA_TYPE }],
-  };
-  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } });
+  const body = requestBody(kind);
+  return () =>
+    new Promise((resolve, reject) => {
+      let status = 0;
+      const chunks: Buffer[] = [];
+      pool.dispatch(
+        { path: '/jsonrpc', method: 'POST', headers, body: body(randomUUID(), randomUUID()) },
+        {
+          onRequestStart() {},
+          onResponseStart(_, statusCode) {
+            status = statusCode;
+          },
+          onResponseData(_, chunk) {
+            chunks.push(chunk);
+          },
+          onResponseEnd() {
+            const answer = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+            if (status === 200 && answer?.includes(expect)) return resolve();
+            const shown = answer?.toString('utf8').slice(0, SHOWN_CHARS);
+            reject(new Error(`expected ${expect}, but got ${status} ${shown}`));
+          },
+          onResponseError(_, error) {
+            reject(error);
+          },
+        },
+      );
+    });
 }

@@ -11,9 +11,10 @@ export interface LoadOrder {
   /** A text that every right answer contains. */
   readonly expect: string;
   readonly concurrency: number;
-  /** The least duration and the least number of requests; a round takes at most three times as long. */
+  /** The least duration, and the least number of requests, for which a round goes on until its time limit. */
   readonly ms: number;
   readonly samples: number;
+  readonly limitMs: number;
 }
 
 export interface LoadResult {

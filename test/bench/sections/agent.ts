@@ -4,7 +4,7 @@ import { clientAlone, type LoopTimes, loopOverhead } from '../agent/loop.ts';
 import { median } from '../frame/quantile.ts';
 import type { Section } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
-import { rawRate } from '../store/ledger.ts';
+import { rawRun } from '../store/ledger.ts';
 
 /** Steps of the agent loop. */
 const STEPS = 50;
@@ -22,7 +22,7 @@ export const loopSection: Section = {
     await clientAlone(STEPS);
     const runs: { commit: number; whole: LoopTimes; client: readonly number[] }[] = [];
     for (let run = 0; run < rounds; run += 1) {
-      const commit = 1_000 / rawRate(dir, COMMIT_MS);
+      const commit = 1_000 / (await rawRun(dir, 1, COMMIT_MS)).rate;
       runs.push({ commit, whole: await loopOverhead(dir, STEPS), client: await clientAlone(STEPS) });
     }
     const durable = median(runs.map(({ commit }) => commit));

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { memberEnv } from '@hermes-fleet/cli';
 import { median } from '../frame/quantile.ts';
 import { alternate, ratios } from '../frame/rounds.ts';
-import type { BenchContext, Figure, Section, SectionResult, Table } from '../frame/section.ts';
+import type { BenchContext, Figure, Section, Table } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
+import type { LoadOrder } from '../http/load.ts';
 import { type BenchServer, type ServerOptions, startServer } from '../http/server.ts';
-import { type Round, roundOf } from '../http/server-round.ts';
+import { ROUND, type Round, roundOf, WARM_UP } from '../http/server-round.ts';
 
 type ServerName = 'durable' | 'free' | 'sdk' | 'bare';
 type ContenderName = ServerName | 'blocked';
@@ -23,46 +24,15 @@ interface ContenderOptions {
   readonly server: ServerName;
   readonly kind: 'dispatch' | 'blocked';
   readonly expect: string;
-  readonly warmUpMs: number;
 }
 
+const COMPLETED = { kind: 'dispatch', expect: 'TASK_STATE_COMPLETED' } as const;
 const CONTENDERS: Readonly<Record<ContenderName, ContenderOptions>> = {
-  durable: {
-    title: 'fleet: durable, two transactions',
-    server: 'durable',
-    kind: 'dispatch',
-    expect: 'TASK_STATE_COMPLETED',
-    warmUpMs: 3_000,
-  },
-  free: {
-    title: 'fleet: durable, free of effects, one',
-    server: 'free',
-    kind: 'dispatch',
-    expect: 'TASK_STATE_COMPLETED',
-    warmUpMs: 3_000,
-  },
-  // It becomes faster for several seconds.
-  sdk: {
-    title: 'A2A SDK on Express, in memory',
-    server: 'sdk',
-    kind: 'dispatch',
-    expect: 'TASK_STATE_COMPLETED',
-    warmUpMs: 6_000,
-  },
-  blocked: {
-    title: 'fleet: blocked, durable',
-    server: 'durable',
-    kind: 'blocked',
-    expect: '"blocked"',
-    warmUpMs: 1_500,
-  },
-  bare: {
-    title: 'Fastify and zod alone',
-    server: 'bare',
-    kind: 'blocked',
-    expect: 'TASK_STATE_REJECTED',
-    warmUpMs: 1_500,
-  },
+  durable: { title: 'fleet: durable, two transactions', server: 'durable', ...COMPLETED },
+  free: { title: 'fleet: durable, free of effects, one', server: 'free', ...COMPLETED },
+  sdk: { title: 'A2A SDK on Express, in memory', server: 'sdk', ...COMPLETED },
+  blocked: { title: 'fleet: blocked, durable', server: 'durable', kind: 'blocked', expect: '"blocked"' },
+  bare: { title: 'Fastify and zod alone', server: 'bare', kind: 'blocked', expect: 'TASK_STATE_REJECTED' },
 };
 const NAMES = Object.keys(CONTENDERS) as ContenderName[];
 /** Whom each contender of the fleet is compared with. */
@@ -71,55 +41,70 @@ const RIVALS: readonly (readonly [ours: ContenderName, theirs: ContenderName])[]
   ['free', 'sdk'],
   ['blocked', 'bare'],
 ];
-const ROUND_MS = 800;
-const SAMPLES = 1_000;
-const WARM_UP_CONCURRENCY = 8;
+/** A server that is less busy waits for the load or the disk, which limit its rate then. */
+const BUSY = 0.9;
+
+type LoadOf = Pick<LoadOrder, 'concurrency' | 'ms' | 'samples' | 'limitMs'>;
+type RunRound = (name: ContenderName, load: LoadOf) => Promise<Round>;
+type RoundsOf = (name: string) => readonly Round[];
 
 /**
- * Dispatches beside the same requests to the SDK's server and to a bare route. Servers start anew for each number of
- * requests at a time, so that no task store grows without end, and all have the same `NODE_OPTIONS`.
+ * Dispatches beside the same requests to the SDK's server and to a bare route. All servers have the same `NODE_OPTIONS`;
+ * each starts once, is warmed up once, and gets the most requests at a time first, when its task store is the smallest.
  */
 export const dispatchSection: Section = {
   name: 'dispatch',
   about: 'dispatches beside the A2A SDK and a bare Fastify route: throughput, CPU, p50, p99',
   isDefault: true,
   async run(context) {
-    const results: SectionResult[] = [];
-    for (const concurrency of context.concurrency) results.push(await at(context, concurrency));
-    return {
-      tables: results.flatMap(({ tables }) => tables),
-      figures: results.flatMap(({ figures }) => figures),
-    };
+    await using opened = new AsyncDisposableStack();
+    const round = await startContenders(context, opened);
+    const tables = [await warmUpAll(round)];
+    const figures: Figure[] = [];
+    for (const concurrency of context.concurrency.toSorted((a, b) => b - a)) {
+      const of = await alternate(
+        context.rounds,
+        NAMES.map((name) => [name, () => round(name, { ...ROUND, concurrency })] as const),
+      );
+      tables.push(tableOf(concurrency, of));
+      figures.push(...figuresOf(concurrency, of));
+    }
+    return { tables, figures };
   },
 };
 
-async function at(context: BenchContext, concurrency: number): Promise<SectionResult> {
-  await using opened = new AsyncDisposableStack();
-  const nodeOptions = memberEnv(context.plan, context.plan.trader)['NODE_OPTIONS'] ?? '';
+async function startContenders(context: BenchContext, opened: AsyncDisposableStack): Promise<RunRound> {
+  const { NODE_OPTIONS: nodeOptions } = memberEnv(context.plan, context.plan.trader);
+  if (nodeOptions === undefined)
+    throw new Error('the plan of the fleet has no NODE_OPTIONS for its services');
   const servers = new Map<ServerName, BenchServer>();
   for (const name of Object.keys(SERVERS) as ServerName[]) {
-    const dir = join(context.dir, `dispatch-${concurrency}-${name}`);
+    const dir = join(context.dir, `dispatch-${name}`);
     mkdirSync(dir);
     const core = context.cores?.server;
     servers.set(name, opened.use(await startServer({ ...SERVERS[name], dir, core, nodeOptions })));
   }
   const load = await context.load();
-  const round = (name: ContenderName, ms: number, samples: number, parallel: number): Promise<Round> => {
+  return (name, one) => {
     const { server, kind, expect } = CONTENDERS[name];
     const running = servers.get(server);
     if (!running) throw new Error(`${server} does not run`);
-    return roundOf(load, running, { kind, expect, ms, samples, concurrency: parallel });
+    return roundOf(load, running, { kind, expect, ...one });
   };
-  for (const name of NAMES)
-    await round(name, CONTENDERS[name].warmUpMs, 0, Math.max(concurrency, WARM_UP_CONCURRENCY));
-  const of = await alternate(
-    context.rounds,
-    NAMES.map((name) => [name, () => round(name, ROUND_MS, SAMPLES, concurrency)] as const),
-  );
-  return { tables: [tableOf(concurrency, of)], figures: figuresOf(concurrency, of) };
 }
 
-type RoundsOf = (name: string) => readonly Round[];
+async function warmUpAll(round: RunRound): Promise<Table> {
+  const rows: string[][] = [];
+  for (const name of NAMES) {
+    const { count, seconds } = await round(name, WARM_UP);
+    rows.push([CONTENDERS[name].title, count.toLocaleString('en'), format(seconds)]);
+  }
+  const title = `Warm-up before the first round, ${WARM_UP.concurrency} at a time`;
+  return { title, head: ['', 'requests', 'seconds'], rows };
+}
+
+const busyOf = (rounds: readonly Round[]): number => median(rounds.map(({ busy }) => busy));
+const fewestOf = (rounds: readonly Round[]): number => Math.min(...rounds.map(({ count }) => count));
 
 function tableOf(concurrency: number, of: RoundsOf): Table {
   const rows = NAMES.map((name) => {
@@ -130,15 +115,19 @@ function tableOf(concurrency: number, of: RoundsOf): Table {
       rival ? format(median(ratios(rounds.map(value), of(rival).map(value)))) : '';
     return [
       CONTENDERS[name].title,
-      ...[cell((one) => one.rate), ratio((one) => one.rate)],
-      ...[cell((one) => one.cpuUs), cell((one) => one.p50)],
+      ...[cell((one) => one.rate), ratio((one) => one.rate), format(busyOf(rounds))],
+      ...[cell((one) => one.cpuUs), ratio((one) => one.cpuUs), cell((one) => one.p50)],
       ...[cell((one) => one.p99), ratio((one) => one.p99)],
-      ...[cell((one) => one.writtenKb), String(Math.min(...rounds.map(({ count }) => count)))],
+      ...[cell((one) => one.writtenKb), String(fewestOf(rounds))],
     ];
   });
+  const compared = 'ratios to the SDK, and of blocked ones to the bare route';
   return {
-    title: `Dispatches, ${concurrency} at a time; ratios to the SDK, and of blocked ones to the bare route`,
-    head: ['', 'per second', 'ratio', 'CPU µs', 'p50 ms', 'p99 ms', 'ratio', 'kB written', 'fewest samples'],
+    title: `Dispatches, ${concurrency} at a time; ${compared}; load or disk limit a server below ${BUSY} busy`,
+    head: [
+      ...['', 'per second', 'ratio', 'busy', 'CPU µs', 'ratio'],
+      ...['p50 ms', 'p99 ms', 'ratio', 'kB written', 'fewest samples'],
+    ],
     rows,
   };
 }
@@ -146,28 +135,47 @@ function tableOf(concurrency: number, of: RoundsOf): Table {
 function figuresOf(concurrency: number, of: RoundsOf): Figure[] {
   const key = (name: string): string => `dispatch.${concurrency}.${name}`;
   const own = NAMES.flatMap((name): Figure[] => {
-    const values = (value: (round: Round) => number): number[] => of(name).map(value);
+    const samples = fewestOf(of(name));
+    const figure = (
+      what: string,
+      unit: Figure['unit'],
+      better: Figure['better'],
+      value: (round: Round) => number,
+    ): Figure => ({ key: key(`${name}_${what}`), unit, better, values: of(name).map(value), samples });
     return [
-      { key: key(`${name}_rate`), unit: 'per second', better: 'higher', values: values(({ rate }) => rate) },
-      { key: key(`${name}_cpu`), unit: 'µs', better: 'lower', values: values(({ cpuUs }) => cpuUs) },
-      { key: key(`${name}_p50`), unit: 'ms', better: 'lower', values: values(({ p50 }) => p50) },
-      { key: key(`${name}_p99`), unit: 'ms', better: 'lower', values: values(({ p99 }) => p99) },
-      { key: key(`${name}_written`), unit: 'kB', better: 'lower', values: values((one) => one.writtenKb) },
+      figure('rate', 'per second', 'higher', ({ rate }) => rate),
+      figure('busy', 'share', 'higher', ({ busy }) => busy),
+      figure('cpu', 'µs', 'lower', ({ cpuUs }) => cpuUs),
+      figure('p50', 'ms', 'lower', ({ p50 }) => p50),
+      figure('p99', 'ms', 'lower', ({ p99 }) => p99),
+      figure('written', 'kB', 'lower', ({ writtenKb }) => writtenKb),
     ];
   });
-  const compared = RIVALS.flatMap(([ours, theirs]) => {
+  const compared = RIVALS.flatMap(([ours, theirs]): Figure[] => {
+    const samples = Math.min(fewestOf(of(ours)), fewestOf(of(theirs)));
     const ratio = (name: string, better: Figure['better'], value: (round: Round) => number): Figure => ({
       key: key(`${ours}_${name}_to_${theirs}`),
       unit: 'ratio',
       better,
       values: ratios(of(ours).map(value), of(theirs).map(value)),
+      samples,
     });
+    const cpu = ratio('cpu', 'lower', ({ cpuUs }) => cpuUs);
+    const note = limitOf([ours, theirs], of, median(cpu.values));
     return [
-      ratio('rate', 'higher', ({ rate }) => rate),
-      ratio('cpu', 'lower', ({ cpuUs }) => cpuUs),
+      { ...ratio('rate', 'higher', ({ rate }) => rate), ...(note === undefined ? {} : { note }) },
+      cpu,
       ratio('p50', 'lower', ({ p50 }) => p50),
       ratio('p99', 'lower', ({ p99 }) => p99),
     ];
   });
   return [...own, ...compared];
+}
+
+/** Says which rates are limited by something else than the server's processor; undefined if none is. */
+function limitOf(names: readonly ContenderName[], of: RoundsOf, cpuRatio: number): string | undefined {
+  const idle = names.filter((name) => busyOf(of(name)) < BUSY);
+  if (idle.length === 0) return undefined;
+  const each = idle.map((name) => `${CONTENDERS[name].title} ${format(busyOf(of(name)))} busy`).join(', ');
+  return `limited by load or disk (${each}); ratio of CPU ${format(cpuRatio)}`;
 }

@@ -10,8 +10,8 @@ import {
 } from '../fleet/dispatches.ts';
 import { memoryRows, urlOf } from '../fleet/fleet.ts';
 import { timeToReady } from '../fleet/start.ts';
-import { median, quantile } from '../frame/quantile.ts';
-import { alternate, ratios } from '../frame/rounds.ts';
+import { median, p99Of } from '../frame/quantile.ts';
+import { alternate, ratios, warmUp } from '../frame/rounds.ts';
 import type { BenchContext, Figure, Section } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
 
@@ -64,7 +64,8 @@ export const startsSection: Section = {
 /** Seconds of throughput in each round, and requests at a time. */
 const RATE_MS = 1_000;
 const PARALLEL = 8;
-const ROUND_LIMIT_MS = 4_000;
+/** A round ends earlier when it has its samples. */
+const ROUND_LIMIT_MS = 10_000;
 
 /** Dispatches through switch beside the same dispatches to the worker; a round of each after the other. */
 export const routedSection: Section = {
@@ -78,7 +79,7 @@ export const routedSection: Section = {
       {
         name: 'blocked',
         title: 'blocked',
-        count: 50,
+        count: 150,
         on: blockedDispatch(worker),
         via: blockedDispatch(through),
       },
@@ -97,24 +98,19 @@ export const routedSection: Section = {
         via: smallDispatch(through),
       },
     ];
-    for (const { on, via, count } of kinds) {
-      await latenciesOf(on, count, ROUND_LIMIT_MS);
-      await latenciesOf(via, count, ROUND_LIMIT_MS);
-    }
-    const of = await alternate(
-      context.rounds,
-      kinds.flatMap(({ name, count, on, via }) => [
-        [`${name} on`, () => latenciesOf(on, count, ROUND_LIMIT_MS)] as const,
-        [`${name} via`, () => latenciesOf(via, count, ROUND_LIMIT_MS)] as const,
-      ]),
-    );
+    const contenders = kinds.flatMap(({ name, count, on, via }) => [
+      [`${name} on`, () => latenciesOf(on, count, ROUND_LIMIT_MS)] as const,
+      [`${name} via`, () => latenciesOf(via, count, ROUND_LIMIT_MS)] as const,
+    ]);
+    await warmUp(contenders);
+    const of = await alternate(context.rounds, contenders);
     const p50 = (name: string): number[] => of(name).map(median);
     const row = (title: string, name: string, base: string): string[] => {
       const all = of(name).flat();
       return [
         title,
         String(all.length),
-        ...[median(p50(name)), quantile(all, 0.99), median(ratios(p50(name), p50(base)))].map(format),
+        ...[median(p50(name)), p99Of(all), median(ratios(p50(name), p50(base)))].map(format),
       ];
     };
     const rates: number[] = [];
@@ -143,6 +139,7 @@ export const routedSection: Section = {
             unit: 'ratio',
             better: 'lower',
             values: ratios(p50(`${name} via`), p50(`${name} on`)),
+            samples: Math.min(...of(`${name} via`).map(({ length }) => length)),
           }),
         ),
         { key: 'routed.small_rate', unit: 'per second', better: 'higher', values: rates },

@@ -1,13 +1,16 @@
 import { median } from '../frame/quantile.ts';
-import { alternate, ratios } from '../frame/rounds.ts';
+import { alternate, ratios, warmUp } from '../frame/rounds.ts';
 import type { Figure, Section } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
-import { decisionRate, rawDecisionRate } from '../store/decisions.ts';
-import { ledgerRate, rawRate } from '../store/ledger.ts';
+import { decisionRun, rawDecisionRun } from '../store/decisions.ts';
+import { ledgerRun, rawRun } from '../store/ledger.ts';
 import { fillLedger, QUERIES } from '../store/lists.ts';
 import { bareRate, eventSize, outboxRate, startNats } from '../store/outbox.ts';
+import { contest } from './contest.ts';
 
 const LEDGER_MS = 500;
+/** Of one task. */
+const LEDGER_TRANSACTIONS = 2;
 const DECISIONS_MS = 700;
 const MANY = 64;
 /** Events of one round, one at a time and with a window of MANY. */
@@ -37,46 +40,37 @@ const HEAD = ['', 'per second', 'ratio'];
 
 export const ledgerSection: Section = {
   name: 'ledger',
-  about: 'transactions of the ledger beside single inserts of SQLite',
+  about: 'tasks in the ledger beside single inserts of SQLite',
   isDefault: true,
-  async run({ dir, rounds }) {
-    const of = await alternate(rounds, [
-      ['raw', () => rawRate(dir, LEDGER_MS)],
-      ['one', () => ledgerRate(dir, 1, LEDGER_MS)],
-      ['many', () => ledgerRate(dir, MANY, LEDGER_MS)],
-    ]);
-    const rows = [
-      row(of, 'SQLite alone, one insert per commit', 'raw', 'raw'),
-      row(of, 'ledger, one task at a time', 'one', 'raw'),
-      row(of, `ledger, ${MANY} tasks at a time`, 'many', 'raw'),
-    ];
-    return {
-      tables: [{ title: 'Ledger: durable transactions, two for each task', head: HEAD, rows }],
-      figures: [ratio(of, 'ledger.one_to_raw', 'one', 'raw'), ratio(of, 'ledger.many_to_raw', 'many', 'raw')],
-    };
-  },
+  run: ({ dir, rounds }) =>
+    contest({
+      section: 'ledger',
+      title:
+        'Ledger: tasks, two durable transactions each; in this process, processor time of all its threads',
+      rounds,
+      raw: {
+        title: 'SQLite alone, two inserts, each with its commit',
+        run: () => rawRun(dir, LEDGER_TRANSACTIONS, LEDGER_MS),
+      },
+      ours: { title: 'ledger', run: (parallel) => ledgerRun(dir, parallel, LEDGER_MS) },
+    }),
 };
 
 export const traderSection: Section = {
   name: 'trader',
   about: 'decisions of the trader beside the same rows in SQLite',
   isDefault: true,
-  async run({ dir, rounds }) {
-    const of = await alternate(rounds, [
-      ['raw', () => rawDecisionRate(dir, DECISIONS_MS)],
-      ['one', () => decisionRate(dir, 1, DECISIONS_MS)],
-      ['many', () => decisionRate(dir, MANY, DECISIONS_MS)],
-    ]);
-    const rows = [
-      row(of, 'SQLite alone, the rows of one decision per commit', 'raw', 'raw'),
-      row(of, 'trader, one decision at a time', 'one', 'raw'),
-      row(of, `trader, ${MANY} decisions at a time`, 'many', 'raw'),
-    ];
-    return {
-      tables: [{ title: 'Trader: applied decisions, each durable before its answer', head: HEAD, rows }],
-      figures: [ratio(of, 'trader.one_to_raw', 'one', 'raw'), ratio(of, 'trader.many_to_raw', 'many', 'raw')],
-    };
-  },
+  run: ({ dir, rounds }) =>
+    contest({
+      section: 'trader',
+      title: 'Trader: applied decisions, each durable before its answer; in this process, without HTTP',
+      rounds,
+      raw: {
+        title: 'SQLite alone, the rows of one decision per commit',
+        run: () => rawDecisionRun(dir, DECISIONS_MS),
+      },
+      ours: { title: 'trader', run: (parallel) => decisionRun(dir, parallel, DECISIONS_MS) },
+    }),
 };
 
 export const outboxSection: Section = {
@@ -86,12 +80,14 @@ export const outboxSection: Section = {
   async run({ dir, plan, rounds }) {
     await using nats = await startNats(dir, plan.nats.port);
     const bytes = await eventSize(dir);
-    const of = await alternate(rounds, [
+    const contenders = [
       ['bare one', () => bareRate(nats, bytes, FEW_EVENTS, 1)],
       ['one', () => outboxRate(dir, nats, FEW_EVENTS, 1)],
       ['bare many', () => bareRate(nats, bytes, MANY_EVENTS, MANY)],
       ['many', () => outboxRate(dir, nats, MANY_EVENTS, MANY)],
-    ]);
+    ] as const;
+    await warmUp(contenders);
+    const of = await alternate(rounds, contenders);
     const rows = [
       row(of, 'JetStream alone, one at a time', 'bare one', 'bare one'),
       row(of, 'outbox, one at a time', 'one', 'bare one'),
@@ -141,12 +137,24 @@ export const listsSection: Section = {
     const head = ['', ...TASKS.map((count) => `${count.toLocaleString('en')} tasks`), 'ratio'];
     return {
       tables: [{ title, head, rows }],
-      figures: queries.map(([name]) => ({
-        key: `lists.${name.replaceAll(' ', '_')}_large_to_small`,
-        unit: 'ratio',
-        better: 'lower',
-        values: ratios(of(`${name} large`), of(`${name} small`)),
-      })),
+      figures: [
+        ...queries.map(
+          ([name]): Figure => ({
+            key: `lists.${name.replaceAll(' ', '_')}_large_to_small`,
+            unit: 'ratio',
+            better: 'lower',
+            values: ratios(of(`${name} large`), of(`${name} small`)),
+          }),
+        ),
+        {
+          key: 'lists.slowest_page',
+          unit: 'ms',
+          better: 'lower',
+          values: Array.from({ length: rounds }, (_, round) =>
+            Math.max(...queries.map(([name]) => of(`${name} large`)[round] ?? Number.NaN)),
+          ),
+        },
+      ],
     };
   },
 };

@@ -6,13 +6,11 @@ import { alternate, ratios } from '../frame/rounds.ts';
 import type { Figure, Section } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
 import { startServer } from '../http/server.ts';
-import { type Round, roundOf } from '../http/server-round.ts';
+import { ROUND, type Round, roundOf, WARM_UP } from '../http/server-round.ts';
 
 /** `--max-semi-space-size` in MB; the first is what the others are compared with. */
 const SIZES = [4, 8, 16, 32, 64];
 const CONCURRENCY = 32;
-const ROUND_MS = 1_000;
-const WARM_UP_MS = 3_000;
 const IDLE_MS = 2_000;
 
 /** What the size of V8's young generation costs in memory and saves in processor time. */
@@ -35,20 +33,16 @@ export const youngGenerationSection: Section = {
     await sleep(IDLE_MS);
     const idle = servers.map((server) => server.rssMb());
     const runs = servers.map((server, at) => {
-      const run = (ms: number): Promise<Round> =>
-        roundOf(load, server, {
-          kind: 'dispatch',
-          expect: 'TASK_STATE_COMPLETED',
-          ms,
-          samples: 0,
-          concurrency: CONCURRENCY,
-        });
+      const run = (one: typeof ROUND): Promise<Round> => {
+        const expected = { kind: 'dispatch', expect: 'TASK_STATE_COMPLETED' } as const;
+        return roundOf(load, server, { ...expected, ...one, concurrency: CONCURRENCY });
+      };
       return { name: String(SIZES[at]), run };
     });
-    for (const { run } of runs) await run(WARM_UP_MS);
+    for (const { run } of runs) await run(WARM_UP);
     const of = await alternate(
       rounds,
-      runs.map(({ name, run }) => [name, () => run(ROUND_MS)] as const),
+      runs.map(({ name, run }) => [name, () => run(ROUND)] as const),
     );
     const loaded = servers.map((server) => server.rssMb());
     const base = of(String(SIZES[0])).map(({ rate }) => rate);

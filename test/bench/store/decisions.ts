@@ -9,6 +9,7 @@ import { enableWal } from '../../../libs/store/src/database.ts';
 import { createDecisionService } from '../../../services/trader/src/control/create-decision-service.ts';
 import { openControlStore } from '../../../services/trader/src/store/sqlite-store.ts';
 import { removeDatabase } from './ledger.ts';
+import { type Run, runOf, runSync } from './run.ts';
 
 /** A runtime that costs no time, so that the result measures the decision service and the disk. */
 const RUNTIME: Runtime = {
@@ -39,8 +40,8 @@ const concern = (market: number): Omit<Concern, 'rev'> => ({
   riskMode: 'normal',
 });
 
-/** Applied decisions per second, each durable before its answer; `parallel` callers decide at once, each about its own concern. */
-export async function decisionRate(dir: string, parallel: number, forMs: number): Promise<number> {
+/** Applied decisions, each durable before its answer; `parallel` callers decide at once, each about its own concern. */
+export async function decisionRun(dir: string, parallel: number, forMs: number): Promise<Run> {
   const file = join(dir, `control-${randomUUID()}.db`);
   const store = openControlStore({ file, service: 'trader', clock, ids, log: silentLog });
   const markets = Array.from({ length: parallel }, (_, market) => market);
@@ -55,24 +56,17 @@ export async function decisionRate(dir: string, parallel: number, forMs: number)
     limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
     watcher: { decided() {}, rejected() {}, audited() {} },
   });
-  const startedAt = performance.now();
-  let count = 0;
-  const decide = async (market: number): Promise<void> => {
-    for (let at = 0; performance.now() - startedAt < forMs; at += 1) {
-      const { response } = await service.decide({
-        transport: 'jsonrpc',
-        caller: CALLER,
-        text: payload(market, at % 2 === 0 ? 'pause' : 'resume'),
-      });
-      if (response.status !== 'applied') throw new Error(JSON.stringify(response.errors));
-      count += 1;
-    }
-  };
-  await Promise.all(markets.map(decide));
-  const rate = count / ((performance.now() - startedAt) / 1000);
+  const run = await runOf(parallel, forMs, async (market, at) => {
+    const { response } = await service.decide({
+      transport: 'jsonrpc',
+      caller: CALLER,
+      text: payload(market, at % 2 === 0 ? 'pause' : 'resume'),
+    });
+    if (response.status !== 'applied') throw new Error(JSON.stringify(response.errors));
+  });
   await store.close();
   removeDatabase(file);
-  return rate;
+  return run;
 }
 
 const payload = (market: number, action: string): string =>
@@ -87,8 +81,8 @@ const payload = (market: number, action: string): string =>
     expected_active_strategy_id: `s${market}`,
   });
 
-/** Decisions per second that SQLite alone writes: the rows of one decision in one durable transaction. */
-export async function rawDecisionRate(dir: string, forMs: number): Promise<number> {
+/** Decisions that SQLite alone writes: the rows of one decision in one durable transaction. */
+export async function rawDecisionRun(dir: string, forMs: number): Promise<Run> {
   const file = join(dir, `control-${randomUUID()}.db`);
   const store = openControlStore({ file, service: 'trader', clock, ids, log: silentLog });
   await store.seed([strategy(0)], [concern(0)]);
@@ -104,13 +98,13 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
   });
   await service.decide({ transport: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
   await store.close();
-  const rate = replayRows(file, forMs);
+  const run = await replayRows(file, forMs);
   removeDatabase(file);
-  return rate;
+  return run;
 }
 
 /** Repeats the rows of the only decision in the file under new keys. */
-function replayRows(file: string, forMs: number): number {
+async function replayRows(file: string, forMs: number): Promise<Run> {
   const db = new DatabaseSync(file);
   enableWal(db, file);
   // SQLite's default; a store may leave checkpoints to another thread, which SQLite alone does not have.
@@ -123,25 +117,30 @@ function replayRows(file: string, forMs: number): number {
     throw new Error('the control database lacks the decision of the bench');
   const audit = db.prepare('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)');
   const decision = db.prepare('INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, 1)');
-  const { caller, concern_id: concern, fingerprint, response, decided_at: at } = decided;
+  const { caller, concern_id: concern, fingerprint, response, decided_at: decidedAt } = decided;
   const update = db.prepare('UPDATE concerns SET run_state = ?, rev = rev + 1');
   const answered = db.prepare('UPDATE decisions SET response = ?, open = 0 WHERE decision_id = ?');
   const outbox = db.prepare('INSERT INTO outbox (at, subject, event) VALUES (?, ?, ?)');
   let seq = Number(db.prepare('SELECT max(seq) AS seq FROM audit').get()?.seq);
-  const startedAt = performance.now();
-  let count = 0;
-  for (; performance.now() - startedAt < forMs; count += 1) {
+  const run = await runSync(forMs, (at) => {
     db.exec('BEGIN IMMEDIATE');
     audit.run(++seq, attempt.record ?? null, attempt.hash ?? null);
     const id = randomUUID();
-    decision.run(id, caller ?? null, concern ?? null, fingerprint ?? null, response ?? null, at ?? null, seq);
-    update.run(count % 2 === 0 ? 'paused' : 'running');
+    decision.run(
+      id,
+      caller ?? null,
+      concern ?? null,
+      fingerprint ?? null,
+      response ?? null,
+      decidedAt ?? null,
+      seq,
+    );
+    update.run(at % 2 === 0 ? 'paused' : 'running');
     outbox.run(event.at ?? null, event.subject ?? null, event.event ?? null);
     audit.run(++seq, outcome.record ?? null, outcome.hash ?? null);
     answered.run(response ?? null, id);
     db.exec('COMMIT');
-  }
-  const rate = count / ((performance.now() - startedAt) / 1000);
+  });
   db.close();
-  return rate;
+  return run;
 }

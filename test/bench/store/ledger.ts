@@ -5,26 +5,33 @@ import { DatabaseSync } from 'node:sqlite';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
+import { type Run, runOf, runSync } from './run.ts';
 
 const BRIEF = 'x'.repeat(500);
 
 export const newLedger = (file: string): Ledger =>
   openLedger({ file, profile: 'bench', clock: systemClock, ids: systemIds, log: silentLog });
 
-/** The events of one task, and the transactions that write them. */
+/** The events of one task. */
 export const EVENTS = 4;
-const TRANSACTIONS = 2;
+
+export interface WrittenTask {
+  /** A new context without it. */
+  readonly contextId?: string;
+  /** `done` without it. */
+  readonly until?: 'done' | 'working';
+}
 
 /**
- * Writes a task as a gateway with a free slot does: accepted, queued and started in one transaction, then done, unless it is
- * left `working`.
+ * Writes a task as a gateway with a free slot does: accepted, queued and started in one transaction, then done in a
+ * second one, unless it is left `working`.
  */
-export async function writeTask(ledger: Ledger, until: 'done' | 'working' = 'done'): Promise<void> {
+export async function writeTask(ledger: Ledger, { contextId, until }: WrittenTask = {}): Promise<void> {
   const id = randomUUID();
   const dispatch = { type: 'TASK_DISPATCH', brief: BRIEF, task: { task_id: id } };
   const message = { messageId: id, role: 'ROLE_USER', parts: [{ data: dispatch }] };
-  const task = { id, contextId: id, caller: 'bench', key: id, fingerprint: id, message, dispatch };
-  await ledger.accept(task, [
+  const own = { id, contextId: contextId ?? id, caller: 'bench', key: id, fingerprint: id };
+  await ledger.accept({ ...own, message, dispatch }, [
     { event: { type: 'queued', data: { lane: 'own' } }, change: { state: 'queued' } },
     { event: { type: 'started', data: {} }, change: { state: 'working' } },
   ]);
@@ -32,43 +39,30 @@ export async function writeTask(ledger: Ledger, until: 'done' | 'working' = 'don
   await ledger.append(id, { type: 'done', data: { status: 'done' } }, { result: { status: 'done' } });
 }
 
-/** Ledger transactions per second, with `parallel` tasks at once. */
-export async function ledgerRate(dir: string, parallel: number, forMs: number): Promise<number> {
+/** Tasks that are written to a ledger, `parallel` at a time, two transactions each. */
+export async function ledgerRun(dir: string, parallel: number, forMs: number): Promise<Run> {
   const file = join(dir, `ledger-${randomUUID()}.db`);
   const ledger = newLedger(file);
-  const startedAt = performance.now();
-  let tasks = 0;
-  const worker = async (): Promise<void> => {
-    while (performance.now() - startedAt < forMs) {
-      await writeTask(ledger);
-      tasks += 1;
-    }
-  };
-  await Promise.all(Array.from({ length: parallel }, worker));
-  const rate = (tasks * TRANSACTIONS) / ((performance.now() - startedAt) / 1000);
+  const run = await runOf(parallel, forMs, () => writeTask(ledger));
   await ledger.close();
   removeDatabase(file);
-  return rate;
+  return run;
 }
 
-/** Transactions per second of SQLite alone on this disk: one durable insert of a row of the same size each. */
-export function rawRate(dir: string, forMs: number): number {
+/** Transactions of SQLite alone on this disk: `each` durable inserts of a row of the same size, one per commit. */
+export async function rawRun(dir: string, each: number, forMs: number): Promise<Run> {
   const file = join(dir, `raw-${randomUUID()}.db`);
   const db = new DatabaseSync(file);
   db.exec(
     'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (id TEXT PRIMARY KEY, data TEXT)',
   );
   const insert = db.prepare('INSERT INTO t VALUES (?, ?)');
-  const startedAt = performance.now();
-  let count = 0;
-  while (performance.now() - startedAt < forMs) {
-    insert.run(randomUUID(), BRIEF);
-    count += 1;
-  }
-  const rate = count / ((performance.now() - startedAt) / 1000);
+  const run = await runSync(forMs, () => {
+    for (let at = 0; at < each; at += 1) insert.run(randomUUID(), BRIEF);
+  });
   db.close();
   removeDatabase(file);
-  return rate;
+  return run;
 }
 
 /** Removes a database with the files beside it. */

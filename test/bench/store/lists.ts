@@ -4,14 +4,16 @@ import type { Ledger, TaskQuery } from '@hermes-fleet/ledger';
 import { newLedger, removeDatabase, writeTask } from './ledger.ts';
 
 const BATCH = 500;
-/** So many tasks have not ended, in a ledger of any size. */
+/** So many tasks have not ended and are in one context, in a ledger of any size. */
 const UNFINISHED = 100;
+const CONTEXT = 'bench';
 const WARM_UP = 20;
 
 /** The queries of ListTasks that are measured: a page of the caller's tasks. */
 export const QUERIES: Readonly<Record<string, TaskQuery>> = {
   'all states': { caller: 'bench', pageSize: 50 },
   working: { caller: 'bench', states: ['working'], pageSize: 50 },
+  'one context': { caller: 'bench', contextId: CONTEXT, pageSize: 50 },
   failed: { caller: 'bench', states: ['failed'], pageSize: 50 },
 };
 
@@ -45,4 +47,4 @@ export async function fillLedger(dir: string, count: number): Promise<FilledLedg
 }
 
 const fill = (ledger: Ledger, isUnfinished: boolean): Promise<void> =>
-  writeTask(ledger, isUnfinished ? 'working' : 'done');
+  writeTask(ledger, isUnfinished ? { until: 'working', contextId: CONTEXT } : {});
