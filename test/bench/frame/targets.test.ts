@@ -18,12 +18,12 @@ test('a target says whether the median reaches its aim, what it must, or neither
   assert.equal(outcomeOf(cpu, 'lower', Number.NaN), 'missed', 'what could not be measured reaches nothing');
 });
 
-test('the outcome of a figure with a note says it too', () => {
+test('the note of a figure stands below its outcome', () => {
   const key = 'dispatch.32.blocked_rate_to_bare';
   const rows = targetTable([
     { key, unit: 'ratio', better: 'higher', values: [0.21], note: 'limited by the load' },
   ])?.rows;
-  assert.equal(rows?.[0]?.at(-1), 'met; limited by the load');
+  assert.deepEqual([rows?.[0]?.at(-1), rows?.[1]?.[0]], ['met', '    limited by the load']);
 });
 
 test('targets whose figure was not measured are left out', () => {

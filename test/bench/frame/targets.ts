@@ -46,13 +46,8 @@ export function targetTable(figures: readonly Figure[]): Table | undefined {
     if (!figure) return [];
     const value = median(figure.values);
     const cells = [target.must, target.aim, value].map(format);
-    return [
-      [
-        target.name,
-        ...cells,
-        [outcome(value, target, figure.better), figure.note].filter(Boolean).join('; '),
-      ],
-    ];
+    const row = [target.name, ...cells, outcome(value, target, figure.better)];
+    return figure.note === undefined ? [row] : [row, [`    ${figure.note}`, '', '', '', '']];
   });
   if (rows.length === 0) return undefined;
   return { title: 'Targets', head: ['', 'must', 'aim', 'measured', ''], rows };

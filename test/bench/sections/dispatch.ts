@@ -41,7 +41,7 @@ const RIVALS: readonly (readonly [ours: ContenderName, theirs: ContenderName])[]
   ['free', 'sdk'],
   ['blocked', 'bare'],
 ];
-/** A server that is less busy waits for the load or the disk, which limit its rate then. */
+/** A server that is less busy waits for the load or the disk, or for other programs on its core. */
 const BUSY = 0.9;
 
 type LoadOf = Pick<LoadOrder, 'concurrency' | 'ms' | 'samples' | 'limitMs'>;
@@ -177,5 +177,5 @@ function limitOf(names: readonly ContenderName[], of: RoundsOf, cpuRatio: number
   const idle = names.filter((name) => busyOf(of(name)) < BUSY);
   if (idle.length === 0) return undefined;
   const each = idle.map((name) => `${CONTENDERS[name].title} ${format(busyOf(of(name)))} busy`).join(', ');
-  return `limited by load or disk (${each}); ratio of CPU ${format(cpuRatio)}`;
+  return `limited by load or disk: ${each}; ratio of CPU ${format(cpuRatio)}`;
 }
