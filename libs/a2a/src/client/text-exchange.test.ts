@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
@@ -37,6 +39,57 @@ test('calls one after another share a connection, and calls at the same time hav
   assert.equal(sockets.size, 1);
   await Promise.all([1, 2, 3].map(() => client.getTask(peer, 'x', soon)));
   assert.equal(sockets.size, 3);
+});
+
+test('a call whose kept connection was closed is sent again at once over a new one', async (t) => {
+  const { peer, sockets, client } = await setUp(t, (nth, response) => {
+    if (nth === 2) response.socket?.destroy();
+    else answerWith(response, String(nth));
+  });
+  await client.getTask(peer, 'x', soon);
+  assert.equal((await client.getTask(peer, 'x', soon)).metadata.text, '3');
+  assert.equal(sockets.size, 2);
+});
+
+test('a message that must not arrive twice has a connection of its own, and is sent once', async (t) => {
+  let requests = 0;
+  const { peer, sockets, client } = await setUp(t, (nth, response) => {
+    requests = nth;
+    if (nth === 2) response.socket?.destroy();
+    else answerWith(response, '');
+  });
+  await client.getTask(peer, 'x', soon);
+  const message = { messageId: 'm', text: 'x', blocking: false };
+  const error = await fleetErrorOf(client.send(peer, message, { ...soon, isOnce: true }));
+  assert.equal(error.code, 'PEER_UNREACHABLE');
+  assert.deepEqual([requests, sockets.size], [2, 2]);
+});
+
+test('a call goes through the proxy that Node uses for fetch', async (t) => {
+  const asked: string[] = [];
+  const proxy = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers['accept-encoding']}`);
+    request.resume();
+    answerWith(response, '');
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.after(() => proxy.close());
+  const address = proxy.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const calling = `
+    const { createA2AClient } = await import(${JSON.stringify(import.meta.resolve('../index.ts'))});
+    const { systemClock } = await import(${JSON.stringify(import.meta.resolve('@hermes-fleet/protocol'))});
+    const client = createA2AClient({ clock: systemClock, extensions: [] });
+    const peer = { name: 'far', url: 'http://192.0.2.1/a2a' };
+    for (const isOnce of [false, true]) await client.getTask(peer, 'x', { timeoutMs: 20_000, isOnce });`;
+  const PROXY = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: `http://127.0.0.1:${address.port}` };
+  const child = spawn(process.execPath, ['--input-type=module', '-e', calling], {
+    env: { ...process.env, ...PROXY, NO_PROXY: '', no_proxy: '' },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = await once(child, 'exit');
+  const call = 'POST http://192.0.2.1/a2a identity';
+  assert.deepEqual([code, asked], [0, [call, call]]);
 });
 
 test('an answer in many pieces is one text, also where a piece ends inside a character', async (t) => {

@@ -1,4 +1,11 @@
-import { type Agent, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import {
+  type Agent,
+  type AgentOptions,
+  globalAgent,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 
 /** The time after which an idle connection is closed, ms: a server of Node's defaults closes one after five seconds. */
@@ -8,6 +15,8 @@ const MAX_IDLE_CONNECTIONS = 64;
 export interface Post {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** The peer must not get the request twice. It has a connection of its own, because the peer may have closed a kept one. */
+  readonly isOnce?: boolean | undefined;
   /** The only time limit. */
   readonly signal: AbortSignal;
   /** The largest answer that is read, bytes. */
@@ -25,42 +34,62 @@ export interface TextAnswer {
 }
 
 /**
- * Sends a POST and reads its answer as text, over connections that are kept for the next one. Rejects with network errors and
- * the errors of the options. Follows no redirect. Beside `fetch`, it needs a third of the CPU time, and waits for response
- * headers as long as its caller does.
+ * Sends a POST and reads its answer as text, over connections that are kept for the next one. A request that a kept connection
+ * has lost is sent again at once, over a new one. Rejects with network errors and the errors of the options. Follows no
+ * redirect. Beside `fetch`, it needs a third of the CPU time, and waits for response headers as long as its caller does.
  */
 export type TextExchange = (url: string, post: Post) => Promise<TextAnswer>;
 
-/** Nobody has to close it: idle connections end by themselves, and keep no process alive (Node.js documentation, `http.Agent`). */
+/**
+ * Nobody has to close it: idle connections end by themselves, and keep no process alive (Node.js documentation, `http.Agent`).
+ * Uses a proxy where `fetch` does (Node.js documentation, "Built-in Proxy Support").
+ */
 export function createTextExchange(): TextExchange {
-  const keep = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
-  const http = new HttpAgent(keep);
-  let https: Agent | undefined;
+  // Set where NODE_USE_ENV_PROXY or --use-env-proxy is; the types do not have it.
+  const { options } = globalAgent as Agent & { readonly options?: AgentOptions };
+  const proxied = { proxyEnv: options?.proxyEnv };
+  const keep = { ...proxied, keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
+  const http: Agents = { kept: new HttpAgent(keep), single: new HttpAgent(proxied) };
+  let https: Agents | undefined;
   return (url, post) => {
     if (!url.startsWith('https:')) return exchange(requestHttp, http, url, post);
-    https ??= new HttpsAgent(keep);
+    https ??= { kept: new HttpsAgent(keep), single: new HttpsAgent(proxied) };
     return exchange(requestHttps, https, url, post);
   };
 }
 
-function exchange(
-  request: typeof requestHttp,
-  agent: Agent,
-  url: string,
-  { headers, body, signal, ...limits }: Post,
-): Promise<TextAnswer> {
+interface Agents {
+  readonly kept: Agent;
+  /** Opens a connection for each request. */
+  readonly single: Agent;
+}
+
+function exchange(request: typeof requestHttp, agents: Agents, url: string, post: Post): Promise<TextAnswer> {
+  const { body, signal, isOnce = false, ...limits } = post;
+  const headers = { ...post.headers, 'accept-encoding': 'identity' };
+  const agent = isOnce ? agents.single : agents.kept;
   return new Promise((resolve, reject) => {
     // Covers closes that emit neither 'response' nor 'error', such as an unsolicited protocol upgrade.
     const unanswered = (): void => reject(new Error('the connection was closed without an answer'));
     const sent = request(url, { method: 'POST', headers, signal, agent }, (answer) => {
       sent.off('close', unanswered);
+      isAnswered = true;
       read(answer, limits, resolve, reject);
     });
-    sent.on('error', reject);
+    let isAnswered = false;
+    sent.on('error', (error) => {
+      if (!isAnswered && sent.reusedSocket && isLost(error))
+        resolve(exchange(request, agents, url, { ...post, isOnce: true }));
+      else reject(error);
+    });
     sent.once('close', unanswered);
     sent.end(body);
   });
 }
+
+/** True for a connection that its other end has closed. */
+const isLost = (error: Error): boolean =>
+  'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 
 function read(
   answer: IncomingMessage,

@@ -20,6 +20,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** The W3C trace context for the peer to continue. */
   readonly traceparent?: string | undefined;
+  /** The peer must not get the call twice. Any other call is sent again when a kept connection has lost it. */
+  readonly isOnce?: boolean;
 }
 
 /** Sends a request and returns its response without following redirects; rejects with network errors. */
@@ -58,7 +60,7 @@ export async function callPeer<S extends z.ZodType>(
   method: string,
   params: JsonObject,
   schema: S,
-  { timeoutMs, signal, traceparent }: CallOptions,
+  { timeoutMs, signal, traceparent, isOnce }: CallOptions,
 ): Promise<z.output<S>> {
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
   return await withNetworkErrors({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
@@ -67,6 +69,7 @@ export async function callPeer<S extends z.ZodType>(
       ? await readText(call, await post(deps, call, deadline.signal))
       : await deps.exchange(peer.url, {
           ...requestOf(deps, call, deadline.signal),
+          isOnce,
           maxBytes: MAX_ANSWER_BYTES,
           errorOf: (status) => statusError(call, status),
           tooLarge: () => tooLong(call),

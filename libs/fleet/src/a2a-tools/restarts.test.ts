@@ -9,6 +9,8 @@ import {
 } from '../../../../test/support/stock-agent.ts';
 import { a2aTools, testCall, told } from '../testing/call-tool.ts';
 import { freePort } from '../testing/free-port.ts';
+import { oddAgent } from '../testing/odd-agent.ts';
+import { completed, registered as registeredOdd } from '../testing/odd-calls.ts';
 
 const registered = (agent: Pick<StockAgent, 'rpcUrl'>) =>
   a2aTools({
@@ -60,6 +62,29 @@ describe('a call whose answer is lost', () => {
       /^its outcome at helper is unknown: .* and it shows no task for the message\. It may be done, or still running, so it was not sent again: it would be in context ".*\/1\.0" there$/,
     );
     assert.equal(sends(agent), 1);
+  });
+});
+
+describe('a call to an agent that has closed the connection of the one before', () => {
+  it('arrives, and arrives once', async (t) => {
+    const used = new WeakSet<object>();
+    const agent = await oddAgent(t, {
+      reply: (_call, { socket }) => {
+        if (!used.has(socket)) {
+          used.add(socket);
+          return { task: completed('it') };
+        }
+        socket.destroy();
+        return undefined;
+      },
+    });
+    const tool = registeredOdd(agent)('a2a_call');
+    for (const message of ['one', 'two'])
+      assert.equal((await tool.run({ name: 'odd', message }, testCall())).ok, true);
+    assert.deepEqual(
+      agent.calls.map(({ method }) => method),
+      ['SendMessage', 'SendMessage'],
+    );
   });
 });
 

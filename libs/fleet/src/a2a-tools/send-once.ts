@@ -63,7 +63,8 @@ async function post(
   onAccepted: (taskId: string) => Promise<void>,
 ): Promise<PeerReply> {
   const timeoutMs = blocking ? answerTimeoutMs() : Math.min(answerTimeoutMs(), QUICK_ANSWER_MS);
-  const reply = await agent.client.send(agent.endpoint, message, { ...requestOptions, timeoutMs, signal });
+  const request = { ...requestOptions, timeoutMs, signal, isOnce: true };
+  const reply = await agent.client.send(agent.endpoint, message, request);
   contact.recordAnswer();
   if (reply.kind === 'task') await onAccepted(reply.task.id);
   return reply;

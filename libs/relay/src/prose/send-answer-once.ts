@@ -37,7 +37,7 @@ export async function sendAnswerOnce(
       if (found !== undefined) return found;
     }
     try {
-      const call = { timeoutMs: answerTimeoutMs(options), signal, traceparent };
+      const call = { timeoutMs: answerTimeoutMs(options), signal, traceparent, isOnce: true };
       const reply = await client.send(endpoint, { ...message, blocking: false }, call);
       contact.recordAnswer();
       return reply;

@@ -64,7 +64,7 @@ export async function sendOnce(
   const { client, endpoint, health, clock, signal, traceparent } = options;
   const sentAt = clock.monotonic();
   try {
-    const call = { timeoutMs: answerTimeoutMs(options), signal, traceparent };
+    const call = { timeoutMs: answerTimeoutMs(options), signal, traceparent, isOnce: true };
     const reply = await client.send(endpoint, { ...message, blocking: false }, call);
     contact.recordAnswer();
     if (reply.kind === 'task') health.recordAccepted(clock.monotonic() - sentAt);
