@@ -7,7 +7,7 @@ import {
   taskFields,
 } from '@hermes-fleet/protocol';
 import { errorOutcome, type Lane, type Scheduler } from '@hermes-fleet/tasks';
-import { type AttemptOptions, attempt } from './attempt.ts';
+import { type AttemptOptions, type AttemptOutcome, attempt } from './attempt.ts';
 import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
 import { awaitPlace, type Placed } from './await-place.ts';
 import { outcomeOfAbort, returnBlocked } from './blocked-outcome.ts';
@@ -92,7 +92,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
     placement.hold(peer);
     const outcome = await attempt(options, run, delegation, resumed, placement);
     if (isTurnedAway(outcome)) {
-      turnAway(options, run, peer, placement);
+      await turnAway(options, run, delegation, outcome, placement);
       resumed = false;
       continue;
     }
@@ -109,9 +109,8 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
     const isResult =
       change === undefined || (failed && !run.after(change, () => hasAlternative(options, run)));
     if (refusal) options.peers.health(peer)?.recordRefused();
-    // Durable with the next attempt, the wait or the end. A crash before that finds the dispatch at this peer again.
-    if (change && !isResult) run.note(change);
     run.tell(bookDelegated(context.budget, attempts));
+    if (change && !isResult) await keep(run, delegation, outcome, change);
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
     if (outcome.kind !== 'result') continue;
     // A refusal, and a budget that is too small, say nothing about the peer.
@@ -156,11 +155,32 @@ function hasAlternative(
 }
 
 /** Leaves a peer without a free slot. It costs the task no attempt, and the peer no score. */
-function turnAway({ peers, metrics }: RunOptions, run: RelayedRun, peer: string, placement: Placement): void {
-  peers.health(peer)?.load.recordFull();
+async function turnAway(
+  { peers, metrics }: RunOptions,
+  run: RelayedRun,
+  delegation: Delegation,
+  outcome: AttemptOutcome,
+  placement: Placement,
+): Promise<void> {
+  peers.health(delegation.peer)?.load.recordFull();
   metrics.retry('capacity');
   placement.leave(false);
-  run.note({ turnedAway: run.state.turnedAway + 1, current: undefined });
+  await keep(run, delegation, outcome, { turnedAway: run.state.turnedAway + 1, current: undefined });
+}
+
+/**
+ * Keeps the state after an attempt. A result is durable with the next attempt, the wait or the end: after a crash before
+ * that, its peer answers the same dispatch again. A peer that did not take the task, or that is a prose peer, has nothing
+ * to answer with, so its outcome is written at once.
+ */
+async function keep(
+  run: RelayedRun,
+  { prose }: Delegation,
+  { kind }: AttemptOutcome,
+  change: Partial<RelayState>,
+): Promise<void> {
+  if (kind === 'result' && !prose) run.note(change);
+  else await run.save(change);
 }
 
 type RunOptions = SharedOptions & {
@@ -215,17 +235,16 @@ async function startDelegation(
   };
   const saved = run.save({ current });
   const last = state.refusals.at(-1);
-  if (waitedFor !== undefined) metrics.retry(waitedFor);
-  if (last && last.peer !== to) {
-    const reason = last.unmet[0]?.kind ?? (last.transient ? 'unreachable' : 'failed');
-    metrics.reroute(last.peer, to, reason);
-    run.report({ type: 'rerouted', data: { from: last.peer, to, reason } });
-  }
+  const from = last?.peer === to ? undefined : last;
+  const reason = from?.unmet[0]?.kind ?? (from?.transient ? 'unreachable' : 'failed');
+  if (from) run.report({ type: 'rerouted', data: { from: from.peer, to, reason } });
   const brief = considered.map(({ peer: name, verdict, score }) => ({ peer: name, verdict, score }));
   const data = { peer: to, attempt: state.attempts.length + 1, considered: brief };
   run.report({ type: 'delegated', data });
-  // The dispatch leaves when all of this is durable: one commit, which has the outcome of the attempt before too.
+  // The dispatch leaves when all of this is durable: one commit, which has a result of the attempt before too.
   await Promise.all([saved, run.flush()]);
+  if (waitedFor !== undefined) metrics.retry(waitedFor);
+  if (from) metrics.reroute(from.peer, to, reason);
   options.waitReported = false;
   options.log.info({ ...taskFields(task), peer: to }, 'task is sent to a peer');
   return current;
