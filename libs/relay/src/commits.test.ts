@@ -78,6 +78,20 @@ async function relayed(
   return { ...fleet, id, status, commits: ledger.commits };
 }
 
+/** A store that fails the first write of each task's alert, and of its end. */
+function failingOnce(): (real: Ledger) => Ledger {
+  const tried = new Set<string>();
+  return ({ append, ...rest }) => ({
+    ...rest,
+    append(id, event, change) {
+      const isLast = event.type === 'alert' || event.type === 'blocked';
+      if (!isLast || tried.has(`${event.type} ${id}`)) return append(id, event, change);
+      tried.add(`${event.type} ${id}`);
+      return Promise.reject(new FleetError('STORE_UNAVAILABLE', 'no space'));
+    },
+  });
+}
+
 /** The peer's states depend on when its stream begins. */
 const STATES = new Set(['working', 'submitted']);
 const withoutStates = (commits: readonly string[][]): string[][] =>
@@ -126,17 +140,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
   });
 
   it('that the store could not make are tried again together: the end stays the last event', async (t) => {
-    const tried = new Set<string>();
-    const failingOnce = ({ append, ...rest }: Ledger): Ledger => ({
-      ...rest,
-      append(id, event, change) {
-        const isLast = event.type === 'alert' || event.type === 'blocked';
-        if (!isLast || tried.has(`${event.type} ${id}`)) return append(id, event, change);
-        tried.add(`${event.type} ${id}`);
-        return Promise.reject(new FleetError('STORE_UNAVAILABLE', 'no space'));
-      },
-    });
-    const { orchestrator, worker, hear } = await relayFleet(t, { neo: {} }, { ledger: failingOnce });
+    const { orchestrator, worker, hear } = await relayFleet(t, { neo: {} }, { ledger: failingOnce() });
     // Pauses are random, so that a wrong order shows itself in one of several tasks.
     for (let nth = 0; nth < 5; nth += 1) {
       worker('neo').facts.clean = true;
@@ -147,6 +151,19 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
       await orchestrator.result(id);
       assert.deepEqual(orchestrator.events(id).slice(-2), ['alert', 'blocked']);
     }
+  });
+
+  it('that waits until its deadline, when the store fails once: the alert is not lost', async (t) => {
+    const { orchestrator, worker } = await relayFleet(t, { neo: {} }, { ledger: failingOnce() });
+    worker('neo').facts.mcp.memory = 'error';
+    const deadline = new Date(Date.now() + 1_500).toISOString();
+    const requirements = { required_mcp: ['memory'] };
+    const id = await orchestrator.send(
+      dispatching({}, { deadline, requirements, routing: { on_blocked: 'queue' } }),
+    );
+    const { unmet } = await orchestrator.result(id);
+    assert.equal(unmet?.[0]?.kind, 'deadline');
+    assert.deepEqual(orchestrator.events(id).slice(-2), ['alert', 'blocked']);
   });
 
   it('that waits after a refusal: the wait and what it was told before share one', async (t) => {

@@ -20,6 +20,8 @@ export interface RunContextOptions
     Pick<Ledger, 'append' | 'earlierConversation' | 'loadCheckpoint' | 'saveCheckpoint'>;
   readonly slot: Slot;
   readonly metrics: Pick<FleetMetrics, 'toolCall'>;
+  /** Aborts when the end of the task is not tried any more. */
+  readonly closing: AbortSignal;
 }
 
 /** Creates the context of an executor. Its reports and checkpoints are written to the ledger. */
@@ -57,7 +59,9 @@ export function createRunContext(options: RunContextOptions): RunContext {
       if (continues) queued = false;
       if (event.type === 'queued') queued = true;
       const change = continues ? ({ state: 'working' } as const) : undefined;
-      await persist(() => ledger.append(task.id, { type: event.type, data }, change));
+      // An alert about the end of a run is tried as long as the end, because the run may be aborted.
+      const until = event.type === 'alert' ? options.closing : undefined;
+      await persist(() => ledger.append(task.id, { type: event.type, data }, change), until);
       if (event.type === 'progress' && event.data.phase === 'ended' && typeof event.data.tool === 'string')
         metrics.toolCall(event.data.tool, event.data.ok === true);
     },

@@ -121,7 +121,7 @@ async function runToEnd(
     // The executor also ends what a former run began.
     if (!request.endReason && !hasBegun) aborting.throwIfAborted();
     stopping.throwIfAborted();
-    const { questionWaits, maxInputWaitMs } = options;
+    const { questionWaits, maxInputWaitMs, closing } = options;
     const context = createRunContext({
       task,
       ledger,
@@ -134,6 +134,7 @@ async function runToEnd(
       maxInputWaitMs,
       aborting,
       stopping,
+      closing,
     });
     return executor.run(task, context);
   };
