@@ -130,7 +130,7 @@ export async function startTrader(
         readsText: isControlDecision,
         onRefused: auditRefusals(decisions),
       },
-      routes: (app) => registerMcp(app, { decisions, ids, name, version }),
+      routes: (app) => registerMcp(app, { decisions, name, version }),
       bodyLimitBytes: BODY_LIMIT_BYTES,
       countCache: false,
       readiness: (stopping) =>

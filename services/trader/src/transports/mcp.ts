@@ -3,7 +3,6 @@ import {
   type Caller,
   encodeControlResponse,
   FleetError,
-  type Ids,
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
@@ -32,7 +31,6 @@ export interface McpTransportOptions {
   /** The server's name in `initialize`. */
   readonly name: string;
   readonly version: string;
-  readonly ids: Ids;
 }
 
 /**
@@ -40,13 +38,13 @@ export interface McpTransportOptions {
  * protocol but sees no arguments; the decision service gets them as received. Refused attempts are audited before they are
  * answered. A caller needs `trader:read` or `trader:decide`. Requests of foreign web pages are refused even with a token.
  */
-export function registerMcp(app: FastifyInstance, { decisions, ids, ...info }: McpTransportOptions): void {
+export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTransportOptions): void {
   const speak = createMcpResponder(info, mcpTools());
 
   /** An attempt in the trace of its call if that names one: the calls of several tasks may share a connection. */
   function attemptOf({ caller, trace }: FastifyRequest, text: string | null, call?: ToolCall): Attempt {
     const { onBehalfOf, traceparent: ofCall } = call ?? {};
-    const { traceparent } = ofCall === undefined ? trace : continueTrace(ofCall, ids);
+    const { traceparent } = ofCall === undefined ? trace : continueTrace(ofCall);
     return {
       transport: 'mcp',
       caller,

@@ -169,7 +169,7 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
     readsText: isControlDecision,
     card: () => AgentCard.fromJSON({ name: 'trader', capabilities: { streaming: true } }),
   });
-  registerMcp(app, { decisions, ids: systemIds, name: 'trader', version: '0.1.0' });
+  registerMcp(app, { decisions, name: 'trader', version: '0.1.0' });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   t.after(async () => {
     app.server.closeAllConnections();
