@@ -119,7 +119,7 @@ interface Field {
   readonly camel: string;
   readonly wire: string;
   readonly field: z.core.$ZodType;
-  /** The value is the same in code and on the wire: it contains neither named keys nor words. */
+  /** The value is the same in code and on the wire: it contains neither named keys nor words with a substitute. */
   readonly isPlain: boolean;
 }
 
@@ -127,6 +127,13 @@ interface Names {
   readonly byWireName: ReadonlyMap<string, Field>;
   readonly byCamelName: ReadonlyMap<string, Field>;
 }
+function isPlain(schema: z.core.$ZodType): boolean {
+  const { type, element, valueType } = defOf(schema);
+  if (type === 'array' && element) return isPlain(element);
+  if (type === 'record' && valueType) return isPlain(valueType);
+  return type === 'enum' ? readAs(innermost(schema)) === undefined : type !== 'object';
+}
+
 /** Cached, because every message needs them. */
 const namesOfShapes = new WeakMap<Shape, Names>();
 
@@ -134,8 +141,7 @@ function namesOf(shape: Shape): Names {
   const cached = namesOfShapes.get(shape);
   if (cached) return cached;
   const fields = Object.entries(shape).map(([wire, field]): Field => {
-    const isPlain = !['array', 'record', 'object', 'enum'].includes(defOf(field).type);
-    return { camel: toCamel(wire), wire, field, isPlain };
+    return { camel: toCamel(wire), wire, field, isPlain: isPlain(field) };
   });
   const names = {
     byWireName: new Map(fields.map((field) => [field.wire, field])),
