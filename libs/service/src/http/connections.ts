@@ -122,7 +122,8 @@ export function limitConnections(
     if (connection === undefined) return;
     connection.reply = reply;
     idle.delete(socket);
-    reply.once('close', () => {
+    // Node emits it once for every reply.
+    reply.on('close', () => {
       // A client may have sent its next request before this reply ended.
       if (connection.reply !== reply) return;
       connection.reply = undefined;
