@@ -32,51 +32,60 @@ export interface SelfAnnounceOptions {
   /** A UUIDv7, new at every start. */
   readonly instanceId: string;
   readonly versions: readonly string[];
-  readonly snapshot: () => Omit<ProfileSnapshot, 'instanceId' | 'seq' | 'versions' | 'endpoint'>;
+  readonly snapshot: () => ProfileSnapshot;
+}
+
+/** The context of the addressee of an announce, and the version that it reads. */
+interface Addressed {
+  readonly contextId: string;
+  readonly protocolVersion: string;
 }
 
 export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
-  const remembered = new Map<string, { readonly contextId: string; readonly protocolVersion: string }>();
+  const { instanceId, versions } = options;
+  const remembered = new Map<string, Addressed>();
   let seq = 0;
   let endpoint: { readonly url: string | undefined } | undefined;
 
-  function now(): SessionAnnounce {
+  function next(addressed?: Addressed): SessionAnnounce {
     seq += 1;
     const facts = options.snapshot();
     // The configuration of a process does not change.
     endpoint ??= { url: ownEndpoint(facts.config) };
-    return buildAnnounce({
-      ...facts,
+    const {
+      contextId = `handshake:hermes-${facts.profile}`,
+      protocolVersion = versions[0] ?? PROTOCOL_VERSION,
+    } = addressed ?? {};
+    return buildAnnounce(facts, {
       endpoint: endpoint.url,
-      versions: options.versions,
-      instanceId: options.instanceId,
+      versions,
+      instanceId,
       seq,
+      contextId,
+      protocolVersion,
     });
   }
 
   return {
-    now,
+    now: () => next(),
     remember({ id, contextId, dispatch }) {
-      for (const oldest of remembered.keys()) {
-        if (remembered.size < MAX_REMEMBERED) break;
+      if (remembered.size >= MAX_REMEMBERED) {
+        const [oldest = ''] = remembered.keys();
         remembered.delete(oldest);
       }
-      const protocolVersion = answerVersion(versionOf(dispatch), options.versions);
+      const protocolVersion = answerVersion(versionOf(dispatch), versions);
       remembered.set(id, { contextId, protocolVersion });
     },
     metadataFor(taskId) {
       const task = remembered.get(taskId);
-      return task && announceMetadata({ ...now(), protocolVersion: task.protocolVersion }, task.contextId);
+      return task && { [HANDSHAKE_EXTENSION]: encodeAnnounce(next(task)) };
     },
   };
 }
 
 /** The state of this profile that an announce reports. */
 interface ProfileSnapshot {
-  /** Supported handshake versions. */
-  readonly versions: readonly string[];
   readonly profile: string;
-  readonly endpoint: string | undefined;
   readonly config: FleetConfig;
   readonly model: ModelInfo;
   readonly tools: readonly string[];
@@ -88,17 +97,24 @@ interface ProfileSnapshot {
   readonly freeSlots: number;
   readonly sessionFresh: boolean;
   readonly ready: boolean;
-  readonly instanceId: string;
-  readonly seq: number;
   readonly now: number;
 }
 
+/** What an announce has beside the state of the profile. */
+interface AnnounceFacts extends Addressed {
+  /** Supported handshake versions. */
+  readonly versions: readonly string[];
+  readonly endpoint: string | undefined;
+  readonly instanceId: string;
+  readonly seq: number;
+}
+
 /** Builds a SESSION_ANNOUNCE (docs/handshake.md#session_announce). Its sender sets `session.context_id` per addressee. */
-function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
+function buildAnnounce(facts: ProfileSnapshot, own: AnnounceFacts): SessionAnnounce {
   const { fleet } = facts.config;
   return {
     type: 'SESSION_ANNOUNCE',
-    protocolVersion: facts.versions[0] ?? PROTOCOL_VERSION,
+    protocolVersion: own.protocolVersion,
     worker: {
       agentId: facts.profile,
       model: facts.model.id,
@@ -108,7 +124,7 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
     capabilities: { tools: [...facts.tools], mcpServers: Object.keys(facts.mcpHealth) },
     mcpHealth: { ...facts.mcpHealth },
     session: {
-      contextId: `handshake:hermes-${facts.profile}`,
+      contextId: own.contextId,
       activeTasks: facts.activeTasks,
       repoState: {
         branch: facts.repoState.branch,
@@ -117,11 +133,11 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
       },
       sessionFresh: facts.sessionFresh,
     },
-    protocolVersions: [...facts.versions],
+    protocolVersions: [...own.versions],
     role: fleet.role,
     ...(fleet.purpose === undefined ? {} : { purpose: fleet.purpose }),
     ready: facts.ready,
-    ...(facts.endpoint === undefined ? {} : { endpoint: facts.endpoint }),
+    ...(own.endpoint === undefined ? {} : { endpoint: own.endpoint }),
     limits: {
       maxConcurrentTasks: fleet.limits.max_concurrent_tasks,
       queueDepth: fleet.limits.queue_depth,
@@ -131,15 +147,8 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
     ...(facts.modelHealth === undefined ? {} : { modelHealth: facts.modelHealth }),
     ttlS: fleet.announce.ttl_s,
     sentAt: new Date(facts.now).toISOString(),
-    seq: facts.seq,
-    instanceId: facts.instanceId,
-  };
-}
-
-/** Encodes an announce as the metadata of a Task reply. */
-function announceMetadata(announce: SessionAnnounce, contextId: string): JsonObject {
-  return {
-    [HANDSHAKE_EXTENSION]: encodeAnnounce({ ...announce, session: { ...announce.session, contextId } }),
+    seq: own.seq,
+    instanceId: own.instanceId,
   };
 }
 
