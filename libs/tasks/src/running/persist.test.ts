@@ -72,6 +72,23 @@ test('a write with a signal of its own is retried behind the others, and after t
   assert.deepEqual(store.kept, [1, 2, 4]);
 });
 
+test('the log line of a failed write names the task', async () => {
+  const lines: object[] = [];
+  const closing = new AbortController();
+  const persist = createPersist({
+    clock: manualClock(NOW),
+    log: { ...silentLog, warn: (fields) => void lines.push(fields) },
+    fields: { task_id: 'one' },
+    signal: () => closing.signal,
+  });
+  const err = new FleetError('STORE_UNAVAILABLE', 'disk full');
+  const waiting = persist(() => Promise.reject(err));
+  await turns();
+  assert.deepEqual(lines, [{ task_id: 'one', err, failures: 1 }]);
+  closing.abort();
+  await assert.rejects(waiting, err);
+});
+
 test('an abort throws the error of the store, and other errors are thrown at once', async () => {
   const { closing, store, write } = setUp();
   const waiting = [write(1), write(2)];
