@@ -38,7 +38,7 @@ export function createQueues(options: QueuesOptions): {
     scheduler,
     lane: lanes.relay,
     parts: lanes.parts,
-    homeOf: (task) => homeOf(ledger, task),
+    homeOf: (task) => homeOf(ledger.contexts, task),
     conversationOf: ({ caller, contextId, dispatch }) =>
       ledger.contexts.conversationName(caller.name, contextId, dispatch.task.conversation),
   });

@@ -1,3 +1,5 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+
 /** The treatment of an unmerged result when its context is deleted. */
 export type ResultsMode = 'keep' | 'delete';
 
@@ -122,6 +124,11 @@ export interface LedgerContexts {
    * Resolves with their number.
    */
   trimConversations(maxBytes: number, batch: number): Promise<number>;
+  /**
+   * Of the last `limit` tasks that a context accepted from a caller, the results of those that have ended, the latest end
+   * first. Takes as long in a context of many tasks as in one of few.
+   */
+  latestResults(contextId: string, caller: string, limit: number): JsonObject[];
   /** The peers and A2A agents to which work of a task was sent, without copies; at each peer, work without a `contextId` is first. */
   sentBy(taskId: string): SentWork[];
   /**

@@ -28,7 +28,7 @@ import { createSubtasksContexts } from './subtasks-context.ts';
 import { createSums } from './sums.ts';
 import { listTasks } from './task-list.ts';
 import { createTaskLog } from './task-log.ts';
-import { findContextIds, hasContext } from './task-rows.ts';
+import { findContextIds, findLatestResults, hasContext } from './task-rows.ts';
 import { bookEntry, createTokenStore } from './token-store.ts';
 import type { Ledger } from './types.ts';
 
@@ -158,6 +158,8 @@ export function createLedger(
             if (removed > 0) purges.erased();
           },
         ),
+      latestResults: (contextId, caller, limit) =>
+        store.read((db) => findLatestResults(db, contextId, caller, limit)),
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
       ...createSubtasksContexts(store),
     },

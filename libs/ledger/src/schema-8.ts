@@ -41,7 +41,7 @@ export const STEP_8 = `
       LEFT JOIN idempotency i ON i.task_id = t.id
     ORDER BY t.rowid;
   CREATE UNIQUE INDEX tasks_key ON tasks (caller, key) WHERE fingerprint IS NOT NULL;
-  CREATE INDEX tasks_of_context ON tasks (context_id);
+  CREATE INDEX tasks_of_context ON tasks (context_id, caller);
 
   CREATE TABLE unfinished (
     task INTEGER PRIMARY KEY REFERENCES tasks (n) ON DELETE CASCADE,

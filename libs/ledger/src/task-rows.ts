@@ -1,5 +1,5 @@
-import { FleetError } from '@hermes-fleet/protocol';
-import { integer, type Queries, text } from '@hermes-fleet/store';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { integer, json, type Queries, text } from '@hermes-fleet/store';
 import { taskEvent, taskRecord } from './rows.ts';
 import type { KnownTask, TaskEvent, TaskRecord } from './types.ts';
 
@@ -94,3 +94,22 @@ export function findContextIds(db: Queries, after: string, limit: number): strin
 
 export const hasContext = (db: Queries, contextId: string): boolean =>
   db.get('SELECT 1 AS known FROM tasks WHERE context_id = ? LIMIT 1', contextId) !== undefined;
+
+/** See `LedgerContexts.latestResults`. */
+export function findLatestResults(
+  db: Queries,
+  contextId: string,
+  caller: string,
+  limit: number,
+): JsonObject[] {
+  return db
+    .all(
+      `SELECT e.result FROM endings e WHERE e.result IS NOT NULL AND e.task IN (
+         SELECT n FROM tasks WHERE context_id = ? AND caller = ? ORDER BY n DESC LIMIT ?)
+       ORDER BY e.seq DESC`,
+      contextId,
+      caller,
+      limit,
+    )
+    .map((row) => json(row, 'result'));
+}

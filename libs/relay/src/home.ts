@@ -1,5 +1,5 @@
-import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
-import type { AdmittedTask } from '@hermes-fleet/protocol';
+import type { LedgerContexts } from '@hermes-fleet/ledger';
+import type { AdmittedTask, JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /** The statuses of an attempt in which the peer began the work. */
@@ -17,16 +17,15 @@ const Done = z.object({
  * (docs/handshake.md#capacity); undefined for a context that begins.
  */
 export function homeOf(
-  ledger: Pick<Ledger, 'list'>,
-  { id, contextId, caller }: Pick<AdmittedTask, 'id' | 'contextId' | 'caller'>,
+  contexts: Pick<LedgerContexts, 'latestResults'>,
+  { contextId, caller }: Pick<AdmittedTask, 'contextId' | 'caller'>,
 ): string | undefined {
-  const { tasks } = ledger.list({ contextId, caller: caller.name, pageSize: SEARCHED });
-  return tasks
-    .filter((task) => task.id !== id)
+  return contexts
+    .latestResults(contextId, caller.name, SEARCHED)
     .map(peerOf)
     .find((peer) => peer !== undefined);
 }
 
-function peerOf({ result }: TaskRecord): string | undefined {
+function peerOf(result: JsonObject): string | undefined {
   return Done.safeParse(result).data?.attempts.findLast(({ status }) => WORKED.has(status))?.peer;
 }
