@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findLatestResults } from './task-rows.ts';
 import { newTask, openTestLedger } from './testing/harness.ts';
-import { plansOf } from './testing/plans.ts';
+import { plansOf } from './testing/reading.ts';
 
 const end = (name: string) => ({ event: { type: 'done', data: {} }, change: { result: { name } } });
 

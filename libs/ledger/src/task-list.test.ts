@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { START } from '@hermes-fleet/protocol/testing';
+import { listTasks } from './task-list.ts';
 import { newTask, openTestLedger } from './testing/harness.ts';
+import { rowsOf } from './testing/reading.ts';
 import type { Ledger, TaskQuery } from './types.ts';
 
 function pages(ledger: Ledger, query: TaskQuery): string[][] {
@@ -104,4 +106,16 @@ test('a page size out of range is invalid', (t) => {
       fields: [{ path: 'page_size', reason: 'must be a whole number from 1 to 100' }],
     });
   }
+});
+
+test('a page gets no more rows in a context of many tasks', async (t) => {
+  const { ledger, file } = openTestLedger(t);
+  const query = { contextId: 'context-1', caller: 'switch', pageSize: 2 };
+  const done = [{ event: { type: 'done', data: {} } }];
+  const rows = async (tasks: number): Promise<number> => {
+    await Promise.all(Array.from({ length: tasks }, () => ledger.accept(newTask(), done)));
+    return rowsOf(file, (db) => listTasks(db, query));
+  };
+  assert.equal(await rows(3), await rows(50));
+  assert.equal(ledger.list(query).totalSize, 53);
 });

@@ -18,9 +18,9 @@ interface Position {
 
 /**
  * One page of tasks, most recently updated first, then by their acceptance. The page token contains the position after the
- * last task and a digest of the filter. Pages repeat a task only if it was updated in between. Without `contextId`, it reads
- * as many rows as the page has and all unfinished tasks, however many have ended; with it, all tasks of the context. Throws
- * INVALID_PARAMS for `page_size` or `page_token`.
+ * last task and a digest of the filter. Pages repeat a task only if it was updated in between. It reads all unfinished tasks.
+ * Of the ended ones, it reads without `contextId` as many rows as the page has for each caller and state, however many there
+ * are; with it, all tasks of the context. Throws INVALID_PARAMS for `page_size` or `page_token`.
  */
 export function listTasks(db: Queries, query: TaskQuery): TaskPage {
   const { pageSize, pageToken } = query;
@@ -29,49 +29,60 @@ export function listTasks(db: Queries, query: TaskQuery): TaskPage {
   }
   const digest = digestOf(query);
   const after = pageToken ? positionOf(db, decodeToken(pageToken, digest)) : undefined;
-  const { positions, total } =
-    query.contextId === undefined
-      ? inAllContexts(db, query, after, pageSize + 1)
-      : inContext(db, query.contextId, query, after, pageSize + 1);
+  const unfinished = unfinishedPositions(db, query);
+  const ended = (query.contextId === undefined ? inAllContexts : inContext)(db, query, after, pageSize + 1);
+  const positions = inOrder(
+    [...unfinished.filter((each) => isAfter(each, after)), ...ended.positions],
+    pageSize + 1,
+  );
   const hasMore = positions.length > pageSize;
   const tasks = readTasks(db, hasMore ? positions.slice(0, -1) : positions);
   const last = tasks.at(-1);
   return {
     tasks,
     nextPageToken: hasMore && last ? encodeToken(last.updatedAt, last.id, digest) : '',
-    totalSize: total,
+    totalSize: unfinished.length + ended.total,
   };
 }
 
+/** Ended tasks. */
 interface Found {
-  /** The positions after that of the page token, in order, as many as asked for. */
+  /** The first positions after that of the page token, at least as many as asked for if there are so many. */
   readonly positions: readonly Position[];
   /** The number of tasks, whatever the page token says. */
   readonly total: number;
 }
 
-/** Unfinished tasks are few. Ended ones are in order for each caller and state, so that a page is merged from these. */
+/** Ended tasks are in order for each caller and state, so that a page is merged from these. */
 function inAllContexts(db: Queries, query: TaskQuery, after: Position | undefined, limit: number): Found {
   const { caller, updatedAfter } = query;
   const isWanted = (state: TaskState): boolean => !query.states?.length || query.states.includes(state);
   const groups = endedGroups(db, caller).filter(({ state }) => isWanted(state));
-  const unfinished = unfinishedPositions(db, query);
-  const ended = groups.flatMap((group) => endedPositions(db, group, updatedAfter, after, limit));
   const counts = groups.map((group) => countEndedSince(db, group, updatedAfter));
   return {
-    positions: inOrder([...unfinished.filter((each) => isAfter(each, after)), ...ended], limit),
-    total: counts.reduce((sum, count) => sum + count, unfinished.length),
+    positions: groups.flatMap((group) => endedPositions(db, group, updatedAfter, after, limit)),
+    total: counts.reduce((sum, count) => sum + count, 0),
   };
 }
 
 const UNFINISHED = `SELECT u.task AS n, u.updated_at FROM unfinished u
   WHERE (?1 IS NULL OR u.caller = ?1) AND (?2 IS NULL OR u.state IN (SELECT value FROM json_each(?2)))
-    AND (?3 IS NULL OR u.updated_at >= ?3)`;
+    AND (?3 IS NULL OR u.updated_at >= ?3)
+    AND (?4 IS NULL OR (SELECT t.context_id FROM tasks t WHERE t.n = u.task) = ?4)`;
 
-const unfinishedPositions = (db: Queries, { caller, states, updatedAfter }: TaskQuery): Position[] =>
-  db
-    .all(UNFINISHED, caller ?? null, states?.length ? JSON.stringify(states) : null, updatedAfter ?? null)
-    .map(position);
+const unfinishedPositions = (db: Queries, query: TaskQuery): Position[] =>
+  db.all(UNFINISHED, ...filterOf(query), query.contextId ?? null).map(position);
+
+/** The first three parameters of a query. */
+const filterOf = ({
+  caller,
+  states,
+  updatedAfter,
+}: TaskQuery): [string | null, string | null, number | null] => [
+  caller ?? null,
+  states?.length ? JSON.stringify(states) : null,
+  updatedAfter ?? null,
+];
 
 function endedPositions(
   db: Queries,
@@ -105,33 +116,23 @@ function endedPositions(
   return [...ties, ...others].map(position);
 }
 
-function inContext(
-  db: Queries,
-  contextId: string,
-  { caller, states, updatedAfter }: TaskQuery,
-  after: Position | undefined,
-  limit: number,
-): Found {
-  const all = db
-    .all(
-      `SELECT n, updated_at FROM (
-         SELECT t.n, coalesce(e.state, u.state) AS state, coalesce(e.updated_at, u.updated_at) AS updated_at
-         FROM tasks t LEFT JOIN endings e ON e.task = t.n LEFT JOIN unfinished u ON u.task = t.n
-         WHERE t.context_id = ?1 AND (?2 IS NULL OR t.caller = ?2))
-       WHERE (?3 IS NULL OR state IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR updated_at >= ?4)`,
-      contextId,
-      caller ?? null,
-      states?.length ? JSON.stringify(states) : null,
-      updatedAfter ?? null,
-    )
-    .map(position);
-  return {
-    positions: inOrder(
-      all.filter((each) => isAfter(each, after)),
-      limit,
-    ),
-    total: all.length,
-  };
+const ENDED_IN_CONTEXT = `FROM tasks t CROSS JOIN endings e ON e.task = t.n
+  WHERE t.context_id = ?4 AND (?1 IS NULL OR t.caller = ?1)
+    AND (?2 IS NULL OR e.state IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR e.updated_at >= ?3)`;
+
+/** Looks at all ended tasks of the context: nothing has them in order. SQLite keeps no more than the page. */
+function inContext(db: Queries, query: TaskQuery, after: Position | undefined, limit: number): Found {
+  const parameters = [...filterOf(query), query.contextId ?? null];
+  const rows = db.all(
+    `SELECT t.n, e.updated_at ${ENDED_IN_CONTEXT} AND (e.updated_at, -t.n) < (?5, ?6)
+     ORDER BY e.updated_at DESC, t.n LIMIT ?7`,
+    ...parameters,
+    after?.updatedAt ?? Number.MAX_SAFE_INTEGER,
+    after === undefined ? 0 : -after.n,
+    limit,
+  );
+  const total = db.get(`SELECT count(*) AS total ${ENDED_IN_CONTEXT}`, ...parameters);
+  return { positions: rows.map(position), total: integer(total ?? {}, 'total') };
 }
 
 const position = (row: Row): Position => ({ n: integer(row, 'n'), updatedAt: integer(row, 'updated_at') });
