@@ -25,6 +25,8 @@ export interface OutboxOptions {
  */
 export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions): Outbox {
   let { unpublished, newest, countedTo } = store.read(countsOf);
+  /** The oldest unpublished event, if it is known and the cursor has not passed it. */
+  let oldest: Unpublished | undefined;
   let isCounting = false;
 
   /** Keeps the count at a start short. A count that fails is repeated with a later event. */
@@ -36,6 +38,13 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
     } finally {
       isCounting = false;
     }
+  };
+
+  /** The oldest unpublished event. It is searched for once, because text deltas without end may be before it. */
+  const oldestAfter = (db: Queries, cursor: number): Unpublished | undefined => {
+    if (unpublished === 0) return undefined;
+    if (oldest === undefined || oldest.seq <= cursor) oldest = findOldest(db, cursor);
+    return oldest;
   };
 
   const toOutboxEvent = (row: Row): OutboxEvent => {
@@ -65,8 +74,11 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
 
   return {
     read: (afterSeq, limit) =>
-      store.read((db) =>
-        db
+      store.read((db) => {
+        if (newest <= afterSeq) return [];
+        const cursor = cursorOf(db);
+        const first = afterSeq < cursor ? undefined : oldestAfter(db, cursor);
+        return db
           .all(
             `SELECT e.seq, t.id AS task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
              FROM events e NOT INDEXED CROSS JOIN tasks t ON t.n = e.task
@@ -75,11 +87,11 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
              SELECT seq, task_id, type, at, data, key, caller, context_id, traceparent
              FROM erased_events WHERE seq > ?1
              ORDER BY seq LIMIT ?2`,
-            afterSeq,
+            first === undefined ? afterSeq : Math.max(afterSeq, first.seq - 1),
             limit,
           )
-          .map(toOutboxEvent),
-      ),
+          .map(toOutboxEvent);
+      }),
     cursor: () => store.read(cursorOf),
     advance: async (seq) => {
       await store.write(
@@ -98,20 +110,12 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
       }
     },
     backlog: () => {
-      const oldest = store.read((db) =>
-        db.get(
-          `SELECT seq, at FROM events NOT INDEXED WHERE type <> 'text' AND seq > ?1
-           UNION ALL SELECT seq, at FROM erased_events WHERE seq > ?1 ORDER BY seq LIMIT 1`,
-          cursorOf(db),
-        ),
-      );
-      return {
-        count: unpublished,
-        oldestAgeMs: oldest ? Math.max(0, clock.now() - integer(oldest, 'at')) : 0,
-      };
+      const first = store.read((db) => oldestAfter(db, cursorOf(db)));
+      return { count: unpublished, oldestAgeMs: first ? Math.max(0, clock.now() - first.at) : 0 };
     },
     committed: (event) => {
       if (event.type === 'text') return;
+      if (unpublished === 0) oldest = { seq: event.seq, at: event.at };
       unpublished += 1;
       newest = event.seq;
       // The store reports a failure by itself.
@@ -119,6 +123,17 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
       wakeups.wake(WAKEUP_KEY);
     },
   };
+}
+
+type Unpublished = Pick<TaskEvent, 'seq' | 'at'>;
+
+function findOldest(db: Queries, cursor: number): Unpublished | undefined {
+  const row = db.get(
+    `SELECT seq, at FROM events NOT INDEXED WHERE type <> 'text' AND seq > ?1
+     UNION ALL SELECT seq, at FROM erased_events WHERE seq > ?1 ORDER BY seq LIMIT 1`,
+    cursor,
+  );
+  return row && { seq: integer(row, 'seq'), at: integer(row, 'at') };
 }
 
 /** Moves the cursor forward, never backward, and returns the number of newly published events. */
