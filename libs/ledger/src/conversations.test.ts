@@ -123,6 +123,24 @@ test('of a conversation of more than 4 MiB the newest messages are kept', deadli
   assert.deepEqual(await found(ledger), []);
 });
 
+test(
+  'a task whose message is nested deeper than SQLite reads leaves its conversation',
+  deadline,
+  async (t) => {
+    const { ledger } = openTestLedger(t);
+    const metadata = JSON.parse(`${'{"a":'.repeat(1_200)}1${'}'.repeat(1_200)}`);
+    const dispatch = { task: { conversation: 'deep' }, brief: 'x' };
+    const message = { messageId: 'm', parts: [{ data: dispatch }], metadata };
+    const accept = async () => (await ledger.accept(newTask({ message, dispatch }))).task.id;
+    const id = await accept();
+    await ledger.saveCheckpoint(id, { messages: ['hi'], keep_conversation: true }, 'messages');
+    await ledger.append(id, { type: 'done', data: {} }, { result: { status: 'done' } });
+    assert.equal(ledger.get(id)?.state, 'completed');
+    assert.deepEqual(ledger.earlierConversation(await accept())?.messages, ['hi']);
+    assert.equal(await found(ledger), undefined, 'the conversation has its name');
+  },
+);
+
 const filesWith = (file: string, text: string): string[] =>
   readdirSync(dirname(file)).filter((name) => readFileSync(join(dirname(file), name)).includes(text));
 

@@ -1,5 +1,11 @@
-import type { EarlierConversation, JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import {
+  type EarlierConversation,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from '@hermes-fleet/protocol';
 import { integer, json, type Queries, text } from '@hermes-fleet/store';
+import { dispatchOf } from './rows.ts';
 import { findNumber } from './task-rows.ts';
 
 /*
@@ -114,16 +120,18 @@ export function trimConversations(db: Queries, maxBytes: number, batch: number):
 
 /** Undefined for a task of many callers of an orchestrator, which may not share a conversation. */
 function keyOf(db: Queries, n: number): Key | undefined {
-  const row = db.get(
-    `SELECT context_id, caller, coalesce(json_extract(dispatch, '$.task.conversation'), '') AS name
-     FROM (SELECT context_id, caller,
-             coalesce(dispatch, json_extract(message, '$.parts[' || dispatch_part || '].data')) AS dispatch
-           FROM tasks WHERE n = ?)
-     WHERE json_extract(dispatch, '$.task.conversation') IS NOT NULL
-       OR coalesce(json_array_length(dispatch, '$.task.path'), 0) = 0`,
-    n,
-  );
-  return row && { contextId: text(row, 'context_id'), caller: text(row, 'caller'), name: text(row, 'name') };
+  const row = db.get('SELECT context_id, caller, dispatch_part, dispatch, message FROM tasks WHERE n = ?', n);
+  if (!row) return undefined;
+  // Not json_extract: SQLite reads no JSON that is nested more than 1,000 deep.
+  const { task } = dispatchOf(row, json(row, 'message'));
+  const { conversation, path } = isJsonObject(task) ? task : {};
+  const isOfMany = Array.isArray(path) && path.length > 0;
+  if (typeof conversation !== 'string' && isOfMany) return undefined;
+  return {
+    contextId: text(row, 'context_id'),
+    caller: text(row, 'caller'),
+    name: typeof conversation === 'string' ? conversation : '',
+  };
 }
 
 /** The place of the oldest message that is kept (past the last one if the newest alone is too large), and the size from there. */

@@ -43,7 +43,7 @@ export function taskRecord(row: Row): TaskRecord {
 }
 
 /** The dispatch of a task: a data part of its message, or stored by itself. */
-function dispatchOf(row: Row, { parts }: JsonObject): JsonObject {
+export function dispatchOf(row: Row, { parts }: JsonObject): JsonObject {
   const part =
     Array.isArray(parts) && row.dispatch === null ? parts[integer(row, 'dispatch_part')] : undefined;
   const data = isJsonObject(part) ? part.data : undefined;

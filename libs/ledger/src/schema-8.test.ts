@@ -103,6 +103,13 @@ test('step 8 keeps every task with all that belongs to it', async (t) => {
   );
 });
 
+test('step 8 keeps a message that is nested deeper than SQLite reads', (t) => {
+  const deep = `{"parts":[{"data":${DISPATCH}}],"metadata":${'{"a":'.repeat(1_200)}1${'}'.repeat(1_200)}}`;
+  const { ledger } = migrated(t, `UPDATE payloads SET message = '${deep}' WHERE task_id = 't3';`);
+  const { message, dispatch } = ledger.get('t3') ?? assert.fail();
+  assert.deepEqual([JSON.stringify(message), dispatch], [deep, JSON.parse(DISPATCH)]);
+});
+
 test('after step 8, keys are bound, sequences go on, and reservations are settled', async (t) => {
   const { ledger } = migrated(t);
   assert.equal((await ledger.accept(newTask({ key: 'k3', fingerprint: 'f3' }))).task.id, 't3');

@@ -17,7 +17,8 @@ export const STEP_8 = `
   DROP INDEX questions_open;
   DROP INDEX questions_answers;
 
-  -- A dispatch that is a data part of its message is stored once: dispatch_part is the part's place. The fingerprint is
+  -- A dispatch that is a data part of its message is stored once: dispatch_part is the part's place. Not in the copy, if
+  -- SQLite rejects the message, which it does when JSON is nested more than 1,000 deep. The fingerprint is
   -- that of the idempotency key, and NULL once the key is free.
   CREATE TABLE tasks (
     n INTEGER PRIMARY KEY,
@@ -34,8 +35,8 @@ export const STEP_8 = `
   ) STRICT;
   INSERT INTO tasks
     SELECT t.rowid, t.id, t.context_id, t.caller, t.key, i.fingerprint, t.traceparent, t.created_at,
-      iif(json_extract(p.message, '$.parts[0].data') = p.dispatch, 0, NULL),
-      iif(json_extract(p.message, '$.parts[0].data') = p.dispatch, NULL, p.dispatch),
+      iif(iif(json_valid(p.message), json_extract(p.message, '$.parts[0].data'), NULL) = p.dispatch, 0, NULL),
+      iif(iif(json_valid(p.message), json_extract(p.message, '$.parts[0].data'), NULL) = p.dispatch, NULL, p.dispatch),
       p.message
     FROM old_tasks t NOT INDEXED CROSS JOIN old_payloads p ON p.task_id = t.id
       LEFT JOIN idempotency i ON i.task_id = t.id
