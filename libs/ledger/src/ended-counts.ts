@@ -1,4 +1,5 @@
 import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
+import { taskState } from './rows.ts';
 import { TERMINAL_STATES } from './states.ts';
 import type { TaskState } from './types.ts';
 
@@ -94,16 +95,29 @@ export function endedGroups(db: Queries, caller: string | undefined): EndedGroup
   return callers.flatMap((each) => [...TERMINAL_STATES].map((state) => ({ caller: each, state })));
 }
 
-/** The callers of ended tasks; skips from one to the next in the index. */
-function endedCallers(db: Queries): string[] {
+/** The groups with ended tasks whose last update may be before a time (ms since the epoch), by the count of their first hour. */
+export function groupsBefore(db: Queries, before: number): EndedGroup[] {
   return db
     .all(
-      `WITH RECURSIVE found (caller) AS (
-         SELECT min(caller) FROM endings
-         UNION ALL
-         SELECT (SELECT min(e.caller) FROM endings e WHERE e.caller > found.caller) FROM found
-         WHERE found.caller IS NOT NULL)
-       SELECT caller FROM found WHERE caller IS NOT NULL`,
+      `WITH RECURSIVE ${FOUND}
+       SELECT f.caller, s.value AS state FROM found f CROSS JOIN json_each(?1) s
+       WHERE (SELECT min(c.bucket) FROM ended_counts c
+              WHERE c.caller = f.caller AND c.state = s.value AND c.width = ${HOUR_MS}) * ${HOUR_MS} < ?2`,
+      JSON.stringify([...TERMINAL_STATES]),
+      before,
     )
+    .map((row) => ({ caller: text(row, 'caller'), state: taskState(row) }));
+}
+
+/** Finds the callers of ended tasks; skips from one to the next in the index. */
+const FOUND = `found (caller) AS (
+  SELECT min(caller) FROM endings
+  UNION ALL
+  SELECT (SELECT min(e.caller) FROM endings e WHERE e.caller > found.caller) FROM found
+  WHERE found.caller IS NOT NULL)`;
+
+function endedCallers(db: Queries): string[] {
+  return db
+    .all(`WITH RECURSIVE ${FOUND} SELECT caller FROM found WHERE caller IS NOT NULL`)
     .map((row) => text(row, 'caller'));
 }

@@ -2,7 +2,7 @@ import type { Clock } from '@hermes-fleet/protocol';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { rememberCallers } from './context-callers.ts';
 import { pruneConversations } from './conversations.ts';
-import { endedGroups } from './ended-counts.ts';
+import { groupsBefore } from './ended-counts.ts';
 import { utcDay } from './figures.ts';
 import { taskState } from './rows.ts';
 import type { Sums } from './sums.ts';
@@ -15,7 +15,7 @@ import type { Sums } from './sums.ts';
  */
 export function pruneTasks(db: Queries, clock: Clock, sums: Sums, before: number, batch: number): string[] {
   db.run('DELETE FROM spending WHERE day < ?', utcDay(before));
-  const old = endedGroups(db, undefined)
+  const old = groupsBefore(db, before)
     .flatMap(({ caller, state }) =>
       db.all(
         `SELECT e.task, e.updated_at, t.id FROM endings e JOIN tasks t ON t.n = e.task
