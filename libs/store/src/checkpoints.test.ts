@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import type { Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { startCheckpointThread } from './checkpoint-thread.ts';
 import { createCheckpoints } from './checkpoints.ts';
 import { openConnections } from './database.ts';
+import { emptyLog } from './rewrite.ts';
 import { createStore } from './store.ts';
 import { THINGS } from './testing/things.ts';
 
@@ -60,10 +61,14 @@ test('a reader of another connection that keeps the log stops no write', deadlin
   await add();
   const reader = new DatabaseSync(file, { readOnly: true });
   t.after(() => reader.close());
+  const asked = t.mock.method(Worker.prototype, 'postMessage');
   reader.exec('BEGIN');
   reader.prepare('SELECT count(*) FROM things').get();
   for (let round = 0; round < 40; round += 1) await add(20);
   assert.ok(logBytes(file) > 800 * PAGE);
+  // One whenever the log has grown by so much that a checkpoint is due.
+  const checkpoints = asked.mock.callCount();
+  assert.ok(checkpoints <= 850 / PAGES, `${checkpoints} checkpoints`);
   reader.exec('COMMIT');
   // The log starts again with the first write after a checkpoint has moved all of it.
   const size = logBytes(file);
@@ -114,7 +119,7 @@ test('the thread does not keep a process alive, but the writes that wait for it 
   assert.equal(stdout, 'acknowledged\n');
 });
 
-/** The checkpoints of a connection over a thread that runs `code`, by default its own, and a write of so many pages. */
+/** The checkpoints of a connection over a thread that first runs `code`, by default its own, and a write of so many pages. */
 function withThread(t: TestContext, code?: () => void) {
   const file = join(tempDir(t), 'things.db');
   const log = recordingLog();
@@ -124,7 +129,7 @@ function withThread(t: TestContext, code?: () => void) {
   const checkpoints = createCheckpoints({
     ...{ name: 'things', db: writer, clock, log, assertInPlace, checkpointPages: PAGES },
     startThread: (path, running) => {
-      const thread = startCheckpointThread(path, running, code);
+      const thread = startCheckpointThread(path, running, threads.length === 0 ? code : undefined);
       threads.push(thread);
       return thread;
     },
@@ -138,36 +143,49 @@ function withThread(t: TestContext, code?: () => void) {
     return checkpoints.afterCommit();
   };
   const automatic = () => writer.prepare('PRAGMA wal_autocheckpoint').get()?.wal_autocheckpoint;
-  return { file, log, clock, writer, threads, checkpoints, fill, automatic };
+  /** Empties the log as `Store.emptyLog` does. */
+  const empty = (): void => emptyLog(writer, 'things', checkpoints.awaitIdle);
+  return { file, log, clock, threads, checkpoints, fill, automatic, empty };
 }
 
 test(
   'where a reader keeps the log, writing waits once for each checkpoint that is due',
   deadline,
   async (t) => {
-    const { file, log, fill } = withThread(t);
+    const { file, log, threads, fill } = withThread(t);
     fill(1);
     using reader = new DatabaseSync(file, { readOnly: true });
     reader.exec('BEGIN');
     reader.prepare('SELECT count(*) FROM things').get();
-    const waits: boolean[] = [];
-    for (const pages of [5 * PAGES, 1, 1, PAGES, 1]) {
+    const waits = [fill(2 * PAGES) !== undefined];
+    // The second checkpoint moves nothing, so a third one is not worth waiting for.
+    for (let round = 0; round < 2; round += 1) await once(threads[0] ?? assert.fail(), 'message');
+    for (const pages of [1, 5 * PAGES, 1, 1, PAGES, 1]) {
       const pause = fill(pages);
       waits.push(pause !== undefined);
       await pause;
     }
-    assert.deepEqual([waits, log.messages], [[true, false, false, true, false], []]);
+    assert.deepEqual([waits, log.messages], [[false, false, true, false, false, true, false], []]);
   },
 );
 
-/** The code of a thread that moves nothing: to the writer, something is always left. */
-const moveNothing = (): void => {
-  const { parentPort } = process.getBuiltinModule('node:worker_threads');
-  parentPort?.on('message', () => parentPort?.postMessage(undefined));
+/** The code of a thread that moves something of the log each time, and leaves what it then writes. */
+const leaveSome = (): void => {
+  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+  const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
+  parentPort?.on('message', () => {
+    const [reader, db] = [0, 1].map(() => new Database(new URL(workerData.url), { timeout: 2000 }));
+    reader?.exec('BEGIN; SELECT count(*) FROM things');
+    db?.exec('INSERT INTO things (b) VALUES (zeroblob(4096)); PRAGMA wal_checkpoint(PASSIVE)');
+    reader?.close();
+    db?.close();
+    Atomics.store(workerData.running, 0, 0);
+    parentPort?.postMessage(undefined);
+  });
 };
 
 test('after two checkpoints that did not catch up, the next write waits for a third', deadline, async (t) => {
-  const { threads, log, fill } = withThread(t, moveNothing);
+  const { threads, log, fill } = withThread(t, leaveSome);
   const waits = [fill(2 * PAGES)];
   const [thread] = threads;
   assert.ok(thread);
@@ -196,15 +214,19 @@ const FAILURES: [string, () => void, RegExp][] = [
   [
     'cannot checkpoint',
     () => {
-      const { parentPort } = process.getBuiltinModule('node:worker_threads');
-      parentPort?.on('message', () => parentPort?.postMessage('Error: disk I/O error'));
+      const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+      const failures = ['Error: disk I/O error'];
+      parentPort?.on('message', () => {
+        Atomics.store(workerData.running, 0, 0);
+        parentPort?.postMessage(failures.pop());
+      });
     },
     /disk I\/O error/,
   ],
 ];
 for (const [what, code, reason] of FAILURES)
-  test(`when the thread ${what}, writing goes on, and writes checkpoint themselves`, deadline, async (t) => {
-    const { file, log, fill, automatic } = withThread(t, code);
+  test(`when the thread ${what}, writes checkpoint themselves until it works again`, deadline, async (t) => {
+    const { file, log, clock, threads, fill, automatic, empty } = withThread(t, code);
     await fill(5 * PAGES);
     assert.equal(automatic(), PAGES);
     assert.equal(log.messages.length, 1);
@@ -215,15 +237,41 @@ for (const [what, code, reason] of FAILURES)
     assert.match(String(Object(log.entries[0]?.fields).err), reason);
     for (let round = 0; round < 20; round += 1) assert.equal(fill(PAGES), undefined);
     assert.ok(logBytes(file) < 7 * PAGES * PAGE, `${logBytes(file)} bytes`);
+    empty();
+    assert.equal(logBytes(file), 0);
     assert.equal(log.messages.length, 1);
+
+    clock.advance(60_000);
+    fill(1);
+    await once(threads.at(-1) ?? assert.fail(), 'message');
+    assert.deepEqual(log.messages.slice(1), ['info: the checkpoint thread of the things works again']);
+    assert.deepEqual([automatic(), clock.timers], [0, 0]);
+    assert.notEqual(fill(5 * PAGES), undefined);
   });
 
 test('a thread that hangs is given up after the deadline', deadline, async (t) => {
-  const { log, clock, fill, automatic } = withThread(t, () => setInterval(() => undefined, 1000));
+  const { file, log, clock, threads, checkpoints, fill, automatic, empty } = withThread(t, () =>
+    setInterval(() => undefined, 1000),
+  );
   const pause = fill(5 * PAGES);
   assert.equal(clock.timers, 1);
   clock.advance(30_000);
+  const wait = t.mock.method(Atomics, 'wait');
+  assert.equal(checkpoints.awaitIdle(), false);
+  assert.deepEqual(
+    wait.mock.calls.map((call) => call.arguments[3]),
+    [0],
+  );
+  clock.advance(60_000);
+  assert.deepEqual([fill(1), threads.length], [undefined, 1]);
   await pause;
   assert.deepEqual([automatic(), clock.timers], [PAGES, 0]);
   assert.match(String(Object(log.entries[0]?.fields).err), /longer than 30000 ms/);
+
+  await threads[0]?.terminate();
+  empty();
+  assert.equal(logBytes(file), 0);
+  fill(1);
+  await once(threads[1] ?? assert.fail(), 'message');
+  assert.deepEqual(log.messages.slice(1), ['info: the checkpoint thread of the things works again']);
 });

@@ -15,6 +15,8 @@ const ROUNDS = 2;
 const DEADLINE_MS = 30_000;
 /** The maximum time that the event loop is blocked to let a checkpoint end. */
 const BLOCKED_MS = 5000;
+/** The time from a failure to the next try. */
+const AGAIN_AFTER_MS = 60_000;
 
 /** The checkpoints of a write-ahead log, on a thread of their own that starts with the first one. */
 export interface Checkpoints {
@@ -24,7 +26,7 @@ export interface Checkpoints {
    * starts again. It never rejects.
    */
   afterCommit(): Promise<void> | undefined;
-  /** Blocks until no checkpoint runs. False if one still runs after five seconds. */
+  /** Blocks until no checkpoint runs. False if one still runs after five seconds, or at once after a failure. */
   awaitIdle(): boolean;
   /** Ends the thread, after the running checkpoint. Must be called before the connection is closed. */
   close(): void;
@@ -44,7 +46,17 @@ export interface CheckpointsOptions {
   readonly startThread?: typeof startCheckpointThread;
 }
 
-/** If the thread fails, the connection that writes checkpoints from then on. */
+/** The pages in the log, those of them that are in the file, and the others. */
+interface LogPages {
+  readonly total: number;
+  readonly moved: number;
+  readonly left: number;
+}
+
+/**
+ * If the thread fails, the connection that writes checkpoints itself. The thread is tried again after a minute; in the place
+ * of one that has ended, a new one starts.
+ */
 export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
   const { name, db, clock, log, checkpointPages, startThread = startCheckpointThread } = options;
   const running: RunningFlag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -53,18 +65,24 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
   let thread: Worker | undefined;
   let isRunning = false;
   let rounds = 0;
+  /** The pages of the log that were in the file when the last checkpoint started. */
+  let movedBefore = 0;
+  /** A checkpoint starts with so many pages left: more where a reader of another process keeps what the last one left. */
+  let startAt = checkpointPages;
   let isLittleLeft = false;
   let pauseAt = BOUND * checkpointPages;
   let pause: { readonly promise: Promise<void>; readonly end: () => void; isCovered: boolean } | undefined;
   let deadline: Disposable | undefined;
-  let isOver = false;
+  /** The time of the next try after a failure; undefined while the thread works. */
+  let againAt: number | undefined;
+  let isClosed = false;
   db.exec('PRAGMA wal_autocheckpoint = 0');
 
-  /** The pages in the log, and those of them that are not in the file yet. */
-  const logPages = (): { readonly total: number; readonly left: number } => {
+  const logPages = (): LogPages => {
     const row = size.get() ?? {};
     const total = integer(row, 'log');
-    return { total, left: total - integer(row, 'checkpointed') };
+    const moved = integer(row, 'checkpointed');
+    return { total, moved, left: total - moved };
   };
 
   const resume = (): void => {
@@ -74,45 +92,67 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
     ended?.end();
   };
 
-  const stop = (): void => {
-    isOver = true;
+  const gone = (): void => {
+    deadline?.[Symbol.dispose]();
+    thread = undefined;
+    isRunning = false;
+    Atomics.store(running, 0, 0);
+  };
+
+  /** Ends the thread. A checkpoint that hangs may keep it: no other one starts before it is gone. */
+  const terminate = (): void => {
     deadline?.[Symbol.dispose]();
     thread?.removeAllListeners();
     // A thread may still report an error after it was terminated.
     thread?.on('error', () => undefined);
+    thread?.once('exit', gone);
     void thread?.terminate();
-    resume();
   };
 
   const fail = (cause: unknown): void => {
-    if (isOver) return;
     log.error(
       { err: cause },
-      `the checkpoint thread of the ${name} failed; writes checkpoint themselves until the restart`,
+      `the checkpoint thread of the ${name} failed; writes checkpoint themselves, and it is tried again in a minute`,
     );
-    stop();
+    againAt = clock.monotonic() + AGAIN_AFTER_MS;
+    rounds = 0;
+    isLittleLeft = false;
+    resume();
     if (db.isOpen) db.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
   };
 
-  const start = (): void => {
+  const worksAgain = (): void => {
+    againAt = undefined;
+    db.exec('PRAGMA wal_autocheckpoint = 0');
+    log.info({}, `the checkpoint thread of the ${name} works again`);
+  };
+
+  const newThread = (): Worker => {
+    const started = startThread(file, running);
+    let cause: unknown;
+    started.on('message', ended);
+    started.on('error', (error) => {
+      cause = error;
+    });
+    started.on('exit', (code) => {
+      gone();
+      fail(cause ?? new Error(`the thread ended with code ${code}`));
+    });
+    return started;
+  };
+
+  const start = (pages: LogPages): void => {
     options.assertInPlace();
-    if (!thread) {
-      thread = startThread(file, running);
-      thread.on('message', ended);
-      thread.on('error', fail);
-      thread.on('exit', (code) => {
-        Atomics.store(running, 0, 0);
-        fail(new Error(`the thread ended with code ${code}`));
-      });
-    }
+    thread ??= newThread();
     isRunning = true;
     rounds += 1;
+    movedBefore = pages.moved;
     if (pause) pause.isCovered = true;
     Atomics.store(running, 0, 1);
-    deadline = clock.timer(
-      () => fail(new Error(`a checkpoint took longer than ${DEADLINE_MS} ms`)),
-      DEADLINE_MS,
-    );
+    deadline = clock.timer(() => {
+      terminate();
+      fail(new Error(`a checkpoint took longer than ${DEADLINE_MS} ms`));
+    }, DEADLINE_MS);
     thread.postMessage('checkpoint');
   };
 
@@ -129,42 +169,55 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
       isRunning = false;
       deadline?.[Symbol.dispose]();
       if (failure !== undefined) throw new Error(failure);
-      const { total, left } = logPages();
-      if (pause?.isCovered) {
-        // A reader of another process keeps what it reads in the log: writing goes on, and the bound moves.
-        pauseAt = left === 0 ? BOUND * checkpointPages : total + checkpointPages;
-        rounds = 0;
-        resume();
-      } else if (pause || (left > 0 && rounds < ROUNDS)) start();
-      else {
-        isLittleLeft = left > 0;
-        rounds = 0;
-      }
+      if (againAt !== undefined) worksAgain();
+      const pages = logPages();
+      const { total, left } = pages;
+      const hasMoved = pages.moved > movedBefore;
+      const isCovered = pause?.isCovered === true;
+      if (!isCovered && (pause || (left > 0 && hasMoved && rounds < ROUNDS))) return start(pages);
+      rounds = 0;
+      startAt = left + checkpointPages;
+      isLittleLeft = !isCovered && left > 0 && hasMoved;
+      if (!isCovered) return;
+      // A reader of another process keeps what it reads in the log: writing goes on, and the bound moves.
+      pauseAt = left === 0 ? BOUND * checkpointPages : total + checkpointPages;
+      resume();
     });
+
+  const startIfDue = (): void => {
+    if (againAt !== undefined) {
+      if (!isRunning && clock.monotonic() >= againAt) start(logPages());
+      return;
+    }
+    const pages = logPages();
+    const { total, left } = pages;
+    if (total < BOUND * checkpointPages) pauseAt = BOUND * checkpointPages;
+    // A log that started again is short.
+    startAt = Math.min(startAt, left + checkpointPages);
+    if (total >= pauseAt || isLittleLeft) {
+      isLittleLeft = false;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      pause = { promise, end: resolve, isCovered: false };
+    }
+    if (!isRunning && (pause || left >= startAt)) start(pages);
+    if (pause) thread?.ref();
+  };
 
   return {
     afterCommit: () => {
-      if (isOver) return undefined;
-      attempt(() => {
-        const { total, left } = logPages();
-        if (total < BOUND * checkpointPages) pauseAt = BOUND * checkpointPages;
-        if (total >= pauseAt || isLittleLeft) {
-          isLittleLeft = false;
-          const { promise, resolve } = Promise.withResolvers<void>();
-          pause = { promise, end: resolve, isCovered: false };
-        }
-        if (!isRunning && (pause || left >= checkpointPages)) start();
-        if (pause) thread?.ref();
-      });
+      if (isClosed) return undefined;
+      attempt(startIfDue);
       return pause?.promise;
     },
-    awaitIdle: () => Atomics.wait(running, 0, 1, BLOCKED_MS) !== 'timed-out',
+    awaitIdle: () => Atomics.wait(running, 0, 1, againAt === undefined ? BLOCKED_MS : 0) !== 'timed-out',
     close: () => {
-      if (isOver) return;
+      if (isClosed) return;
+      isClosed = true;
       // Otherwise the thread's connection may be the last one that closes, and leave the log behind.
       if (Atomics.wait(running, 0, 1, BLOCKED_MS) === 'timed-out')
         log.error({}, `a checkpoint of the ${name} did not end; the next start recovers its write-ahead log`);
-      stop();
+      terminate();
+      resume();
     },
   };
 }
