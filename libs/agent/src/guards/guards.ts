@@ -51,14 +51,22 @@ export function createGuards(
     return last;
   }
 
+  const shorten: Guards['shorten'] = (call, result) =>
+    compact(call, result, hooks, options.maxOutputBytes, spill);
+
+  const count: Guards['count'] = (call, result) => {
+    const entry = entryOf(call, result);
+    options.journal.push(entry);
+    return { notes: loop.after(call, result, readOn() ?? NOTHING), entry };
+  };
+
   return {
     before: () => (state.stop === undefined ? { kind: 'allow' } : { kind: 'stop', stop: state.stop }),
+    shorten,
+    count,
     async after(call, result) {
-      const entry = entryOf(call, result);
-      options.journal.push(entry);
-      const notes = loop.after(call, result, readOn() ?? NOTHING);
-      const shown = await compact(call, result, hooks, options.maxOutputBytes, spill);
-      return { result: shown, notes, entry };
+      const counted = count(call, result);
+      return { ...counted, result: await shorten(call, result) };
     },
     refused(call, reason) {
       const result = { ok: false, output: reason };

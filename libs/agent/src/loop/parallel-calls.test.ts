@@ -182,3 +182,39 @@ test('the decisions of the guards do not depend on which call ended first', dead
   }
   assert.deepEqual(states[0], states[1]);
 });
+
+const Saved = z.looseObject({
+  journal: z.array(z.unknown()),
+  messages: z.array(z.looseObject({ role: z.string() })),
+});
+
+test(
+  'a checkpoint that is saved between the reads and their results has not counted them',
+  deadline,
+  async (t) => {
+    const states = new Set<string>();
+    let answered = 0;
+    const tools = watched(async (name, { memo }, { reached }) => {
+      await reached(5);
+      // An output of this size is kept in a file, so judging the reads takes a while.
+      if (name !== 's5') return 'x'.repeat(200_000);
+      while (answered === 0) {
+        await memo.save({ of: name });
+        await new Promise(setImmediate);
+      }
+      return name;
+    });
+    const run = await scripted(t, [use(calls('r1', 'r2', 'r3', 'r4', 's5'))], tools);
+    await run({
+      onSave: (_, context) => {
+        const { journal, messages } = Saved.parse(context.checkpoints.at(-1));
+        answered = messages.filter(({ role }) => role === 'tool').length;
+        states.add(`${journal.length} counted, ${answered} answered`);
+      },
+    });
+    assert.deepEqual(
+      [...states],
+      ['0 counted, 0 answered', '4 counted, 4 answered', '5 counted, 5 answered'],
+    );
+  },
+);

@@ -21,6 +21,7 @@ import type { GuardedCall, Guards } from '../run/guards.ts';
 import { forgetCall, type JournalEntry } from '../run/run-state.ts';
 import { meantTool } from '../tools/tool-names.ts';
 import type { PendingWrites } from './pending-writes.ts';
+import { resultParts } from './result-parts.ts';
 import { addShares, sharedBudget } from './shared-budget.ts';
 import { createSharedPark } from './shared-park.ts';
 
@@ -76,10 +77,10 @@ interface Executed {
   readonly durationMs: number;
 }
 
-/** A result as the guards leave it, for the conversation and for the event of its end. */
-interface Judged extends Executed {
+/** A call that has ended; `shown` is the part of its result that the model gets. */
+interface Ended extends Executed {
   readonly call: PendingCall;
-  readonly entry: JournalEntry;
+  readonly shown: ToolResult;
 }
 
 /** A call that runs. */
@@ -203,39 +204,34 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     }
   }
 
-  async function judge(call: PendingCall, { result, durationMs }: Executed): Promise<Judged> {
-    const { guarded, notes: read } = understood(call);
-    const { result: shown, notes, entry } = await guards.after(guarded, result);
-    return { call, result: withInputNotes(withNotes(shown, notes), read), entry, durationMs };
+  async function shorten(call: PendingCall, executed: Executed): Promise<Ended> {
+    return { call, ...executed, shown: await guards.shorten(understood(call).guarded, executed.result) };
   }
 
-  /** Starts the writes of results in one turn, so that they share a commit. */
-  function record(judged: readonly Judged[]): void {
-    if (judged.length === 0) return;
-    for (const { call, result } of judged) addResult(call, result);
-    writes.add(options.save());
-    for (const { call, entry, durationMs } of judged) {
-      const ended = { tool: publicName(call), ok: entry.ok, duration_ms: durationMs };
-      writes.add(options.progress({ ...ended, phase: 'ended' }));
-      if (!hooks.logToolUse) continue;
-      log.info({ ...taskFields(task), ...ended, detail: loggable(entry.detail ?? '') }, 'a tool was used');
+  /** Counts calls and adds their results in one turn, so that a checkpoint has both or neither. The writes share a commit. */
+  function record(ended: readonly Ended[]): void {
+    const events: (() => void)[] = [];
+    try {
+      for (const { call, result, shown, durationMs } of ended) {
+        const { guarded, notes: read } = understood(call);
+        const { notes, entry } = guards.count(guarded, result);
+        addResult(call, withInputNotes(withNotes(shown, notes), read));
+        events.push(() => reportEnd(call, entry, durationMs));
+      }
+    } finally {
+      if (events.length > 0) writes.add(options.save());
+      for (const report of events) report();
     }
   }
 
-  /**
-   * The calls whose results are written together, in order. A delegation has a part of its own: it may take long, and saves
-   * the run meanwhile.
-   */
-  function partsOf(running: readonly Running[]): Running[][] {
-    const isAlone = ({ call }: Running): boolean => understood(call).guarded.mutates;
-    const parts: Running[][] = [];
-    for (const each of running) {
-      const last = parts.at(-1);
-      if (last?.[0] === undefined || isAlone(each) || isAlone(last[0])) parts.push([each]);
-      else last.push(each);
-    }
-    return parts;
+  function reportEnd(call: PendingCall, entry: JournalEntry, durationMs: number): void {
+    const ended = { tool: publicName(call), ok: entry.ok, duration_ms: durationMs };
+    writes.add(options.progress({ ...ended, phase: 'ended' }));
+    if (!hooks.logToolUse) return;
+    log.info({ ...taskFields(task), ...ended, detail: loggable(entry.detail ?? '') }, 'a tool was used');
   }
+
+  const isAlone = ({ call }: Running): boolean => understood(call).guarded.mutates;
 
   return {
     guards,
@@ -249,18 +245,20 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       for (const { ended } of running) ended.catch(() => {});
       // Results are judged and recorded in the order of the calls, whichever ended first; nothing runs on after an error.
       let failed: { readonly error: unknown } | undefined;
-      for (const part of partsOf(running)) {
+      for (const part of resultParts(running, isAlone)) {
         await Promise.allSettled(part.map(({ ended }) => ended));
-        const judged: Judged[] = [];
-        for (const { call, ended } of part) {
-          try {
-            const executed = await ended;
-            if (failed === undefined) judged.push(await judge(call, executed));
-          } catch (error) {
-            failed ??= { error };
-          }
+        const shortened: Ended[] = [];
+        try {
+          for (const { call, ended } of part)
+            if (failed === undefined) shortened.push(await shorten(call, await ended));
+        } catch (error) {
+          failed ??= { error };
         }
-        record(judged);
+        try {
+          record(shortened);
+        } catch (error) {
+          failed ??= { error };
+        }
       }
       if (failed === undefined) return;
       if (stopping.aborted && failed.error === stopping.reason) await options.pause();

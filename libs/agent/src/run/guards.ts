@@ -36,7 +36,14 @@ export interface Guarded {
 export interface Guards {
   /** Counts nothing: only ended calls count. */
   before(call: GuardedCall): { readonly kind: 'allow' } | { readonly kind: 'stop'; readonly stop: GuardStop };
-  /** Must be called once for each call, with the tool's whole result. Records the call in the journal. */
+  /** The part of a result that the model gets. Counts nothing. */
+  shorten(call: GuardedCall, result: ToolResult): Promise<ToolResult>;
+  /**
+   * Must be called once for each call, with the tool's whole result. Records the call in the journal. The caller adds the
+   * result in the same turn, so that every checkpoint has both or neither.
+   */
+  count(call: GuardedCall, result: ToolResult): Omit<Guarded, 'result'>;
+  /** `count`, and then `shorten`: for a caller whose calls a restart does not repeat. */
   after(call: GuardedCall, result: ToolResult): Promise<Guarded>;
   /** Counts a call that never reached a tool, e.g. of an unknown tool. Returns notes. Recorded as refused. */
   refused(call: GuardedCall, reason: string): readonly string[];
