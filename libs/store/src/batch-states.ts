@@ -1,9 +1,16 @@
 import { FleetError } from '@hermes-fleet/protocol';
 
+/** State that the transactions of one batch share. A call gives that of the open transaction, and makes it when there is none. */
+export interface BatchState<S> {
+  (): S;
+  /** The state of the open transaction, if one asked for it. Does not count as a write. */
+  peek(): S | undefined;
+}
+
 /** The states that the transactions of one batch share. */
 export interface BatchStates {
   /** See `GroupCommit.perBatch`. */
-  add<S>(create: () => S, write: (state: S) => void): () => S;
+  add<S>(create: () => S, write: (state: S) => void): BatchState<S>;
   /** The number of times that a transaction asked for a state. */
   asked(): number;
   begin(): void;
@@ -33,12 +40,13 @@ export function createBatchStates(): BatchStates {
           current = undefined;
         },
       });
-      return () => {
+      const state = (): ReturnType<typeof create> => {
         if (!isOpen) throw new FleetError('INTERNAL', 'the state of a batch exists only in a transaction');
         asked += 1;
         current ??= { value: create() };
         return current.value;
       };
+      return Object.assign(state, { peek: () => current?.value });
     },
     asked: () => asked,
     begin: () => {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import { createBatchStates } from './batch-states.ts';
+import { type BatchState, createBatchStates } from './batch-states.ts';
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
 import { Job, type QueuedJob } from './job.ts';
 
@@ -25,7 +25,7 @@ export interface GroupCommit {
    * last transaction of the batch and before COMMIT, unless nobody asked for it. Asking counts as a write, and an error
    * of `write` as one of a transaction.
    */
-  perBatch<S>(create: () => S, write: (state: S) => void): () => S;
+  perBatch<S>(create: () => S, write: (state: S) => void): BatchState<S>;
   /** True while a batch runs. */
   inBatch(): boolean;
   /** The reason why the last batch was not committed; undefined after a successful commit. Damage stays. */

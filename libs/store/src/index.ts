@@ -1,3 +1,4 @@
+export type { BatchState } from './batch-states.ts';
 export { type Connections, openConnections } from './database.ts';
 export { resultCode, SQLITE } from './errors.ts';
 export { migrate, type StoreSchema } from './migrate.ts';

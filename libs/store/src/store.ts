@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
+import type { BatchState } from './batch-states.ts';
 import { createCheckpoints } from './checkpoints.ts';
 import { CHECKPOINT_PAGES, type Connections, openConnections } from './database.ts';
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
@@ -22,7 +23,7 @@ export interface Store {
   /** See `GroupCommit.write`. */
   write<T>(transaction: (db: Queries) => T, onCommitted?: (value: T) => void): Promise<T>;
   /** See `GroupCommit.perBatch`. */
-  perBatch<S>(create: () => S, write: (db: Queries, state: S) => void): () => S;
+  perBatch<S>(create: () => S, write: (db: Queries, state: S) => void): BatchState<S>;
   /**
    * Rewrites the file without what was deleted; its old pages stay until `emptyLog`. Blocks the thread (about 4 ms for each
    * MB), and needs twice the size of the file on its disk. Waits for no other process. Throws STORE_UNAVAILABLE without that
