@@ -63,7 +63,8 @@ export const STEP_8 = `
     seq INTEGER NOT NULL,
     result TEXT
   ) STRICT;
-  CREATE INDEX endings_listed ON endings (caller, state, updated_at DESC);
+  -- Ascending, although lists begin with the latest: an ending is then added to the last page, which is not split.
+  CREATE INDEX endings_listed ON endings (caller, state, updated_at);
   INSERT INTO endings
     SELECT t.rowid, t.caller, t.state, t.resumes, t.updated_at, t.ended_seq, p.result
     FROM old_tasks t NOT INDEXED CROSS JOIN old_payloads p ON p.task_id = t.id
