@@ -1,11 +1,12 @@
 import { type Clock, FleetError, isJsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
-import { type Appended, insertEnding, insertEvents } from './append.ts';
+import { type Appended, insertEnding } from './append.ts';
 import { refuseTask } from './context-deletions.ts';
 import { recordAfter } from './live-tasks.ts';
 import { stateAfter } from './states.ts';
 import type { Sums } from './sums.ts';
 import { findByKey } from './task-rows.ts';
+import type { TaskWrites } from './task-writes.ts';
 import type { FollowingEvent, NewTask, TaskRecord } from './types.ts';
 
 /** The outcome of `acceptTask`. */
@@ -28,42 +29,29 @@ export function acceptTask(
   db: Queries,
   clock: Clock,
   sums: Sums,
+  writes: TaskWrites,
   task: NewTask,
   following: readonly FollowingEvent[] = [],
 ): Acceptance {
   const now = clock.now();
   const { acceptUntil } = task;
   const lateMs = acceptUntil === undefined ? 0 : now - acceptUntil;
-  if (lateMs > 0) return knownTask(db, task) ?? { kind: 'refused', error: expired(lateMs) };
+  if (lateMs > 0) return knownTask(db, writes, task) ?? { kind: 'refused', error: expired(lateMs) };
   const planned = plan(now, task.id, following);
-  const n = insertTask(db, task, now, planned);
+  const n = insertTask(db, writes.number(), task, now, planned);
   if (n === undefined) {
-    const known = knownTask(db, task);
+    const known = knownTask(db, writes, task);
     if (known) return known;
     return { kind: 'refused', error: refuseTask(task.contextId) };
   }
-  const last = insertEvents(
-    db,
-    n,
-    now,
-    planned.map(({ event }) => event),
-  );
-  const appended = planned.map((each, index) => ({
+  const appended = planned.map((each) => ({
     ...each,
-    event: { ...each.event, seq: last - planned.length + 1 + index },
+    event: { ...each.event, seq: writes.event(n, each.event, now) },
   }));
   const record = appended.reduce(recordAfter, newRecord(task, now));
   const ending = appended.at(-1);
   if (ending?.isTerminal) insertEnding(db, sums, n, task.caller, record.resumes, ending);
-  else
-    db.run(
-      'INSERT INTO unfinished (task, caller, state, resumes, updated_at) VALUES (?, ?, ?, ?, ?)',
-      n,
-      task.caller,
-      record.state,
-      record.resumes,
-      now,
-    );
+  else writes.accepted(n, record);
   return { kind: 'created', n, task: record, appended };
 }
 
@@ -86,9 +74,10 @@ function plan(now: number, taskId: string, following: readonly FollowingEvent[])
 
 const SUBMITTED: FollowingEvent = { event: { type: 'submitted', data: {} } };
 
-/** The number of the new row; undefined if the key is bound, or the context is being deleted. */
+/** The number of the new row, `n`; undefined if the key is bound, or the context is being deleted. */
 function insertTask(
   db: Queries,
+  n: number,
   task: NewTask,
   now: number,
   planned: readonly Appended[],
@@ -96,9 +85,9 @@ function insertTask(
   // A task that ends blocked frees its key.
   const isBound = planned.at(-1)?.event.type !== 'blocked';
   const stored = storedDispatch(task);
-  const { changes, rowid } = db.run(
-    `INSERT INTO tasks (id, context_id, caller, key, fingerprint, traceparent, created_at, dispatch_part, dispatch, message)
-     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+  const { changes } = db.run(
+    `INSERT INTO tasks (n, id, context_id, caller, key, fingerprint, traceparent, created_at, dispatch_part, dispatch, message)
+     SELECT ?11, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
      WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE caller = ?3 AND key = ?4 AND fingerprint IS NOT NULL)
        AND NOT EXISTS (SELECT 1 FROM context_deletions WHERE context_id = ?2)`,
     task.id,
@@ -111,8 +100,9 @@ function insertTask(
     stored.part,
     stored.text,
     JSON.stringify(task.message),
+    n,
   );
-  return changes === 0 ? undefined : rowid;
+  return changes === 0 ? undefined : n;
 }
 
 /** The place of the dispatch among the data parts of the message; its text if it is not there. */
@@ -148,7 +138,12 @@ function newRecord(task: NewTask, now: number): TaskRecord {
 }
 
 /** The task that holds the key of a new one; a refusal if it has another fingerprint. */
-function knownTask(db: Queries, { caller, key, fingerprint }: NewTask): Acceptance | undefined {
+function knownTask(
+  db: Queries,
+  writes: TaskWrites,
+  { caller, key, fingerprint }: NewTask,
+): Acceptance | undefined {
+  writes.flush(db);
   const known = findByKey(db, caller, key);
   if (!known) return undefined;
   if (known.fingerprint !== fingerprint) return { kind: 'refused', error: conflictOf(key) };

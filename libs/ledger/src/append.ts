@@ -1,10 +1,10 @@
 import { type Clock, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import { integer, type Queries, text } from '@hermes-fleet/store';
+import type { Queries } from '@hermes-fleet/store';
 import { keepConversation } from './conversations.ts';
 import { dropCheckpoint } from './late-results.ts';
-import { isTerminal, stateAfter } from './states.ts';
+import { isTerminal as isTerminalState, stateAfter } from './states.ts';
 import type { Sums } from './sums.ts';
-import { isUnfinished } from './task-rows.ts';
+import type { Standing, TaskWrites } from './task-writes.ts';
 import type { NewEvent, TaskChange, TaskEvent, TaskState } from './types.ts';
 
 /** An event that was appended, and what it changed. */
@@ -18,68 +18,43 @@ export interface Appended {
   readonly isTerminal: boolean;
 }
 
-/** The task of an append. `mayHaveCheckpoint` is false only if the task has none. */
-export interface AppendedTo {
-  readonly n: number;
-  readonly taskId: string;
-  readonly mayHaveCheckpoint: boolean;
-}
-
 /** The transaction of `Ledger.append`; undefined, without a change, for an ended task. Judges before it writes. */
 export function appendEvent(
   db: Queries,
   clock: Clock,
   sums: Sums,
-  { n, taskId, mayHaveCheckpoint }: AppendedTo,
+  writes: TaskWrites,
+  task: Standing,
   event: NewEvent,
   change: TaskChange | undefined,
 ): Appended | undefined {
-  let state: TaskState | undefined;
-  try {
-    state = stateAfter(event, change);
-  } catch (error) {
-    if (!isUnfinished(db, n)) return undefined;
-    throw error;
-  }
+  const { n, taskId, caller, unfinished, belongings } = task;
+  if (!unfinished) return undefined;
+  const state = stateAfter(event, change);
   const at = clock.now();
-  const appended = (seq: number, touches: boolean, terminal: boolean): Appended => ({
+  const touches = event.type !== 'text' || change !== undefined;
+  const isTerminal = TERMINAL_EVENTS.has(event.type);
+  const seq = writes.event(n, event, at);
+  const appended: Appended = {
     event: { seq, taskId, type: event.type, at, data: event.data },
     state,
     change,
     touches,
-    isTerminal: terminal,
-  });
-  if (event.type === 'text' && change === undefined) {
-    const { changes, rowid } = db.run(
-      `INSERT INTO events (task, type, at, data)
-       SELECT ?1, 'text', ?2, ?3 WHERE EXISTS (SELECT 1 FROM unfinished WHERE task = ?1)`,
-      n,
-      at,
-      JSON.stringify(event.data),
-    );
-    return changes === 0 ? undefined : appended(rowid, false, false);
+    isTerminal,
+  };
+  const resumes = change?.resumes ?? unfinished.resumes;
+  if (!isTerminal) {
+    if (touches) writes.change(task, { state: state ?? unfinished.state, resumes, updatedAt: at });
+    return appended;
   }
-  if (!TERMINAL_EVENTS.has(event.type)) {
-    const { changes } = db.run(
-      `UPDATE unfinished SET state = coalesce(?, state), resumes = coalesce(?, resumes), updated_at = ?
-       WHERE task = ?`,
-      state ?? null,
-      change?.resumes ?? null,
-      at,
-      n,
-    );
-    return changes === 0 ? undefined : appended(insertEvents(db, n, at, [event]), true, false);
-  }
-  const row = db.get('DELETE FROM unfinished WHERE task = ? RETURNING caller, resumes', n);
-  if (!row || state === undefined) return undefined;
-  const ended = appended(insertEvents(db, n, at, [event]), true, true);
-  insertEnding(db, sums, n, text(row, 'caller'), integer(row, 'resumes'), ended);
-  if (mayHaveCheckpoint) {
+  writes.end(task);
+  insertEnding(db, sums, n, caller, resumes, appended);
+  if (belongings.has('checkpoint')) {
     keepConversation(db, n, { at, type: event.type, result: change?.result });
     dropCheckpoint(db, n);
   }
   if (event.type === 'blocked') db.run('UPDATE tasks SET fingerprint = NULL WHERE n = ?', n);
-  return ended;
+  return appended;
 }
 
 /** Stores that a task has ended with its terminal event. */
@@ -91,37 +66,16 @@ export function insertEnding(
   resumes: number,
   { event, state, change }: Appended,
 ): void {
-  if (state === undefined || !isTerminal(state)) return;
+  if (state === undefined || !isTerminalState(state)) return;
   db.run(
     `INSERT INTO endings (task, caller, state, resumes, updated_at, seq, result) VALUES (?, ?, ?, ?, ?, ?, ?)`,
     n,
     caller,
     state,
-    change?.resumes ?? resumes,
+    resumes,
     event.at,
     event.seq,
     change?.result ? JSON.stringify(change.result) : null,
   );
   sums.ended({ caller, state }, event.at, 1);
-}
-
-/** More events than this are inserted in several statements. */
-const MAX_AT_ONCE = 4;
-const INSERTS = Array.from(
-  { length: MAX_AT_ONCE },
-  (_, last) =>
-    `INSERT INTO events (task, type, at, data) VALUES ${Array(last + 1)
-      .fill('(?, ?, ?, ?)')
-      .join(', ')}`,
-);
-
-/** Inserts events of a task, whose sequences follow one another, and returns the last sequence. */
-export function insertEvents(db: Queries, n: number, at: number, events: readonly NewEvent[]): number {
-  let last = 0;
-  for (let from = 0; from < events.length; from += MAX_AT_ONCE) {
-    const some = events.slice(from, from + MAX_AT_ONCE);
-    const values = some.flatMap(({ type, data }) => [n, type, at, JSON.stringify(data)]);
-    last = db.run(INSERTS[some.length - 1] ?? '', ...values).rowid;
-  }
-  return last;
 }

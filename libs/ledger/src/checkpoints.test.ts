@@ -13,6 +13,7 @@ import { createCheckpoints } from './checkpoints.ts';
 import { createLiveTasks } from './live-tasks.ts';
 import { LEDGER } from './schema.ts';
 import { createSums } from './sums.ts';
+import { createTaskWrites } from './task-writes.ts';
 import { newTask, openTestLedger } from './testing/harness.ts';
 
 test('a task keeps its latest checkpoint until it ends, and gets none afterwards', async (t) => {
@@ -79,6 +80,8 @@ test('a save that was rolled back is not mistaken for the previous one', async (
     log: silentLog,
   });
   let fails = false;
+  const live = createLiveTasks();
+  const writes = createTaskWrites(store, live);
   const checkpoints = createCheckpoints(
     {
       ...store,
@@ -89,11 +92,12 @@ test('a save that was rolled back is not mistaken for the previous one', async (
           return value;
         }, onCommitted),
     },
-    createLiveTasks(),
+    live,
+    writes,
   );
   const sums = createSums(store);
   const { id } = newTask();
-  await store.write((db) => acceptTask(db, manualClock(), sums, newTask({ id })));
+  await store.write((db) => acceptTask(db, manualClock(), sums, writes, newTask({ id })));
   const [a, b, c]: JsonObject[] = [{ a: 1 }, { b: 2 }, { c: 3 }];
   assert.ok(a && b && c);
   await checkpoints.save(id, { list: [a] }, 'list');

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { LiveTasks } from './live-tasks.ts';
-import { taskNumber } from './task-rows.ts';
+import type { TaskWrites } from './task-writes.ts';
 import type { Ledger } from './types.ts';
 
 export interface Checkpoints {
@@ -22,21 +22,26 @@ interface LastSave {
  * the previous save has the same object at the same index. The file counts the saves of a task: a save that was rolled
  * back or made by another process is never mistaken for the previous one.
  */
-export function createCheckpoints(store: Pick<Store, 'read' | 'write'>, live: LiveTasks): Checkpoints {
+export function createCheckpoints(
+  store: Pick<Store, 'read' | 'write'>,
+  live: LiveTasks,
+  writes: TaskWrites,
+): Checkpoints {
   const lastSaves = new Map<string, LastSave>();
   return {
     load: (taskId) =>
       store.read((db) =>
-        live.find(taskId)?.has('checkpoint') === false ? undefined : findCheckpoint(db, taskId),
+        live.find(taskId)?.belongings.has('checkpoint') === false ? undefined : findCheckpoint(db, taskId),
       ),
     save: async (taskId, state, growing) => {
       const { rest, parts } = split(state, growing);
       await store.write(
         (db) => {
-          const n = live.find(taskId)?.n ?? taskNumber(db, taskId);
-          live.stores(taskId, 'checkpoint');
-          const saves = savesOf(db, n);
-          if (saves === undefined) return;
+          const task = writes.get(db, taskId);
+          if (!task.unfinished) return;
+          const { n } = task;
+          const saves = task.belongings.has('checkpoint') ? savesOf(db, n) : 0;
+          writes.stores(task, 'checkpoint');
           const last = lastSaves.get(taskId);
           replaceCheckpoint(db, n, saves + 1, rest, growing);
           replaceParts(db, n, parts, last?.number === saves ? last.parts : []);
@@ -59,14 +64,10 @@ function split(
   return { rest, parts: [...parts] };
 }
 
-/** The number of saves of a task by its number; undefined for an ended task, which gets no checkpoint. */
-function savesOf(db: Queries, n: number): number | undefined {
-  const row = db.get(
-    `SELECT coalesce(c.saves, 0) AS saves
-     FROM unfinished u LEFT JOIN checkpoints c ON c.task = u.task WHERE u.task = ?`,
-    n,
-  );
-  return row && integer(row, 'saves');
+/** The number of saves of a task by its number. */
+function savesOf(db: Queries, n: number): number {
+  const row = db.get('SELECT saves FROM checkpoints WHERE task = ?', n);
+  return row ? integer(row, 'saves') : 0;
 }
 
 function replaceCheckpoint(

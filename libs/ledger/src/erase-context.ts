@@ -7,6 +7,7 @@ import { eraseConversations } from './conversations.ts';
 import { isKept } from './late-results.ts';
 import { removeTasks } from './prune.ts';
 import type { Sums } from './sums.ts';
+import type { TaskWrites } from './task-writes.ts';
 
 /** How many tasks a refusal names. */
 const MAX_NAMED = 10;
@@ -18,11 +19,13 @@ export function eraseContext(
   db: Queries,
   clock: Clock,
   sums: Sums,
+  writes: TaskWrites,
   request: ContextDeletionRequest,
 ): { readonly deletion: ContextDeletion; readonly erased: readonly string[] } {
   const { contextId, caller, results } = request;
   const begun = findDeletion(db, contextId);
   if (begun?.caller === caller) return { deletion: begunAgain(db, begun, results), erased: [] };
+  writes.flush(db);
   const tasks = db.all(
     `SELECT n, id, caller, EXISTS (SELECT 1 FROM unfinished WHERE task = n) AS is_unfinished
      FROM tasks WHERE context_id = ? ORDER BY created_at, id`,
@@ -63,6 +66,7 @@ export function eraseContext(
       ...(kind === 'message' ? [1, UNSUPPORTED, atAgent(peer)] : [0, PENDING, null]),
     );
   erase(db, sums, contextId, JSON.stringify(own.map((task) => integer(task, 'n'))));
+  writes.removed(ids);
   const deletion = findDeletion(db, contextId);
   if (!deletion) throw new FleetError('INTERNAL', `the deletion of context ${contextId} is lost`);
   return { deletion, erased: ids };

@@ -42,6 +42,11 @@ export function isKept(db: Queries, taskId: string): boolean {
   return db.get(`SELECT 1 FROM checkpoints WHERE ${IS_ENDED} AND ${IS_KEPT}`, taskId) !== undefined;
 }
 
+/** True if an ended task, by its number, has a checkpoint: then it is kept. */
+export function hasCheckpoint(db: Queries, n: number): boolean {
+  return db.get('SELECT 1 FROM checkpoints WHERE task = ?', n) !== undefined;
+}
+
 /** True if there was one. */
 export function dropKeptCheckpoint(db: Queries, taskId: string): boolean {
   const { changes } = db.run(`DELETE FROM checkpoints WHERE ${IS_ENDED} AND ${IS_KEPT}`, taskId);

@@ -29,6 +29,7 @@ import { createSums } from './sums.ts';
 import { listTasks } from './task-list.ts';
 import { createTaskLog } from './task-log.ts';
 import { findContextIds, findLatestResults, hasContext } from './task-rows.ts';
+import { createTaskWrites } from './task-writes.ts';
 import { bookEntry, createTokenStore } from './token-store.ts';
 import type { Ledger } from './types.ts';
 
@@ -57,10 +58,11 @@ export function createLedger(
   const relays = createWakeups();
   const sums = createSums(store);
   const live = createLiveTasks();
-  const checkpoints = createCheckpoints(store, live);
+  const writes = createTaskWrites(store, live);
+  const checkpoints = createCheckpoints(store, live, writes);
   const figures = createFigures(store);
   const outbox = createOutbox({ store, wakeups: relays, profile, clock });
-  const log = createTaskLog({ store, clock, sums, live, checkpoints, figures, outbox });
+  const log = createTaskLog({ store, clock, sums, live, writes, checkpoints, figures, outbox });
 
   const purges = createPurges({
     store,
@@ -103,7 +105,9 @@ export function createLedger(
       store
         .write(
           (db) =>
-            replaceByLateResult(db, taskId, result) ? bookEntry(db, clock, sums, taskId, tokens) : undefined,
+            replaceByLateResult(db, taskId, result)
+              ? bookEntry(db, clock, sums, writes, taskId, tokens)
+              : undefined,
           (recorded) => recorded && figures.announce(recorded, taskId),
         )
         .then((recorded) => recorded !== undefined),
@@ -114,7 +118,12 @@ export function createLedger(
           if (dropped) figures.announce(NOTHING, taskId);
         },
       ),
-    lateResult: (taskId) => store.read((db) => findLateResult(db, taskId)),
+    lateResult: (taskId) =>
+      store.read((db) =>
+        live.findRecent(taskId)?.belongings.has('checkpoint') === false
+          ? undefined
+          : findLateResult(db, taskId),
+      ),
     peers: () => store.read((db) => db.all('SELECT * FROM peers ORDER BY agent_id').map(peerRecord)),
     savePeer: ({ agentId, announce, receivedAt, caller }) =>
       store.write((db) => {
@@ -131,7 +140,11 @@ export function createLedger(
         db.run('DELETE FROM peers WHERE agent_id = ?', agentId);
       }),
     prune: async (before, batch) => {
-      const pruned = await store.write((db) => pruneTasks(db, clock, sums, before, batch), forget);
+      const pruned = await store.write((db) => {
+        const taskIds = pruneTasks(db, clock, sums, before, batch);
+        writes.removed(taskIds);
+        return taskIds;
+      }, forget);
       return pruned.length;
     },
     hasContext: (contextId) => store.read((db) => hasContext(db, contextId)),
@@ -139,7 +152,7 @@ export function createLedger(
     contexts: {
       delete: async (request) => {
         const { deletion } = await store.write(
-          (db) => eraseContext(db, clock, sums, request),
+          (db) => eraseContext(db, clock, sums, writes, request),
           ({ erased }) => forget(erased),
         );
         return deletion;
@@ -163,7 +176,7 @@ export function createLedger(
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
       ...createSubtasksContexts(store),
     },
-    tokens: createTokenStore(store, clock, live, sums, (recorded) => figures.announce(recorded)),
+    tokens: createTokenStore(store, clock, live, sums, writes, (recorded) => figures.announce(recorded)),
     figures,
     outbox,
     problem: store.problem,

@@ -1,4 +1,5 @@
 import type { Appended } from './append.ts';
+import { isTerminal } from './states.ts';
 import type { TaskRecord } from './types.ts';
 
 /** What may be stored for an unfinished task beside its events. */
@@ -9,17 +10,22 @@ export interface LiveTask {
   /** The task's number in the file. */
   readonly n: number;
   readonly record: TaskRecord;
-  /** False if the file has none of them; a transaction of the open batch may still have written some. */
-  readonly has: (belonging: Belonging) => boolean;
+  /** The file has nothing else for it, unless a transaction of the open batch has just written some. */
+  readonly belongings: ReadonlySet<Belonging>;
 }
+
+/** What stays true of a task after its end. Of one that was removed since then, the file has nothing. */
+export type EndedTask = Pick<LiveTask, 'n' | 'belongings'>;
 
 /**
  * The unfinished tasks that this process has accepted or read. It changes after COMMIT only, in the order of the
- * transactions. A transaction reads states from the database, because an earlier one of its batch may have changed them.
+ * transactions. A transaction asks `TaskWrites`, which knows what the earlier ones of its batch changed.
  */
 export interface LiveTasks {
   find(taskId: string): LiveTask | undefined;
-  /** Remembers a task that was accepted, with nothing stored for it but its events. */
+  /** An unfinished task, or one of the last that have ended: their callers are told about them next. */
+  findRecent(taskId: string): EndedTask | undefined;
+  /** Remembers a task that was accepted, with nothing stored for it but its events. It may have ended. */
   accepted(n: number, record: TaskRecord): void;
   /** Remembers an unfinished task that was read. */
   found(n: number, record: TaskRecord): void;
@@ -34,24 +40,37 @@ interface Entry extends LiveTask {
   readonly belongings: Set<Belonging>;
 }
 
-const ALL: readonly Belonging[] = ['checkpoint', 'tokens', 'questions'];
+export const ALL_BELONGINGS: readonly Belonging[] = ['checkpoint', 'tokens', 'questions'];
+const MAX_ENDED = 1000;
 
 export function createLiveTasks(): LiveTasks {
   const tasks = new Map<string, Entry>();
-  const add = (n: number, record: TaskRecord, initial: readonly Belonging[]): void => {
-    const belongings = new Set(initial);
-    tasks.set(record.id, { n, record, belongings, has: (belonging) => belongings.has(belonging) });
+  const ended = new Map<string, EndedTask>();
+  const add = (n: number, record: TaskRecord, belongings: readonly Belonging[]): void =>
+    void tasks.set(record.id, { n, record, belongings: new Set(belongings) });
+  const end = (taskId: string, { n, belongings }: EndedTask): void => {
+    ended.set(taskId, { n, belongings });
+    if (ended.size <= MAX_ENDED) return;
+    const { value: oldest } = ended.keys().next();
+    if (oldest !== undefined) ended.delete(oldest);
   };
   return {
     find: (taskId) => tasks.get(taskId),
-    accepted: (n, record) => add(n, record, []),
-    found: (n, record) => add(n, record, ALL),
+    findRecent: (taskId) => tasks.get(taskId) ?? ended.get(taskId),
+    accepted: (n, record) => {
+      if (isTerminal(record.state)) end(record.id, { n, belongings: new Set() });
+      else add(n, record, []);
+    },
+    found: (n, record) => add(n, record, ALL_BELONGINGS),
     stores: (taskId, belonging) => void tasks.get(taskId)?.belongings.add(belonging),
     applied: (appended) => {
       const entry = tasks.get(appended.event.taskId);
       if (!entry) return undefined;
       entry.record = recordAfter(entry.record, appended);
-      if (appended.isTerminal) tasks.delete(entry.record.id);
+      if (appended.isTerminal) {
+        tasks.delete(entry.record.id);
+        end(entry.record.id, entry);
+      }
       return entry.record;
     },
   };

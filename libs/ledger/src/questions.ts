@@ -1,9 +1,9 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
-import { type Appended, type AppendedTo, appendEvent } from './append.ts';
+import { type Appended, appendEvent } from './append.ts';
 import { questionRow } from './rows.ts';
 import type { Sums } from './sums.ts';
-import { isUnfinished } from './task-rows.ts';
+import type { Standing, TaskWrites } from './task-writes.ts';
 import type { Answer, Question } from './types.ts';
 
 /** The questions of a task by its number, oldest first. */
@@ -21,18 +21,20 @@ export function askQuestion(
   db: Queries,
   clock: Clock,
   sums: Sums,
-  to: AppendedTo,
+  writes: TaskWrites,
+  to: Standing,
   { key, text }: { readonly key: string; readonly text: string },
 ): { readonly question: Question | undefined; readonly appended?: Appended } {
   const questions = findQuestions(db, to.n);
   const known = questions.find((question) => question.key === key);
   if (known && known.withdrawnAt === undefined) return { question: known };
-  if (!isUnfinished(db, to.n)) return { question: undefined };
+  if (!to.unfinished) return { question: undefined };
   if (questions.some(isOpen))
     throw new FleetError('INTERNAL', `task ${to.taskId} already waits for the answer to another question`);
   const data = { number: known ? questions.length : questions.length + 1 };
-  const appended = appendEvent(db, clock, sums, to, { type: 'input_required', data }, undefined);
+  const appended = appendEvent(db, clock, sums, writes, to, { type: 'input_required', data }, undefined);
   if (!appended) return { question: undefined };
+  writes.stores(to, 'questions');
   const { event } = appended;
   db.run(
     'INSERT OR REPLACE INTO questions (task, key, seq, asked_at, question) VALUES (?, ?, ?, ?, ?)',
@@ -50,7 +52,8 @@ export function answerQuestion(
   db: Queries,
   clock: Clock,
   sums: Sums,
-  to: AppendedTo,
+  writes: TaskWrites,
+  to: Standing,
   answer: Answer,
 ): { readonly question: Question; readonly appended?: Appended } {
   const questions = findQuestions(db, to.n);
@@ -61,11 +64,11 @@ export function answerQuestion(
     const fields = [{ path: 'message.messageId', reason }];
     throw new FleetError('INVALID_PARAMS', `message.messageId ${reason}`, { fields });
   }
-  const ended = !isUnfinished(db, to.n);
+  const ended = to.unfinished === undefined;
   const open = questions.find(isOpen);
   if (ended || !open) throw notWaiting(to.taskId, ended, questions.at(-1));
   const data = { number: questions.length, waited_s: Math.round((clock.now() - open.askedAt) / 1000) };
-  const appended = appendEvent(db, clock, sums, to, { type: 'answered', data }, undefined);
+  const appended = appendEvent(db, clock, sums, writes, to, { type: 'answered', data }, undefined);
   db.run(
     'UPDATE questions SET message_id = ?, message = ?, answer = ? WHERE task = ? AND key = ?',
     answer.messageId,
@@ -82,13 +85,14 @@ export function withdrawQuestion(
   db: Queries,
   clock: Clock,
   sums: Sums,
-  to: AppendedTo,
+  writes: TaskWrites,
+  to: Standing,
   key: string,
 ): { readonly question: Question | undefined; readonly appended?: Appended } {
   const question = findQuestions(db, to.n).find((candidate) => candidate.key === key);
   if (!question || !isOpen(question)) return { question };
   const data = { withdrawn: true };
-  const appended = appendEvent(db, clock, sums, to, { type: 'queued', data }, undefined);
+  const appended = appendEvent(db, clock, sums, writes, to, { type: 'queued', data }, undefined);
   if (!appended) return { question };
   const { at } = appended.event;
   db.run('UPDATE questions SET withdrawn_at = ? WHERE task = ? AND key = ?', at, to.n, key);

@@ -85,8 +85,9 @@ export const STEP_8 = `
     WHERE true
     ON CONFLICT DO UPDATE SET tasks = tasks + 1;
 
+  -- Whoever inserts gives the sequence: AUTOINCREMENT would write a page of its own in each transaction.
   CREATE TABLE events (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq INTEGER PRIMARY KEY,
     task INTEGER NOT NULL REFERENCES tasks (n) ON DELETE CASCADE,
     type TEXT NOT NULL,
     at INTEGER NOT NULL,
@@ -96,13 +97,12 @@ export const STEP_8 = `
   INSERT INTO events
     SELECT e.seq, t.n, e.type, e.at, e.data
     FROM old_events e NOT INDEXED CROSS JOIN tasks t ON t.id = e.task_id ORDER BY e.seq;
-  DELETE FROM sqlite_sequence WHERE name = 'events';
-  INSERT INTO sqlite_sequence SELECT 'events', seq FROM sqlite_sequence WHERE name = 'old_events';
 
   -- Of the events after the cursor, those up to counted_to are counted.
   ALTER TABLE outbox ADD COLUMN counted_to INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE outbox ADD COLUMN unpublished INTEGER NOT NULL DEFAULT 0;
-  UPDATE outbox SET counted_to = max(cursor, coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT max(seq) FROM erased_events), 0));
+  UPDATE outbox SET counted_to =
+    max(cursor, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'old_events'), 0));
   UPDATE outbox SET unpublished =
     (SELECT count(*) FROM events WHERE seq > outbox.cursor AND type <> 'text')
     + (SELECT count(*) FROM erased_events WHERE seq > outbox.cursor);
@@ -125,7 +125,7 @@ export const STEP_8 = `
     SELECT t.n, c.place, c.part FROM old_checkpoint_parts c JOIN tasks t ON t.id = c.task_id ORDER BY c.rowid;
 
   CREATE TABLE tokens (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     task INTEGER NOT NULL REFERENCES tasks (n) ON DELETE CASCADE,
     settled INTEGER NOT NULL,
     kind TEXT NOT NULL,
@@ -142,8 +142,6 @@ export const STEP_8 = `
     SELECT o.id, t.n, o.settled, o.kind, o.input_tokens, o.output_tokens, o.cache_read_tokens, o.cache_write_tokens,
       o.source, o.model, o.tier
     FROM old_tokens o NOT INDEXED CROSS JOIN tasks t ON t.id = o.task_id ORDER BY o.id;
-  DELETE FROM sqlite_sequence WHERE name = 'tokens';
-  INSERT INTO sqlite_sequence SELECT 'tokens', seq FROM sqlite_sequence WHERE name = 'old_tokens';
 
   CREATE TABLE questions (
     task INTEGER NOT NULL REFERENCES tasks (n) ON DELETE CASCADE,

@@ -1,25 +1,18 @@
 import type { Clock, Count } from '@hermes-fleet/protocol';
 import { createWakeups, type Queries, type Store } from '@hermes-fleet/store';
 import { acceptTask } from './accept.ts';
-import { type Appended, type AppendedTo, appendEvent } from './append.ts';
+import { type Appended, appendEvent } from './append.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { closeReservations, type Recorded, type RecordedFigures } from './figures.ts';
-import { isKept } from './late-results.ts';
+import { hasCheckpoint } from './late-results.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import type { Outbox } from './outbox.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { createSettling } from './settled.ts';
 import { isSettled, isTerminal } from './states.ts';
 import type { Sums } from './sums.ts';
-import {
-  findByKey,
-  findEvents,
-  findNumber,
-  findTask,
-  notFound,
-  taskNumber,
-  unfinishedTasks,
-} from './task-rows.ts';
+import { findByKey, findEvents, findNumber, findTask, notFound, unfinishedTasks } from './task-rows.ts';
+import type { TaskWrites } from './task-writes.ts';
 import type { Ledger, NewEvent, TaskChange, TaskRecord } from './types.ts';
 import { createWaitingWatches, watchTask } from './watch.ts';
 
@@ -53,13 +46,14 @@ export interface TaskLogOptions {
   readonly clock: Clock;
   readonly sums: Sums;
   readonly live: LiveTasks;
+  readonly writes: TaskWrites;
   readonly checkpoints: Checkpoints;
   readonly figures: RecordedFigures;
   readonly outbox: Outbox;
 }
 
 export function createTaskLog(options: TaskLogOptions): TaskLog {
-  const { store, clock, sums, live, checkpoints, figures, outbox } = options;
+  const { store, clock, sums, live, writes, checkpoints, figures, outbox } = options;
   const watchers = createWakeups();
   const waiting = createWaitingWatches();
   const settling = createSettling();
@@ -67,6 +61,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
   /** Must be called after COMMIT with each event, in order. */
   function announceEvent(appended: Appended): void {
     const { event, isTerminal } = appended;
+    writes.committed(event.seq);
     outbox.committed(event);
     waiting.committed(event);
     watchers.wake(event.taskId);
@@ -88,24 +83,17 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     figures.announce(recorded, isOver ? appended.event.taskId : undefined);
   }
 
-  /** The task of an append. Throws TASK_NOT_FOUND. */
-  function target(db: Queries, taskId: string): AppendedTo {
-    const known = live.find(taskId);
-    const n = known?.n ?? taskNumber(db, taskId);
-    return { n, taskId, mayHaveCheckpoint: known?.has('checkpoint') ?? true };
-  }
-
   function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Counted {
-    const to = target(db, taskId);
-    const appended = appendEvent(db, clock, sums, to, event, change);
+    const task = writes.get(db, taskId);
+    const { n, belongings } = task;
+    const appended = appendEvent(db, clock, sums, writes, task, event, change);
     if (!appended) return { appended, recorded: NOTHING, isOver: false };
     const counts = change?.counts ?? [];
     sums.count(counts);
     if (!appended.isTerminal) return { appended, recorded: { counts, bookings: [] }, isOver: false };
-    const mayHaveTokens = live.find(taskId)?.has('tokens') ?? true;
-    const closed = mayHaveTokens ? closeReservations(db, clock, sums, to.n) : NOTHING;
+    const closed = belongings.has('tokens') ? closeReservations(db, clock, sums, n) : NOTHING;
     const recorded = { counts: [...counts, ...closed.counts], bookings: closed.bookings };
-    return { appended, recorded, isOver: !(to.mayHaveCheckpoint && isKept(db, taskId)) };
+    return { appended, recorded, isOver: !(belongings.has('checkpoint') && hasCheckpoint(db, n)) };
   }
 
   /** The task as the last COMMIT left it. */
@@ -123,14 +111,14 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     accept: async (task, following = []) => {
       const acceptance = await store.write(
         (db) => {
-          const accepted = acceptTask(db, clock, sums, task, following);
+          const accepted = acceptTask(db, clock, sums, writes, task, following);
           if (accepted.kind === 'created') sums.count(countsOf(accepted.appended));
           return accepted;
         },
         (accepted) => {
           if (accepted.kind !== 'created') return;
           const { n, task: record, appended } = accepted;
-          if (!isTerminal(record.state)) live.accepted(n, record);
+          live.accepted(n, record);
           for (const each of appended) {
             const recorded = { counts: countsOf([each]), bookings: [] };
             announce({ appended: each, recorded, isOver: each.isTerminal });
@@ -152,10 +140,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     },
     ask: async (taskId, question) => {
       const asked = await store.write(
-        (db) => {
-          live.stores(taskId, 'questions');
-          return askQuestion(db, clock, sums, target(db, taskId), question);
-        },
+        (db) => askQuestion(db, clock, sums, writes, writes.get(db, taskId), question),
         ({ appended }) => {
           live.stores(taskId, 'questions');
           if (appended) announceEvent(appended);
@@ -165,26 +150,26 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     },
     answer: async (taskId, answer) => {
       const { question, appended } = await store.write(
-        (db) => answerQuestion(db, clock, sums, target(db, taskId), answer),
+        (db) => answerQuestion(db, clock, sums, writes, writes.get(db, taskId), answer),
         (answered) => answered.appended && announceEvent(answered.appended),
       );
       return { question, isNew: appended !== undefined };
     },
     withdraw: async (taskId, key) => {
       const { question } = await store.write(
-        (db) =>
-          findNumber(db, taskId) === undefined
-            ? { question: undefined }
-            : withdrawQuestion(db, clock, sums, target(db, taskId), key),
+        (db) => {
+          const task = writes.find(db, taskId);
+          return task ? withdrawQuestion(db, clock, sums, writes, task, key) : { question: undefined };
+        },
         ({ appended }) => appended && announceEvent(appended),
       );
       return question;
     },
     questions: (taskId) =>
       store.read((db) => {
-        const known = live.find(taskId);
+        const known = live.findRecent(taskId);
         const n = known?.n ?? findNumber(db, taskId);
-        return n === undefined || known?.has('questions') === false ? [] : findQuestions(db, n);
+        return n === undefined || known?.belongings.has('questions') === false ? [] : findQuestions(db, n);
       }),
     get,
     events: (taskId, afterSeq = 0, limit = ALL) =>

@@ -41,13 +41,6 @@ export function findNumber(db: Queries, taskId: string): number | undefined {
   return row && integer(row, 'n');
 }
 
-/** The number of a task in the file. Throws TASK_NOT_FOUND. */
-export function taskNumber(db: Queries, taskId: string): number {
-  const n = findNumber(db, taskId);
-  if (n === undefined) throw notFound(taskId);
-  return n;
-}
-
 export const isUnfinished = (db: Queries, n: number): boolean =>
   db.get('SELECT 1 AS found FROM unfinished WHERE task = ?', n) !== undefined;
 

@@ -4,7 +4,7 @@ import { BOOKED, book, CLOSED, type Recorded } from './figures.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import { tokenEntry } from './rows.ts';
 import type { Sums } from './sums.ts';
-import { isUnfinished, taskNumber } from './task-rows.ts';
+import type { Standing, TaskWrites } from './task-writes.ts';
 import type { LedgerTokens } from './types.ts';
 
 /**
@@ -16,12 +16,13 @@ export function createTokenStore(
   clock: Clock,
   live: LiveTasks,
   sums: Sums,
+  writes: TaskWrites,
   onBooked: (recorded: Recorded) => void,
 ): LedgerTokens {
   return {
     entries: (taskId) =>
       store.read((db) =>
-        live.find(taskId)?.has('tokens') === false
+        live.find(taskId)?.belongings.has('tokens') === false
           ? []
           : db
               .all('SELECT * FROM tokens WHERE task = (SELECT n FROM tasks WHERE id = ?) ORDER BY id', taskId)
@@ -30,9 +31,8 @@ export function createTokenStore(
     reserve: (taskId, estimate, tier) =>
       store.write(
         (db) => {
-          const n = live.find(taskId)?.n ?? taskNumber(db, taskId);
-          live.stores(taskId, 'tokens');
-          if (isUnfinished(db, n)) return String(insert(db, n, estimate, 0, tier ?? null));
+          const task = writes.get(db, taskId);
+          if (task.unfinished) return String(insert(db, writes, task, estimate, 0, tier ?? null));
           throw new FleetError('INTERNAL', `task ${taskId} has ended: no model may be called for it`, {
             retryable: false,
           });
@@ -50,10 +50,7 @@ export function createTokenStore(
     },
     add: async (taskId, entry) => {
       await store.write(
-        (db) => {
-          live.stores(taskId, 'tokens');
-          return bookEntry(db, clock, sums, taskId, entry);
-        },
+        (db) => bookEntry(db, clock, sums, writes, taskId, entry),
         (recorded) => {
           live.stores(taskId, 'tokens');
           onBooked(recorded);
@@ -81,20 +78,30 @@ export function bookEntry(
   db: Queries,
   clock: Clock,
   sums: Sums,
+  writes: TaskWrites,
   taskId: string,
   entry: TokenEntry,
 ): Recorded {
-  const id = insert(db, taskNumber(db, taskId), entry, 1, null);
+  const id = insert(db, writes, writes.get(db, taskId), entry, 1, null);
   return book(db, clock, sums, db.get(`SELECT ${BOOKED} FROM tokens WHERE id = ?`, id) ?? {});
 }
 
-function insert(db: Queries, n: number, entry: TokenEntry, settled: 0 | 1, tier: string | null): number {
+function insert(
+  db: Queries,
+  writes: TaskWrites,
+  task: Standing,
+  entry: TokenEntry,
+  settled: 0 | 1,
+  tier: string | null,
+): number {
+  writes.stores(task, 'tokens');
   return db.run(
     `INSERT INTO tokens (kind, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, source, model,
-       task, settled, tier)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       id, task, settled, tier)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...columns(entry),
-    n,
+    writes.tokenId(),
+    task.n,
     settled,
     tier,
   ).rowid;

@@ -1,0 +1,232 @@
+import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
+import { ALL_BELONGINGS, type Belonging, type LiveTasks } from './live-tasks.ts';
+import { taskState } from './rows.ts';
+import { notFound } from './task-rows.ts';
+import type { NewEvent, TaskRecord } from './types.ts';
+
+type Unfinished = Pick<TaskRecord, 'state' | 'resumes' | 'updatedAt'>;
+
+/** A task as the transactions up to now leave it. */
+export interface Standing {
+  /** The task's number in the file. */
+  readonly n: number;
+  readonly taskId: string;
+  readonly caller: string;
+  /** Undefined for a task that has ended. */
+  readonly unfinished: Unfinished | undefined;
+  /** What may be stored for it beside its events. */
+  readonly belongings: ReadonlySet<Belonging>;
+}
+
+/**
+ * What the transactions of a batch write for their tasks: events, and the states of unfinished tasks. They are written once,
+ * after the last transaction of the batch, so that a task whose state changes twice is written once. For transactions only.
+ */
+export interface TaskWrites {
+  /** Undefined for an unknown task. */
+  find(db: Queries, taskId: string): Standing | undefined;
+  /** Throws TASK_NOT_FOUND. */
+  get(db: Queries, taskId: string): Standing;
+  /** A number for a new task, which no other task of this process has had. */
+  number(): number;
+  /** Adds an unfinished task that was inserted by this transaction. */
+  accepted(n: number, record: TaskRecord): void;
+  /** Changes an unfinished task. */
+  change(task: Standing, unfinished: Unfinished): void;
+  /** The task is unfinished no more. */
+  end(task: Standing): void;
+  /** Must be called by a transaction that removes tasks: later ones of its batch do not find them. */
+  removed(taskIds: readonly string[]): void;
+  /** Must be called by a transaction that stores something for a task. */
+  stores(task: Standing, belonging: Belonging): void;
+  /** Adds an event, and returns its sequence. */
+  event(n: number, event: NewEvent, at: number): number;
+  /** An id for a row of `tokens`, which is used once: a late answer must not settle the reservation of another call. */
+  tokenId(): number;
+  /** Must be called with every event after COMMIT. */
+  committed(seq: number): void;
+  /** Writes what was added up to now. Must be called by a transaction that reads events or unfinished tasks from the file. */
+  flush(db: Queries): void;
+}
+
+interface Entry extends Standing {
+  unfinished: Unfinished | undefined;
+  readonly belongings: Set<Belonging>;
+  /** True if the file has the task among the unfinished ones. */
+  isStored: boolean;
+}
+
+interface Batch {
+  /** Undefined for a task that was removed. */
+  readonly tasks: Map<string, Entry | undefined>;
+  /** The tasks that are not written yet. */
+  readonly changed: Set<Entry>;
+  /** The columns of the events that are not written yet, one after the other. */
+  events: (number | string)[];
+  seq: number;
+}
+
+/**
+ * Sequences go on where the last COMMIT left them. After a restart they follow every sequence of the file. A removed task
+ * does not change that: the cursor has passed its last event, or `erased_events` has it until then.
+ */
+export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: LiveTasks): TaskWrites {
+  let newest = store.read(newestSequence);
+  let { number, tokenId } = store.read(newestIds);
+  const batch = store.perBatch(
+    (): Batch => ({ tasks: new Map(), changed: new Set(), events: [], seq: newest }),
+    write,
+  );
+
+  const find = (db: Queries, taskId: string): Standing | undefined => {
+    const tasks = batch.peek()?.tasks;
+    if (tasks?.has(taskId)) return tasks.get(taskId);
+    const known = live.find(taskId);
+    if (!known) return findStanding(db, taskId);
+    const { n, record, belongings } = known;
+    return { n, taskId, caller: record.caller, unfinished: record, belongings };
+  };
+
+  const entryOf = ({ tasks }: Batch, task: Standing): Entry => {
+    const known = tasks.get(task.taskId);
+    if (known) return known;
+    const { n, taskId, caller, unfinished } = task;
+    const belongings = new Set(task.belongings);
+    const entry = { n, taskId, caller, unfinished, belongings, isStored: unfinished !== undefined };
+    tasks.set(taskId, entry);
+    return entry;
+  };
+
+  const change = (task: Standing, unfinished: Unfinished | undefined): void => {
+    const open = batch();
+    const entry = entryOf(open, task);
+    entry.unfinished = unfinished;
+    open.changed.add(entry);
+  };
+
+  return {
+    find,
+    get: (db, taskId) => {
+      const task = find(db, taskId);
+      if (!task) throw notFound(taskId);
+      return task;
+    },
+    number: () => {
+      number += 1;
+      return number;
+    },
+    accepted: (n, record) => {
+      const { tasks, changed } = batch();
+      const { id: taskId, caller } = record;
+      const entry = {
+        n,
+        taskId,
+        caller,
+        unfinished: record,
+        belongings: new Set<Belonging>(),
+        isStored: false,
+      };
+      tasks.set(taskId, entry);
+      changed.add(entry);
+    },
+    change,
+    end: (task) => change(task, undefined),
+    removed: (taskIds) => {
+      if (taskIds.length === 0) return;
+      const { tasks } = batch();
+      for (const taskId of taskIds) tasks.set(taskId, undefined);
+    },
+    stores: (task, belonging) => void entryOf(batch(), task).belongings.add(belonging),
+    event: (n, { type, data }, at) => {
+      const text = JSON.stringify(data);
+      const open = batch();
+      open.seq += 1;
+      open.events.push(open.seq, n, type, at, text);
+      return open.seq;
+    },
+    tokenId: () => {
+      tokenId += 1;
+      return tokenId;
+    },
+    committed: (seq) => {
+      newest = seq;
+    },
+    flush: (db) => {
+      const open = batch.peek();
+      if (open) write(db, open);
+    },
+  };
+}
+
+/** Nothing outside of the file refers to these after a restart, so that numbers of removed rows may then be used again. */
+function newestIds(db: Queries): { number: number; tokenId: number } {
+  const row = db.get(
+    `SELECT coalesce((SELECT max(n) FROM tasks), 0) AS number, coalesce((SELECT max(id) FROM tokens), 0) AS token`,
+  );
+  return { number: integer(row ?? {}, 'number'), tokenId: integer(row ?? {}, 'token') };
+}
+
+function newestSequence(db: Queries): number {
+  const row = db.get(
+    `SELECT max(cursor, counted_to, coalesce((SELECT max(seq) FROM events), 0),
+       coalesce((SELECT max(seq) FROM erased_events), 0)) AS newest FROM outbox`,
+  );
+  return integer(row ?? {}, 'newest');
+}
+
+/** The task as the file has it. */
+function findStanding(db: Queries, taskId: string): Standing | undefined {
+  const row = db.get(
+    `SELECT t.n, t.caller, u.state, u.resumes, u.updated_at
+     FROM tasks t LEFT JOIN unfinished u ON u.task = t.n WHERE t.id = ?`,
+    taskId,
+  );
+  if (!row) return undefined;
+  const unfinished =
+    row.state === null
+      ? undefined
+      : { state: taskState(row), resumes: integer(row, 'resumes'), updatedAt: integer(row, 'updated_at') };
+  const belongings = new Set(ALL_BELONGINGS);
+  return { n: integer(row, 'n'), taskId, caller: text(row, 'caller'), unfinished, belongings };
+}
+
+function write(db: Queries, batch: Batch): void {
+  insertEvents(db, batch.events);
+  batch.events = [];
+  for (const entry of batch.changed) writeEntry(db, entry);
+  batch.changed.clear();
+}
+
+function writeEntry(db: Queries, entry: Entry): void {
+  const { n, caller, unfinished, isStored } = entry;
+  if (unfinished)
+    db.run(
+      `INSERT INTO unfinished (task, caller, state, resumes, updated_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET state = excluded.state, resumes = excluded.resumes, updated_at = excluded.updated_at`,
+      n,
+      caller,
+      unfinished.state,
+      unfinished.resumes,
+      unfinished.updatedAt,
+    );
+  else if (isStored) db.run('DELETE FROM unfinished WHERE task = ?', n);
+  entry.isStored = unfinished !== undefined;
+}
+
+/** More events than this are inserted in several statements. */
+const MAX_AT_ONCE = 8;
+const COLUMNS = 5;
+const INSERTS = Array.from(
+  { length: MAX_AT_ONCE },
+  (_, last) =>
+    `INSERT INTO events (seq, task, type, at, data) VALUES ${Array(last + 1)
+      .fill('(?, ?, ?, ?, ?)')
+      .join(', ')}`,
+);
+
+function insertEvents(db: Queries, values: readonly (number | string)[]): void {
+  for (let from = 0; from < values.length; from += MAX_AT_ONCE * COLUMNS) {
+    const some = values.slice(from, from + MAX_AT_ONCE * COLUMNS);
+    db.run(INSERTS[some.length / COLUMNS - 1] ?? '', ...some);
+  }
+}
