@@ -1,8 +1,8 @@
 import { type Clock, FleetError, isJsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
-import { type Appended, insertEnding } from './append.ts';
+import { insertEnding } from './append.ts';
+import { type Appended, recordAfter } from './appended.ts';
 import { refuseTask } from './context-deletions.ts';
-import { recordAfter } from './live-tasks.ts';
 import { stateAfter } from './states.ts';
 import type { Sums } from './sums.ts';
 import { findByKey } from './task-rows.ts';

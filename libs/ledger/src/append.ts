@@ -1,22 +1,12 @@
 import { type Clock, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
+import type { Appended } from './appended.ts';
 import { keepConversation } from './conversations.ts';
 import { dropCheckpoint } from './late-results.ts';
 import { isTerminal as isTerminalState, stateAfter } from './states.ts';
 import type { Sums } from './sums.ts';
 import type { Standing, TaskWrites } from './task-writes.ts';
-import type { NewEvent, TaskChange, TaskEvent, TaskState } from './types.ts';
-
-/** An event that was appended, and what it changed. */
-export interface Appended {
-  readonly event: TaskEvent;
-  /** Undefined if the state stays. */
-  readonly state: TaskState | undefined;
-  readonly change: TaskChange | undefined;
-  /** False for a text delta, which does not update the task. */
-  readonly touches: boolean;
-  readonly isTerminal: boolean;
-}
+import type { NewEvent, TaskChange } from './types.ts';
 
 /** The transaction of `Ledger.append`; undefined, without a change, for an ended task. Judges before it writes. */
 export function appendEvent(

@@ -1,4 +1,4 @@
-import type { Appended } from './append.ts';
+import { type Appended, recordAfter } from './appended.ts';
 import { isTerminal } from './states.ts';
 import type { TaskRecord } from './types.ts';
 
@@ -73,19 +73,5 @@ export function createLiveTasks(): LiveTasks {
       }
       return entry.record;
     },
-  };
-}
-
-/** The record of a task after an event that was appended to it. */
-export function recordAfter(record: TaskRecord, { event, state, change, touches }: Appended): TaskRecord {
-  const { seq, at } = event;
-  if (!touches) return { ...record, lastSeq: seq };
-  return {
-    ...record,
-    state: state ?? record.state,
-    resumes: change?.resumes ?? record.resumes,
-    result: change?.result ?? record.result,
-    updatedAt: at,
-    lastSeq: seq,
   };
 }

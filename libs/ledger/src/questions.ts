@@ -1,6 +1,7 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
-import { type Appended, appendEvent } from './append.ts';
+import { appendEvent } from './append.ts';
+import type { Appended } from './appended.ts';
 import { questionRow } from './rows.ts';
 import type { Sums } from './sums.ts';
 import type { Standing, TaskWrites } from './task-writes.ts';

@@ -1,7 +1,8 @@
 import type { Clock, Count } from '@hermes-fleet/protocol';
 import { createWakeups, type Queries, type Store } from '@hermes-fleet/store';
 import { acceptTask } from './accept.ts';
-import { type Appended, appendEvent } from './append.ts';
+import { appendEvent } from './append.ts';
+import type { Appended } from './appended.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { closeReservations, type Recorded, type RecordedFigures } from './figures.ts';
 import { hasCheckpoint } from './late-results.ts';
