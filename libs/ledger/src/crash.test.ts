@@ -87,6 +87,8 @@ test('kill -9 at any moment loses no acknowledged write and leaves no partial on
     assert.deepEqual(ledger.unfinished(), []);
     await ledger.outbox.advance(ledger.outbox.read(0, 100_000).at(-1)?.seq ?? 0);
     newest = Math.max(newest, ledger.outbox.cursor());
+    // Sequences go on even if nothing is left of the tasks that had them.
+    if (round % 2 === 0) await ledger.prune(Date.now() + 60_000, 100_000);
     await ledger.close();
   }
 });
