@@ -193,11 +193,12 @@ function delegateOptionsFor(
       }
       // A rejected task does not continue; its attempt reports it.
       if (isFollowed || remote.state === 'rejected') return;
-      if (remote.state === lastState || reports >= MAX_REPORTED_STATES) return;
-      lastState = remote.state;
-      reports += 1;
-      run.report({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
-      // The last state shares the commit of the outcome.
+      if (remote.state !== lastState && reports < MAX_REPORTED_STATES) {
+        lastState = remote.state;
+        reports += 1;
+        run.report({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
+      }
+      // Also a new ID, of a task that the peer had forgotten and was sent again. The last state shares the commit of the outcome.
       if (!remote.terminal) await run.flush();
     },
   };
