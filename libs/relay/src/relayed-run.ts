@@ -21,7 +21,8 @@ export interface RelayedRun {
   note(change: Partial<RelayState>): void;
   /**
    * Changes the state, and writes it in this turn of the event loop; writes of one turn share a commit. Durable when it
-   * resolves, with everything that was noted and told before. Takes the change back when it rejects.
+   * resolves, with everything that was noted and told before. A change that could not be written is taken back, unless
+   * another was noted meanwhile: then the next save tries both.
    */
   save(change: Partial<RelayState>): Promise<void>;
   /** Makes durable what was noted and told. */
@@ -57,13 +58,12 @@ export function createRelayedRun(
     state = next;
     isNoted = false;
     told = [];
-    try {
-      await Promise.all([context.checkpoint.save(encodeRelayState(next)), ...pending]);
-    } catch (error) {
+    const saved = context.checkpoint.save(encodeRelayState(next)).catch((error: unknown) => {
       if (state === next) state = before;
       isNoted ||= wasNoted;
       throw error;
-    }
+    });
+    await Promise.all([saved, ...pending]);
   }
 
   return {
