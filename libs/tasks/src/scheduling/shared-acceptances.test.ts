@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { dispatching, profile, type TestProfile } from '@hermes-fleet/fleet/testing';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 
@@ -78,4 +79,29 @@ describe('copies of a dispatch', () => {
     assert.ok(third?.status === 'fulfilled');
     assert.deepEqual(neo.runs, [third.value]);
   });
+});
+
+it('a stop waits for a dispatch that is being accepted', async (t) => {
+  const order: string[] = [];
+  const accepting = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const neo = await profile(t, {
+    ledger: (real) => ({
+      ...real,
+      async accept(...args) {
+        accepting.resolve();
+        await gate.promise;
+        const accepted = await real.accept(...args);
+        order.push('accepted');
+        return accepted;
+      },
+    }),
+  });
+  const sent = neo.send(dispatching());
+  await accepting.promise;
+  const stopped = neo.gateway.stop(10_000).then(() => order.push('stopped'));
+  for (let turns = 0; turns < 100; turns += 1) await turn();
+  gate.resolve();
+  await Promise.all([sent, stopped]);
+  assert.deepEqual(order, ['accepted', 'stopped']);
 });
