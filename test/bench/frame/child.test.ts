@@ -9,7 +9,7 @@ import { startChild } from './child.ts';
 const RUNS_UNTIL_KILLED = [
   process.execPath,
   '-e',
-  'process.on("SIGTERM", () => {}); setInterval(() => {}, 1e6); console.log("runs")',
+  'process.on("SIGTERM", () => {}); setTimeout(() => { console.error("not killed"); process.exit() }, 20_000); console.log("runs")',
 ];
 
 test('a program that is not installed is an end with its name and what to do', async () => {
