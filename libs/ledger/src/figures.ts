@@ -1,8 +1,8 @@
 import type { Clock, Count, LedgerCounter, TokenEntry } from '@hermes-fleet/protocol';
 import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
+import type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
 import { KINDS, tokenEntry } from './rows.ts';
 import type { Sums } from './sums.ts';
-import type { Booking, DaySpending, Figures, FiguresListener } from './types.ts';
 
 const COUNTERS: Readonly<Record<LedgerCounter, true>> = {
   tasks: true,

@@ -6,6 +6,7 @@ export type {
   RemovedFiles,
   ResultsMode,
 } from './context-types.ts';
+export type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
 export { utcDay } from './figures.ts';
 export { type LedgerOptions, openLedger } from './ledger.ts';
 export { type FiguresReader, openFigures } from './open-figures.ts';
@@ -13,10 +14,6 @@ export { isOpen } from './questions.ts';
 export { impliedState, isTerminal } from './states.ts';
 export type {
   Answer,
-  Booking,
-  DaySpending,
-  Figures,
-  FiguresListener,
   FollowingEvent,
   KeptCheckpoint,
   KnownTask,

@@ -1,9 +1,10 @@
 import { openReader } from '@hermes-fleet/store';
+import type { Figures } from './figure-types.ts';
 import { createFigures } from './figures.ts';
 import { findKeptCheckpoints } from './late-results.ts';
 import { LEDGER } from './schema.ts';
 import { findTask, unfinishedTasks } from './task-rows.ts';
-import type { Figures, Ledger } from './types.ts';
+import type { Ledger } from './types.ts';
 
 /** The figures of a ledger that another process may own. */
 export interface FiguresReader extends Pick<Ledger, 'unfinished' | 'keptCheckpoints' | 'get'> {

@@ -103,7 +103,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
 
   it('is blocked with the unmet requirements, at no cost, when its deadline passes', async (t) => {
     const { orchestrator } = await withoutMemory(t);
-    const deadline = inSoon(300);
+    const deadline = inSoon(1_500);
     const id = await orchestrator.send(dispatching({ token_budget: 900 }, { ...MEMORY, deadline }));
     const result = await orchestrator.result(id);
     assert.deepEqual([result.status, result.tokensSpent], ['blocked', 0]);

@@ -12,6 +12,12 @@ interface LogOutput extends DestinationStream {
   lastLevel: number;
 }
 
+/** The outputs of this process, which share one listener. */
+const outputs = new Set<() => void>();
+const flushAll = (): void => {
+  for (const flush of outputs) flush();
+};
+
 /**
  * Standard output for the lines of a log, with few writes under load. A line is written at once if no hold period is open,
  * and opens one, of 100 ms; a line of level `warn` or higher is always written at once. Other lines are held until the
@@ -36,7 +42,8 @@ export function createLogOutput(): LogOutput {
     timer = undefined;
     flush();
   };
-  process.on('exit', flush);
+  outputs.add(flush);
+  if (outputs.size === 1) process.on('exit', flushAll);
   return {
     [symbols.needsMetadataGsym]: true,
     lastLevel: 0,
