@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { type Fleet, ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
+import { makeOlder } from '../support/ledger-file.ts';
 import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
@@ -37,12 +37,9 @@ const resultsOfNeo = (fleet: Fleet, ...args: string[]): string =>
 
 /** Makes the tasks and contexts of a profile that does not run 31 days older: the retention removes them. */
 function makeOld(fleet: Fleet, profile: string): void {
-  const age = 31 * 86_400_000;
-  using db = new DatabaseSync(join(fleet.dir, 'state', profile, 'ledger.db'));
-  db.prepare('UPDATE endings SET updated_at = updated_at - ?').run(age);
-  db.prepare('UPDATE conversations SET ended_at = ended_at - ?').run(age);
+  makeOlder(join(fleet.dir, 'state', profile, 'ledger.db'), 31);
   const contexts = join(fleet.dir, 'workspaces', profile, 'contexts');
-  const then = new Date(Date.now() - age);
+  const then = new Date(Date.now() - 31 * 86_400_000);
   for (const name of readdirSync(contexts)) utimesSync(join(contexts, name, 'context'), then, then);
 }
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { type Fleet, startFleet, until } from '../support/fleet.ts';
+import { makeOlder } from '../support/ledger-file.ts';
 import { startProfile } from '../support/lone-profile.ts';
 import { call, dispatch, message, resultOf, type Target, textMessage } from '../support/rpc.ts';
 import { type Briefs, type ScriptedModel, startScriptedModel } from '../support/scripted-model.ts';
@@ -147,17 +147,9 @@ test(
       'the events of neo',
     );
     await fleet.terminate('neo');
-    makeOld(join(fleet.dir, 'state/neo/ledger.db'));
+    makeOlder(join(fleet.dir, 'state/neo/ledger.db'), 31);
     await fleet.up();
     await until(() => fleet.log('neo').includes('finished tasks removed'), 'the retention');
     assert.deepEqual(await saw(operator, 'six'), ['six']);
   },
 );
-
-/** Makes all tasks and conversations of a ledger 31 days older. */
-function makeOld(file: string): void {
-  const age = 31 * 86_400_000;
-  using db = new DatabaseSync(file);
-  db.prepare('UPDATE endings SET updated_at = updated_at - ?').run(age);
-  db.prepare('UPDATE conversations SET ended_at = ended_at - ?').run(age);
-}

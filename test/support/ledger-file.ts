@@ -33,3 +33,14 @@ export function readLedgerFile(file: string): { id: string; events: LoggedEvent[
     db.close();
   }
 }
+
+const DAY_MS = 86_400_000;
+
+/** Makes the ended tasks and the conversations of a ledger that nobody serves older, by whole days. */
+export function makeOlder(file: string, days: number): void {
+  const age = days * DAY_MS;
+  using db = new DatabaseSync(file);
+  db.prepare('UPDATE endings SET updated_at = updated_at - ?').run(age);
+  db.prepare('UPDATE ended_counts SET bucket = bucket - ? / width').run(age);
+  db.prepare('UPDATE conversations SET ended_at = ended_at - ?').run(age);
+}

@@ -51,7 +51,7 @@ export function acceptTask(
   const record = appended.reduce(recordAfter, newRecord(task, now));
   const ending = appended.at(-1);
   if (ending?.isTerminal) insertEnding(db, sums, n, task.caller, record.resumes, ending);
-  else writes.accepted(n, record);
+  writes.accepted(n, record);
   return { kind: 'created', n, task: record, appended };
 }
 

@@ -125,8 +125,8 @@ export interface LedgerContexts {
    */
   trimConversations(maxBytes: number, batch: number): Promise<number>;
   /**
-   * Of the last `limit` tasks that a context accepted from a caller, the results of those that have ended, the latest end
-   * first. Takes as long in a context of many tasks as in one of few.
+   * The results of the last `limit` ended tasks that a context accepted from a caller, the latest end first. Those that wait
+   * or run do not count. Takes as long in a context of many ended tasks as in one of few.
    */
   latestResults(contextId: string, caller: string, limit: number): JsonObject[];
   /** The peers and A2A agents to which work of a task was sent, without copies; at each peer, work without a `contextId` is first. */

@@ -58,7 +58,7 @@ export function keepConversation(
   if (end.type === 'blocked') return;
   const kept = db.get(
     `SELECT 1 FROM checkpoints WHERE task = ? AND growing IS NOT NULL
-     AND coalesce(json_extract(state, '$.keep_conversation'), 0) = 1`,
+     AND coalesce(json_extract(iif(json_valid(state), state, '{}'), '$.keep_conversation'), 0) = 1`,
     n,
   );
   const key = kept && keyOf(db, n);

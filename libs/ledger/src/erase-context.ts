@@ -25,10 +25,9 @@ export function eraseContext(
   const { contextId, caller, results } = request;
   const begun = findDeletion(db, contextId);
   if (begun?.caller === caller) return { deletion: begunAgain(db, begun, results), erased: [] };
-  writes.flush(db);
+  // A refusal comes before the first write: it fails no other transaction of its batch (see `GroupCommit.write`).
   const tasks = db.all(
-    `SELECT n, id, caller, EXISTS (SELECT 1 FROM unfinished WHERE task = n) AS is_unfinished
-     FROM tasks WHERE context_id = ? ORDER BY created_at, id`,
+    'SELECT n, id, caller FROM tasks WHERE context_id = ? ORDER BY created_at, id',
     contextId,
   );
   const own = tasks.filter((task) => task.caller === caller);
@@ -36,7 +35,7 @@ export function eraseContext(
   if (own.length === 0 && !remembered.includes(caller)) throw unknownContext(contextId);
   if (own.length < tasks.length || remembered.some((other) => other !== caller)) throw shared(contextId);
   const ids = own.map((task) => text(task, 'id'));
-  const unfinished = own.filter((task) => task.is_unfinished === 1).map((task) => text(task, 'id'));
+  const unfinished = ids.filter((id) => writes.find(db, id)?.unfinished !== undefined);
   if (unfinished.length > 0)
     throw inUse(contextId, unfinished, 'cancel them, and wait until they have ended');
   const givenUp = ids.filter((id) => isKept(db, id));
@@ -47,6 +46,7 @@ export function eraseContext(
       'a peer may still be doing them: wait until it has answered, a day at most',
     );
   assertMayDelete(db, caller);
+  writes.flush(db);
   rememberCallers(db, clock.now(), 't.context_id = ?1', contextId);
   db.run(
     'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks) VALUES (?, ?, ?, ?, ?)',

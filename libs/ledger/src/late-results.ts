@@ -7,7 +7,8 @@ import type { KeptCheckpoint } from './types.ts';
  * such a task is kept after the end; the result that comes late takes its place.
  */
 
-const IS_KEPT = "coalesce(json_extract(checkpoints.state, '$.keep_after_end'), 0) = 1";
+/** SQLite fails at JSON that is nested more than 1,000 deep. */
+const IS_KEPT = `coalesce(json_extract(iif(json_valid(checkpoints.state), checkpoints.state, '{}'), '$.keep_after_end'), 0) = 1`;
 /** The checkpoint belongs to the task, which has ended; the parameter is the task's id. */
 const IS_ENDED =
   'checkpoints.task = (SELECT e.task FROM endings e WHERE e.task = (SELECT n FROM tasks WHERE id = ?))';

@@ -29,7 +29,7 @@ export interface LiveTasks {
   accepted(n: number, record: TaskRecord): void;
   /** Remembers an unfinished task that was read. */
   found(n: number, record: TaskRecord): void;
-  /** Must be called by the transaction that stores something for a task, and after its COMMIT. */
+  /** Must be called after the COMMIT of a transaction that stores something for a task. */
   stores(taskId: string, belonging: Belonging): void;
   /** Must be called after COMMIT with every appended event. Returns the task as the event left it, if it is known. */
   applied(appended: Appended): TaskRecord | undefined;

@@ -59,15 +59,15 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
   const waiting = createWaitingWatches();
   const settling = createSettling();
 
-  /** Must be called after COMMIT with each event, in order. */
+  /** Must be called after COMMIT with each event, in order, before anybody else hears of it: see `announce`. */
   function announceEvent(appended: Appended): void {
     const { event, isTerminal } = appended;
     writes.committed(event.seq);
+    const record = live.applied(appended);
+    if (isTerminal) checkpoints.forget(event.taskId);
     outbox.committed(event);
     waiting.committed(event);
     watchers.wake(event.taskId);
-    if (isTerminal) checkpoints.forget(event.taskId);
-    const record = live.applied(appended);
     if (record) settling.changed(record);
   }
 
@@ -78,10 +78,11 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     readonly isOver: boolean;
   }
 
-  function announce({ appended, recorded, isOver }: Counted): void {
-    if (!appended) return;
-    announceEvent(appended);
-    figures.announce(recorded, isOver ? appended.event.taskId : undefined);
+  /** The ledger itself follows all events first, so that a listener that throws does not leave it behind its file. */
+  function announce(...events: readonly Counted[]): void {
+    for (const { appended } of events) if (appended) announceEvent(appended);
+    for (const { appended, recorded, isOver } of events)
+      if (appended) figures.announce(recorded, isOver ? appended.event.taskId : undefined);
   }
 
   function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Counted {
@@ -120,17 +121,22 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
           if (accepted.kind !== 'created') return;
           const { n, task: record, appended } = accepted;
           live.accepted(n, record);
-          for (const each of appended) {
-            const recorded = { counts: countsOf([each]), bookings: [] };
-            announce({ appended: each, recorded, isOver: each.isTerminal });
-          }
+          announce(
+            ...appended.map((each) => {
+              const recorded = { counts: countsOf([each]), bookings: [] };
+              return { appended: each, recorded, isOver: each.isTerminal };
+            }),
+          );
         },
       );
       if (acceptance.kind === 'refused') throw acceptance.error;
       return { task: acceptance.task, created: acceptance.kind === 'created' };
     },
     append: async (taskId, event, change) => {
-      const { appended } = await store.write((db) => append(db, taskId, event, change), announce);
+      const { appended } = await store.write(
+        (db) => append(db, taskId, event, change),
+        (counted) => announce(counted),
+      );
       return appended?.event;
     },
     findByKey: (caller, key) => store.read((db) => findByKey(db, caller, key)),

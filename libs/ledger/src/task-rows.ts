@@ -97,12 +97,12 @@ export function findLatestResults(
 ): JsonObject[] {
   return db
     .all(
-      `SELECT e.result FROM endings e WHERE e.result IS NOT NULL AND e.task IN (
-         SELECT n FROM tasks WHERE context_id = ? AND caller = ? ORDER BY n DESC LIMIT ?)
-       ORDER BY e.seq DESC`,
+      `SELECT e.seq, e.result FROM tasks t CROSS JOIN endings e ON e.task = t.n
+       WHERE t.context_id = ? AND t.caller = ? ORDER BY t.n DESC LIMIT ?`,
       contextId,
       caller,
       limit,
     )
-    .map((row) => json(row, 'result'));
+    .sort((a, b) => integer(b, 'seq') - integer(a, 'seq'))
+    .flatMap((row) => (row.result === null ? [] : [json(row, 'result')]));
 }

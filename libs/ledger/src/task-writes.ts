@@ -1,6 +1,7 @@
 import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
 import { ALL_BELONGINGS, type Belonging, type LiveTasks } from './live-tasks.ts';
 import { taskState } from './rows.ts';
+import { isTerminal } from './states.ts';
 import { notFound } from './task-rows.ts';
 import type { NewEvent, TaskRecord } from './types.ts';
 
@@ -29,7 +30,7 @@ export interface TaskWrites {
   get(db: Queries, taskId: string): Standing;
   /** A number for a new task, which no other task of this process has had. */
   number(): number;
-  /** Adds an unfinished task that was inserted by this transaction. */
+  /** Adds a task that was inserted by this transaction. */
   accepted(n: number, record: TaskRecord): void;
   /** Changes an unfinished task. */
   change(task: Standing, unfinished: Unfinished): void;
@@ -118,16 +119,10 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
     accepted: (n, record) => {
       const { tasks, changed } = batch();
       const { id: taskId, caller } = record;
-      const entry = {
-        n,
-        taskId,
-        caller,
-        unfinished: record,
-        belongings: new Set<Belonging>(),
-        isStored: false,
-      };
+      const unfinished = isTerminal(record.state) ? undefined : record;
+      const entry = { n, taskId, caller, unfinished, belongings: new Set<Belonging>(), isStored: false };
       tasks.set(taskId, entry);
-      changed.add(entry);
+      if (unfinished) changed.add(entry);
     },
     change,
     end: (task) => change(task, undefined),

@@ -55,6 +55,17 @@ test('a deadline that is started by the callback of another one delays no third,
   assert.deepEqual(late, ['old', 'new']);
 });
 
+test('close lets every deadline pass, even if the callback of one throws', () => {
+  const { deadlines, late, start } = setUp();
+  start('a');
+  deadlines.start(() => {
+    throw new Error('a bug');
+  });
+  start('b');
+  assert.throws(() => deadlines.close(), /a bug/);
+  assert.deepEqual(late, ['a', 'b']);
+});
+
 test('close ends the timer: what is not met is late now, and nothing is late after it', () => {
   const { clock, deadlines, late, start } = setUp();
   start('met')();

@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 
 /** Deadlines of one length. They share a timer, which costs more than all else about a deadline that is met. */
 export interface Deadlines {
-  /** Calls `onLate` after that time, unless the returned function is called before. Never after `close`. */
+  /** Calls `onLate` after that time, unless the returned function is called before. Not for one that starts after `close`. */
   start(onLate: () => void): () => void;
   /** Ends the timer: the deadlines that are not met pass now. */
   close(): void;
@@ -58,7 +58,15 @@ export function createDeadlines(options: {
       isClosed = true;
       timer?.[Symbol.dispose]();
       timer = undefined;
-      passUntil(Number.POSITIVE_INFINITY);
+      let failure: { readonly thrown: unknown } | undefined;
+      while (pending.size > 0) {
+        try {
+          passUntil(Number.POSITIVE_INFINITY);
+        } catch (thrown) {
+          failure ??= { thrown };
+        }
+      }
+      if (failure) throw failure.thrown;
     },
   };
 }

@@ -56,7 +56,7 @@ export function createActivation(options: {
       meet();
       if (!isLate) return;
       hang(concern.id, -1);
-      converge(concern.id);
+      if (!isClosed) converge(concern.id);
     };
     const run = async (): Promise<Reconciled> => options.runtime.reconcile(concern, strategy);
     run().then(
