@@ -127,6 +127,8 @@ interface Names {
   readonly byWireName: ReadonlyMap<string, Field>;
   readonly byCamelName: ReadonlyMap<string, Field>;
 }
+
+/** See `Field.isPlain`. */
 function isPlain(schema: z.core.$ZodType): boolean {
   const { type, element, valueType } = defOf(schema);
   if (type === 'array' && element) return isPlain(element);

@@ -49,6 +49,21 @@ describe('waiting lines', () => {
     assert.deepEqual(drain(lines), ['c1', 'a1', 'b1', 'a2', 'b2', 'a3']);
   });
 
+  it('a task keeps the rank that it has aged to when its needs change', () => {
+    const lines = new WaitingLines<Task>(AGEING_MS);
+    const old = task('old', { priority: 'low' });
+    lines.add(old, 0);
+    lines.add(task('young', { caller: 'b', since: 5 * AGEING_MS }), 5 * AGEING_MS);
+    lines.move(
+      old,
+      () => {
+        Object.assign(old, { needs: { key: 'other' } });
+      },
+      5 * AGEING_MS,
+    );
+    assert.equal(serve(lines, 5 * AGEING_MS), 'old');
+  });
+
   it('a caller that comes back each time does not pass one that waits', () => {
     const lines = new WaitingLines<Task>(AGEING_MS);
     for (let i = 0; i < 10; i += 1) lines.add(task(`a${i}`), 0);
