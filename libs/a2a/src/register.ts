@@ -1,3 +1,4 @@
+import { fastifySSE } from '@fastify/sse';
 import type { Ledger } from '@hermes-fleet/ledger';
 import {
   type Clock,
@@ -87,8 +88,9 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     scope.addHook('onClose', async () => heartbeats.close());
     registerCardRoute(scope, options.card);
     const { ids = systemIds, heartbeatMs = 15_000 } = options;
-    const handler = createRpcRoute({ ...options, calls, heartbeats, ids, heartbeatMs });
-    for (const url of ['/jsonrpc', '/jsonrpc/', '/']) scope.post(url, handler);
+    await scope.register(fastifySSE, { heartbeatInterval: heartbeatMs });
+    const handler = createRpcRoute({ ...options, calls, heartbeats, ids });
+    for (const url of ['/jsonrpc', '/jsonrpc/', '/']) scope.post(url, { sse: { kind: 'manual' } }, handler);
   });
   return { closeStreams: () => calls.close() };
 }

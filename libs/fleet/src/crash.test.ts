@@ -8,7 +8,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { CALLER, dispatching, profile } from './testing/index.ts';
 
 const CHILD = join(import.meta.dirname, 'testing/crash-child.ts');
-/** What the dispatches require beside the default, by key. */
+/** The dispatches by key, each with the fields that differ from the default. */
 const DISPATCHES = { first: {}, second: {}, refused: { requirements: { required_mcp: ['nope'] } } };
 const CONCURRENCY = 2;
 const TIMEOUT_MS = 60_000;
@@ -32,7 +32,7 @@ function live(dir: string, dieAt: number, kind: string): Promise<string[][]> {
   });
 }
 
-/** What a process that died left is whole, and the next one ends each task of it once. */
+/** Asserts that a process that died left whole tasks only, and that the next one ends each of them once. */
 async function assertWhole(t: TestContext, dir: string, acknowledged: readonly string[][], kind: string) {
   const neo = await profile(t, { dir, fleet: { limits: { max_concurrent_tasks: 2 } } });
   try {

@@ -2,7 +2,7 @@ import { type Appended, recordAfter } from './appended.ts';
 import { isTerminal } from './states.ts';
 import type { TaskRecord } from './types.ts';
 
-/** What may be stored for an unfinished task beside its events. */
+/** A kind of rows that an unfinished task may have beside its events. */
 export type Belonging = 'checkpoint' | 'tokens' | 'questions';
 
 /** An unfinished task as the last COMMIT left it. */
@@ -14,7 +14,7 @@ export interface LiveTask {
   readonly belongings: ReadonlySet<Belonging>;
 }
 
-/** What stays true of a task after its end. Of one that was removed since then, the file has nothing. */
+/** The facts about a task that stay true after its end. The file has nothing of a task that was removed since then. */
 export type EndedTask = Pick<LiveTask, 'n' | 'belongings'>;
 
 /**

@@ -2,7 +2,7 @@ import type { Count } from '@hermes-fleet/protocol';
 import type { Queries, Store } from '@hermes-fleet/store';
 import { COUNT_WIDTHS, type EndedGroup, writeEndedCount } from './ended-counts.ts';
 
-/** What the transactions of a batch add to counters, written once for all of them. For transactions only. */
+/** The sums that the transactions of a batch add to counters. They are written once per batch. For transactions only. */
 export interface Sums {
   /** Adds to the totals. */
   count(counts: readonly Count[]): void;

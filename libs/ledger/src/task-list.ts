@@ -19,7 +19,7 @@ interface Position {
 /**
  * One page of tasks, most recently updated first, then by their acceptance. The page token contains the position after the
  * last task and a digest of the filter. Pages repeat a task only if it was updated in between. It reads all unfinished tasks.
- * Of the ended ones, it reads without `contextId` as many rows as the page has for each caller and state, however many there
+ * Without `contextId`, it reads at most as many ended tasks of each caller and state as the page has, however many there
  * are; with it, all tasks of the context. Throws INVALID_PARAMS for `page_size` or `page_token`.
  */
 export function listTasks(db: Queries, query: TaskQuery): TaskPage {

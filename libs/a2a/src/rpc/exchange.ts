@@ -32,8 +32,6 @@ export interface RouteDeps extends HandlerDeps {
   readonly calls: OpenCalls;
   /** Deadlines of HEARTBEAT_MS. */
   readonly heartbeats: Deadlines;
-  /** The time between two heartbeats of a stream. */
-  readonly heartbeatMs: number;
   readonly log: Log;
   readonly methods?: Readonly<Record<string, CustomMethod>> | undefined;
   readonly onRefused?: OnRefused | undefined;

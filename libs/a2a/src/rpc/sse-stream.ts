@@ -3,19 +3,11 @@ import type { FastifyReply } from 'fastify';
 import { CLIENT_GONE, CLOSING } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
 import { type Exchange, toError } from './exchange.ts';
-import { sendHead } from './raw-reply.ts';
 
 interface SseEvent {
   readonly id?: string;
   readonly data: JsonObject;
 }
-
-/** Proxies neither keep events nor hold them back. */
-const HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache',
-  'x-accel-buffering': 'no',
-};
 
 /** The longest time that a client may leave a full buffer unread. */
 const STALL_MS = 60_000;
@@ -38,8 +30,7 @@ export async function streamReplies(exchange: Exchange, call: Call, envelopes: E
     return { data: toError(exchange, thrown).body };
   };
   const events = numbered(call, first, envelopes);
-  const { clock, heartbeatMs } = exchange.deps;
-  await pumpEvents(exchange.reply, events, { clock, heartbeatMs, signal, onError });
+  await pumpEvents(exchange.reply, events, { clock: exchange.deps.clock, signal, onError });
 }
 
 async function* numbered(
@@ -58,20 +49,15 @@ async function* numbered(
 }
 
 /**
- * Writes events as SSE (HTML standard, section 9.2) until they end or the client disconnects, and then ends the reply.
- * Holds one event at a time, so a slow client slows only its own reading of the log; a client that reads nothing for a
- * minute is disconnected. Sends a comment as a heartbeat every `heartbeatMs`. Never rejects because of the client.
- * `onError` converts an error of the source to the last event.
+ * Writes events until they end or the client disconnects, and then ends the reply. Holds one event at a time, so a slow
+ * client slows only its own reading of the log; a client that reads nothing for a minute is disconnected (send() of
+ * @fastify/sse never returns for a client that has left). Never rejects because of the client. `onError` converts an
+ * error of the source to the last event.
  */
 async function pumpEvents(
   reply: FastifyReply,
   events: AsyncIterable<SseEvent>,
-  options: {
-    clock: Clock;
-    heartbeatMs: number;
-    signal: AbortSignal;
-    onError: (thrown: unknown) => SseEvent | undefined;
-  },
+  options: { clock: Clock; signal: AbortSignal; onError: (thrown: unknown) => SseEvent | undefined },
 ): Promise<void> {
   const { raw } = reply;
   using ending = new DisposableStack();
@@ -82,32 +68,22 @@ async function pumpEvents(
   ending.defer(() => options.signal.removeEventListener('abort', limitEnd));
 
   const closed = new Promise<void>((resolve) => raw.once('close', resolve));
-  const write = async (text: string): Promise<void> => {
-    if (raw.destroyed || raw.write(text)) return;
+  const send = async (event: SseEvent): Promise<void> => {
     using _ = options.clock.timer(() => raw.destroy(), STALL_MS);
-    const drained = new Promise<void>((resolve) => raw.once('drain', resolve));
-    await Promise.race([drained, closed]);
+    await Promise.race([reply.sse.send(event), closed]);
   };
-  sendHead(reply, HEADERS);
-  const heartbeat = setInterval(() => raw.destroyed || raw.write(': heartbeat\n\n'), options.heartbeatMs);
-  ending.defer(() => clearInterval(heartbeat));
   try {
     for await (const event of events) {
-      if (raw.destroyed) break;
-      await write(textOf(event));
+      if (!reply.sse.isConnected) break;
+      await send(event);
     }
   } catch (thrown) {
-    const last = raw.destroyed ? undefined : options.onError(thrown);
-    if (last !== undefined) await write(textOf(last));
+    const last = reply.sse.isConnected ? options.onError(thrown) : undefined;
+    if (last !== undefined) await send(last);
   }
-  clearInterval(heartbeat);
-  if (raw.destroyed) return;
+  if (raw.destroyed || raw.writableFinished) return;
   limitEnd();
   const finished = new Promise<void>((resolve) => raw.once('finish', resolve));
-  raw.end();
+  reply.sse.close();
   await Promise.race([closed, finished]);
 }
-
-/** JSON text has no line breaks, so it is one line of data. */
-const textOf = ({ id, data }: SseEvent): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;

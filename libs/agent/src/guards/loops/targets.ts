@@ -10,7 +10,7 @@ const SHOW: ReadonlySet<string> = new Set('cat head tail less more nl bat'.split
 const SCRIPTED: ReadonlySet<string> = new Set(['sed', 'awk', 'gawk']);
 
 /**
- * What a call is about: the texts of its input; of a command line, the files and names that it gives, without options and
+ * The targets of a call: the texts of its input; of a command line, the files and names that it gives, without options and
  * without what selects lines of a file. Two calls that show the same of one target repeat each other.
  */
 export function targetsOf({ tool, input }: Pick<GuardedCall, 'tool' | 'input'>): string[] {

@@ -17,7 +17,7 @@ export function boundedAnswerFetch(next: typeof fetch): typeof fetch {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What to pass on of the next chunk, and whether the answer ends with it. An error fails the answer. */
+/** Decides how much of the next chunk is passed on, and whether the answer ends with it. An error fails the answer. */
 type Bound = (chunk: Bytes) => { readonly passed: Bytes; readonly isLast?: boolean };
 
 /** Reads chunk by chunk: a TransformStream costs several times as much for each chunk. */
