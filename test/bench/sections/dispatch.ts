@@ -5,9 +5,8 @@ import { median } from '../frame/quantile.ts';
 import { alternate, ratios } from '../frame/rounds.ts';
 import type { BenchContext, Figure, Section, Table } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
-import type { LoadOrder } from '../http/load.ts';
 import { type BenchServer, type ServerOptions, startServer } from '../http/server.ts';
-import { ROUND, type Round, roundOf, WARM_UP } from '../http/server-round.ts';
+import { ROUND, type Round, type RoundOrder, roundOf, WARM_UP } from '../http/server-round.ts';
 
 type ServerName = 'durable' | 'free' | 'sdk' | 'bare';
 type ContenderName = ServerName | 'blocked';
@@ -44,7 +43,7 @@ const RIVALS: readonly (readonly [ours: ContenderName, theirs: ContenderName])[]
 /** A server that is less busy waits for the load or the disk, or for other programs on its core. */
 const BUSY = 0.9;
 
-type LoadOf = Pick<LoadOrder, 'concurrency' | 'ms' | 'samples' | 'limitMs'>;
+type LoadOf = Omit<RoundOrder, 'kind' | 'expect'>;
 type RunRound = (name: ContenderName, load: LoadOf) => Promise<Round>;
 type RoundsOf = (name: string) => readonly Round[];
 

@@ -6,7 +6,7 @@ import { alternate, ratios } from '../frame/rounds.ts';
 import type { Figure, Section } from '../frame/section.ts';
 import { format } from '../frame/table.ts';
 import { startServer } from '../http/server.ts';
-import { ROUND, type Round, roundOf, WARM_UP } from '../http/server-round.ts';
+import { ROUND, type Round, type RoundOrder, roundOf, WARM_UP } from '../http/server-round.ts';
 
 /** `--max-semi-space-size` in MB; the first is what the others are compared with. */
 const SIZES = [4, 8, 16, 32, 64];
@@ -33,7 +33,7 @@ export const youngGenerationSection: Section = {
     await sleep(IDLE_MS);
     const idle = servers.map((server) => server.rssMb());
     const runs = servers.map((server, at) => {
-      const run = (one: typeof ROUND): Promise<Round> => {
+      const run = (one: Omit<RoundOrder, 'kind' | 'expect' | 'concurrency'>): Promise<Round> => {
         const expected = { kind: 'dispatch', expect: 'TASK_STATE_COMPLETED' } as const;
         return roundOf(load, server, { ...expected, ...one, concurrency: CONCURRENCY });
       };
