@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { StatementSync } from 'node:sqlite';
+import { describe, it, type TestContext } from 'node:test';
 import {
   CALLER,
   commitsOf,
@@ -24,6 +25,20 @@ async function commitsOfTask(
   return { commits: commitsOf(neo) - before, events: neo.events(id) };
 }
 
+/** The SELECT statements that databases run from now on. */
+function readsFrom(t: TestContext): string[] {
+  const reads: string[] = [];
+  for (const name of ['get', 'all', 'iterate'] as const) {
+    const read: unknown = StatementSync.prototype[name];
+    assert.ok(typeof read === 'function');
+    t.mock.method(StatementSync.prototype, name, function (this: StatementSync, ...params: unknown[]) {
+      if (this.sourceSQL.startsWith('SELECT')) reads.push(this.sourceSQL);
+      return Reflect.apply(read, this, params);
+    });
+  }
+  return reads;
+}
+
 describe('a dispatch', () => {
   it('that runs at once is two transactions: acceptance with its start, and its end', async (t) => {
     const { commits, events } = await commitsOfTask(t, {});
@@ -35,6 +50,19 @@ describe('a dispatch', () => {
     const { commits, events } = await commitsOfTask(t, { isFreeOfEffects: true });
     assert.deepEqual(events, ['submitted', 'queued', 'started', 'done']);
     assert.equal(commits, 1);
+  });
+
+  it('reads its ledger once: for an earlier task with its key', async (t) => {
+    const neo = await profile(t);
+    await neo.result(await neo.send(dispatching()));
+    const reads = readsFrom(t);
+    const id = await neo.send(dispatching());
+    const record = await neo.ledger.settled(id, t.signal);
+    // What the A2A server asks for its answer.
+    assert.deepEqual([record.state, neo.ledger.questions(id)], ['completed', []]);
+    assert.equal(neo.ledger.lateResult(id), undefined);
+    assert.equal(reads.length, 1, reads.join('\n'));
+    assert.match(reads.join(), /FROM tasks WHERE caller = \? AND key = \?/);
   });
 
   it('that is blocked is one transaction', async (t) => {
