@@ -22,7 +22,7 @@ export interface SubtaskRunner {
   /** Routes, sends and follows a subtask as the relay does with any task. */
   run(subtask: AdmittedTask, context: RunContext): Promise<RunOutcome>;
   /** The requirements that no peer could meet: scope, path and deadline. */
-  unmet(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  unmet(dispatch: TaskDispatch, caller: Caller): Promise<readonly Unmet[]>;
   /** Routes a subtask without sending it. */
   route(dispatch: TaskDispatch): Promise<RoutingDecision>;
   /**

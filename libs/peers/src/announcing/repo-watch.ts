@@ -30,8 +30,8 @@ export function createRepoWatch(options: {
   let watching = false;
   let failing = false;
 
-  async function measureQuietly(): Promise<RepoState> {
-    const measured = await options.measure();
+  /** Takes over a measured state. */
+  function keep(measured: RepoState): RepoState {
     if (measured.problem !== state.problem) {
       if (measured.problem === undefined) options.log.info({}, 'the repositories can be used again');
       else options.log.error({ problem: measured.problem }, 'the profile cannot work with its repositories');
@@ -40,9 +40,11 @@ export function createRepoWatch(options: {
     return state;
   }
 
+  const measureQuietly = async (): Promise<RepoState> => keep(await options.measure());
+
   async function measure(): Promise<RepoState> {
     const before = state;
-    const { branch, clean, problem } = await measureQuietly();
+    const { branch, clean, problem } = keep(await options.measure());
     if (branch !== before.branch || clean !== before.clean || problem !== before.problem) options.onChange();
     return state;
   }

@@ -21,7 +21,7 @@ export function versionOf({ protocol_version: version }: JsonObject): string {
  */
 export function readDispatch(wire: JsonObject, spoken: readonly string[]): Reading {
   const version = versionOf(wire);
-  if (majorOf(version) !== undefined) {
+  if (!spoken.includes(version) && majorOf(version) !== undefined) {
     const { task } = wire;
     const unmet = versionUnmet(version, spoken);
     if (unmet.length > 0)

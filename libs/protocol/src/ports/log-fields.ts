@@ -1,7 +1,10 @@
 import type { AdmittedTask } from './execution.ts';
 import type { Log } from './log.ts';
 
-const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
+const TRACE_ID = /^[0-9a-f]{2}-[0-9a-f]{32}-/;
+const TRACE_ID_AT = 3;
+const TRACE_ID_LENGTH = 32;
+const NO_TRACE = {};
 
 /** The IDs in a log line about a task: a search for one of them follows the task through the fleet. */
 export interface TaskFields {
@@ -21,11 +24,11 @@ export function taskFields(task: Pick<AdmittedTask, 'id' | 'dispatch' | 'tracepa
 }
 
 /** The `trace_id` of a `traceparent`, if it has one. */
-export function traceField({ traceparent = '' }: Pick<AdmittedTask, 'traceparent'>): {
+export function traceField({ traceparent }: Pick<AdmittedTask, 'traceparent'>): {
   readonly trace_id?: string;
 } {
-  const [, traceId] = TRACE_ID.exec(traceparent) ?? [];
-  return traceId === undefined ? {} : { trace_id: traceId };
+  if (traceparent === undefined || !TRACE_ID.test(traceparent)) return NO_TRACE;
+  return { trace_id: traceparent.slice(TRACE_ID_AT, TRACE_ID_AT + TRACE_ID_LENGTH) };
 }
 
 /** A log whose lines all have these fields. */

@@ -44,9 +44,9 @@ export interface AdmissionRequest {
 }
 
 /** Returns the unmet requirements; a promise only if it measures. */
-export type Check = (request: AdmissionRequest) => Unmet[] | Promise<Unmet[]>;
+export type Check = (request: AdmissionRequest) => readonly Unmet[] | Promise<readonly Unmet[]>;
 
-export const MET: Unmet[] = [];
+export const MET: readonly Unmet[] = [];
 
 export const unmet = (kind: UnmetKind, name: string, detail: string, transient = false): Unmet[] => [
   { kind, name, detail, transient },

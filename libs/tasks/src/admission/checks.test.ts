@@ -271,7 +271,7 @@ describe('admission', () => {
   ] as const)
     it(`counts this profile in the path of a relayed task: ${through} before is ${kinds.join() || 'admitted'}`, async () => {
       const dispatch = dispatchOf({ task: { path: [...'abcdefgh'].slice(0, through) } });
-      const kindsOf = (unmet: { kind: string }[]) => unmet.map(({ kind }) => kind);
+      const kindsOf = (unmet: readonly { kind: string }[]) => unmet.map(({ kind }) => kind);
       assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, inputs: inputs })), kinds);
       assert.deepEqual(kindsOf(await admit({ dispatch, caller, inputs: inputs })), []);
     });

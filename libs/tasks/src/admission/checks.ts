@@ -4,6 +4,7 @@ import {
   isWriteTask,
   MAX_PATH,
   type MeasuredModel,
+  type RepoState,
   type Unmet,
   versionUnmet,
 } from '@hermes-fleet/protocol';
@@ -21,32 +22,39 @@ const MODEL = 'model';
  * of docs/handshake.md#admission; empty = admitted. An unsupported major version, or a profile without a model, is
  * reported alone.
  */
-export async function admit(request: AdmissionRequest): Promise<Unmet[]> {
+export async function admit(request: AdmissionRequest): Promise<readonly Unmet[]> {
   const unmet = await collect(request, OWN_CHECKS);
   // Only a task that meets everything else is worth a connection to the model's provider.
-  return unmet.every(isModelDown) ? collect(request, [probedModel]) : unmet;
+  return request.inputs.modelWatch !== undefined && unmet.every(isModelDown)
+    ? collect(request, [probedModel])
+    : unmet;
 }
 
 /** Checks a task for a peer. Routing checks the requirements that the peer must meet. */
-export function admitRelayed(request: AdmissionRequest): Promise<Unmet[]> {
+export async function admitRelayed(request: AdmissionRequest): Promise<readonly Unmet[]> {
   return collect(request, RELAY_CHECKS);
 }
 
-async function collect(request: AdmissionRequest, checks: readonly Check[]): Promise<Unmet[]> {
+/** Returns a promise only if a check measures. */
+function collect(
+  request: AdmissionRequest,
+  checks: readonly Check[],
+): readonly Unmet[] | Promise<readonly Unmet[]> {
   const alone = version(request);
   if (alone.length > 0) return alone;
   const idle = worker(request);
   if (idle.length > 0) return idle;
-  const found: (Unmet[] | Promise<Unmet[]>)[] = [];
+  const found: (readonly Unmet[] | Promise<readonly Unmet[]>)[] = [];
   for (const check of checks) {
     const unmet = orCapacity(check, request);
-    if (unmet !== MET) found.push(unmet);
+    if (unmet instanceof Promise || unmet.length > 0) found.push(unmet);
   }
-  return found.length === 0 ? [] : (await Promise.all(found)).flat();
+  const [only = []] = found;
+  return found.length > 1 ? Promise.all(found).then((each) => each.flat()) : only;
 }
 
 /** A check that needs a process, and cannot start one, leaves the capacity of the machine unmet. */
-function orCapacity(check: Check, request: AdmissionRequest): Unmet[] | Promise<Unmet[]> {
+function orCapacity(check: Check, request: AdmissionRequest): readonly Unmet[] | Promise<readonly Unmet[]> {
   try {
     const found = check(request);
     return found instanceof Promise ? found.catch(capacityUnmet) : found;
@@ -56,16 +64,16 @@ function orCapacity(check: Check, request: AdmissionRequest): Unmet[] | Promise<
   }
 }
 
-function capacityUnmet(error: unknown): Unmet[] {
+function capacityUnmet(error: unknown): readonly Unmet[] {
   if (error instanceof FleetError && error.code === 'CAPACITY')
     return unmet('capacity', 'processes', error.message, true);
   throw error;
 }
 
-const version = ({ dispatch, inputs }: AdmissionRequest): Unmet[] =>
+const version = ({ dispatch, inputs }: AdmissionRequest): readonly Unmet[] =>
   versionUnmet(dispatch.protocolVersion, inputs.versions);
 
-const worker = ({ inputs: { self, model } }: AdmissionRequest): Unmet[] =>
+const worker = ({ inputs: { self, model } }: AdmissionRequest): readonly Unmet[] =>
   model.tier === NO_MODEL.tier
     ? unmet('capability', self, `${self} takes no tasks: send a CONTROL_DECISION (apply_control_decision)`)
     : MET;
@@ -80,6 +88,7 @@ const pathOf =
   (hops: (through: readonly string[], self: string) => readonly string[]): Check =>
   ({ dispatch, inputs: { self } }) => {
     const { path: through = [] } = dispatch.task;
+    if (through.length === 0) return MET;
     const trail = hops(through, self);
     const shown = trail.join(' > ');
     const again = [...through, self].find((name, at, all) => all.indexOf(name) < at);
@@ -111,7 +120,7 @@ const mcp: Check = ({ dispatch, inputs }) => {
   return requiredMcp.length === 0 ? MET : serversUnmet([...new Set(requiredMcp)], inputs);
 };
 
-async function serversUnmet(required: readonly string[], inputs: AdmissionInputs): Promise<Unmet[]> {
+async function serversUnmet(required: readonly string[], inputs: AdmissionInputs): Promise<readonly Unmet[]> {
   const configured = new Set(inputs.mcp.names());
   const found = await Promise.all(
     required.map(async (name) => {
@@ -137,7 +146,7 @@ async function serversUnmet(required: readonly string[], inputs: AdmissionInputs
 const modelUnmet = (
   { inputs: { self, model } }: AdmissionRequest,
   { state, detail }: MeasuredModel,
-): Unmet[] =>
+): readonly Unmet[] =>
   state === 'ok'
     ? MET
     : unmet('capability', MODEL, `the model ${model.id} of ${self} is not healthy (${detail})`, true);
@@ -159,12 +168,15 @@ const probedModel: Check = (request) => {
         .then((measured) => modelUnmet(request, measured));
 };
 
-const capabilities: Check = ({ dispatch, inputs }) =>
-  [...new Set(dispatch.requirements?.requiredCapabilities ?? [])].flatMap((name) =>
-    inputs.capabilities.includes(name)
-      ? MET
-      : unmet('capability', name, `required capability "${name}" is not available on ${inputs.self}`),
-  );
+const capabilities: Check = ({ dispatch, inputs }) => {
+  const { requiredCapabilities = [] } = dispatch.requirements ?? {};
+  const missing = requiredCapabilities.filter((name) => !inputs.capabilities.includes(name));
+  return missing.length === 0
+    ? MET
+    : [...new Set(missing)].flatMap((name) =>
+        unmet('capability', name, `required capability "${name}" is not available on ${inputs.self}`),
+      );
+};
 
 const tier: Check = ({ dispatch, inputs }) =>
   tierFits(inputs.model.tier, dispatch, inputs.tiers)
@@ -184,7 +196,7 @@ const contextWindow: Check = (request) => {
   return fits && minContextWindow <= window && !isWindowPending ? MET : measuredWindow(request);
 };
 
-async function measuredWindow(request: AdmissionRequest): Promise<Unmet[]> {
+async function measuredWindow(request: AdmissionRequest): Promise<readonly Unmet[]> {
   const { modelWatch, model } = request.inputs;
   const unmet = await windowUnmet(request);
   if (unmet.length === 0 || !model.isWindowPending || !modelWatch) return unmet;
@@ -193,7 +205,7 @@ async function measuredWindow(request: AdmissionRequest): Promise<Unmet[]> {
   return windowUnmet(request);
 }
 
-async function windowUnmet({ dispatch, inputs }: AdmissionRequest): Promise<Unmet[]> {
+async function windowUnmet({ dispatch, inputs }: AdmissionRequest): Promise<readonly Unmet[]> {
   const { contextWindow: window, isWindowPending: isPending = false } = inputs.model;
   const wanted = dispatch.requirements?.minContextWindow ?? 0;
   const fits = Buffer.byteLength(dispatch.brief) <= window;
@@ -219,7 +231,7 @@ async function budgetUnmet(
   brief: string,
   tokenBudget: number,
   { minimumBudget, self, countTokens }: AdmissionInputs,
-): Promise<Unmet[]> {
+): Promise<readonly Unmet[]> {
   const fits = minimumBudget + Buffer.byteLength(brief) <= tokenBudget;
   const needed = minimumBudget + (fits || tokenBudget < minimumBudget ? 0 : await countTokens(brief));
   if (tokenBudget >= needed) return MET;
@@ -229,14 +241,18 @@ async function budgetUnmet(
 
 const ceilings: Check = ({ dispatch, caller, inputs }) => inputs.ceilings(dispatch, caller);
 
-const repo: Check = async ({ dispatch, inputs }) => {
-  const { clean, branch, problem } = await inputs.repoState();
+const repo: Check = (request) => request.inputs.repoState().then((state) => repoUnmet(request, state));
+
+function repoUnmet(
+  { dispatch, inputs }: AdmissionRequest,
+  { clean, branch, problem }: RepoState,
+): readonly Unmet[] {
   if (problem !== undefined)
     return unmet('repo', inputs.self, `${inputs.self} cannot work with its repositories: ${problem}`, true);
   if (clean || !isWriteTask(dispatch)) return MET;
   const detail = `the working tree of ${inputs.self} is dirty (branch ${branch}), and this is a write task`;
   return unmet('repo', branch, detail, true);
-};
+}
 
 const capacity: Check = ({ inputs }) =>
   inputs.queue.full

@@ -52,12 +52,12 @@ export interface Destinations {
    * Checks what this profile requires of a subtask of its own agent at a peer; the peers' capabilities are not considered,
    * and the budget is a part of its task's.
    */
-  checkSubtask(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  checkSubtask(dispatch: TaskDispatch, caller: Caller): Promise<readonly Unmet[]>;
   /**
    * Checks admission as for a caller with the scope `dispatch`, for explanations that need only the scope `read`. Does
    * not check whether a peer can take the dispatch; see `decide`.
    */
-  checkNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: Unmet[] }>;
+  checkNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: readonly Unmet[] }>;
 }
 
 export function createDestinations(options: DestinationsOptions): Destinations {

@@ -7,7 +7,7 @@ import { admit } from './checks.ts';
 const OK = { state: 'ok', detail: 'answers' } as const;
 
 /** Admits a task that needs 9,000 tokens to a profile that assumes 1,000, until a probe says what its window is. */
-async function admitted(learnt: number | undefined): Promise<{ unmet: Unmet[]; probes: number }> {
+async function admitted(learnt: number | undefined): Promise<{ unmet: readonly Unmet[]; probes: number }> {
   const state = { window: 1_000, isPending: true };
   const model = {
     id: 'm',

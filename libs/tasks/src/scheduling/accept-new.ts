@@ -79,7 +79,7 @@ async function acceptAdmitted(
   const written = ledger.accept(task, [{ event: { type: 'queued', data }, change: { state: 'queued' } }]);
   const acceptance = acceptanceOf(written);
   queue.release(caller.name);
-  queue.addNew(admittedTask({ ...task, resumes: 0 }, dispatch, caller), receivedAt, acceptance);
+  queue.addNew(admittedTask(task, dispatch, caller), receivedAt, acceptance);
   if (await acceptance.decided) log.info(recordFields(task), 'task accepted');
   else {
     queue.withdraw(task.id);

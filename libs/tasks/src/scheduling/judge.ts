@@ -8,7 +8,7 @@ export interface Destination {
   /** The largest number of resumes of one task. */
   readonly maxResumes: number;
   /** Returns every unmet requirement; empty = admitted. */
-  check(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  check(dispatch: TaskDispatch, caller: Caller): Promise<readonly Unmet[]>;
   /** Reserves the tokens of a task until it ends; returns the ceilings that it would exceed. Decides in one turn. */
   reserveTokens(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[];
   /** Gives the reserved tokens of a task back that was not stored. */
@@ -45,13 +45,13 @@ export async function judge(
   const { dispatch } = reading;
   const destination = destinationOf(dispatch);
   const { queue } = destination;
-  const unmet = await destination.check(dispatch, caller);
+  let unmet = await destination.check(dispatch, caller);
   if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
-    unmet.push(noRoom('slots', profile, queue));
-  if (unmet.length === 0) unmet.push(...destination.reserveTokens(id, dispatch, caller));
+    unmet = [noRoom('slots', profile, queue)];
+  if (unmet.length === 0) unmet = destination.reserveTokens(id, dispatch, caller);
   if (unmet.length === 0 && !queue.reserve(caller.name)) {
     destination.releaseTokens(id);
-    unmet.push(noRoom('queue', profile, queue));
+    unmet = [noRoom('queue', profile, queue)];
   }
   if (unmet.length === 0) return { kind: 'admitted', dispatch, destination };
   return { kind: 'blocked', name: reading.taskId, unmet, saved: estimateTokens(dispatch) };
