@@ -26,13 +26,18 @@ export interface TaskEntry extends WaitingTask {
 }
 
 export function newEntry(
-  known: Pick<
-    TaskEntry,
-    'taskId' | 'contextId' | 'caller' | 'priority' | 'lane' | 'state' | 'order' | 'since'
-  >,
+  task: Pick<TaskEntry, 'taskId' | 'contextId' | 'caller' | 'priority'>,
+  place: Pick<TaskEntry, 'lane' | 'state' | 'order' | 'since'>,
 ): TaskEntry {
   return {
-    ...known,
+    taskId: task.taskId,
+    contextId: task.contextId,
+    caller: task.caller,
+    priority: task.priority,
+    lane: place.lane,
+    state: place.state,
+    order: place.order,
+    since: place.since,
     needs: CONTEXT,
     turn: undefined,
     place: undefined,

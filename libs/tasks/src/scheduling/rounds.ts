@@ -23,9 +23,16 @@ export interface RoundsOptions {
 /** Runs rounds one after another: after a request, and when one is due. Requests during a round lead to one more. */
 export class Rounds {
   readonly #options: RoundsOptions;
+  readonly #start = (): void => void this.#run();
+  readonly #yieldIfLong = (): Promise<void> | undefined =>
+    this.#options.clock.monotonic() - this.#turnBeganAt < MAX_TURN_MS ? undefined : this.#yield();
   #isRequested = false;
   #isRunning = false;
   #isStopped = false;
+  /** On the monotonic clock, ms. */
+  #turnBeganAt = 0;
+  /** The time that the turns of the current round have taken. */
+  #spentMs = 0;
   #alarm: Disposable | undefined;
 
   constructor(options: RoundsOptions) {
@@ -36,7 +43,7 @@ export class Rounds {
     this.#isRequested = true;
     if (this.#isRunning || this.#isStopped || !this.#options.hasWork()) return;
     this.#isRunning = true;
-    queueMicrotask(() => void this.#run());
+    queueMicrotask(this.#start);
   }
 
   stop(): void {
@@ -49,28 +56,30 @@ export class Rounds {
     this.#alarm?.[Symbol.dispose]();
     while (this.#isRequested && !this.#isStopped && hasWork()) {
       this.#isRequested = false;
-      let from = clock.monotonic();
-      let spentMs = 0;
-      const endTurn = (): void => {
-        spentMs += clock.monotonic() - from;
-      };
-      const yieldNow = async (): Promise<void> => {
-        endTurn();
-        await yieldToEventLoop();
-        from = clock.monotonic();
-      };
+      this.#turnBeganAt = clock.monotonic();
+      this.#spentMs = 0;
       try {
-        await round(() => (clock.monotonic() - from < MAX_TURN_MS ? undefined : yieldNow()));
+        await round(this.#yieldIfLong);
       } catch (error) {
         onError(error);
       }
-      endTurn();
+      this.#endTurn();
       // Rounds take at most half of the time.
-      if (spentMs > MAX_TURN_MS) await clock.sleep(Math.min(spentMs, MAX_PAUSE_MS));
+      if (this.#spentMs > MAX_TURN_MS) await clock.sleep(Math.min(this.#spentMs, MAX_PAUSE_MS));
     }
     this.#isRunning = false;
     if (this.#isStopped || !hasWork()) return;
     const dueInMs = Math.min(LONGEST_PAUSE_MS, Math.max(1, this.#options.dueInMs()));
     this.#alarm = clock.timer(() => this.request(), dueInMs);
+  }
+
+  #endTurn(): void {
+    this.#spentMs += this.#options.clock.monotonic() - this.#turnBeganAt;
+  }
+
+  async #yield(): Promise<void> {
+    this.#endTurn();
+    await yieldToEventLoop();
+    this.#turnBeganAt = this.#options.clock.monotonic();
   }
 }

@@ -63,7 +63,7 @@ export class Scheduler {
     this.#arrivals += 1;
     const waitedMs = Math.max(0, this.#clock.now() - task.receivedAt);
     const since = this.#clock.monotonic() - waitedMs;
-    const entry = newEntry({ ...task, lane, state, order: this.#arrivals, since });
+    const entry = newEntry(task, { lane, state, order: this.#arrivals, since });
     lane.move(task.caller, undefined, state);
     lane.changed();
     if (hasBegun) this.#lines.hold(entry, this.#clock.monotonic());

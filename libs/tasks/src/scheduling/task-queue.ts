@@ -94,7 +94,8 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   const tasks = new Map<string, QueuedTask>();
   let stopped = false;
 
-  const needs = (): Needs => ({ key: options.name });
+  const slot: Needs = { key: options.name };
+  const needs = (): Needs => slot;
   const reserve = (): Disposable | undefined => (stopped ? undefined : SLOT);
   const turn = (begin: () => void): Turn => ({ needs, reserve, to: 'running', begin });
 

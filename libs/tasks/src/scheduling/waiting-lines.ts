@@ -18,19 +18,30 @@ export interface WaitingTask {
 
 /** The tasks of one caller and priority with equal needs that may start, by arrival. */
 interface Line<T> {
+  readonly key: string;
   readonly priority: Priority;
   readonly tasks: SortedList<T>;
   /** When the first task became the first, on the monotonic clock, ms. */
   since: number;
 }
 
+/** The waiting tasks of one context and priority, by arrival. */
+interface ContextTasks<T> {
+  readonly priority: Priority;
+  readonly tasks: SortedList<T>;
+}
+
 /** The tasks of one context, of which at most one stands in a line. */
 interface Context<T> {
-  readonly waiting: Map<Priority, SortedList<T>>;
+  readonly id: string;
+  /** One element for each priority that waits. */
+  readonly waiting: ContextTasks<T>[];
   /** The task that has begun and not ended: no other task of the context may start. */
   holder: T | undefined;
   /** The task that stands in a line. */
   candidate: T | undefined;
+  /** The line of the candidate. */
+  line: Line<T> | undefined;
 }
 
 /** The first task of a line. */
@@ -50,8 +61,13 @@ const URGENT = Priority.options.length - 1;
 const byOrder = (a: WaitingTask, b: WaitingTask): number => a.order - b.order;
 const lineKey = ({ caller, priority, needs }: WaitingTask): string => `${priority} ${caller} ${needs.key}`;
 
-const waitingIn = <T extends WaitingTask>({ waiting }: Context<T>, task: T): T | undefined =>
-  waiting.get(task.priority)?.has(task) ? task : undefined;
+const tasksOf = <T>({ waiting }: Context<T>, priority: Priority): SortedList<T> | undefined => {
+  for (const each of waiting) if (each.priority === priority) return each.tasks;
+  return undefined;
+};
+
+const waitingIn = <T extends WaitingTask>(context: Context<T>, task: T): T | undefined =>
+  tasksOf(context, task.priority)?.has(task) ? task : undefined;
 
 /**
  * Orders the tasks that wait for a slot (docs/handshake.md#priority-and-verification): by priority; within a priority the
@@ -82,15 +98,15 @@ export class WaitingLines<T extends WaitingTask> {
     const caller = this.#callers.get(task.caller);
     if (caller) caller.waiting += 1;
     else this.#callers.set(task.caller, { waiting: 1, servedAt: this.#turn });
-    const { waiting } = this.#contextOf(task.contextId);
-    let samePriority = waiting.get(task.priority);
+    const context = this.#contextOf(task.contextId);
+    let samePriority = tasksOf(context, task.priority);
     if (!samePriority) {
       samePriority = new SortedList<T>(byOrder);
-      waiting.set(task.priority, samePriority);
+      context.waiting.push({ priority: task.priority, tasks: samePriority });
     }
     samePriority.add(task);
     this.#newcomer = isNew ? task : undefined;
-    this.#chooseOf(task.contextId, now);
+    this.#chooseOf(context, now);
     this.#newcomer = undefined;
   }
 
@@ -108,11 +124,12 @@ export class WaitingLines<T extends WaitingTask> {
     const caller = this.#callers.get(task.caller);
     if (caller && caller.waiting > 1) caller.waiting -= 1;
     else this.#callers.delete(task.caller);
-    const { waiting } = this.#contextOf(task.contextId);
-    const samePriority = waiting.get(task.priority);
+    const context = this.#contextOf(task.contextId);
+    const at = context.waiting.findIndex(({ priority }) => priority === task.priority);
+    const samePriority = context.waiting[at]?.tasks;
     samePriority?.remove(task);
-    if (samePriority?.size === 0) waiting.delete(task.priority);
-    this.#chooseOf(task.contextId, now);
+    if (samePriority?.size === 0) context.waiting.splice(at, 1);
+    this.#chooseOf(context, now);
   }
 
   /** The task to start next, among those that can start (`canStart`); undefined if there is none. */
@@ -148,53 +165,55 @@ export class WaitingLines<T extends WaitingTask> {
 
   /** Reserves the context of a task for it, until `release`. */
   hold(task: T, now: number): void {
-    this.#contextOf(task.contextId).holder = task;
-    this.#chooseOf(task.contextId, now);
+    const context = this.#contextOf(task.contextId);
+    context.holder = task;
+    this.#chooseOf(context, now);
   }
 
   /** Lets the next task of the context start. Ignores a task that does not hold its context. */
   release(task: T, now: number): void {
-    if (!this.isHeldBy(task)) return;
-    this.#contextOf(task.contextId).holder = undefined;
-    this.#chooseOf(task.contextId, now);
+    const context = this.#contexts.get(task.contextId);
+    if (context?.holder !== task) return;
+    context.holder = undefined;
+    this.#chooseOf(context, now);
   }
 
   /** True if another task holds the context of this one, or comes before it there. */
   isContextTaken({ contextId }: Pick<WaitingTask, 'contextId'>): boolean {
     const context = this.#contexts.get(contextId);
-    return context !== undefined && (context.holder !== undefined || context.waiting.size > 0);
+    return context !== undefined && (context.holder !== undefined || context.waiting.length > 0);
   }
 
   isHeldBy(task: T): boolean {
     return this.#contexts.get(task.contextId)?.holder === task;
   }
 
-  #contextOf(contextId: string): Context<T> {
-    const known = this.#contexts.get(contextId);
+  #contextOf(id: string): Context<T> {
+    const known = this.#contexts.get(id);
     if (known) return known;
-    const context = { waiting: new Map(), holder: undefined, candidate: undefined };
-    this.#contexts.set(contextId, context);
+    const context = { id, waiting: [], holder: undefined, candidate: undefined, line: undefined };
+    this.#contexts.set(id, context);
     return context;
   }
 
   /** Puts the task of a context that starts next into its line, and takes any other out. */
-  #chooseOf(contextId: string, now: number): void {
-    const context = this.#contextOf(contextId);
-    const { holder, candidate } = context;
+  #chooseOf(context: Context<T>, now: number): void {
+    const { holder, candidate, line } = context;
     const chosen = holder === undefined ? this.#firstOf(context, now) : waitingIn(context, holder);
     if (chosen !== candidate) {
-      if (candidate) this.#leaveLine(candidate, now);
-      if (chosen) this.#joinLine(chosen, now);
+      if (candidate && line) this.#leaveLine(candidate, line, now);
       context.candidate = chosen;
+      context.line = chosen && this.#joinLine(chosen, now);
     }
-    if (context.waiting.size === 0 && holder === undefined) this.#contexts.delete(contextId);
+    if (context.waiting.length === 0 && holder === undefined) this.#contexts.delete(context.id);
   }
 
   /** The highest rank, then the earliest arrival. */
   #firstOf({ waiting }: Context<T>, now: number): T | undefined {
     let first: T | undefined;
     let highest = Number.NEGATIVE_INFINITY;
-    for (const { first: task } of waiting.values()) {
+    for (const { tasks } of waiting) {
+      const task = tasks.first;
       if (task === undefined) continue;
       const rank = this.#rankOf(task, now);
       if (first === undefined || rank > highest || (rank === highest && byOrder(task, first) < 0)) {
@@ -205,29 +224,27 @@ export class WaitingLines<T extends WaitingTask> {
     return first;
   }
 
-  #joinLine(task: T, now: number): void {
+  #joinLine(task: T, now: number): Line<T> {
     const { priority } = task;
     const key = lineKey(task);
     let line = this.#lines.get(key);
     if (!line) {
-      line = { priority, tasks: new SortedList<T>(byOrder), since: now };
+      line = { key, priority, tasks: new SortedList<T>(byOrder), since: now };
       this.#lines.set(key, line);
     }
     line.tasks.add(task);
-    if (line.tasks.first !== task) return;
+    if (line.tasks.first !== task) return line;
     // A task that comes back has the rank that it had. One that waited behind others of its context rises from now on.
     task.firstSince ??= task === this.#newcomer ? Math.min(task.since, now) : now;
     line.since = task.firstSince;
+    return line;
   }
 
-  #leaveLine(task: T, now: number): void {
-    const key = lineKey(task);
-    const line = this.#lines.get(key);
-    if (!line) return;
+  #leaveLine(task: T, line: Line<T>, now: number): void {
     const wasFirst = line.tasks.first === task;
     line.tasks.remove(task);
     const { first } = line.tasks;
-    if (!first) this.#lines.delete(key);
+    if (!first) this.#lines.delete(line.key);
     else if (wasFirst) {
       first.firstSince ??= now;
       line.since = first.firstSince;
