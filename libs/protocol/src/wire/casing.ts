@@ -159,10 +159,11 @@ function setOwn(target: Record<string, unknown>, key: string, value: unknown): v
   else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
+// `for … in` lists the keys of a parsed object or of a literal without making an array of them for every message.
 function toCode(shape: Shape, value: Record<string, unknown>): Record<string, unknown> {
   const { byWireName, byCamelName } = namesOf(shape);
   const result: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
     const item = value[key];
     if (item === undefined) continue;
     const known = byWireName.get(key);
@@ -185,7 +186,7 @@ function toCode(shape: Shape, value: Record<string, unknown>): Record<string, un
 function toWire(shape: Shape, value: Record<string, unknown>, direction: Direction): Record<string, unknown> {
   const { byCamelName } = namesOf(shape);
   const result: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
     const item = value[key];
     if (item === undefined) continue;
     const known = byCamelName.get(key);
