@@ -66,7 +66,7 @@ async function assertWhole(t: TestContext, dir: string, acknowledged: readonly s
   }
 }
 
-for (const kind of ['effects', 'free'])
+for (const kind of ['effects', 'free', 'saves'])
   test(`a process that dies before or after any write leaves whole tasks, and none that it acknowledged is lost: ${kind}`, async (t) => {
     const base = tempDir(t);
     const whole = await live(join(base, 'whole'), 0, kind);

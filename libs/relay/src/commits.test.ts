@@ -14,9 +14,6 @@ import type { Ledger, NewEvent } from '@hermes-fleet/ledger';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { until } from './testing/without-memory.ts';
 
-/** Writes before the run, which are no part of an attempt. */
-const BEFORE = new Set(['submitted', 'queued', 'started']);
-
 function nameOf({ type, data }: NewEvent): string {
   if (type === 'progress') return String(data.state);
   return type === 'queued' && data.waiting === true ? 'waits' : type;
@@ -35,9 +32,10 @@ class ObservedLedger {
   }
 
   readonly wrap = (real: Ledger): Ledger => {
-    const { append, saveCheckpoint, tokens } = real;
+    const { accept, append, saveCheckpoint, tokens } = real;
     return {
       ...real,
+      accept: this.#watched(() => 'accepted', accept),
       append: this.#watched(({ 1: event }) => nameOf(event), append),
       saveCheckpoint: this.#watched(() => 'checkpoint', saveCheckpoint),
       tokens: { ...tokens, add: this.#watched(() => 'tokens', tokens.add) },
@@ -47,8 +45,7 @@ class ObservedLedger {
   #watched<A extends unknown[], R>(name: (args: A) => string, write: (...args: A) => Promise<R>) {
     return async (...args: A): Promise<R> => {
       const value = await write(...args);
-      const written = name(args);
-      if (!BEFORE.has(written)) this.#record(written);
+      this.#record(name(args));
       return value;
     };
   }
@@ -97,8 +94,34 @@ const STATES = new Set(['working', 'submitted']);
 const withoutStates = (commits: readonly string[][]): string[][] =>
   commits.filter((writes) => !writes.some((write) => STATES.has(write)));
 
+it('a relayed task whose acceptance fails is sent to nobody, and leaves nothing', async (t) => {
+  let isFull = false;
+  const failing = (real: Ledger): Ledger => ({
+    ...real,
+    accept: (...args) =>
+      isFull
+        ? new Promise((_, reject) => {
+            setImmediate(() => reject(new FleetError('STORE_UNAVAILABLE', 'no space')));
+          })
+        : real.accept(...args),
+  });
+  const { orchestrator, worker } = await relayFleet(t, { neo: {} }, { ledger: failing });
+  isFull = true;
+  const dispatch = dispatching({ token_budget: 4_000 });
+  await assert.rejects(orchestrator.send(dispatch), { code: 'STORE_UNAVAILABLE' });
+  await new Promise(setImmediate);
+  assert.deepEqual([orchestrator.gateway.activeTasks(), orchestrator.gateway.queuedTasks()], [0, 0]);
+  assert.equal(orchestrator.ledger.list({ pageSize: 1 }).totalSize, 0);
+  assert.equal(orchestrator.peers.get('neo')?.inFlight, 0);
+  assert.equal(worker('neo').ledger.list({ pageSize: 1 }).totalSize, 0);
+  isFull = false;
+  const id = await orchestrator.send(dispatch);
+  assert.equal((await orchestrator.result(id)).status, 'done');
+  assert.equal(worker('neo').runs.length, 1);
+});
+
 describe('the commits of a relayed task', { concurrency: 2 }, () => {
-  it('that its peer refuses: one before the dispatch leaves, and one with the outcome and the end', async (t) => {
+  it('that its peer refuses: one with its acceptance before the dispatch leaves, and one with the outcome and the end', async (t) => {
     const { status, commits } = await relayed(
       t,
       { neo: {} },
@@ -109,7 +132,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     );
     assert.equal(status, 'blocked');
     assert.deepEqual(commits, [
-      ['checkpoint', 'delegated'],
+      ['accepted', 'started', 'checkpoint', 'delegated'],
       ['alert', 'blocked'],
     ]);
   });
@@ -118,7 +141,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     const { status, commits } = await relayed(t, { neo: { script: spending(5) } }, {});
     assert.equal(status, 'done');
     assert.deepEqual(withoutStates(commits), [
-      ['checkpoint', 'delegated'],
+      ['accepted', 'started', 'checkpoint', 'delegated'],
       ['completed', 'tokens', 'done'],
     ]);
   });
@@ -129,7 +152,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     });
     assert.equal(status, 'done');
     assert.deepEqual(withoutStates(commits), [
-      ['checkpoint', 'delegated'],
+      ['accepted', 'started', 'checkpoint', 'delegated'],
       ['checkpoint', 'rerouted', 'delegated'],
       ['completed', 'tokens', 'done'],
     ]);
@@ -176,7 +199,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     );
     await until(() => orchestrator.events(id).filter((type) => type === 'queued').length === 2);
     assert.deepEqual(ledger.commits, [
-      ['checkpoint', 'delegated'],
+      ['accepted', 'started', 'checkpoint', 'delegated'],
       ['checkpoint', 'waits'],
     ]);
     const kept = orchestrator.ledger.loadCheckpoint(id);
@@ -204,7 +227,7 @@ describe('the commits of a relayed task', { concurrency: 2 }, () => {
     await orchestrator.peers.record(wrong, { name: 'neo' });
     await until(() => timesTurnedAway() >= 2);
     assert.deepEqual(ledger.commits.slice(0, 4), [
-      ['checkpoint', 'delegated'],
+      ['accepted', 'started', 'checkpoint', 'delegated'],
       ['checkpoint', 'waits'],
       ['checkpoint', 'delegated'],
       ['checkpoint', 'waits'],

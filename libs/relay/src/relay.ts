@@ -44,6 +44,8 @@ export function createRelay(options: RelayOptions): Executor {
   const shared = { ...options, onPeerRecovered };
   return {
     model: { id: 'relay', tier: 'none', contextWindow: 0 },
+    // A dispatch leaves, and a peer is asked anything, when its delegation is saved.
+    savesBeforeEffects: true,
     run: (task, context) => relayTask(shared, task, context),
   };
 }

@@ -30,8 +30,10 @@ test('a life', async (t) => {
   const neo = await profile(t, {
     dir,
     isFreeOfEffects: kind === 'free',
+    savesBeforeEffects: kind === 'saves',
     fleet: { limits: { max_concurrent_tasks: 2 } },
-    script: async ({ dispatch }) => {
+    script: async ({ dispatch }, { checkpoint }) => {
+      if (kind === 'saves') await checkpoint.save({});
       appendFileSync(join(dir, 'runs'), `${dispatch.task.taskId}\n`);
       return DONE;
     },
@@ -39,6 +41,7 @@ test('a life', async (t) => {
       ...real,
       accept: (...args) => durable(() => real.accept(...args)),
       append: (...args) => durable(() => real.append(...args)),
+      saveCheckpoint: (...args) => durable(() => real.saveCheckpoint(...args)),
     }),
   });
   const send = async ([key, rest]: [string, JsonObject]): Promise<void> => {

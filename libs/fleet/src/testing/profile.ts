@@ -87,6 +87,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     const executor: Executor = {
       model: { id: 'scripted', tier: o.tier ?? 'sonnet', contextWindow: 10_000 },
       isFreeOfEffects: o.isFreeOfEffects ?? false,
+      savesBeforeEffects: o.savesBeforeEffects ?? false,
       run(task, context) {
         runs.push(task.id);
         firstRun.resolve(task.id);

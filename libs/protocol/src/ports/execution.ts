@@ -139,5 +139,11 @@ export interface Executor {
    * durable, and a crash may repeat it.
    */
   readonly isFreeOfEffects?: boolean;
+  /**
+   * True for an executor that has no effect outside its process, and calls no model, before a checkpoint of its own is
+   * saved. Its run may begin before its task is durable: no write of a run resolves before the task and its `started` event
+   * are stored, and each rejects if they are not.
+   */
+  readonly savesBeforeEffects?: boolean;
   run(task: AdmittedTask, context: RunContext): Promise<RunOutcome>;
 }

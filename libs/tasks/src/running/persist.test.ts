@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { NOW } from '@hermes-fleet/peers/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
-import { createPersist } from './persist.ts';
+import { createPersist, createPersistBehind } from './persist.ts';
 
 /** A store that fails while it is full, and records its writes. */
 function setUp() {
@@ -106,4 +106,59 @@ test('an abort throws the error of the store, and other errors are thrown at onc
     other(() => Promise.reject(new FleetError('TASK_NOT_FOUND', 'gone'))),
     { code: 'TASK_NOT_FOUND' },
   );
+});
+
+/** Writes behind a first one that the test tries, and then stores or gives up. */
+function setUpBehind() {
+  const base = setUp();
+  const stored = Promise.withResolvers<boolean>();
+  const first = { stored: stored.promise, isTrying: true };
+  const behind = createPersistBehind(base.persist, { stored: first.stored, isTrying: () => first.isTrying });
+  return {
+    ...base,
+    first,
+    storeFirst: stored.resolve,
+    write: (n: number): Promise<number> => behind(() => base.store.write(n)),
+  };
+}
+
+test('writes behind the first one begin in its turn, and resolve after it', async () => {
+  const { store, write, storeFirst } = setUpBehind();
+  store.full = false;
+  const resolved: number[] = [];
+  for (const n of [1, 2]) void write(n).then((value) => resolved.push(value));
+  assert.deepEqual(store.kept, [1, 2]);
+  await turns();
+  assert.deepEqual(resolved, []);
+  storeFirst(true);
+  await turns();
+  assert.deepEqual(resolved, [1, 2]);
+  assert.equal(await write(3), 3);
+});
+
+test('writes that fail with the first one are tried when it is stored, in the order of the calls', async () => {
+  const { store, first, write, storeFirst } = setUpBehind();
+  const early = [write(1), write(2)];
+  await turns();
+  first.isTrying = false;
+  store.full = false;
+  const late = write(3);
+  await turns();
+  assert.equal(store.attempts, 2, 'none overtakes the first');
+  storeFirst(true);
+  assert.deepEqual(await Promise.all([...early, late]), [1, 2, 3]);
+  assert.deepEqual(store.kept, [1, 2, 3]);
+});
+
+test('writes behind a first one that is not stored reject, also where they seemed to succeed', async () => {
+  const { store, first, write, storeFirst } = setUpBehind();
+  store.full = false;
+  const early = write(1);
+  await turns();
+  first.isTrying = false;
+  const late = write(2);
+  storeFirst(false);
+  for (const each of [early, late]) await assert.rejects(each, { code: 'INTERNAL' });
+  await assert.rejects(write(3), { code: 'INTERNAL' });
+  assert.deepEqual(store.kept, [1]);
 });

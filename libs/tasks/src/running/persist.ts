@@ -55,19 +55,55 @@ export const persist = <T>(options: PersistOptions, write: () => Promise<T>): Pr
 
 /**
  * Begins a write in this turn, so that it shares the commit of an earlier one; once that one is stored, it is tried again
- * as `persist` does if it has failed. `earlier` resolves with false if the earlier write was not stored: then the result
+ * with `persist` if it has failed. `earlier` resolves with false if the earlier write was not stored: then the result
  * is undefined, and nothing is tried again.
  */
 export async function persistAfter<T>(
-  options: PersistOptions,
+  persist: Persist,
   earlier: Promise<boolean>,
   write: () => Promise<T>,
-): Promise<T | undefined> {
-  const begun = write().then(
-    (value) => ({ value }),
-    () => undefined,
+  signal?: AbortSignal,
+): Promise<{ readonly value: T } | undefined> {
+  let written: { readonly value: T } | undefined;
+  let isTried = false;
+  const trying = write().then(
+    (value) => {
+      written = { value };
+      isTried = true;
+    },
+    () => {
+      isTried = true;
+    },
   );
   if (!(await earlier)) return undefined;
-  const written = await begun;
-  return written ? written.value : persist(options, write);
+  // Without a turn of its own where the attempt is over, so that writes are tried again in the order of their calls.
+  if (!isTried) await trying;
+  return written ?? { value: await persist(write, signal) };
+}
+
+/** The first write of a task, on which its others depend. */
+export interface FirstWrite {
+  /** False if the task is not stored, or has ended. */
+  readonly stored: Promise<boolean>;
+  /** True until its first attempt is over: later writes of the same turn share its commit. */
+  readonly isTrying: () => boolean;
+}
+
+/** Returns `persist` for the writes that follow the first one. They reject with INTERNAL if that one is not stored. */
+export function createPersistBehind(persist: Persist, { stored, isTrying }: FirstWrite): Persist {
+  let isStored = false;
+  stored.then(
+    (value) => {
+      isStored = value;
+    },
+    () => undefined,
+  );
+  async function behind<T>(write: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (isTrying()) {
+      const written = await persistAfter(persist, stored, write, signal);
+      if (written) return written.value;
+    } else if (await stored) return await persist(write, signal);
+    throw new FleetError('INTERNAL', 'the task is not stored, or has ended: nothing is written for it');
+  }
+  return (write, signal) => (isStored ? persist(write, signal) : behind(write, signal));
 }

@@ -14,7 +14,7 @@ import { Abort, settle } from './abort.ts';
 import type { Acceptance } from './acceptance.ts';
 import { conclude, withOpenQuestion } from './conclude.ts';
 import { decisionOn } from './count-decision.ts';
-import { createPersist, type PersistOptions, persist, persistAfter } from './persist.ts';
+import { createPersist, createPersistBehind, type PersistOptions, persist, persistAfter } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
 import { expiredOutcome, runEnding } from './task-result.ts';
@@ -64,7 +64,8 @@ export interface RunRequest {
 /**
  * Runs an admitted task within its budget and deadline, and writes its terminal event. A run that the profile's shutdown
  * aborts leaves its task unfinished; the next start resumes it. The executor begins when the task and its `started` event
- * are durable; one that is free of effects need not wait, and what it does for a task that is not stored is dropped.
+ * are durable. One that is free of effects, or saves before it has any, need not wait: what it writes is stored after
+ * them, and what it does for a task that is not stored is dropped.
  */
 export function startRun(options: RunnerOptions, request: RunRequest): Run {
   const aborting = new Abort();
@@ -105,15 +106,18 @@ async function runToEnd(
   const hasBegun =
     acceptance === undefined &&
     (ledger.loadCheckpoint(task.id) !== undefined || ledger.questions(task.id).length > 0);
-  /** True until the first attempt to write `started` is over: the end may share its commit. */
-  let isStarting = runsAhead(request);
-  const started = writeStarted(options, request, store, hasBegun, () => {
-    isStarting = false;
+  const isAhead = runsAhead(request);
+  let isTrying = isAhead;
+  const stored = writeStarted(options, request, store, hasBegun, () => {
+    isTrying = false;
   });
-  if (isStarting) started.catch(() => undefined);
-  else if (!(await started)) return;
+  if (isAhead) stored.catch(() => undefined);
+  else if (!(await stored)) return;
 
-  const persistInRun = createPersist(writesOf(options, fields, () => aborting.signal));
+  const persistNow = createPersist(writesOf(options, fields, () => aborting.signal));
+  const persistInRun = isAhead
+    ? createPersistBehind(persistNow, { stored, isTrying: () => isTrying })
+    : persistNow;
   const budget = budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
     const isNew = !request.endReason && !hasBegun && task.resumes === 0;
@@ -140,7 +144,7 @@ async function runToEnd(
   };
   const attempt = await settle(options, work(), aborting);
   // An attempt for a task that is not stored fails without a trace.
-  if ('thrown' in attempt && !(await started)) return;
+  if ('thrown' in attempt && !(await stored)) return;
   if ('thrown' in attempt && !aborting.reason && stopping.reason && attempt.thrown === stopping.reason) {
     // A task with an open question keeps waiting for its caller.
     if (ledger.get(task.id)?.state === 'input_required') return;
@@ -164,9 +168,12 @@ async function runToEnd(
   const { tier } = executor.model;
   const decision = decisionOn(task, outcome, budget.spent());
   const ended = { id: task.id, version: dispatch.protocolVersion, lineage: dispatch.task, tier, decision };
-  if (!isStarting && !(await started)) return;
-  if (!(await writeEnding(store, ended, ending, { persistInRun, earlier: isStarting ? started : undefined })))
-    return;
+  try {
+    if (!(await writeEnding(store, ended, ending, persistInRun))) return;
+  } catch (error) {
+    if (!(await stored)) return;
+    throw error;
+  }
   if (budget.limit !== undefined && budget.spent() > budget.limit) metrics.budgetOverrun('exceeded');
   if (decision?.kind === 'accepted')
     metrics.taskTook(tier, ending.event, {
@@ -179,7 +186,7 @@ async function runToEnd(
 
 /** The executor need not wait for its task to be durable. */
 const runsAhead = ({ acceptance, executor }: RunRequest): boolean =>
-  acceptance !== undefined && executor.isFreeOfEffects === true;
+  acceptance !== undefined && (executor.isFreeOfEffects === true || executor.savesBeforeEffects === true);
 
 /**
  * Writes the `started` event, unless the run only goes on or ends. False if the task is not stored or has ended.
@@ -205,9 +212,10 @@ async function writeStarted(
       return attempt;
     };
     const isUndecided = acceptance !== undefined && acceptance.isStored !== true;
-    const started = await (isUndecided
-      ? persistAfter(store, acceptance.decided, write)
-      : persist(store, write));
+    const persistStart = createPersist(store);
+    const started = isUndecided
+      ? (await persistAfter(persistStart, acceptance.decided, write))?.value
+      : await persistStart(write);
     if (!started) return false;
     options.log.info({ ...store.fields, model, resumes }, 'task started');
   }

@@ -1,20 +1,12 @@
 import type { FollowingEvent, Ledger, TaskEvent } from '@hermes-fleet/ledger';
 import { type Decision, decisionCounts, type Lineage } from './count-decision.ts';
-import { type Persist, type PersistOptions, persist, persistAfter } from './persist.ts';
+import { type Persist, type PersistOptions, persist } from './persist.ts';
 import { type Ending, encodeEnding, endingData } from './task-result.ts';
 
 export interface EndingOptions extends PersistOptions {
   readonly ledger: Pick<Ledger, 'append'>;
   /** Supported handshake versions. */
   readonly versions: readonly string[];
-}
-
-/** The writes before the end of a task. */
-export interface EarlierWrites {
-  /** The writes of its run: the end is written after them, and shares a commit with those of this turn. */
-  readonly persistInRun?: Persist;
-  /** A write whose commit the end shares: see `persistAfter`. */
-  readonly earlier?: Promise<boolean> | undefined;
 }
 
 /** A task that ends, for its terminal event and its counts. */
@@ -43,15 +35,17 @@ export function endingEvent(
   return { event: { type: ending.event, data: endingData(ending) }, change: { result, counts } };
 }
 
-/** Writes the ending of a task in one transaction. Undefined if the task had ended before. */
+/**
+ * Writes the ending of a task in one transaction, after the writes of its run if it has run: `persistInRun` keeps their
+ * order, and those of the same turn share its commit. Undefined if the task had ended before.
+ */
 export function writeEnding(
   options: EndingOptions,
   task: EndedTask,
   ending: Ending,
-  { persistInRun, earlier }: EarlierWrites = {},
+  persistInRun?: Persist,
 ): Promise<TaskEvent | undefined> {
   const { event, change } = endingEvent(task, ending, options.versions);
   const write = () => options.ledger.append(task.id, event, change);
-  if (earlier) return persistAfter(options, earlier, write);
   return persistInRun ? persistInRun(write, options.signal()) : persist(options, write);
 }

@@ -66,6 +66,16 @@ const FAILURES: [what: string, by: Accept, code: FleetError['code']][] = [
 
 describe('a dispatch that is not stored', () => {
   const budgeted = { task_id: 'lost', token_budget: 4_000 };
+  const acted: string[] = [];
+  const savesAndActs: ProfileOptions = {
+    savesBeforeEffects: true,
+    async script({ id }, { checkpoint, report }) {
+      const reported = report({ type: 'progress', data: { step: 1 } });
+      await Promise.all([reported, checkpoint.save({ step: 1 })]);
+      acted.push(id);
+      return DONE;
+    },
+  };
   const OPTIONS: [what: string, options: ProfileOptions][] = [
     ['', {}],
     [', whose executor is free of effects', { isFreeOfEffects: true }],
@@ -73,6 +83,7 @@ describe('a dispatch that is not stored', () => {
       ', whose free executor fails',
       { isFreeOfEffects: true, script: () => Promise.reject(new Error('bug')) },
     ],
+    [', whose executor saves before it acts', savesAndActs],
   ];
   for (const [what, by, code] of FAILURES)
     for (const [how, options] of OPTIONS)
@@ -82,14 +93,19 @@ describe('a dispatch that is not stored', () => {
         const neo = await profile(t, { ...options, ledger: accept.ledger, log });
         accept.by = () => by;
         await assert.rejects(neo.send(dispatching(budgeted)), hasCode(code));
+        // A run that began ahead ends in this turn.
+        await new Promise(setImmediate);
         await assertNoTrace(neo);
         assert.deepEqual(lines, []);
-        if (!options.isFreeOfEffects) assert.deepEqual(neo.runs, []);
+        const isAhead = options.isFreeOfEffects || options.savesBeforeEffects;
+        if (!isAhead) assert.deepEqual(neo.runs, []);
+        assert.deepEqual(acted.splice(0), []);
         delete accept.by;
         const id = await neo.send(dispatching(budgeted));
         await neo.result(id);
         assert.deepEqual(neo.events(id).slice(0, 3), ['submitted', 'queued', 'started']);
         assert.equal(neo.gateway.activeTasks(), 0);
+        if (options === savesAndActs) assert.deepEqual(acted.splice(0), [id]);
       });
 
   it('leaves the queue if it waited there', async (t) => {

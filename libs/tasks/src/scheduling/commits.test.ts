@@ -4,10 +4,12 @@ import { describe, it, type TestContext } from 'node:test';
 import {
   CALLER,
   commitsOf,
+  DONE,
   dispatching,
   inbound,
   type ProfileOptions,
   profile,
+  type Script,
 } from '@hermes-fleet/fleet/testing';
 import type { JsonObject } from '@hermes-fleet/protocol';
 
@@ -63,6 +65,16 @@ describe('a dispatch', () => {
     assert.equal(neo.ledger.lateResult(id), undefined);
     assert.equal(reads.length, 1, reads.join('\n'));
     assert.match(reads.join(), /FROM tasks WHERE caller = \? AND key = \?/);
+  });
+
+  it('whose executor saves before it acts is two transactions: the save shares the first', async (t) => {
+    const script: Script = async (_task, { checkpoint, report }) => {
+      await Promise.all([checkpoint.save({ step: 1 }), report({ type: 'progress', data: { step: 1 } })]);
+      return DONE;
+    };
+    const { commits, events } = await commitsOfTask(t, { savesBeforeEffects: true, script });
+    assert.deepEqual(events, ['submitted', 'queued', 'started', 'progress', 'done']);
+    assert.equal(commits, 2);
   });
 
   it('that is blocked is one transaction', async (t) => {
