@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 import { createBudget } from './budget.ts';
+import { noUsage } from './entry.ts';
 import { budgetOf, metered } from './testing/budget-of.ts';
 
 describe('createBudget', () => {
@@ -184,6 +185,12 @@ describe('createBudget', () => {
     assert.equal(after.spent(), 165);
     assert.equal(after.remaining(), 835);
     assert.equal(after.usage().source, 'estimated');
+  });
+
+  it('reports no usage before its first entry, as a task without a budget does', () => {
+    const { budget } = budgetOf(undefined);
+    assert.deepEqual(noUsage('offline/runbook'), budget.usage());
+    assert.deepEqual([budget.usage().inputTokens, budget.usage().source], [0, 'metered']);
   });
 
   it('reports the model of the latest call', async () => {

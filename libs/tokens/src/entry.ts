@@ -91,3 +91,6 @@ export function summarize(entries: Iterable<TokenEntry>, model: string): Usage {
   const withoutCalls = delegatedTokens > 0 ? 'reported' : 'metered';
   return { ...sum, delegatedTokens, model: lastModel, source: SOURCES[leastReliable] ?? withoutCalls };
 }
+
+/** The usage of a task that has no entry. */
+export const noUsage = (model: string): Usage => summarize([], model);

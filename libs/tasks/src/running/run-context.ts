@@ -1,5 +1,5 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import { FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protocol';
+import { type Budget, FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Abort } from './abort.ts';
 import { type AskOptions, askCaller } from './ask-caller.ts';
@@ -11,9 +11,9 @@ export interface Slot {
   reacquire(signal: AbortSignal): Promise<void>;
 }
 
-export interface RunContextOptions
-  extends Omit<AskOptions, 'signal' | 'stopping' | 'abortRun'>,
-    Pick<RunContext, 'budget'> {
+export interface RunContextOptions extends Omit<AskOptions, 'signal' | 'stopping' | 'abortRun'> {
+  /** Makes the budget when it is first asked for: not every executor needs it. */
+  readonly budget: () => Budget;
   readonly aborting: Pick<Abort, 'signal' | 'abort'>;
   readonly stopping: Pick<Abort, 'signal'>;
   readonly ledger: AskOptions['ledger'] &
@@ -26,7 +26,7 @@ export interface RunContextOptions
 
 /** Creates the context of an executor. Its reports and checkpoints are written to the ledger. */
 export function createRunContext(options: RunContextOptions): RunContext {
-  const { task, ledger, slot, metrics, budget, persist, aborting, stopping } = options;
+  const { task, ledger, slot, metrics, persist, aborting, stopping } = options;
   let parked = false;
   /** The task's state in the ledger is `queued`; the next step sets it to `working`. */
   let queued = false;
@@ -45,14 +45,16 @@ export function createRunContext(options: RunContextOptions): RunContext {
   }
 
   return {
-    // The signals are created for the executors that use them.
+    // The signals and the budget are created for the executors that use them.
     get signal() {
       return aborting.signal;
     },
     get stopping() {
       return stopping.signal;
     },
-    budget,
+    get budget() {
+      return options.budget();
+    },
     async report(event: RunEvent) {
       const data = event.type === 'text' ? { text: event.text } : event.data;
       const continues = queued && (event.type === 'progress' || event.type === 'delegated');

@@ -17,6 +17,24 @@ it('a task without a budget gets the default budget', async (t) => {
   assert.deepEqual(limits, [5_000, 300]);
 });
 
+it('a resumed task whose executor asks for no budget keeps what was spent before', async (t) => {
+  const spent = Promise.withResolvers<void>();
+  const neo = await profile(t, {
+    script: async (_task, { budget }) => {
+      const call = await budget.reserve({ inputTokens: 7, maxOutputTokens: 0 });
+      await call.settle({ inputTokens: 7, outputTokens: 0, source: 'metered' });
+      spent.resolve();
+      return new Promise(() => undefined);
+    },
+  });
+  const id = await neo.send(dispatching());
+  await spent.promise;
+  await neo.crash();
+  await neo.restart(async () => DONE);
+  const { tokensSpent, usage } = await neo.result(id);
+  assert.deepEqual([tokensSpent, usage?.inputTokens], [7, 7]);
+});
+
 it('a wall clock that is set back by an hour during a task costs neither its result nor its duration', async (t) => {
   let setBackMs = 0;
   const neo = await profile(t, {

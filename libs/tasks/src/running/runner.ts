@@ -9,17 +9,17 @@ import {
   taskFields,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { createBudget } from '@hermes-fleet/tokens';
+import { createBudget, noUsage } from '@hermes-fleet/tokens';
 import { Abort, settle } from './abort.ts';
 import type { Acceptance } from './acceptance.ts';
 import { conclude, withOpenQuestion } from './conclude.ts';
 import { decisionOn } from './count-decision.ts';
-import { createPersist, createPersistBehind, type PersistOptions, persist, persistAfter } from './persist.ts';
+import { createPersist, createPersistBehind, type Persist, persistAfter } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
 import { expiredOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
-import { type EndingOptions, writeEnding } from './write-ending.ts';
+import { writeEnding } from './write-ending.ts';
 
 export interface RunnerOptions {
   readonly profile: string;
@@ -102,37 +102,40 @@ async function runToEnd(
   const { task, executor, acceptance } = request;
   const startedAt = clock.monotonic();
   using _deadline = deadlineTimer(clock, task, aborting);
-  const store = writesOf(options, fields, () => options.closing);
+  const { closing } = options;
+  const persistNow = createPersist({ clock, log, fields, signal: () => aborting.signal });
   const hasBegun =
     acceptance === undefined &&
     (ledger.loadCheckpoint(task.id) !== undefined || ledger.questions(task.id).length > 0);
   const isAhead = runsAhead(request);
   let isTrying = isAhead;
-  const stored = writeStarted(options, request, store, hasBegun, () => {
+  const stored = writeStarted(options, request, { fields, hasBegun, persist: persistNow }, () => {
     isTrying = false;
   });
   if (isAhead) stored.catch(() => undefined);
   else if (!(await stored)) return;
 
-  const persistNow = createPersist(writesOf(options, fields, () => aborting.signal));
   const persistInRun = isAhead
     ? createPersistBehind(persistNow, { stored, isTrying: () => isTrying })
     : persistNow;
-  const budget = budgetOf(options, request, persistInRun);
+  let budget = acceptance ? undefined : budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
     const isNew = !request.endReason && !hasBegun && task.resumes === 0;
     if (isNew && aborting.reason?.code === 'DEADLINE_EXCEEDED') return expiredOutcome(task.dispatch.deadline);
     // The executor also ends what a former run began.
     if (!request.endReason && !hasBegun) aborting.throwIfAborted();
     stopping.throwIfAborted();
-    const { questionWaits, maxInputWaitMs, closing } = options;
+    const { questionWaits, maxInputWaitMs } = options;
     const context = createRunContext({
       task,
       ledger,
       clock,
       metrics,
       slot: request.slot,
-      budget,
+      budget: () => {
+        budget ??= budgetOf(options, request, persistInRun);
+        return budget;
+      },
       persist: persistInRun,
       questionWaits,
       maxInputWaitMs,
@@ -149,7 +152,7 @@ async function runToEnd(
     // A task with an open question keeps waiting for its caller.
     if (ledger.get(task.id)?.state === 'input_required') return;
     // Queued, so that the next start does not count it as interrupted.
-    await persist(store, () => ledger.append(task.id, { type: 'queued', data: { paused: true } }));
+    await persistNow(() => ledger.append(task.id, { type: 'queued', data: { paused: true } }), closing);
     return;
   }
   const concluded = conclude(attempt, aborting.reason, (error) =>
@@ -157,24 +160,28 @@ async function runToEnd(
   );
   if (!concluded) return;
   const outcome = withOpenQuestion(concluded, aborting.reason, ledger, task.id);
+  const { dispatch } = task;
+  const { tier } = executor.model;
+  // A new task whose executor never asked for the budget has spent nothing.
+  const spent = budget?.spent() ?? 0;
   const ending = runEnding(outcome, {
-    taskId: task.dispatch.task.taskId,
+    taskId: dispatch.task.taskId,
     profile: options.profile,
-    budget,
+    spent,
+    usage: budget?.usage() ?? noUsage(executor.model.id),
     durationMs: Math.round(clock.monotonic() - startedAt),
     canceled: outcome.error?.code === 'canceled' && aborting.reason?.code === 'CANCELED',
   });
-  const { dispatch } = task;
-  const { tier } = executor.model;
-  const decision = decisionOn(task, outcome, budget.spent());
+  const decision = decisionOn(task, outcome, spent);
   const ended = { id: task.id, version: dispatch.protocolVersion, lineage: dispatch.task, tier, decision };
   try {
-    if (!(await writeEnding(store, ended, ending, persistInRun))) return;
+    const writes = { ledger, versions: options.versions, signal: closing };
+    if (!(await writeEnding(writes, ended, ending, persistInRun))) return;
   } catch (error) {
     if (!(await stored)) return;
     throw error;
   }
-  if (budget.limit !== undefined && budget.spent() > budget.limit) metrics.budgetOverrun('exceeded');
+  if (budget?.limit !== undefined && budget.spent() > budget.limit) metrics.budgetOverrun('exceeded');
   if (decision?.kind === 'accepted')
     metrics.taskTook(tier, ending.event, {
       run: seconds(clock.monotonic() - startedAt),
@@ -188,48 +195,42 @@ async function runToEnd(
 const runsAhead = ({ acceptance, executor }: RunRequest): boolean =>
   acceptance !== undefined && (executor.isFreeOfEffects === true || executor.savesBeforeEffects === true);
 
+/** What a run has when it starts. */
+interface StartParts extends Pick<RunParts, 'fields'> {
+  readonly hasBegun: boolean;
+  readonly persist: Persist;
+}
+
 /**
  * Writes the `started` event, unless the run only goes on or ends. False if the task is not stored or has ended.
  * `onAttempt` is called after the first attempt of a run that did not wait for it.
  */
 async function writeStarted(
-  options: RunnerOptions,
+  { ledger, clock, log, metrics, closing }: RunnerOptions,
   request: RunRequest,
-  store: PersistOptions,
-  hasBegun: boolean,
+  { fields, hasBegun, persist }: StartParts,
   onAttempt: () => void,
 ): Promise<boolean> {
   const { task, executor, acceptance, receivedAt } = request;
   const { resumes } = task;
-  const overheadMs = (): number => options.clock.now() - receivedAt;
-  const aheadMs = runsAhead(request) ? overheadMs() : undefined;
+  const aheadMs = runsAhead(request) ? clock.now() - receivedAt : undefined;
   if (!request.endReason && !request.waitsForCaller) {
     const { id: model, tier } = executor.model;
-    const data = { model, model_tier: tier, resumes };
+    const event = { type: 'started', data: { model, model_tier: tier, resumes } } as const;
     const write = () => {
-      const attempt = options.ledger.append(task.id, { type: 'started', data }, { state: 'working' });
+      const attempt = ledger.append(task.id, event, { state: 'working' });
       if (aheadMs !== undefined) attempt.then(onAttempt, onAttempt);
       return attempt;
     };
     const isUndecided = acceptance !== undefined && acceptance.isStored !== true;
-    const persistStart = createPersist(store);
     const started = isUndecided
-      ? (await persistAfter(persistStart, acceptance.decided, write))?.value
-      : await persistStart(write);
+      ? (await persistAfter(persist, acceptance.decided, write, closing))?.value
+      : await persist(write, closing);
     if (!started) return false;
-    options.log.info({ ...store.fields, model, resumes }, 'task started');
+    log.info({ ...fields, model, resumes }, 'task started');
   }
-  if (resumes === 0 && !hasBegun) options.metrics.dispatchOverhead(seconds(aheadMs ?? overheadMs()));
+  if (resumes === 0 && !hasBegun) metrics.dispatchOverhead(seconds(aheadMs ?? clock.now() - receivedAt));
   return true;
-}
-
-/** How the run of a task writes. */
-function writesOf(
-  { ledger, versions, clock, log }: RunnerOptions,
-  fields: object,
-  signal: () => AbortSignal,
-): EndingOptions {
-  return { ledger, versions, clock, log, fields, signal };
 }
 
 function deadlineTimer(clock: Clock, task: AdmittedTask, aborting: Abort): Disposable | undefined {

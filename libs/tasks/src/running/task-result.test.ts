@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Budget, decodeResult, type RunOutcome } from '@hermes-fleet/protocol';
+import { decodeResult, type RunOutcome } from '@hermes-fleet/protocol';
 import { blockedEnding, encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
 
-const budget = (spent: number): Budget => ({
-  limit: undefined,
-  spent: () => spent,
-  remaining: () => Number.POSITIVE_INFINITY,
-  reserve: () => assert.fail('not here'),
-  addDelegated: async () => undefined,
-  delegatedTo: () => 0,
-  usage: () => ({ inputTokens: spent, outputTokens: 0, model: 'm', source: 'metered' }),
-});
 const run = (spent = 10, canceled = false) => ({
   taskId: 't-1',
   profile: 'neo',
-  budget: budget(spent),
+  spent,
+  usage: { inputTokens: spent, outputTokens: 0, model: 'm', source: 'metered' } as const,
   durationMs: 12.4,
   canceled,
 });

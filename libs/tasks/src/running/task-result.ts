@@ -1,12 +1,13 @@
 import {
   answerVersion,
-  type Budget,
   bareResult,
   encodeResult,
   type JsonObject,
+  type JsonValue,
   type RunOutcome,
   type TaskResult,
   type Unmet,
+  type Usage,
 } from '@hermes-fleet/protocol';
 
 /** A task's terminal event and its result. */
@@ -58,35 +59,35 @@ export function errorEnding(
  */
 export function runEnding(
   outcome: RunOutcome,
-  run: { taskId: string; profile: string; budget: Budget; durationMs: number; canceled: boolean },
+  run: {
+    taskId: string;
+    profile: string;
+    spent: number;
+    usage: Usage;
+    durationMs: number;
+    canceled: boolean;
+  },
 ): Ending {
-  const spent = run.budget.spent();
+  const { spent } = run;
   const settled = spent > 0 ? withoutBlocked(outcome) : blockedByBudget(outcome);
-  const { type, protocolVersion, taskId, ...rest } = bareResult(run.taskId);
+  const bare = bareResult(run.taskId);
   const result: TaskResult = {
-    ...rest,
+    ...bare,
     ...settled,
     // Override whatever the executor returns in these fields.
-    type,
-    protocolVersion,
-    taskId,
+    type: bare.type,
+    protocolVersion: bare.protocolVersion,
+    taskId: bare.taskId,
     tokensSpent: spent,
     blockedReason:
       settled.status === 'blocked' ? (settled.blockedReason ?? 'the executor gave no reason') : null,
     executedBy: settled.executedBy ?? run.profile,
-    usage: run.budget.usage(),
+    usage: run.usage,
     durationMs: run.durationMs,
-    ...(settled.status === 'partial' ? { remaining: settled.remaining ?? [] } : {}),
-    ...(settled.status === 'error'
-      ? {
-          error: settled.error ?? {
-            code: 'internal',
-            message: 'the executor gave no reason',
-            retryable: false,
-          },
-        }
-      : {}),
   };
+  if (settled.status === 'partial') result.remaining ??= [];
+  if (settled.status === 'error')
+    result.error ??= { code: 'internal', message: 'the executor gave no reason', retryable: false };
   return { event: run.canceled ? 'canceled' : result.status, result };
 }
 
@@ -97,22 +98,23 @@ const short = (word: string): string => word.slice(0, MAX_WORD);
 
 /** The data of a terminal event: small values, never a brief or the text of a model. */
 export function endingData({ event, result }: Ending): JsonObject {
-  return {
-    status: event === 'canceled' ? 'canceled' : result.status,
-    tokens_spent: result.tokensSpent,
-    ...(result.executedBy === undefined ? {} : { executed_by: short(result.executedBy) }),
-    ...(result.durationMs === undefined ? {} : { duration_ms: Math.round(result.durationMs) }),
-    ...(result.status === 'blocked'
-      ? {
-          reason: result.unmet?.[0]?.kind ?? 'peer',
-          unmet: (result.unmet ?? [])
-            .slice(0, MAX_UNMET)
-            .map(({ kind, name }) => ({ kind, name: short(name) })),
-        }
-      : {}),
-    ...(result.error ? { error: short(result.error.code), retryable: result.error.retryable } : {}),
-    ...(result.attempts ? { attempts: result.attempts.length } : {}),
+  const { status, tokensSpent, executedBy, durationMs, unmet = [], error, attempts } = result;
+  const data: Record<string, JsonValue> = {
+    status: event === 'canceled' ? 'canceled' : status,
+    tokens_spent: tokensSpent,
   };
+  if (executedBy !== undefined) data.executed_by = short(executedBy);
+  if (durationMs !== undefined) data.duration_ms = Math.round(durationMs);
+  if (status === 'blocked') {
+    data.reason = unmet[0]?.kind ?? 'peer';
+    data.unmet = unmet.slice(0, MAX_UNMET).map(({ kind, name }) => ({ kind, name: short(name) }));
+  }
+  if (error) {
+    data.error = short(error.code);
+    data.retryable = error.retryable;
+  }
+  if (attempts) data.attempts = attempts.length;
+  return data;
 }
 
 /**

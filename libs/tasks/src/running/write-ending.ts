@@ -1,12 +1,15 @@
 import type { FollowingEvent, Ledger, TaskEvent } from '@hermes-fleet/ledger';
+import type { Count } from '@hermes-fleet/protocol';
 import { type Decision, decisionCounts, type Lineage } from './count-decision.ts';
-import { type Persist, type PersistOptions, persist } from './persist.ts';
+import type { Persist } from './persist.ts';
 import { type Ending, encodeEnding, endingData } from './task-result.ts';
 
-export interface EndingOptions extends PersistOptions {
+export interface EndingOptions {
   readonly ledger: Pick<Ledger, 'append'>;
   /** Supported handshake versions. */
   readonly versions: readonly string[];
+  /** Aborts when the end is not tried any more. */
+  readonly signal: AbortSignal;
 }
 
 /** A task that ends, for its terminal event and its counts. */
@@ -27,25 +30,22 @@ export function endingEvent(
   ending: Ending,
   versions: readonly string[],
 ): Required<FollowingEvent> {
-  const counts = [
-    { counter: 'tasks' as const, labels: [tier, ending.event], by: 1 },
-    ...(decision ? decisionCounts(lineage, decision) : []),
-  ];
+  const counts: Count[] = [{ counter: 'tasks', labels: [tier, ending.event], by: 1 }];
+  if (decision) counts.push(...decisionCounts(lineage, decision));
   const result = encodeEnding(ending, version, versions);
   return { event: { type: ending.event, data: endingData(ending) }, change: { result, counts } };
 }
 
 /**
- * Writes the ending of a task in one transaction, after the writes of its run if it has run: `persistInRun` keeps their
- * order, and those of the same turn share its commit. Undefined if the task had ended before.
+ * Writes the ending of a task in one transaction, with the retries of `persist`. That of a run keeps the order of its
+ * writes, and the ending shares the commit of those of the same turn. Undefined if the task had ended before.
  */
 export function writeEnding(
-  options: EndingOptions,
+  { ledger, versions, signal }: EndingOptions,
   task: EndedTask,
   ending: Ending,
-  persistInRun?: Persist,
+  persist: Persist,
 ): Promise<TaskEvent | undefined> {
-  const { event, change } = endingEvent(task, ending, options.versions);
-  const write = () => options.ledger.append(task.id, event, change);
-  return persistInRun ? persistInRun(write, options.signal()) : persist(options, write);
+  const { event, change } = endingEvent(task, ending, versions);
+  return persist(() => ledger.append(task.id, event, change), signal);
 }

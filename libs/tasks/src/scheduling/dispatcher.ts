@@ -21,7 +21,7 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
 import type { Decision } from '../running/count-decision.ts';
 import { estimateTokens } from '../running/estimate-tokens.ts';
-import { persist } from '../running/persist.ts';
+import { createPersist, persist } from '../running/persist.ts';
 import { recordFields } from '../running/record-fields.ts';
 import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
@@ -77,7 +77,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const { id, dispatch } = record;
     const lineage = isJsonObject(dispatch.task) ? dispatch.task : {};
     const ended = { id, version: versionOf(dispatch), lineage, tier: tierOf(id), decision };
-    return writeEnding(storeOf(record), ended, ending);
+    const writes = { ledger, versions, signal: closing };
+    return writeEnding(writes, ended, ending, createPersist(storeOf(record)));
   }
 
   const tierOf = (taskId: string): string => (queueOf(taskId) ?? queues[0])?.executor.model.tier ?? 'none';
