@@ -14,7 +14,7 @@ import { createAllowedMethods } from './allowed-methods.ts';
 import { createClientErrors } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { errorBody, translateError } from './errors.ts';
-import { addLogField, decorate, observe, requestId } from './observe.ts';
+import { addLogField, decorate, observe, pathOf, requestId } from './observe.ts';
 import { createForeignRequest } from './own-hosts.ts';
 import { type Readiness, registerProbes } from './probes.ts';
 import { RequestLog } from './request-log.ts';
@@ -98,9 +98,13 @@ export function createApp(options: AppOptions): FastifyInstance {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
     clientErrorHandler: clientErrors.handle,
     frameworkErrors: (thrown, request, reply) => {
-      observe(request, reply, metrics);
+      observe(request, reply, metrics, request.routeOptions.url);
       const error = translateError(thrown, request, reply);
-      reply.raw.writeHead(error.httpStatus, { 'content-type': 'application/json; charset=utf-8' });
+      reply.type('application/json; charset=utf-8');
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      }
+      reply.raw.writeHead(error.httpStatus);
       reply.raw.end(JSON.stringify(errorBody(error)));
     },
   });
@@ -129,17 +133,18 @@ export function createApp(options: AppOptions): FastifyInstance {
   const keep = (request: FastifyRequest, reply: FastifyReply): void => {
     if (connections.isAuthenticated(request.raw.socket)) return;
     connections.authenticated(request.raw.socket);
-    reply.raw.removeHeader('keep-alive');
+    reply.removeHeader('keep-alive');
   };
   const admit = (request: FastifyRequest, reply: FastifyReply): void => {
     request.caller = ANONYMOUS;
-    observe(request, reply, metrics);
-    if (!connections.isAuthenticated(request.raw.socket)) reply.raw.setHeader('keep-alive', keepAlive);
+    // Fastify makes the options anew each time.
+    const { config, url: route } = request.routeOptions;
+    observe(request, reply, metrics, route);
+    if (!connections.isAuthenticated(request.raw.socket)) reply.header('keep-alive', keepAlive);
     if (isClosing)
       throw new FleetError('SHUTTING_DOWN', `${name} is stopping; try again`, { retryAfterS: 1 });
-    const path = request.url.split('?', 1)[0] ?? '';
-    const { config, url = path } = request.routeOptions;
-    if (authenticate === undefined || ownHostPaths.has(url)) {
+    const path = pathOf(request);
+    if (authenticate === undefined || ownHostPaths.has(route ?? path)) {
       const foreign = foreignRequest(request.raw);
       if (foreign !== undefined && config.anyHost !== true) {
         // The trader's audit names the caller of a refused request.
@@ -148,7 +153,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       }
       if (foreign === undefined && authenticate === undefined) keep(request, reply);
     }
-    if (request.is404) {
+    if (route === undefined) {
       const methods = allowedMethods.of(path);
       if (methods.length > 0) {
         reply.header('allow', methods.join(', '));

@@ -56,7 +56,10 @@ test('a hijacked stream has id and trace, too, and is logged when it ends', asyn
     routes: (app) => {
       app.get('/stream', (_request, reply) => {
         reply.hijack();
-        reply.raw.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const [name, value] of Object.entries(reply.getHeaders()))
+          reply.raw.setHeader(name, value ?? '');
+        reply.raw.setHeader('content-type', 'text/event-stream');
+        reply.raw.writeHead(200);
         reply.raw.end('data: x\n\n');
       });
     },
@@ -67,6 +70,17 @@ test('a hijacked stream has id and trace, too, and is logged when it ends', asyn
   assert.match(reply.headers.get('traceparent') ?? '', /^00-/);
   const line = await logs.find(({ route }) => route === '/stream');
   assert.equal(line.status, 200);
+});
+
+test('a request that no route can take has id and trace, too', async (t) => {
+  const { url, logs } = await startApp(t);
+  const reply = await fetch(`${url}/%zz`);
+  assert.equal(reply.status, 400);
+  assert.match(reply.headers.get('x-request-id') ?? '', UUID);
+  assert.match(reply.headers.get('traceparent') ?? '', /^00-/);
+  const line = await logs.find(({ status }) => status === 400);
+  assert.equal(line.request_id, reply.headers.get('x-request-id'));
+  assert.equal(line.route, 'unmatched');
 });
 
 test('each request has one log line: probes at debug, 2xx and 4xx at info, 5xx at error with its cause', async (t) => {
