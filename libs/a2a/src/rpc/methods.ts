@@ -100,8 +100,10 @@ function readVersion(header: string): A2AVersion {
 /** Throws FORBIDDEN unless the caller has a scope for the method; `sendScopes` also permit methods that take messages. */
 export function authorize(caller: Caller, method: Method, sendScopes: readonly Scope[] = []): void {
   const { name } = method;
+  const has = (scope: Scope): boolean => caller.scopes.has(scope);
+  if (method.scopes.length === 0 || method.scopes.some(has)) return;
   const scopes = method.takesMessage ? [...method.scopes, ...sendScopes] : method.scopes;
-  if (scopes.length === 0 || scopes.some((scope) => caller.scopes.has(scope))) return;
+  if (scopes.some(has)) return;
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ');
   throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope ${needed} that ${name} needs`);
 }

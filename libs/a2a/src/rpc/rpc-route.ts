@@ -24,12 +24,11 @@ import { isStream, streamReplies } from './sse-stream.ts';
 /** The handler of POST /jsonrpc. Every answer is JSON-RPC, and none holds the text of an unexpected exception. */
 export function createRpcRoute(deps: RouteDeps) {
   const own = new Map(Object.entries(deps.methods ?? {}));
-  const isOwn = (name: string): boolean => own.has(name);
-  const { readsText } = deps;
+  const reading = { isOwn: (name: string) => own.has(name), readsText: deps.readsText };
   const transports = createTransports(createRequestHandler(deps));
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const text = typeof request.body === 'string' ? request.body : '';
-    const envelope = readEnvelope(text, { isOwn, readsText });
+    const envelope = readEnvelope(text, reading);
     const { id } = envelope.ok ? envelope.request : envelope;
     const name = envelope.ok ? envelope.request.method : envelope.method;
     const progress: Progress = { request, text, method: name, handedOver: false };
@@ -96,23 +95,31 @@ async function runCustomMethod(
 async function answer(exchange: Exchange): Promise<void> {
   const { deps, reply, method, params } = exchange;
   echoExtensions(exchange);
-  using open = openCall(exchange);
-  const call = callOf(exchange, open.signal);
-  if (method.kind === 'stream' && !call.card().capabilities?.streaming) {
-    throw new FleetError('UNSUPPORTED_OPERATION', 'this agent does not stream; use SendMessage and GetTask');
+  const open = openCall(exchange);
+  // A `using` here costs more than all else about an open call.
+  try {
+    const call = callOf(exchange, open.signal);
+    if (method.kind === 'stream' && !call.card().capabilities?.streaming) {
+      throw new FleetError(
+        'UNSUPPORTED_OPERATION',
+        'this agent does not stream; use SendMessage and GetTask',
+      );
+    }
+    const result = exchange.transports.handle(exchange, call, { method: method.name, params });
+    if (method.kind === 'send') {
+      await replyWithHeartbeat(reply, toReply(exchange, call, result), deps.heartbeats);
+      return;
+    }
+    const settled = await result;
+    if (isStream(settled)) {
+      await streamReplies(exchange, call, settled);
+      return;
+    }
+    const { status, body } = await toReply(exchange, call, settled);
+    sendReply(reply, status, body);
+  } finally {
+    open[Symbol.dispose]();
   }
-  const result = exchange.transports.handle(exchange, call, { method: method.name, params });
-  if (method.kind === 'send') {
-    await replyWithHeartbeat(reply, toReply(exchange, call, result), deps.heartbeats);
-    return;
-  }
-  const settled = await result;
-  if (isStream(settled)) {
-    await streamReplies(exchange, call, settled);
-    return;
-  }
-  const { status, body } = await toReply(exchange, call, settled);
-  sendReply(reply, status, body);
 }
 
 /** Converts a reply of the SDK's transport and replaces its error with the original one. */
@@ -128,7 +135,9 @@ async function toReply(exchange: Exchange, call: Call, result: unknown): Promise
 /** Lists the requested extensions that are supported in the reply's header. */
 function echoExtensions({ deps, request, reply, method }: Exchange): void {
   const name = method.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions';
-  const asked = Extensions.parseServiceParameter(header(request, name) ?? header(request, 'a2a-extensions'));
+  const requested = header(request, name) ?? header(request, 'a2a-extensions');
+  if (requested === undefined) return;
+  const asked = Extensions.parseServiceParameter(requested);
   const active = asked.filter((uri) => deps.extensions.includes(uri));
   if (active.length > 0) reply.header(name, Extensions.toServiceParameter(active));
 }

@@ -27,7 +27,7 @@ export function toInbound(message: Message, origin: Origin): InboundMessage {
   message.parts.forEach(({ content, mediaType }, index) => {
     if (content?.$case === 'text') texts.push(content.value);
     else if (content?.$case === 'data')
-      data.push(dataPart(content.value, mediaType || undefined, origin.text, index));
+      data.push(new DataPart(content.value, mediaType || undefined, origin.text, index));
     else throw fileRefused(index);
   });
   return {
@@ -41,20 +41,23 @@ export function toInbound(message: Message, origin: Origin): InboundMessage {
   };
 }
 
-/** The raw text is located on first use, since few readers need it; both A2A versions have it at the same path. */
-function dataPart(
-  data: JsonValue,
-  mediaType: string | undefined,
-  body: string,
-  index: number,
-): InboundMessage['data'][number] {
-  return {
-    data,
-    mediaType,
-    get text() {
-      return jsonAt(body, ['params', 'message', 'parts', index, 'data']);
-    },
-  };
+/** A data part, whose raw text is located when it is read, since few need it; it has the same path in both A2A versions. */
+class DataPart {
+  readonly data: JsonValue;
+  readonly mediaType: string | undefined;
+  readonly #body: string;
+  readonly #index: number;
+
+  constructor(data: JsonValue, mediaType: string | undefined, body: string, index: number) {
+    this.data = data;
+    this.mediaType = mediaType;
+    this.#body = body;
+    this.#index = index;
+  }
+
+  get text(): string | undefined {
+    return jsonAt(this.#body, ['params', 'message', 'parts', this.#index, 'data']);
+  }
 }
 
 function fileRefused(index: number): FleetError {

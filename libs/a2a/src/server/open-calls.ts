@@ -12,10 +12,16 @@ export interface OpenCall extends Disposable {
 
 export type CallKind = 'send' | 'stream';
 
+/** The open calls of one kind of one caller. */
+interface Count {
+  open: number;
+}
+
 /** The registry of open calls: bounded per caller and kind, and ended by close(). */
 export class OpenCalls {
   readonly #limits: Readonly<Record<CallKind, number>>;
-  readonly #counts = new Map<string, number>();
+  /** By caller; all callers are of the configuration. */
+  readonly #counts: Readonly<Record<CallKind, Map<string, Count>>> = { send: new Map(), stream: new Map() };
   /** All calls of a connection share a signal, since they lose their client together. */
   readonly #connections = new Map<Socket, AbortController>();
   #open = 0;
@@ -30,10 +36,9 @@ export class OpenCalls {
     if (this.#closing !== undefined) {
       throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
     }
-    const key = `${kind} ${caller}`;
-    const count = this.#counts.get(key) ?? 0;
+    const count = this.#countOf(caller, kind);
     const limit = this.#limits[kind];
-    if (count >= limit) {
+    if (count.open >= limit) {
       const calls = kind === 'stream' ? 'streams' : 'waiting SendMessage calls';
       throw new FleetError(
         'TOO_MANY_STREAMS',
@@ -42,9 +47,9 @@ export class OpenCalls {
       );
     }
     const signal = this.#signalOf(connection);
-    this.#counts.set(key, count + 1);
+    count.open += 1;
     this.#open += 1;
-    return { signal, [Symbol.dispose]: () => this.#release(key) };
+    return { signal, [Symbol.dispose]: () => this.#release(count) };
   }
 
   get size(): number {
@@ -74,10 +79,16 @@ export class OpenCalls {
     return controller.signal;
   }
 
-  #release(key: string): void {
-    const left = (this.#counts.get(key) ?? 1) - 1;
-    if (left === 0) this.#counts.delete(key);
-    else this.#counts.set(key, left);
+  #countOf(caller: string, kind: CallKind): Count {
+    const known = this.#counts[kind].get(caller);
+    if (known !== undefined) return known;
+    const count = { open: 0 };
+    this.#counts[kind].set(caller, count);
+    return count;
+  }
+
+  #release(count: Count): void {
+    count.open -= 1;
     this.#open -= 1;
     if (this.#open === 0) this.#closing?.resolve();
   }

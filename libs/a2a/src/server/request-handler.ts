@@ -111,17 +111,14 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       late: isTerminal(record.state) ? ledger.lateResult(record.id) : undefined,
     });
 
-  const accept = async (call: Call, params: SendMessageRequest): Promise<Accepted> => {
+  const accept = (call: Call, params: SendMessageRequest): Promise<Accepted> => {
     if (params.configuration?.taskPushNotificationConfig !== undefined) throw pushNotSupported();
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
     const inbound = toInbound(params.message, call);
     const { taskId } = inbound;
-    const contextId =
-      taskId === undefined
-        ? inbound.contextId
-        : continuable(ledger, ownTask(call, taskId), inbound).contextId;
+    const task = taskId === undefined ? undefined : continuable(ledger, ownTask(call, taskId), inbound);
     call.onHandedOver();
-    return intake.accept({ ...inbound, contextId }, call.caller);
+    return intake.accept(task ? { ...inbound, contextId: task.contextId } : inbound, call.caller);
   };
 
   const toMessage = (reply: Extract<Accepted, { kind: 'reply' }>): Message =>
