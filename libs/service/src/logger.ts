@@ -1,6 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { type DestinationStream, type Logger, levels, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
+import { writeLinesAtOnce } from './log-line.ts';
 import { createLogOutput } from './log-output.ts';
 import { redact } from './redact.ts';
 
@@ -27,7 +28,7 @@ export function createLogger({ name, level = 'info', pretty, stream }: LoggerOpt
     );
   }
   const isPretty = pretty ?? (stream === undefined && process.stdout.isTTY === true);
-  return pino(
+  const log = pino(
     {
       base: { name },
       level,
@@ -38,6 +39,8 @@ export function createLogger({ name, level = 'info', pretty, stream }: LoggerOpt
     },
     isPretty ? createPrettyOutput(stream) : (stream ?? createLogOutput()),
   );
+  writeLinesAtOnce(log);
+  return log;
 }
 
 /** Pino's isoTime, which formats each millisecond once: under load, many lines share one. */
