@@ -47,13 +47,16 @@ export interface StoreOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** The size of the write-ahead log that starts a checkpoint, in pages of 4 kB; `CHECKPOINT_PAGES` without it. */
+  readonly checkpointPages?: number;
 }
 
 export function openStore(options: StoreOptions): Store {
-  const { file, schema } = options;
+  const { file, schema, checkpointPages } = options;
   return createStore(
     options,
     openConnections(file, schema, (db) => identify(db, options)),
+    checkpointPages,
   );
 }
 

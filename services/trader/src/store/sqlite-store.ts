@@ -15,6 +15,12 @@ import { verifyAudit } from './verify.ts';
 
 /** Longest delay of a deferred write, ms. */
 const LAZY_MS = 20;
+/**
+ * The size of the write-ahead log that starts a checkpoint, in pages of 4 kB. A commit that makes the log longer takes about
+ * 1.7 times as long as one that writes over an older part of it, and a start begins a new log. With about ten pages for a
+ * decision, a trader that decides seldom would write most of its decisions into a log that grows.
+ */
+const CHECKPOINT_PAGES = 1000;
 
 /**
  * Opens the control store and creates it if it does not exist. Throws CONFIG_INVALID (not a control store, or another
@@ -28,7 +34,9 @@ export function openControlStore(options: {
   readonly ids: Ids;
   readonly log: Log;
 }): ControlStore {
-  return createControlStore(openStore({ ...options, schema: CONTROL, profile: options.service }), options);
+  const { service: profile } = options;
+  const settings = { schema: CONTROL, profile, checkpointPages: CHECKPOINT_PAGES };
+  return createControlStore(openStore({ ...options, ...settings }), options);
 }
 
 /** Wraps an open store, which `close` closes. */
