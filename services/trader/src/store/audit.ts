@@ -1,6 +1,7 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store';
 import type { AuditHead, AuditRecord } from '../control/control-store.ts';
-import { type CanonicalObject, canonical, chainHash, GENESIS } from './canonical.ts';
+import { canonical, chainHash, GENESIS } from './canonical.ts';
 
 /** The newest record of the chain. */
 export function headOf(db: Queries): AuditHead {
@@ -15,7 +16,7 @@ export function writtenUpTo(db: Queries): number {
 }
 
 /** Appends a record to the chain in the current transaction, behind `end` (docs/trader.md#audit). */
-export function appendRecord(db: Queries, end: AuditHead, record: CanonicalObject): AuditHead {
+export function appendRecord(db: Queries, end: AuditHead, record: JsonObject): AuditHead {
   const seq = end.seq + 1;
   const written = canonical(record);
   const hash = chainHash(end.hash, written);

@@ -1,10 +1,13 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { AuditHead } from '../control/control-store.ts';
 import { appendRecord } from './audit.ts';
-import type { CanonicalObject } from './canonical.ts';
 import type { ControlEvent } from './control-event.ts';
 import type { TransactionCache } from './transaction-cache.ts';
+
+/** A record of the audit without its time (docs/trader.md#audit). It costs least with its names in order. */
+export type UntimedRecord = JsonObject & { readonly kind: 'seed' | 'attempt' | 'outcome' | 'status' };
 
 /** A transaction that may append to the audit and the outbox. */
 export interface ControlTransaction {
@@ -16,7 +19,7 @@ export interface ControlTransaction {
   strategy(id: string): Strategy | undefined;
   putConcern(concern: Concern, listed: boolean): void;
   putStrategy(strategy: Strategy): void;
-  append(kind: 'seed' | 'attempt' | 'outcome' | 'status', record: CanonicalObject): AuditHead;
+  append(record: UntimedRecord): AuditHead;
   emit(event: ControlEvent): void;
   /** The newest record that the transaction appended. */
   readonly head: AuditHead | undefined;
@@ -38,8 +41,8 @@ export function createControlTransaction(
     strategy: (id) => cache.strategy(db, id),
     putConcern: (concern, listed) => cache.putConcern(db, concern, listed),
     putStrategy: (strategy) => cache.putStrategy(db, strategy),
-    append: (kind, record) => {
-      head = appendRecord(db, cache.end(db), { kind, at: new Date(now).toISOString(), ...record });
+    append: (record) => {
+      head = appendRecord(db, cache.end(db), { at: new Date(now).toISOString(), ...record });
       cache.ends(head);
       return head;
     },

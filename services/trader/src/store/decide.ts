@@ -1,10 +1,5 @@
 import type { Concern } from '@hermes-fleet/paper';
-import {
-  type ControlResponse,
-  encodeControlResponse,
-  encodeControlResult,
-  FleetError,
-} from '@hermes-fleet/protocol';
+import { type ControlResponse, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type {
   AttemptRecord,
   DecisionKey,
@@ -14,9 +9,10 @@ import type {
   WrittenAttempt,
 } from '../control/control-store.ts';
 import type { Verdict } from '../control/judge.ts';
-import { Canonical, type CanonicalObject } from './canonical.ts';
+import { canonical } from './canonical.ts';
 import { controlEvent } from './control-event.ts';
-import type { ControlTransaction } from './control-transaction.ts';
+import type { ControlTransaction, UntimedRecord } from './control-transaction.ts';
+import { responseRecord, resultRecord } from './response-record.ts';
 import { changeRecord } from './rows.ts';
 import { closeDecision, decisionIn, putDecision } from './tables.ts';
 
@@ -32,8 +28,8 @@ export function decide(
   if (verdict === 'busy') return 'busy';
   const { response, next, isFirst } = verdict;
   const isSeen = seesConcern(response);
-  const answer = new Canonical(encodeControlResponse(response));
-  const link = tx.append('attempt', attemptRecord(attempt, response, answer, next));
+  const answer = responseRecord(response);
+  const link = tx.append(attemptRecord(attempt, response, answer, next));
   if (next !== undefined) advance(tx, facts.concern, next);
   if (isFirst)
     putDecision(tx.db, {
@@ -41,7 +37,7 @@ export function decide(
       concernId: isSeen ? wanted.concernId : '',
       fingerprint: wanted.fingerprint,
       caller: attempt.caller,
-      answer: answer.text,
+      answer: canonical(answer),
       decidedAt: tx.now,
       attemptSeq: link.seq,
       open: next !== undefined,
@@ -55,8 +51,8 @@ export function decide(
 }
 
 export function refuse(tx: ControlTransaction, attempt: AttemptRecord, response: ControlResponse): void {
-  const answer = new Canonical(encodeControlResponse(response));
-  tx.append('attempt', attemptRecord(attempt, response, answer, undefined));
+  const answer = responseRecord(response);
+  tx.append(attemptRecord(attempt, response, answer, undefined));
 }
 
 /** Records a successful activation unless an outcome is already recorded. */
@@ -65,9 +61,9 @@ export function settle(
   { decisionId, auditSeq }: OpenApply,
   { result }: Pick<ControlResponse, 'result'>,
 ): void {
-  const done = encodeControlResult(result);
+  const done = resultRecord(result);
   if (closeDecision(tx.db, decisionId, auditSeq, done))
-    tx.append('outcome', { of: auditSeq, outcome: 'applied', result: done });
+    tx.append({ kind: 'outcome', of: auditSeq, outcome: 'applied', result: done });
 }
 
 /** Rolls back an applied decision. Throws INTERNAL if an outcome is already recorded. */
@@ -82,15 +78,16 @@ export function compensate(
   if (decision?.attemptSeq !== auditSeq || !decision.open || concern === undefined)
     throw new FleetError('INTERNAL', `decision ${decisionId} has no open apply to roll back`);
   const restored = { ...before, rev: concern.rev + 1 };
-  const answer = new Canonical(encodeControlResponse(response));
-  const link = tx.append('outcome', {
+  const answer = responseRecord(response);
+  const link = tx.append({
+    change: changeRecord(restored),
+    kind: 'outcome',
     of: auditSeq,
     outcome: 'compensated',
     response: answer,
-    change: changeRecord(restored),
   });
   tx.putConcern(restored, true);
-  putDecision(tx.db, { ...decision, answer: answer.text, open: false });
+  putDecision(tx.db, { ...decision, answer: canonical(answer), open: false });
   tx.emit(controlEvent({ response, concern: restored, caller: decision.caller, link, at: tx.now }));
   return restored;
 }
@@ -128,14 +125,15 @@ const isCopy = (
 function attemptRecord(
   attempt: AttemptRecord,
   { status }: ControlResponse,
-  answer: Canonical,
+  answer: JsonObject,
   next: Concern | undefined,
-): CanonicalObject {
+): UntimedRecord {
   const { transport, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
   return {
     caller,
     ...(next !== undefined && { change: changeRecord(next) }),
     door: transport,
+    kind: 'attempt',
     ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
     received_at: new Date(receivedAt).toISOString(),
     response: answer,

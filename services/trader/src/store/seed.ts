@@ -28,7 +28,8 @@ export function seed(
   for (const concern of removed) tx.putConcern(concern, false);
 
   if (changed.length + added.length + removed.length === 0) return;
-  tx.append('seed', {
+  tx.append({
+    kind: 'seed',
     strategies: changed.map(strategyRecord),
     concerns: added.map((concern) => ({
       ...changeRecord(concern),
@@ -50,7 +51,7 @@ export function setStatus(
   if (strategy === undefined) throw new FleetError('NOT_FOUND', `there is no strategy ${strategyId}`);
   if (strategy.status === status) return;
   tx.putStrategy({ ...strategy, status });
-  tx.append('status', { strategy_id: strategyId, status, reason });
+  tx.append({ kind: 'status', strategy_id: strategyId, status, reason });
 }
 
 function changedStrategies(known: readonly Strategy[], listed: readonly Strategy[]): Strategy[] {

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ControlResponse, encodeControlResponse } from '@hermes-fleet/protocol';
+import { refusedResponse } from '../control/answers.ts';
+import { canonical } from './canonical.ts';
+import { responseRecord } from './response-record.ts';
+
+const LEAST = refusedResponse(undefined, [{ code: 'rate_limited', message: 'too many' }]);
+const MOST: ControlResponse = {
+  ...refusedResponse({ decisionId: 'd', concernId: 'a:m', action: 'switch', dryRun: true }, [
+    { code: 'stale_request', message: 'too old', field: 'requested_at' },
+    { code: 'forbidden', message: 'no access' },
+  ]),
+  fromStrategyId: 'one',
+  toStrategyId: 'two',
+  riskMode: 'cautious',
+  warnings: [{ code: 'override_used', message: 'override bypasses it' }],
+  result: {
+    modeChange: 'applied',
+    reconciled: true,
+    wouldStatus: 'applied',
+    canceledOrders: 3,
+    inheritedPosition: '0.5',
+  },
+  appliedAt: '2026-01-01T00:00:00.000Z',
+};
+
+test('a response is recorded in its wire form', () => {
+  for (const response of [LEAST, MOST])
+    assert.deepEqual(responseRecord(response), encodeControlResponse(response));
+});
+
+test('the names of a recorded response are in canonical order', () => {
+  for (const response of [LEAST, MOST])
+    assert.equal(JSON.stringify(responseRecord(response)), canonical(encodeControlResponse(response)));
+});
