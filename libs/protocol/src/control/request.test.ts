@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fingerprint } from '../wire/fingerprint.ts';
+import type { JsonObject } from '../wire/json.ts';
 import { controlFingerprint, readControlDecision } from './request.ts';
 
 const EXAMPLE = {
@@ -185,4 +187,21 @@ test('two payloads are the same decision if they differ only in requested_at and
     ...[withText('confidence', '0.84'), withText('decision_id', '"d"')],
   ];
   assert.equal(new Set([first, ...others.map(print)]).size, 1 + others.length);
+});
+
+test('the fingerprint is that of the canonical payload with every field but requested_at', () => {
+  const print = (value: JsonObject): string => {
+    const reading = readControlDecision(JSON.stringify(value));
+    assert.ok('decision' in reading);
+    return controlFingerprint(reading.decision);
+  };
+  const { requested_at, ...rest } = { ...EXAMPLE, reason: 'naïve “quote”\n\u2028', confidence: 1e-7 };
+  assert.equal(print({ ...rest, requested_at }), fingerprint(rest));
+  const { target_strategy_id, expected_active_strategy_id, risk_mode, ...pause } = {
+    ...rest,
+    action: 'pause',
+  };
+  assert.equal(print(pause), fingerprint(pause));
+  const unguarded = { ...pause, expected_active_strategy_id: null };
+  assert.equal(print(unguarded), fingerprint(unguarded));
 });

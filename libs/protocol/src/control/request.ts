@@ -1,8 +1,7 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { FieldError } from '../errors.ts';
 import { type Camel, camelize } from '../wire/casing.ts';
-import { encodeWith } from '../wire/codec.ts';
-import { fingerprint } from '../wire/fingerprint.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
 import { jsonMembers } from '../wire/json-text.ts';
 import { fieldPath } from '../wire/parse.ts';
@@ -111,7 +110,7 @@ export function readControlDecision(text: string): ControlReading {
   if (Array.isArray(payload))
     return invalid([{ path: '', reason: 'is a batch; send one decision at a time' }], undefined);
   if (!isJsonObject(payload)) return invalid([{ path: '', reason: 'is not a JSON object' }], undefined);
-  const repeated = repeatedNames(text).map((path) => ({ path, reason: 'occurs more than once' }));
+  const repeated = repeatedNames(text, payload).map((path) => ({ path, reason: 'occurs more than once' }));
   const parsed = ControlDecisionWire.safeParse(payload);
   if (!parsed.success || repeated.length > 0) {
     const issues = parsed.success ? [] : parsed.error.issues.map(fieldError);
@@ -123,10 +122,27 @@ export function readControlDecision(text: string): ControlReading {
   };
 }
 
-/** The fingerprint of a decision, without `requested_at`: a repeated request is the same decision. */
+/**
+ * The fingerprint of a decision, without `requested_at`: a repeated request is the same decision. It is the SHA-256, in hex,
+ * of the canonical form (RFC 8785) of the payload with defaults. `JSON.stringify` writes that form, because the names are in
+ * order and a valid decision has no lone surrogate.
+ */
 export function controlFingerprint(decision: ControlDecision): string {
-  const { requested_at: _requestedAt, ...rest } = encodeWith(ControlDecisionWire, decision);
-  return fingerprint(rest);
+  const payload: Omit<z.output<typeof ControlDecisionWire>, 'requested_at'> = {
+    account_id: decision.accountId,
+    action: decision.action,
+    concern_id: decision.concernId,
+    confidence: decision.confidence,
+    decision_id: decision.decisionId,
+    dry_run: decision.dryRun,
+    expected_active_strategy_id: decision.expectedActiveStrategyId,
+    market_symbol: decision.marketSymbol,
+    override: decision.override,
+    reason: decision.reason,
+    risk_mode: decision.riskMode,
+    target_strategy_id: decision.targetStrategyId,
+  };
+  return hash('sha256', JSON.stringify(payload));
 }
 
 function invalid(fields: readonly FieldError[], payload: JsonObject | undefined): ControlReading {
@@ -163,8 +179,10 @@ function fieldError(issue: z.core.$ZodIssue): FieldError {
 }
 
 /** Names of the contract that occur more than once; '' stands for any other name, which is invalid anyway. */
-function repeatedNames(text: string): string[] {
-  const names = (jsonMembers(text) ?? []).map(({ name }) => name);
+function repeatedNames(text: string, payload: JsonObject): string[] {
+  const members = jsonMembers(text) ?? [];
+  if (members.length === Object.keys(payload).length) return [];
+  const names = members.map(({ name }) => name);
   const repeated = names.filter((name, at) => names.indexOf(name) !== at);
   return [...new Set(repeated.map((name) => (Object.hasOwn(ControlDecisionWire.shape, name) ? name : '')))];
 }
