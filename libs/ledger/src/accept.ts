@@ -82,14 +82,22 @@ function insertTask(
   now: number,
   planned: readonly Appended[],
 ): number | undefined {
+  const isTaken = db.get(
+    `SELECT 1 FROM context_deletions WHERE context_id = ?1
+     UNION ALL SELECT 1 FROM tasks WHERE caller = ?2 AND key = ?3 AND fingerprint IS NOT NULL LIMIT 1`,
+    task.contextId,
+    task.caller,
+    task.key,
+  );
+  if (isTaken) return undefined;
   // A task that ends blocked frees its key.
   const isBound = planned.at(-1)?.event.type !== 'blocked';
   const stored = storedDispatch(task);
-  const { changes } = db.run(
+  // One row of VALUES: an INSERT from a SELECT would copy each page before it changes it, to undo the statement alone.
+  db.run(
     `INSERT INTO tasks (n, id, context_id, caller, key, fingerprint, traceparent, created_at, dispatch_part, dispatch, message)
-     SELECT ?11, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
-     WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE caller = ?3 AND key = ?4 AND fingerprint IS NOT NULL)
-       AND NOT EXISTS (SELECT 1 FROM context_deletions WHERE context_id = ?2)`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    n,
     task.id,
     task.contextId,
     task.caller,
@@ -100,9 +108,8 @@ function insertTask(
     stored.part,
     stored.text,
     JSON.stringify(task.message),
-    n,
   );
-  return changes === 0 ? undefined : n;
+  return n;
 }
 
 /** The place of the dispatch among the data parts of the message; its text if it is not there. */
