@@ -119,3 +119,16 @@ test('a dispatch that is a part of its message is stored once', async (t) => {
     assert.deepEqual(again.get(id)?.message, message);
   }
 });
+
+test('a listener that throws does not leave the ledger behind the events of an acceptance', async (t) => {
+  const { ledger } = openTestLedger(t);
+  ledger.figures.follow({
+    counted: () => {
+      throw new Error('the listener failed');
+    },
+  });
+  const counted: FollowingEvent = { ...QUEUED, change: STARTED.change };
+  const { task } = await ledger.accept(newTask(), [counted, STARTED]);
+  assert.equal(ledger.outbox.backlog().count, 3);
+  assert.equal(ledger.get(task.id)?.lastSeq, 3);
+});

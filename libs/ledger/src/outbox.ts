@@ -29,15 +29,18 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
   let oldest: Unpublished | undefined;
   let isCounting = false;
 
-  /** Keeps the count at a start short. A count that fails is repeated with a later event. */
-  const keepCount = async (): Promise<void> => {
+  /** Keeps the count at a start short. A count that fails, which the store reports, is repeated with a later event. */
+  const keepCount = (): void => {
     if (isCounting || newest - countedTo < COUNT_EVERY) return;
     isCounting = true;
-    try {
-      countedTo = await store.write(countUp);
-    } finally {
-      isCounting = false;
-    }
+    store
+      .write(countUp, (counted) => {
+        countedTo = counted;
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        isCounting = false;
+      });
   };
 
   /** The oldest unpublished event. It is searched for once, because text deltas without end may be before it. */
@@ -118,8 +121,7 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
       if (unpublished === 0) oldest = { seq: event.seq, at: event.at };
       unpublished += 1;
       newest = event.seq;
-      // The store reports a failure by itself.
-      keepCount().catch(() => undefined);
+      keepCount();
       wakeups.wake(WAKEUP_KEY);
     },
   };

@@ -78,11 +78,20 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     readonly isOver: boolean;
   }
 
-  /** The ledger itself follows all events first, so that a listener that throws does not leave it behind its file. */
-  function announce(...events: readonly Counted[]): void {
-    for (const { appended } of events) if (appended) announceEvent(appended);
-    for (const { appended, recorded, isOver } of events)
-      if (appended) figures.announce(recorded, isOver ? appended.event.taskId : undefined);
+  /** The ledger itself follows the event first, so that a listener that throws does not leave it behind its file. */
+  function announce({ appended, recorded, isOver }: Counted): void {
+    if (!appended) return;
+    announceEvent(appended);
+    figures.announce(recorded, isOver ? appended.event.taskId : undefined);
+  }
+
+  /** As `announce`, with all events of an acceptance before the first listener. */
+  function announceAccepted(appended: readonly Appended[]): void {
+    for (const each of appended) announceEvent(each);
+    for (const { event, change, isTerminal } of appended) {
+      const counts = change?.counts ?? NO_COUNTS;
+      figures.announce({ counts, bookings: [] }, isTerminal ? event.taskId : undefined);
+    }
   }
 
   function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Counted {
@@ -90,11 +99,13 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     const { n, belongings } = task;
     const appended = appendEvent(db, clock, sums, writes, task, event, change);
     if (!appended) return { appended, recorded: NOTHING, isOver: false };
-    const counts = change?.counts ?? [];
+    const counts = change?.counts ?? NO_COUNTS;
     sums.count(counts);
-    if (!appended.isTerminal) return { appended, recorded: { counts, bookings: [] }, isOver: false };
-    const closed = belongings.has('tokens') ? closeReservations(db, clock, sums, n) : NOTHING;
-    const recorded = { counts: [...counts, ...closed.counts], bookings: closed.bookings };
+    const counted = { counts, bookings: [] };
+    if (!appended.isTerminal) return { appended, recorded: counted, isOver: false };
+    const recorded = belongings.has('tokens')
+      ? together(counted, closeReservations(db, clock, sums, n))
+      : counted;
     return { appended, recorded, isOver: !(belongings.has('checkpoint') && hasCheckpoint(db, n)) };
   }
 
@@ -114,19 +125,14 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
       const acceptance = await store.write(
         (db) => {
           const accepted = acceptTask(db, clock, sums, writes, task, following);
-          if (accepted.kind === 'created') sums.count(countsOf(accepted.appended));
+          if (accepted.kind === 'created')
+            for (const { change } of accepted.appended) sums.count(change?.counts ?? NO_COUNTS);
           return accepted;
         },
         (accepted) => {
           if (accepted.kind !== 'created') return;
-          const { n, task: record, appended } = accepted;
-          live.accepted(n, record);
-          announce(
-            ...appended.map((each) => {
-              const recorded = { counts: countsOf([each]), bookings: [] };
-              return { appended: each, recorded, isOver: each.isTerminal };
-            }),
-          );
+          live.accepted(accepted.n, accepted.task);
+          announceAccepted(accepted.appended);
         },
       );
       if (acceptance.kind === 'refused') throw acceptance.error;
@@ -201,7 +207,10 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
   };
 }
 
-const NOTHING: Recorded = { counts: [], bookings: [] };
+const NO_COUNTS: readonly Count[] = [];
+const NOTHING: Recorded = { counts: NO_COUNTS, bookings: [] };
 
-const countsOf = (appended: readonly Appended[]): Count[] =>
-  appended.flatMap(({ change }) => change?.counts ?? []);
+const together = (a: Recorded, b: Recorded): Recorded => ({
+  counts: [...a.counts, ...b.counts],
+  bookings: [...a.bookings, ...b.bookings],
+});
