@@ -37,17 +37,25 @@ export interface LiveTasks {
 
 interface Entry extends LiveTask {
   record: TaskRecord;
-  readonly belongings: Set<Belonging>;
+  belongings: ReadonlySet<Belonging>;
 }
 
-export const ALL_BELONGINGS: readonly Belonging[] = ['checkpoint', 'tokens', 'questions'];
+export const NO_BELONGINGS: ReadonlySet<Belonging> = new Set();
+export const ALL_BELONGINGS: ReadonlySet<Belonging> = new Set(['checkpoint', 'tokens', 'questions']);
+
+/** Belongings with one more. A set of belongings is never changed, because tasks share it. */
+export const withBelonging = (
+  belongings: ReadonlySet<Belonging>,
+  belonging: Belonging,
+): ReadonlySet<Belonging> => (belongings.has(belonging) ? belongings : new Set([...belongings, belonging]));
+
 const MAX_ENDED = 1000;
 
 export function createLiveTasks(): LiveTasks {
   const tasks = new Map<string, Entry>();
   const ended = new Map<string, EndedTask>();
-  const add = (n: number, record: TaskRecord, belongings: readonly Belonging[]): void =>
-    void tasks.set(record.id, { n, record, belongings: new Set(belongings) });
+  const add = (n: number, record: TaskRecord, belongings: ReadonlySet<Belonging>): void =>
+    void tasks.set(record.id, { n, record, belongings });
   const end = (taskId: string, { n, belongings }: EndedTask): void => {
     ended.set(taskId, { n, belongings });
     if (ended.size <= MAX_ENDED) return;
@@ -58,11 +66,14 @@ export function createLiveTasks(): LiveTasks {
     find: (taskId) => tasks.get(taskId),
     findRecent: (taskId) => tasks.get(taskId) ?? ended.get(taskId),
     accepted: (n, record) => {
-      if (isTerminal(record.state)) end(record.id, { n, belongings: new Set() });
-      else add(n, record, []);
+      if (isTerminal(record.state)) end(record.id, { n, belongings: NO_BELONGINGS });
+      else add(n, record, NO_BELONGINGS);
     },
     found: (n, record) => add(n, record, ALL_BELONGINGS),
-    stores: (taskId, belonging) => void tasks.get(taskId)?.belongings.add(belonging),
+    stores: (taskId, belonging) => {
+      const entry = tasks.get(taskId);
+      if (entry) entry.belongings = withBelonging(entry.belongings, belonging);
+    },
     applied: (appended) => {
       const entry = tasks.get(appended.event.taskId);
       if (!entry) return undefined;

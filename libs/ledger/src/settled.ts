@@ -19,7 +19,8 @@ type Outcome = { readonly record: TaskRecord } | { readonly error: unknown };
 export function createSettling(): Settling {
   const waits = new Map<string, Set<(outcome: Outcome) => void>>();
   const end = (taskId: string, outcome: Outcome): void => {
-    for (const finish of waits.get(taskId) ?? []) finish(outcome);
+    const waiting = waits.get(taskId);
+    if (waiting) for (const finish of waiting) finish(outcome);
   };
   return {
     wait: (taskId, signal) =>

@@ -1,5 +1,11 @@
 import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
-import { ALL_BELONGINGS, type Belonging, type LiveTasks } from './live-tasks.ts';
+import {
+  ALL_BELONGINGS,
+  type Belonging,
+  type LiveTasks,
+  NO_BELONGINGS,
+  withBelonging,
+} from './live-tasks.ts';
 import { taskState } from './rows.ts';
 import { isTerminal } from './states.ts';
 import { notFound } from './task-rows.ts';
@@ -52,7 +58,7 @@ export interface TaskWrites {
 
 interface Entry extends Standing {
   unfinished: Unfinished | undefined;
-  readonly belongings: Set<Belonging>;
+  belongings: ReadonlySet<Belonging>;
   /** True if the file has the task among the unfinished ones. */
   isStored: boolean;
 }
@@ -91,8 +97,7 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
   const entryOf = ({ tasks }: Batch, task: Standing): Entry => {
     const known = tasks.get(task.taskId);
     if (known) return known;
-    const { n, taskId, caller, unfinished } = task;
-    const belongings = new Set(task.belongings);
+    const { n, taskId, caller, unfinished, belongings } = task;
     const entry = { n, taskId, caller, unfinished, belongings, isStored: unfinished !== undefined };
     tasks.set(taskId, entry);
     return entry;
@@ -120,7 +125,7 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
       const { tasks, changed } = batch();
       const { id: taskId, caller } = record;
       const unfinished = isTerminal(record.state) ? undefined : record;
-      const entry = { n, taskId, caller, unfinished, belongings: new Set<Belonging>(), isStored: false };
+      const entry = { n, taskId, caller, unfinished, belongings: NO_BELONGINGS, isStored: false };
       tasks.set(taskId, entry);
       if (unfinished) changed.add(entry);
     },
@@ -131,7 +136,10 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
       const { tasks } = batch();
       for (const taskId of taskIds) tasks.set(taskId, undefined);
     },
-    stores: (task, belonging) => void entryOf(batch(), task).belongings.add(belonging),
+    stores: (task, belonging) => {
+      const entry = entryOf(batch(), task);
+      entry.belongings = withBelonging(entry.belongings, belonging);
+    },
     event: (n, { type, data }, at) => {
       const text = JSON.stringify(data);
       const open = batch();
@@ -181,8 +189,13 @@ function findStanding(db: Queries, taskId: string): Standing | undefined {
     row.state === null
       ? undefined
       : { state: taskState(row), resumes: integer(row, 'resumes'), updatedAt: integer(row, 'updated_at') };
-  const belongings = new Set(ALL_BELONGINGS);
-  return { n: integer(row, 'n'), taskId, caller: text(row, 'caller'), unfinished, belongings };
+  return {
+    n: integer(row, 'n'),
+    taskId,
+    caller: text(row, 'caller'),
+    unfinished,
+    belongings: ALL_BELONGINGS,
+  };
 }
 
 function write(db: Queries, batch: Batch): void {

@@ -27,7 +27,8 @@ export function createWaitingWatches(): WaitingWatches {
       };
     },
     committed: (event) => {
-      for (const take of takers.get(event.taskId) ?? []) take(event);
+      const waiting = takers.get(event.taskId);
+      if (waiting) for (const take of waiting) take(event);
     },
   };
 }

@@ -17,7 +17,8 @@ export function createWakeups(): Wakeups {
   const sleepers = new Map<string, Set<() => void>>();
 
   const wake = (key: string): void => {
-    for (const resume of sleepers.get(key) ?? []) resume();
+    const waiting = sleepers.get(key);
+    if (waiting) for (const resume of waiting) resume();
   };
 
   return {
