@@ -92,11 +92,9 @@ function flat(data: JsonObject): JsonObject {
 /** Goes no deeper than the limit: a body of a million brackets must not exhaust the stack. */
 function isDeep(value: unknown, left = MAX_DEPTH): boolean {
   if (left < 0) return true;
-  if (Array.isArray(value)) return value.some((item) => isDeep(item, left - 1));
-  if (!isJsonObject(value)) return false;
-  for (const name in value) {
-    if (Object.hasOwn(value, name) && isDeep(value[name], left - 1)) return true;
-  }
+  if (typeof value !== 'object' || value === null) return false;
+  const items = Array.isArray(value) ? value : Object.values(value);
+  for (const item of items) if (isDeep(item, left - 1)) return true;
   return false;
 }
 

@@ -91,6 +91,7 @@ export function findMethod(name: string, versionHeader: string | undefined): Met
 }
 
 function readVersion(header: string): A2AVersion {
+  if (header === '1.0' || header === '0.3') return header;
   const [, major, minor] = /^(\d{1,3})(?:\.(\d{1,3}))?(?:\.\d{1,5})?$/.exec(header) ?? [];
   const version = major === undefined ? header.slice(0, 20) : `${Number(major)}.${Number(minor ?? 0)}`;
   if (version === '1.0' || version === '0.3') return version;

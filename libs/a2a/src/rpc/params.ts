@@ -1,5 +1,5 @@
 import { TaskState, taskStateFromJSON } from '@a2a-js/sdk';
-import { isJsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /**
@@ -18,10 +18,13 @@ const toSnake = (camel: string): string => camel.replace(/[A-Z]/g, (letter) => `
 function proto<S extends z.core.$ZodLooseShape>(shape: S) {
   const names = Object.keys(shape).filter((camel) => toSnake(camel) !== camel);
   const camelOf = new Map(names.map((camel) => [toSnake(camel), camel]));
+  const isRenamed = (value: JsonObject): boolean => {
+    for (const key of Object.keys(value)) if (value[key] === null || camelOf.has(key)) return true;
+    return false;
+  };
   const rename = (value: unknown): unknown => {
     if (!isJsonObject(value)) return value;
-    const isRenamed = (key: string): boolean => value[key] === null || camelOf.has(key);
-    if (!Object.keys(value).some(isRenamed)) return value;
+    if (!isRenamed(value)) return value;
     const set = Object.entries(value).filter(([, item]) => item !== null);
     return Object.fromEntries(set.map(([key, item]) => [camelOf.get(key) ?? key, item]));
   };
@@ -29,6 +32,12 @@ function proto<S extends z.core.$ZodLooseShape>(shape: S) {
 }
 
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
+
+function hasOneContent(value: Readonly<Record<string, unknown>>): boolean {
+  let count = 0;
+  for (const name of CONTENTS) if (value[name] !== undefined) count += 1;
+  return count === 1;
+}
 
 const part = proto({
   text: z.string().optional(),
@@ -38,7 +47,7 @@ const part = proto({
   mediaType: z.string().max(MAX_ID).optional(),
   filename: z.string().optional(),
   metadata,
-}).refine((value) => CONTENTS.filter((name) => value[name] !== undefined).length === 1, {
+}).refine(hasOneContent, {
   message: 'must have exactly one of text, raw, url, data',
 });
 

@@ -20,7 +20,7 @@ interface Count {
 /** The registry of open calls: bounded per caller and kind, and ended by close(). */
 export class OpenCalls {
   readonly #limits: Readonly<Record<CallKind, number>>;
-  /** By caller; all callers are of the configuration. */
+  /** By caller: as many as the configuration has. */
   readonly #counts: Readonly<Record<CallKind, Map<string, Count>>> = { send: new Map(), stream: new Map() };
   /** All calls of a connection share a signal, since they lose their client together. */
   readonly #connections = new Map<Socket, AbortController>();
@@ -67,9 +67,9 @@ export class OpenCalls {
   }
 
   #signalOf(connection: Socket): AbortSignal {
-    if (connection.closed) return AbortSignal.abort(CLIENT_GONE);
     const known = this.#connections.get(connection);
     if (known !== undefined) return known.signal;
+    if (connection.closed) return AbortSignal.abort(CLIENT_GONE);
     const controller = new AbortController();
     this.#connections.set(connection, controller);
     connection.once('close', () => {
