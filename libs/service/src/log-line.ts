@@ -15,33 +15,22 @@ interface State {
 /**
  * Makes the logger and its children write the fields of a line by one `JSON.stringify`, in two thirds of the time that
  * pino needs to join them one by one. The lines are the same. Pino itself writes the rare line that needs more: one with
- * a field that has a serializer, as `err` has, and one with a value that JSON does not have. Must be called before a child
- * is made.
+ * an error, one of a child with serializers of its own, and one with a value that JSON does not have. Must be called
+ * before a child is made.
  */
 export function writeLinesAtOnce(log: Logger): void {
   if (!hasState(log)) throw new TypeError('this version of pino keeps its state elsewhere');
   const writeByPino = log[symbols.asJsonSym];
+  const serializers = log[symbols.serializersSym];
   const writeLine: WriteLine = function (fields, message, level, time) {
     const begin = this[symbols.lsCacheSym][level];
-    const names = namesIn(this[symbols.serializersSym]);
-    const isPlain = message !== undefined && !names.some((name) => name in fields);
-    const members = isPlain ? membersOf({ ...fields, msg: message }) : undefined;
+    const isPlain = !('err' in fields) && this[symbols.serializersSym] === serializers;
+    const members = isPlain && message !== undefined ? membersOf({ ...fields, msg: message }) : undefined;
     if (begin === undefined || members === undefined)
       return Reflect.apply(writeByPino, this, [fields, message, level, time]);
     return `${begin}${time}${this[symbols.chindingsSym]},${members}\n`;
   };
   Object.assign(log, { [symbols.asJsonSym]: writeLine });
-}
-
-/** Loggers with the same serializers share them, and never change them. */
-const knownNames = new WeakMap<object, readonly string[]>();
-
-function namesIn(serializers: object): readonly string[] {
-  const known = knownNames.get(serializers);
-  if (known !== undefined) return known;
-  const names = Object.keys(serializers);
-  knownNames.set(serializers, names);
-  return names;
 }
 
 /** The JSON of an object after its first brace; undefined for a cycle or a bigint, which JSON does not have. */
