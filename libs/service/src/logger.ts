@@ -1,7 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { type DestinationStream, type Logger, levels, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
-import { writeLinesAtOnce } from './log-line.ts';
 import { createLogOutput } from './log-output.ts';
 import { redact } from './redact.ts';
 
@@ -28,7 +27,7 @@ export function createLogger({ name, level = 'info', pretty, stream }: LoggerOpt
     );
   }
   const isPretty = pretty ?? (stream === undefined && process.stdout.isTTY === true);
-  const log = pino(
+  return pino(
     {
       base: { name },
       level,
@@ -39,8 +38,6 @@ export function createLogger({ name, level = 'info', pretty, stream }: LoggerOpt
     },
     isPretty ? createPrettyOutput(stream) : (stream ?? createLogOutput()),
   );
-  writeLinesAtOnce(log);
-  return log;
 }
 
 /** Pino's isoTime, which formats each millisecond once: under load, many lines share one. */
