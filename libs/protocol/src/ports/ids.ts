@@ -26,7 +26,7 @@ function takeRandom(): void {
     randomFillSync(pool);
     used = 0;
   }
-  for (let at = 0; at < UUID_BYTES; at += 1) parts.random[at] = pool[used + at] ?? 0;
+  pool.copy(parts.random, 0, used, used + UUID_BYTES);
   used += UUID_BYTES;
 }
 
@@ -44,10 +44,10 @@ export const systemIds: Ids = {
     }
     v7(parts, bytes);
     for (let at = 0; at < UUID_BYTES; at += 1) {
-      const byte = bytes[at] ?? 0;
+      const byte = bytes.readUInt8(at);
       const place = PLACES[at] ?? 0;
-      text[place] = DIGITS[byte >>> 4] ?? 0;
-      text[place + 1] = DIGITS[byte & 0xf] ?? 0;
+      text.writeUInt8(DIGITS.readUInt8(byte >>> 4), place);
+      text.writeUInt8(DIGITS.readUInt8(byte & 0xf), place + 1);
     }
     return text.toString('latin1');
   },
