@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { finish } from '../testing/script.ts';
 import { at, serve } from '../testing/serve.ts';
 
 interface FieldCase {
@@ -79,4 +80,14 @@ test('invalid parameters are -32602 with an ErrorInfo and one field violation ea
     );
   }
   assert.equal(served.ledger.list({ pageSize: 10 }).totalSize, 0);
+});
+
+test('a member that is null is unset, as in ProtoJSON', async (t) => {
+  const served = await serve(t, { script: (id) => finish(served.ledger, id) });
+  const params = {
+    ...sent({ taskId: null, metadata: null, parts: [{ text: 'x', filename: null }] }),
+    metadata: null,
+  };
+  const { body } = await served.post({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params });
+  assert.equal(at(body, 'result', 'task', 'status', 'state'), 'TASK_STATE_COMPLETED', JSON.stringify(body));
 });

@@ -224,6 +224,12 @@ test('waiting calls share one timer for their heartbeats', async (t) => {
   const served = await serve(t, { clock, script: (id) => finish(served.ledger, id) });
   for (let call = 0; call < 3; call += 1) await served.rpc('SendMessage', message('quick'));
   assert.equal(clock.timers, 1);
+  clock.advance(15_000);
+  await served.rpc('SendMessage', message('quick'));
+  clock.advance(15_000);
+  assert.equal(clock.timers, 0, 'an answered call has no heartbeat left');
+  await served.rpc('SendMessage', message('quick'));
+  assert.equal(clock.timers, 1);
   await served.app.close();
   assert.equal(clock.timers, 0);
 });
