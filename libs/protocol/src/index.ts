@@ -29,7 +29,6 @@ export {
   type ControlValidation,
   ControlWarning,
   encodeControlResponse,
-  encodeControlResult,
 } from './control/response.ts';
 export { ERRORS, type ErrorCode, type FieldError, FleetError, type FleetErrorOptions } from './errors.ts';
 export {

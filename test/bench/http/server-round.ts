@@ -22,8 +22,7 @@ export interface Round {
 export const WARM_UP = { concurrency: 32, ms: 0, samples: 10_000, limitMs: 15_000 };
 /**
  * How long a round is: so long that steps of 10 ms of processor time do not matter, and until there is a p99. The requests
- * of `leadInMs` before it are not counted: while other contenders have their rounds, V8 gives memory back and drops
- * optimized code, and the first requests after that cost up to three times as much.
+ * of `leadInMs` before it are not counted: the first ones after a pause cost more.
  */
 export const ROUND = { leadInMs: 500, ms: 800, samples: P99_SAMPLES, limitMs: 10_000 };
 

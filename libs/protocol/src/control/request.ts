@@ -122,13 +122,17 @@ export function readControlDecision(text: string): ControlReading {
   };
 }
 
+type Wire = z.output<typeof ControlDecisionWire>;
+/** Optional names are required here, so that no new name of the schema is left out of the fingerprint. */
+type FingerprintPayload = { readonly [N in Exclude<keyof Wire, 'requested_at'>]-?: Wire[N] | undefined };
+
 /**
  * The fingerprint of a decision, without `requested_at`: a repeated request is the same decision. It is the SHA-256, in hex,
  * of the canonical form (RFC 8785) of the payload with defaults. `JSON.stringify` writes that form, because the names are in
  * order and a valid decision has no lone surrogate.
  */
 export function controlFingerprint(decision: ControlDecision): string {
-  const payload: Omit<z.output<typeof ControlDecisionWire>, 'requested_at'> = {
+  const payload: FingerprintPayload = {
     account_id: decision.accountId,
     action: decision.action,
     concern_id: decision.concernId,

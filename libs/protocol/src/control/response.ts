@@ -97,8 +97,5 @@ export const ControlResponseWire = z.strictObject({
 export type ControlResponse = Camel<z.output<typeof ControlResponseWire>>;
 export type ControlValidation = ControlResponse['validation'];
 
-export const encodeControlResult = (result: ControlResponse['result']): JsonObject =>
-  encodeWith(ControlResponseWire.shape.result, result);
-
 export const encodeControlResponse = (response: ControlResponse): JsonObject =>
   encodeWith(ControlResponseWire, response);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ControlResponse, encodeControlResponse } from '@hermes-fleet/protocol';
+import { type ControlResponse, ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol';
 import { refusedResponse } from '../control/answers.ts';
 import { canonical } from './canonical.ts';
 import { responseRecord } from './response-record.ts';
@@ -33,4 +33,21 @@ test('a response is recorded in its wire form', () => {
 test('the names of a recorded response are in canonical order', () => {
   for (const response of [LEAST, MOST])
     assert.equal(JSON.stringify(responseRecord(response)), canonical(encodeControlResponse(response)));
+});
+
+test('every name of the schema is recorded', () => {
+  const { shape } = ControlResponseWire;
+  const record = responseRecord(MOST);
+  const [error] = MOST.errors;
+  assert.ok(error);
+  const pairs = [
+    [record, shape],
+    [record.result, shape.result.shape],
+    [record.validation, shape.validation.shape],
+    [responseRecord({ ...MOST, errors: [error] }).errors, [shape.errors.element.shape]],
+    [record.warnings, [shape.warnings.element.shape]],
+  ];
+  const names = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(names) : Object.keys(value ?? {}).sort();
+  for (const [recorded, schema] of pairs) assert.deepEqual(names(recorded), names(schema));
 });

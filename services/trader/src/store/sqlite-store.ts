@@ -17,8 +17,8 @@ import { verifyAudit } from './verify.ts';
 const LAZY_MS = 20;
 /**
  * The size of the write-ahead log that starts a checkpoint, in pages of 4 kB. A commit that makes the log longer takes about
- * 1.7 times as long as one that writes over an older part of it, and a start begins a new log. With about ten pages for a
- * decision, a trader that decides seldom would write most of its decisions into a log that grows.
+ * 1.6 times as long as one that writes over an older part of it, and an orderly stop ends the log. Bars and decisions of a few
+ * pages each fill a log of the default size so slowly that most of them would be written into one that grows.
  */
 const CHECKPOINT_PAGES = 1000;
 
