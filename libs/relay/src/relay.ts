@@ -244,7 +244,14 @@ async function startDelegation(
   const data = { peer: to, attempt: state.attempts.length + 1, considered: brief };
   run.report({ type: 'delegated', data });
   // The dispatch leaves when all of this is durable: one commit, which has a result of the attempt before too.
-  await Promise.all([saved, run.flush()]);
+  try {
+    await Promise.all([saved, run.flush()]);
+    context.signal.throwIfAborted();
+  } catch (thrown) {
+    // It has not left: the peer has nothing that could be canceled.
+    run.note({ current: undefined });
+    throw thrown;
+  }
   if (waitedFor !== undefined) metrics.retry(waitedFor);
   if (from) metrics.reroute(from.peer, to, reason);
   options.waitReported = false;

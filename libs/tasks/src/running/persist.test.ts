@@ -72,6 +72,17 @@ test('a write with a signal of its own is retried behind the others, and after t
   assert.deepEqual(store.kept, [1, 2, 4]);
 });
 
+test('an abort ends the pause of all, so that the order of the calls is kept', async () => {
+  const { closing: aborted, store, persist, write } = setUp();
+  const longer = persist(() => store.write(1), new AbortController().signal);
+  await turns();
+  const shorter = write(2);
+  store.full = false;
+  aborted.abort();
+  assert.deepEqual(await Promise.all([longer, shorter]), [1, 2]);
+  assert.deepEqual(store.kept, [1, 2]);
+});
+
 test('the log line of a failed write names the task', async () => {
   const lines: object[] = [];
   const closing = new AbortController();
@@ -113,12 +124,18 @@ function setUpBehind() {
   const base = setUp();
   const stored = Promise.withResolvers<boolean>();
   const first = { stored: stored.promise, isTrying: true };
-  const behind = createPersistBehind(base.persist, { stored: first.stored, isTrying: () => first.isTrying });
+  const aborting = new AbortController();
+  const behind = createPersistBehind(base.persist, {
+    stored: first.stored,
+    isTrying: () => first.isTrying,
+    signal: () => aborting.signal,
+  });
   return {
     ...base,
     first,
+    aborting,
     storeFirst: stored.resolve,
-    write: (n: number): Promise<number> => behind(() => base.store.write(n)),
+    write: (n: number, signal?: AbortSignal): Promise<number> => behind(() => base.store.write(n), signal),
   };
 }
 
@@ -161,4 +178,22 @@ test('writes behind a first one that is not stored reject, also where they seeme
   for (const each of [early, late]) await assert.rejects(each, { code: 'INTERNAL' });
   await assert.rejects(write(3), { code: 'INTERNAL' });
   assert.deepEqual(store.kept, [1]);
+});
+
+test('an abort ends the wait for the first write, except for a write with a signal of its own', async () => {
+  const { aborting, store, first, write, storeFirst } = setUpBehind();
+  const early = write(1);
+  const own = write(2, new AbortController().signal);
+  await turns();
+  first.isTrying = false;
+  const late = write(3);
+  const reason = new FleetError('CANCELED', 'canceled');
+  aborting.abort(reason);
+  await assert.rejects(early, reason);
+  await assert.rejects(late, reason);
+  await assert.rejects(write(4), reason);
+  store.full = false;
+  storeFirst(true);
+  assert.equal(await own, 2);
+  assert.deepEqual(store.kept, [2]);
 });

@@ -14,26 +14,35 @@ export interface PersistOptions {
 /** Runs a write with retries until `signal` aborts (default: the signal of the options), and resolves with its value. */
 export type Persist = <T>(write: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
+interface Pause {
+  readonly over: Promise<void>;
+  readonly end: () => void;
+}
+
 /**
  * Retries writes while the store is unavailable (a full disk, a busy file), until they succeed or `signal` aborts. Then,
- * for a damaged store, and for every other failure, it throws the error of the store. Waiting writes are retried together, in the order of
- * their calls.
+ * for a damaged store, and for every other failure, it throws the error of the store. Waiting writes are retried together,
+ * in the order of their calls, also at the abort of one of them.
  */
 export function createPersist(options: PersistOptions): Persist {
   let failures = 0;
-  let pause: Promise<void> | undefined;
+  let pause: Pause | undefined;
 
-  async function backOff(error: FleetError, signal: AbortSignal): Promise<void> {
+  function backOff(error: FleetError): Pause {
     failures += 1;
     options.log.warn({ ...options.fields, err: error, failures }, 'ledger not writable: retrying');
-    await options.clock.sleep(backoffMs(failures, PAUSE), signal).catch(() => undefined);
-    pause = undefined;
+    const ending = new AbortController();
+    const slept = options.clock.sleep(backoffMs(failures, PAUSE), ending.signal).catch(() => undefined);
+    const over = slept.then(() => {
+      pause = undefined;
+    });
+    return { over, end: () => ending.abort() };
   }
 
   return async (write, until) => {
     for (;;) {
       // Without a pause the write starts in this turn, so that the writes of one turn share a commit, in order.
-      if (pause) await pause;
+      if (pause) await endedByAbort(pause, until ?? options.signal());
       try {
         const written = await write();
         failures = 0;
@@ -43,10 +52,18 @@ export function createPersist(options: PersistOptions): Persist {
           throw error;
         const signal = until ?? options.signal();
         if (signal.aborted) throw error;
-        pause ??= backOff(error, signal);
+        pause ??= backOff(error);
       }
     }
   };
+}
+
+/** Waits for the end of a pause, and ends it for all that wait when the signal aborts. */
+async function endedByAbort({ over, end }: Pause, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end, { once: true });
+  await over;
+  signal.removeEventListener('abort', end);
 }
 
 /** Runs one write with the retries of `createPersist`. */
@@ -56,7 +73,7 @@ export const persist = <T>(options: PersistOptions, write: () => Promise<T>): Pr
 /**
  * Begins a write in this turn, so that it shares the commit of an earlier one; once that one is stored, it is tried again
  * with `persist` if it has failed. `earlier` resolves with false if the earlier write was not stored: then the result
- * is undefined, and nothing is tried again.
+ * is undefined, and nothing is tried again. Rejects as `earlier` does.
  */
 export async function persistAfter<T>(
   persist: Persist,
@@ -87,10 +104,15 @@ export interface FirstWrite {
   readonly stored: Promise<boolean>;
   /** True until its first attempt is over: later writes of the same turn share its commit. */
   readonly isTrying: () => boolean;
+  /** The signal at whose abort writes without a signal of their own wait for the first one no longer. */
+  readonly signal: () => AbortSignal;
 }
 
-/** Returns `persist` for the writes that follow the first one. They reject with INTERNAL if that one is not stored. */
-export function createPersistBehind(persist: Persist, { stored, isTrying }: FirstWrite): Persist {
+/**
+ * Returns `persist` for the writes that follow the first one. They reject with INTERNAL if that one is not stored, and with
+ * the reason of an abort that comes before it is known.
+ */
+export function createPersistBehind(persist: Persist, { stored, isTrying, signal }: FirstWrite): Persist {
   let isStored = false;
   stored.then(
     (value) => {
@@ -98,12 +120,24 @@ export function createPersistBehind(persist: Persist, { stored, isTrying }: Firs
     },
     () => undefined,
   );
-  async function behind<T>(write: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async function behind<T>(write: () => Promise<T>, until?: AbortSignal): Promise<T> {
+    const earlier = until ? stored : unlessAborted(stored, signal());
     if (isTrying()) {
-      const written = await persistAfter(persist, stored, write, signal);
+      const written = await persistAfter(persist, earlier, write, until);
       if (written) return written.value;
-    } else if (await stored) return await persist(write, signal);
+    } else if (await earlier) return await persist(write, until);
     throw new FleetError('INTERNAL', 'the task is not stored, or has ended: nothing is written for it');
   }
-  return (write, signal) => (isStored ? persist(write, signal) : behind(write, signal));
+  return (write, until) => (isStored ? persist(write, until) : behind(write, until));
+}
+
+/** Settles as the promise does, or rejects with the reason of the signal if that aborts first. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    const over = (): void => signal.removeEventListener('abort', onAbort);
+    promise.finally(over).then(resolve, reject);
+  });
 }

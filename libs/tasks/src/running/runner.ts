@@ -116,7 +116,7 @@ async function runToEnd(
   else if (!(await stored)) return;
 
   const persistInRun = isAhead
-    ? createPersistBehind(persistNow, { stored, isTrying: () => isTrying })
+    ? createPersistBehind(persistNow, { stored, isTrying: () => isTrying, signal: () => aborting.signal })
     : persistNow;
   let budget = acceptance ? undefined : budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
