@@ -25,6 +25,7 @@ export interface ProfileOptions {
   readonly tier?: string;
   /** The script has no effects outside the process. */
   readonly isFreeOfEffects?: boolean;
+  /** The script has no effect before it has saved a checkpoint of its own. */
   readonly savesBeforeEffects?: boolean;
   readonly defaultBudget?: number;
   /** As `budget.count_cache` of config.yaml. */

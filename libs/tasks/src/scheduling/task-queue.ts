@@ -94,8 +94,8 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   const tasks = new Map<string, QueuedTask>();
   let stopped = false;
 
-  const slot: Needs = { key: options.name };
-  const needs = (): Needs => slot;
+  const slotNeeds: Needs = { key: options.name };
+  const needs = (): Needs => slotNeeds;
   const reserve = (): Disposable | undefined => (stopped ? undefined : SLOT);
   const turn = (begin: () => void): Turn => ({ needs, reserve, to: 'running', begin });
 
