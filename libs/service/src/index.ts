@@ -11,6 +11,7 @@ export { type AppOptions, createApp, isAnonymous } from './http/app.ts';
 export { type ConnectionLimits, limitConnections } from './http/connections.ts';
 export { type ErrorBody, errorBody, translateError } from './http/errors.ts';
 export type { Readiness } from './http/probes.ts';
+export { sendHead } from './http/send-head.ts';
 export { continueTrace, type Trace } from './http/trace.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';
 export { createMetrics, type FleetMetrics, type MetricsOptions } from './metrics/metrics.ts';

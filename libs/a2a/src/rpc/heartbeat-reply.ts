@@ -1,6 +1,6 @@
 import type { Deadlines, JsonObject } from '@hermes-fleet/protocol';
+import { sendHead } from '@hermes-fleet/service';
 import type { FastifyReply } from 'fastify';
-import { sendHead } from './raw-reply.ts';
 
 /** The time until the first heartbeat of a reply, and between two of them. */
 export const HEARTBEAT_MS = 30_000;
@@ -26,7 +26,7 @@ export async function replyWithHeartbeat(
   let begun = false;
   const beat = (): void => {
     if (raw.destroyed) return;
-    if (!begun) sendHead(reply, { 'content-type': JSON_TYPE });
+    if (!begun) sendHead(reply, 200, { 'content-type': JSON_TYPE });
     begun = true;
     raw.write(' ');
     stop = heartbeats.start(beat);

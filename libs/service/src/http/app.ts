@@ -18,6 +18,7 @@ import { addLogField, decorate, observe, pathOf, requestId } from './observe.ts'
 import { createForeignRequest } from './own-hosts.ts';
 import { type Readiness, registerProbes } from './probes.ts';
 import { RequestLog } from './request-log.ts';
+import { sendHead } from './send-head.ts';
 
 export interface AppOptions {
   readonly name: string;
@@ -98,14 +99,14 @@ export function createApp(options: AppOptions): FastifyInstance {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
     clientErrorHandler: clientErrors.handle,
     frameworkErrors: (thrown, request, reply) => {
-      observe(request, reply, metrics, request.routeOptions.url);
+      begin(request, reply, request.routeOptions.url);
       const error = translateError(thrown, request, reply);
-      reply.type('application/json; charset=utf-8');
-      for (const [name, value] of Object.entries(reply.getHeaders())) {
-        if (value !== undefined) reply.raw.setHeader(name, value);
-      }
-      reply.raw.writeHead(error.httpStatus);
-      reply.raw.end(JSON.stringify(errorBody(error)));
+      const body = JSON.stringify(errorBody(error));
+      sendHead(reply, error.httpStatus, {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': String(Buffer.byteLength(body)),
+      });
+      reply.raw.end(body);
     },
   });
   clientErrors.watch(app.server);
@@ -129,6 +130,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     isClosing = true;
   });
 
+  /** What every request begins with: its trace and log line, and how long an unauthenticated connection may be silent. */
+  const begin = (request: FastifyRequest, reply: FastifyReply, route: string | undefined): void => {
+    observe(request, reply, metrics, route);
+    if (!connections.isAuthenticated(request.raw.socket)) reply.header('keep-alive', keepAlive);
+  };
   /** Counts the request's connection as authenticated: from now on it may be silent. */
   const keep = (request: FastifyRequest, reply: FastifyReply): void => {
     if (connections.isAuthenticated(request.raw.socket)) return;
@@ -139,8 +145,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     request.caller = ANONYMOUS;
     // Fastify makes the options anew each time.
     const { config, url: route } = request.routeOptions;
-    observe(request, reply, metrics, route);
-    if (!connections.isAuthenticated(request.raw.socket)) reply.header('keep-alive', keepAlive);
+    begin(request, reply, route);
     if (isClosing)
       throw new FleetError('SHUTTING_DOWN', `${name} is stopping; try again`, { retryAfterS: 1 });
     const path = pathOf(request);

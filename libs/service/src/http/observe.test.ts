@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { AUTHORIZATION, JSON_TYPE, startApp } from '../testing/start-app.ts';
+import { sendHead } from './send-head.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -55,11 +56,7 @@ test('a hijacked stream has id and trace, too, and is logged when it ends', asyn
   const { url, logs } = await startApp(t, {
     routes: (app) => {
       app.get('/stream', (_request, reply) => {
-        reply.hijack();
-        for (const [name, value] of Object.entries(reply.getHeaders()))
-          reply.raw.setHeader(name, value ?? '');
-        reply.raw.setHeader('content-type', 'text/event-stream');
-        reply.raw.writeHead(200);
+        sendHead(reply, 200, { 'content-type': 'text/event-stream' });
         reply.raw.end('data: x\n\n');
       });
     },
@@ -78,6 +75,7 @@ test('a request that no route can take has id and trace, too', async (t) => {
   assert.equal(reply.status, 400);
   assert.match(reply.headers.get('x-request-id') ?? '', UUID);
   assert.match(reply.headers.get('traceparent') ?? '', /^00-/);
+  assert.equal(reply.headers.get('keep-alive'), 'timeout=3');
   const line = await logs.find(({ status }) => status === 400);
   assert.equal(line.request_id, reply.headers.get('x-request-id'));
   assert.equal(line.route, 'unmatched');
