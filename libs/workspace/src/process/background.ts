@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Clock } from '@hermes-fleet/protocol';
+import { outputRead } from './output-read.ts';
 import { RecentOutput } from './recent-output.ts';
 import type { CommandLine } from './run-command.ts';
 import { capacityOf } from './start-failure.ts';
@@ -33,9 +34,6 @@ export interface BackgroundProcess {
   /** Kills it with everything that it started; resolves when it is gone. */
   stop(): Promise<void>;
 }
-
-/** Maximum wait for the streams to close after the exit. */
-const CLOSE_MS = 2000;
 
 /**
  * Starts a process in a process group of its own, recorded and monitored as commands are. Whatever it started is killed when
@@ -79,9 +77,7 @@ export async function startBackground(
   async function settle(): Promise<void> {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     kill();
-    const waited = new AbortController();
-    await Promise.race([closed, options.clock.sleep(CLOSE_MS, waited.signal).catch(() => {})]);
-    waited.abort();
+    await outputRead(closed, options.clock);
     child.stdout.destroy();
     child.stderr.destroy();
     watched[Symbol.dispose]();

@@ -4,6 +4,7 @@ import type { Clock } from '@hermes-fleet/protocol';
 import { CapturedOutput } from './captured-output.ts';
 import type { CommandRecords } from './command-records.ts';
 import { killTree, type Marks } from './kill-tree.ts';
+import { outputRead } from './output-read.ts';
 import { capacityError, capacityOf, isStartFailure } from './start-failure.ts';
 
 /** The command line that is executed. `markGid` is the group id that marks its processes, if any. */
@@ -57,9 +58,6 @@ export interface CommandResult {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Maximum wait for the streams of a command to close after its exit. */
-const CLOSE_MS = 2000;
-
 /**
  * Runs a command in its own process group and resolves when all its processes are gone. The whole process tree is
  * killed on timeout, on too much output, on abort (which rejects with the signal's reason), and after the command's
@@ -107,7 +105,7 @@ export async function runCommand(line: CommandLine, options: RunOptions): Promis
     if (options.signal?.aborted) stop();
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     stop();
-    await within(closed, CLOSE_MS, options.clock);
+    await outputRead(closed, options.clock);
   } finally {
     options.signal?.removeEventListener('abort', stop);
     child.stdout?.destroy();
@@ -152,14 +150,4 @@ function capture(
     if (output.totalBytes > options.maxBytes) onOverflow();
   });
   return output;
-}
-
-/** Waits for `work`, for at most `ms` milliseconds. */
-async function within(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
-  const done = new AbortController();
-  try {
-    await Promise.race([work, clock.sleep(ms, done.signal).catch(() => {})]);
-  } finally {
-    done.abort();
-  }
 }
