@@ -130,7 +130,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     isClosing = true;
   });
 
-  /** What every request begins with: its trace and log line, and how long an unauthenticated connection may be silent. */
+  /** Begins a request: its trace, its log line, and how long a connection without authentication may be silent. */
   const begin = (request: FastifyRequest, reply: FastifyReply, route: string | undefined): void => {
     observe(request, reply, metrics, route);
     if (!connections.isAuthenticated(request.raw.socket)) reply.header('keep-alive', keepAlive);

@@ -85,7 +85,7 @@ export function startRun(options: RunnerOptions, request: RunRequest): Run {
   };
 }
 
-/** What a run has from its begin. */
+/** Parts of a run from its beginning. */
 interface RunParts {
   readonly aborting: Abort;
   readonly stopping: Abort;
@@ -195,7 +195,7 @@ async function runToEnd(
 const runsAhead = ({ acceptance, executor }: RunRequest): boolean =>
   acceptance !== undefined && (executor.isFreeOfEffects === true || executor.savesBeforeEffects === true);
 
-/** What a run has when it starts. */
+/** Parts of a run that its start needs. */
 interface StartParts extends Pick<RunParts, 'fields'> {
   readonly hasBegun: boolean;
   readonly persist: Persist;
