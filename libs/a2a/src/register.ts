@@ -86,7 +86,7 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     });
     const heartbeats = createDeadlines({ clock: options.clock, ms: HEARTBEAT_MS });
     scope.addHook('onClose', async () => heartbeats.close());
-    registerCardRoute(scope, options.card);
+    registerCardRoute(scope, options.card, options.clock);
     const { ids = systemIds, heartbeatMs = 15_000 } = options;
     await scope.register(fastifySSE, { heartbeatInterval: heartbeatMs });
     const handler = createRpcRoute({ ...options, calls, heartbeats, ids });

@@ -3,6 +3,7 @@ import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CLIENT_GONE } from '../server/open-calls.ts';
 import { type Call, createRequestHandler } from '../server/request-handler.ts';
+import { requestedVersion } from '../wire/requested-version.ts';
 import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
 import { readEnvelope } from './envelope.ts';
 import {
@@ -43,7 +44,7 @@ export function createRpcRoute(deps: RouteDeps) {
         sendReply(reply, status, body);
         return reply;
       }
-      const method = findMethod(envelope.request.method, header(request, 'a2a-version'));
+      const method = findMethod(envelope.request.method, requestedVersion(request));
       authorize(request.caller, method, deps.sendScopes);
       const params = readParams(method, envelope.request.params);
       progress.handedOver = !method.takesMessage;
