@@ -26,7 +26,7 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   METHOD_NOT_ALLOWED: [405, -32600, false],
   HEADERS_TOO_LARGE: [431, -32600, false],
   BODY_TOO_LARGE: [413, -32600, false],
-  UNSUPPORTED_MEDIA_TYPE: [415, -32600, false],
+  UNSUPPORTED_MEDIA_TYPE: [415, -32005, false],
   REQUEST_TIMEOUT: [408, -32000, true],
   TOO_MANY_STREAMS: [429, -32000, true],
   QUEUE_FULL: [503, -32000, true],

@@ -96,7 +96,8 @@ test('more than 1 MiB is 413, another content type 415, both as JSON-RPC errors'
   const large = await served.post(request({ params: { id: 'x'.repeat(1_100_000) } }));
   assert.deepEqual([large.status, at(large.body, 'error', 'code')], [413, -32600]);
   const typed = await served.post(request({}), { headers: { 'content-type': 'text/plain' } });
-  assert.deepEqual([typed.status, at(typed.body, 'error', 'code')], [415, -32600]);
+  assert.deepEqual([typed.status, at(typed.body, 'error', 'code')], [415, -32005]);
+  assert.equal(at(typed.body, 'error', 'data', 0, 'reason'), 'CONTENT_TYPE_NOT_SUPPORTED');
   const charset = await served.post(request({}), {
     headers: { 'content-type': 'application/json; charset=utf-8' },
   });
