@@ -12,6 +12,8 @@ const optionalId = z.string().max(MAX_ID).optional();
 const metadata = z.record(z.string(), z.unknown()).optional();
 const historyLength = z.int().nonnegative().optional();
 const strings = z.array(z.string()).optional();
+/** Only the tenant of the card may be asked for (A2A 1.0, section 8.3.2), and the card names none. */
+const tenant = z.literal('', 'is not known here; leave it out').optional();
 
 const toSnake = (camel: string): string => camel.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
@@ -68,7 +70,7 @@ const state = z
   .optional();
 
 export const SendParams = proto({
-  tenant: z.string().optional(),
+  tenant,
   message,
   configuration: proto({
     acceptedOutputModes: strings,
@@ -79,10 +81,10 @@ export const SendParams = proto({
   metadata,
 });
 
-export const TaskParams = proto({ tenant: z.string().optional(), id, historyLength, metadata });
+export const TaskParams = proto({ tenant, id, historyLength, metadata });
 
 export const ListParams = proto({
-  tenant: z.string().optional(),
+  tenant,
   contextId: optionalId,
   status: state,
   pageSize: z.int().min(1).max(100).optional(),
@@ -92,7 +94,7 @@ export const ListParams = proto({
   includeArtifacts: z.boolean().optional(),
 });
 
-export const AnyParams = proto({ tenant: z.string().optional() });
+export const AnyParams = proto({ tenant });
 
 const legacyPart = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('text'), text: z.string(), metadata }),
