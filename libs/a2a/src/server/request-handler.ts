@@ -177,7 +177,9 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       const call = callIn(context);
       const record = ownTask(call, id);
       const resumeAfter = readLastEventId(call.lastEventId, record);
-      if (resumeAfter === undefined && isTerminal(record.state)) {
+      // A2A 0.3 has no error for a subscriber that comes late: it gets the final task.
+      const isRefused = context.requestedVersion !== '0.3' && isTerminal(record.state);
+      if (resumeAfter === undefined && isRefused) {
         throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; use GetTask to read its result');
       }
       yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false });

@@ -140,6 +140,10 @@ test('A2A 0.3: message/stream and tasks/resubscribe stream with the final flag',
     assert.equal(at(events.at(-1)?.data, 'result', 'final'), true);
     assert.equal(at(events.at(-1)?.data, 'result', 'status', 'state'), 'completed');
   }
+  const late = await (await openStream(served, 'tasks/resubscribe', { id })).rest();
+  const task = at(late[0]?.data, 'result');
+  assert.deepEqual([late.length, at(task, 'kind'), at(task, 'status', 'state')], [1, 'task', 'completed']);
+  assert.equal(at(task, 'artifacts', 0, 'name'), 'task-result');
 });
 
 test('a client that disconnects from a stream ends only that stream', async (t) => {
