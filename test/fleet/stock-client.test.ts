@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TaskState } from '@a2a-js/sdk';
+import { CALLER_EXTENSION } from '@hermes-fleet/a2a';
 import { startProfile } from '../support/lone-profile.ts';
 import { runbook } from '../support/rpc.ts';
 import { request, stockClient } from '../support/stock-client.ts';
@@ -20,6 +21,15 @@ test("a stock client's plain text is a task, with and without hints", async (t) 
       .flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : []));
     return { state: task.status.state, result: data[0], words: words.join('\n') };
   };
+
+  await t.test('its card is the extended one, with what the operator may do', async () => {
+    const { capabilities } = await client.getAgentCard();
+    const params = capabilities?.extensions.find(({ uri }) => uri === CALLER_EXTENSION)?.params;
+    const { streams, concurrent_tasks, body_bytes, tokens_per_day } = params?.limits ?? {};
+    assert.deepEqual([params?.caller, params?.scopes], ['operator', ['announce', 'dispatch', 'read']]);
+    assert.deepEqual([streams, concurrent_tasks, body_bytes, tokens_per_day], [256, 4, 1_048_576, null]);
+    assert.deepEqual([params?.peers, params?.peers_not_shown], [[], 0]);
+  });
 
   await t.test('without hints', async () => {
     const { state, result, words } = await taskOf(runbook('note.txt', 'hello', 'cat note.txt'));

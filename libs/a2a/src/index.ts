@@ -1,5 +1,6 @@
 export { AgentCard } from '@a2a-js/sdk';
 export { buildAgentCard, type CardOptions } from './card/agent-card.ts';
+export { CALLER_EXTENSION } from './card/extended-card.ts';
 export { type A2AClient, createA2AClient, jsonRpcUrl, type OutboundMessage } from './client/client.ts';
 export type { DiscoveredAgent } from './client/discover.ts';
 export { peerErrorCode } from './client/peer-errors.ts';

@@ -1,6 +1,7 @@
 import { fastifySSE } from '@fastify/sse';
 import type { Ledger } from '@hermes-fleet/ledger';
 import {
+  type Caller,
   type Clock,
   createDeadlines,
   type Ids,
@@ -39,6 +40,8 @@ export interface A2AOptions {
   readonly heartbeatMs?: number;
   /** Becomes Task.metadata of replies about a task, e.g. `{"urn:hermes-fleet:handshake:2": <announce>}`. */
   readonly replyMetadata?: (taskId: string) => JsonObject | undefined;
+  /** What the extended card says to a caller beside its scopes, in wire form; read at each request for that card. */
+  readonly callerView?: (caller: Caller) => JsonObject;
   /** Further JSON-RPC methods, by name. */
   readonly methods?: Readonly<Record<string, CustomMethod>>;
   /**

@@ -19,4 +19,5 @@ export {
 export type { SubtaskRunner } from './fleet-tools/subtask.ts';
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
 export type { GatewayAgent } from './gateway-agent.ts';
+export { type CallerViewOptions, callerView } from './http/caller-view.ts';
 export { type FleetRoutesOptions, registerFleetRoutes } from './http/routes.ts';

@@ -1,5 +1,5 @@
 import { type A2AOptions, registerA2A } from '@hermes-fleet/a2a';
-import { registerFleetRoutes } from '@hermes-fleet/fleet';
+import { callerView, registerFleetRoutes } from '@hermes-fleet/fleet';
 import {
   createApp,
   createAuthenticator,
@@ -14,6 +14,9 @@ import { type RetainedContexts, startRetention } from './retention.ts';
 import type { ServingMember } from './shutdown-steps.ts';
 
 type App = ReturnType<typeof createApp>;
+
+/** The maximum request body of a member that names none. */
+const BODY_LIMIT_BYTES = 1_048_576;
 
 /** The parts of serving that differ between services. */
 export interface MemberService {
@@ -49,7 +52,7 @@ export async function serveMember(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { profile, version, config, server, credentials, ledger, clock, log, metrics } = member;
-  const { countCache } = service;
+  const { countCache, bodyLimitBytes = BODY_LIMIT_BYTES } = service;
   const { limits } = config.fleet;
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -64,7 +67,7 @@ export async function serveMember(
       maxUnauthenticated: limits.max_unauthenticated_connections,
       unauthenticatedIdleMs: limits.unauthenticated_idle_s * 1000,
     },
-    ...(service.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: service.bodyLimitBytes }),
+    bodyLimitBytes,
     authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
     readiness: () => service.readiness(signal.aborted),
   });
@@ -77,6 +80,7 @@ export async function serveMember(
     maxStreamsPerCaller: limits.max_streams_per_caller,
     extensions: EXTENSIONS.map(({ uri }) => uri),
     card: (request) => cardOf(server, member.identity, request),
+    callerView: (caller) => callerView(caller, { peers, gateway, clock, limits, bodyLimitBytes }),
     ...service.a2a,
   });
   service.routes?.(app);

@@ -119,7 +119,7 @@ test('the card serializes to JSON with interfaces, extension and security scheme
     capabilities: {
       streaming: true,
       pushNotifications: false,
-      extendedAgentCard: false,
+      extendedAgentCard: true,
       extensions: [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: ['2.0'] } }],
     },
     securitySchemes: {

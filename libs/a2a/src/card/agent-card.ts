@@ -33,7 +33,8 @@ export function buildAgentCard(options: CardOptions): AgentCard {
     capabilities: {
       streaming: options.streaming,
       pushNotifications: false,
-      extendedAgentCard: false,
+      // It has to require authentication (A2A 1.0, section 13.3).
+      extendedAgentCard: options.authRequired,
       extensions: options.extensions.map(({ uri, params }) => ({
         uri,
         description: '',

@@ -31,6 +31,7 @@ function legacyFields(card: AgentCard): JsonObject {
     url: main.url,
     preferredTransport: TRANSPORT,
     protocolVersion: '0.3.0',
+    supportsAuthenticatedExtendedCard: card.capabilities?.extendedAgentCard ?? false,
     additionalInterfaces: offered.map(({ url }) => ({ url, transport: TRANSPORT })),
     ...(schemes.length > 0 ? { securitySchemes: Object.fromEntries(schemes) } : {}),
     security: card.securityRequirements.map((requirement) =>

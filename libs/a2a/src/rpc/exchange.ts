@@ -1,6 +1,7 @@
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
 import {
+  type Caller,
   type Clock,
   type Deadlines,
   FleetError,
@@ -11,6 +12,7 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardSource } from '../card/card-route.ts';
+import { extendedCard } from '../card/extended-card.ts';
 import type { OpenCall, OpenCalls } from '../server/open-calls.ts';
 import {
   type Call,
@@ -33,6 +35,8 @@ export interface RouteDeps extends HandlerDeps {
   /** Deadlines of HEARTBEAT_MS. */
   readonly heartbeats: Deadlines;
   readonly log: Log;
+  /** See A2AOptions. */
+  readonly callerView?: ((caller: Caller) => JsonObject) | undefined;
   readonly methods?: Readonly<Record<string, CustomMethod>> | undefined;
   readonly onRefused?: OnRefused | undefined;
   readonly sendScopes?: readonly Scope[] | undefined;
@@ -74,13 +78,16 @@ export function openCall({ deps, request, method }: Exchange): OpenCall {
 
 export function callOf({ deps, request, method, params, progress }: Exchange, signal: AbortSignal): Call {
   const { message } = params;
+  const { caller } = request;
+  const card = () => deps.card({ host: request.host, protocol: request.protocol });
   return {
     text: progress.text,
     onHandedOver: () => {
       progress.handedOver = true;
     },
-    caller: request.caller,
-    card: () => deps.card({ host: request.host, protocol: request.protocol }),
+    caller,
+    card,
+    extendedCard: () => extendedCard(card(), caller, deps.callerView),
     rawMessage: method.version === '1.0' && isJsonObject(message) ? message : undefined,
     lastEventId: header(request, 'last-event-id'),
     traceparent: request.trace.traceparent,

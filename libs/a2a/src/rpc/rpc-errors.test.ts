@@ -158,7 +158,7 @@ test('an exception is -32603 without its text, which is logged', async (t) => {
   );
 });
 
-test('push, extended card and files are refused with their own codes', async (t) => {
+test('push and files are refused with their own codes', async (t) => {
   const served = await serve(t);
   const codeOf = async (method: string, params: object = {}): Promise<unknown> =>
     at((await served.post(request({ method, params }))).body, 'error', 'code');
@@ -175,8 +175,6 @@ test('push, extended card and files are refused with their own codes', async (t)
     };
     assert.equal(await codeOf(`tasks/pushNotificationConfig/${name}`, params), -32003, name);
   }
-  assert.equal(await codeOf('GetExtendedAgentCard'), -32004);
-  assert.equal(await codeOf('agent/getAuthenticatedExtendedCard'), -32004);
   const push = { ...message('hi'), configuration: { taskPushNotificationConfig: { url: 'http://x' } } };
   assert.equal(await codeOf('SendMessage', push), -32003);
   const file = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ url: 'http://x/y.png' }] } };

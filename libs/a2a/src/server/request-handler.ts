@@ -40,6 +40,8 @@ export interface HandlerDeps {
 export interface Call {
   readonly caller: Caller;
   readonly card: () => AgentCard;
+  /** Throws UNSUPPORTED_OPERATION for an agent without one. */
+  readonly extendedCard: () => AgentCard;
   /** The raw body. */
   readonly text: string;
   /** Called when the intake receives the message. */
@@ -150,9 +152,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
   };
 
   return {
-    getAuthenticatedExtendedAgentCard: reject(
-      () => new FleetError('UNSUPPORTED_OPERATION', 'this agent has no extended card'),
-    ),
+    getAuthenticatedExtendedAgentCard: capture(async (call) => call.extendedCard()),
     sendMessage: capture(async (call, params: SendMessageRequest) => {
       const accepted = await accept(call, params);
       if (accepted.kind === 'reply') return toMessage(accepted);

@@ -50,7 +50,7 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
 }
 
 /** `stale`: announced before, but not lately. `silent`: never announced. `prose`: does not use the handshake. */
-function stateOf(peer: PeerProfile, now: number): 'live' | 'stale' | 'silent' | 'prose' {
+export function stateOf(peer: PeerProfile, now: number): 'live' | 'stale' | 'silent' | 'prose' {
   if (isLive(peer, now)) return 'live';
   if (isProsePeer(peer, now)) return 'prose';
   return peer.announce ? 'stale' : 'silent';
