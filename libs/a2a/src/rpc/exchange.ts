@@ -1,3 +1,4 @@
+import { Extensions } from '@a2a-js/sdk';
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
 import {
@@ -76,7 +77,20 @@ export function openCall({ deps, request, method }: Exchange): OpenCall {
   return deps.calls.open(request.caller.name, method.kind, request.raw.socket);
 }
 
-export function callOf({ deps, request, method, params, progress }: Exchange, signal: AbortSignal): Call {
+export function extensionsHeader({ method }: Pick<Exchange, 'method'>): string {
+  return method.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions';
+}
+
+/** The supported extensions that the request names. */
+export function activeExtensions(exchange: Pick<Exchange, 'deps' | 'request' | 'method'>): readonly string[] {
+  const { deps, request } = exchange;
+  const requested = header(request, extensionsHeader(exchange)) ?? header(request, 'a2a-extensions');
+  if (requested === undefined) return [];
+  return Extensions.parseServiceParameter(requested).filter((uri) => deps.extensions.includes(uri));
+}
+
+export function callOf(exchange: Exchange, signal: AbortSignal): Call {
+  const { deps, request, method, params, progress } = exchange;
   const { message } = params;
   const { caller } = request;
   const card = () => deps.card({ host: request.host, protocol: request.protocol });
@@ -89,6 +103,7 @@ export function callOf({ deps, request, method, params, progress }: Exchange, si
     card,
     extendedCard: () => extendedCard(card(), caller, deps.callerView),
     rawMessage: method.version === '1.0' && isJsonObject(message) ? message : undefined,
+    activeExtensions: () => activeExtensions(exchange),
     lastEventId: header(request, 'last-event-id'),
     traceparent: request.trace.traceparent,
     signal,

@@ -7,10 +7,11 @@ import { requestedVersion } from '../wire/requested-version.ts';
 import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
 import { readEnvelope } from './envelope.ts';
 import {
+  activeExtensions,
   callOf,
   createTransports,
   type Exchange,
-  header,
+  extensionsHeader,
   openCall,
   type Progress,
   type RouteDeps,
@@ -133,12 +134,9 @@ async function toReply(exchange: Exchange, call: Call, result: unknown): Promise
   return toError(exchange, thrown);
 }
 
-/** Lists the requested extensions that are supported in the reply's header. */
-function echoExtensions({ deps, request, reply, method }: Exchange): void {
-  const name = method.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions';
-  const requested = header(request, name) ?? header(request, 'a2a-extensions');
-  if (requested === undefined) return;
-  const asked = Extensions.parseServiceParameter(requested);
-  const active = asked.filter((uri) => deps.extensions.includes(uri));
-  if (active.length > 0) reply.header(name, Extensions.toServiceParameter(active));
+/** Lists the active extensions in the reply's header. */
+function echoExtensions(exchange: Exchange): void {
+  const active = activeExtensions(exchange);
+  if (active.length === 0) return;
+  exchange.reply.header(extensionsHeader(exchange), Extensions.toServiceParameter([...active]));
 }

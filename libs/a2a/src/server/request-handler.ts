@@ -48,6 +48,8 @@ export interface Call {
   readonly onHandedOver: () => void;
   /** The raw `params.message`; undefined for A2A 0.3. */
   readonly rawMessage: JsonObject | undefined;
+  /** The URIs of the supported extensions that the client asked for. */
+  readonly activeExtensions: () => readonly string[];
   readonly lastEventId: string | undefined;
   readonly traceparent: string;
   /** Aborts with CLIENT_GONE or CLOSING, and may abort after the call is over. */
@@ -140,9 +142,8 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
     call: Call,
     record: TaskRecord,
     afterSeq: number,
-    { untilAsked, accepted }: { readonly untilAsked: boolean; readonly accepted?: JsonObject | undefined },
+    { untilAsked, metadata }: { readonly untilAsked: boolean; readonly metadata: JsonObject | undefined },
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const metadata = metadataOf(record.id, accepted);
     const { signal } = call;
     const items = followTask({ ledger, record, afterSeq, metadata, untilAsked, signal });
     for await (const { eventId, response } of items) {
@@ -171,7 +172,8 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       }
       const record = requireTask(ledger, accepted.taskId);
       // The stream ends at a question: the caller's answer opens its own stream. SubscribeToTask follows to the end.
-      yield* follow(call, record, record.lastSeq, { untilAsked: true, accepted: accepted.metadata });
+      const metadata = metadataOf(record.id, accepted.metadata);
+      yield* follow(call, record, record.lastSeq, { untilAsked: true, metadata });
     },
     async *resubscribe({ id }, context) {
       const call = callIn(context);
@@ -182,7 +184,8 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       if (resumeAfter === undefined && isRefused) {
         throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; use GetTask to read its result');
       }
-      yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false });
+      const metadata = ofExtensions(call.activeExtensions(), metadataOf(id));
+      yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false, metadata });
     },
     getTask: capture(async (call, { id, historyLength }: GetTaskRequest) =>
       view(ownTask(call, id), historyLength),
@@ -201,6 +204,15 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
     listTaskPushNotificationConfigs: reject(pushNotSupported),
     deleteTaskPushNotificationConfig: reject(pushNotSupported),
   };
+}
+
+/**
+ * The metadata of these extensions. All streams of a task show the same events (A2A 1.0, section 3.5.2), but metadata such
+ * as an announce differs with its time: only clients that asked for the extension get it.
+ */
+function ofExtensions(active: readonly string[], metadata: JsonObject | undefined): JsonObject | undefined {
+  const shown = Object.entries(metadata ?? {}).filter(([uri]) => active.includes(uri));
+  return shown.length === 0 ? undefined : Object.fromEntries(shown);
 }
 
 /**

@@ -89,6 +89,20 @@ test('SubscribeToTask follows a running task from its current state, including i
   assert.equal((await stream.rest()).length, 3);
 });
 
+test('streams of one task begin alike; the metadata of an extension is for clients that asked for it', async (t) => {
+  let seq = 0;
+  const replyMetadata = () => ({ [HANDSHAKE_EXTENSION]: { seq: ++seq } });
+  const served = await serve(t, { script: IDLE, replyMetadata });
+  const id = await begin(served);
+  const first = async (headers: Record<string, string> = {}) =>
+    (await (await openStream(served, 'SubscribeToTask', { id }, headers)).next())?.data;
+  const [one, two] = [await first(), await first()];
+  assert.deepEqual(one, two);
+  assert.equal(at(one, 'result', 'task', 'metadata'), undefined);
+  const informed = await first({ 'a2a-extensions': HANDSHAKE_EXTENSION });
+  assert.equal(at(informed, 'result', 'task', 'metadata', HANDSHAKE_EXTENSION, 'seq'), seq);
+});
+
 test('Last-Event-ID resumes after any event of a log without a gap or a repetition', async (t) => {
   const served = await serve(t, { script: IDLE });
   const id = await begin(served);
