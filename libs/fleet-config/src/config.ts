@@ -89,12 +89,16 @@ const Queue = z.strictObject({
   max_waiting: positive.max(100_000).default(1_000),
 });
 
+const MIB = 2 ** 20;
+
 const Limits = z.strictObject({
   max_concurrent_tasks: positive.max(1_000).default(4),
   queue_depth: int().nonnegative().max(10_000).default(100),
   max_relayed_tasks: positive.max(10_000).default(200),
   max_resumes: int().nonnegative().default(3),
   max_input_wait_s: seconds.max(2_592_000).default(86_400),
+  max_artifact_bytes: positive.max(64 * MIB).default(8 * MIB),
+  max_task_artifact_bytes: positive.max(256 * MIB).default(32 * MIB),
   max_streams_per_caller: positive.max(100_000).default(256),
   max_connections: int().min(16).max(100_000).default(4_096),
   max_unauthenticated_connections: int().min(8).max(10_000).default(256),

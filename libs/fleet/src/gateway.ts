@@ -123,6 +123,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     defaultBudget: spending.defaultBudget,
     countCache: options.countCache ?? false,
     maxInputWaitMs: limits.max_input_wait_s * 1000,
+    artifactLimits: { artifactBytes: limits.max_artifact_bytes, taskBytes: limits.max_task_artifact_bytes },
     closing: closing.signal,
   };
   const random = options.random ?? Math.random;

@@ -71,6 +71,11 @@ test('kill -9 at any moment loses no acknowledged write and leaves no partial on
         assert.equal(question?.text, `question ${third}`, `SEED=${seed}: question ${third} is lost`);
         if (kind === 'answer')
           assert.equal(question?.answer?.text, `answer to ${third}`, `SEED=${seed}: its answer is lost`);
+      } else if (kind === 'artifact') {
+        const seq = Number(third);
+        const chunk = ledger.artifactAt({ taskId, seq });
+        assert.equal(chunk?.place, Number(type), `SEED=${seed}: chunk ${seq} is lost`);
+        assert.equal(ledger.events(taskId, seq - 1, 1)[0]?.type, 'artifact');
       } else {
         const [event] = ledger.events(taskId, Number(third) - 1, 1);
         assert.deepEqual(
@@ -116,6 +121,11 @@ function assertConsistent(file: string, seed: number): number {
         WHERE e.task IS NOT q.task`);
   none(`SELECT n FROM tasks WHERE (SELECT count(*) FROM events WHERE task = n AND type = 'answered') <>
           (SELECT count(*) FROM questions WHERE task = n AND message_id IS NOT NULL)`);
+  none(`SELECT seq, task FROM artifacts EXCEPT SELECT seq, task FROM events WHERE type = 'artifact'`);
+  none(`SELECT seq, task FROM events WHERE type = 'artifact' EXCEPT SELECT seq, task FROM artifacts`);
+  none(
+    'SELECT task FROM artifacts WHERE bytes > 0 AND place < 2 AND task IN (SELECT task FROM artifacts WHERE place = 2)',
+  );
   none('SELECT task FROM checkpoints WHERE task IN (SELECT task FROM endings)');
   for (const width of [60_000, 3_600_000])
     none(`SELECT caller, state, updated_at / ${width} AS bucket, count(*) AS tasks FROM endings GROUP BY 1, 2, 3

@@ -14,6 +14,7 @@ export { isOpen } from './questions.ts';
 export { impliedState, isTerminal } from './states.ts';
 export type {
   Answer,
+  ArtifactLimits,
   FollowingEvent,
   KeptCheckpoint,
   KnownTask,
@@ -22,6 +23,8 @@ export type {
   NewTask,
   PeerRecord,
   Question,
+  StoredChunk,
+  StoredPart,
   TaskChange,
   TaskEvent,
   TaskPage,

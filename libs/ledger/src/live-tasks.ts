@@ -3,7 +3,7 @@ import { isTerminal } from './states.ts';
 import type { TaskRecord } from './types.ts';
 
 /** A kind of rows that an unfinished task may have beside its events. */
-export type Belonging = 'checkpoint' | 'tokens' | 'questions';
+export type Belonging = 'checkpoint' | 'tokens' | 'questions' | 'artifacts';
 
 /** An unfinished task as the last COMMIT left it. */
 export interface LiveTask {
@@ -41,7 +41,12 @@ interface Entry extends LiveTask {
 }
 
 export const NO_BELONGINGS: ReadonlySet<Belonging> = new Set();
-export const ALL_BELONGINGS: ReadonlySet<Belonging> = new Set(['checkpoint', 'tokens', 'questions']);
+export const ALL_BELONGINGS: ReadonlySet<Belonging> = new Set([
+  'checkpoint',
+  'tokens',
+  'questions',
+  'artifacts',
+]);
 
 /** Belongings with one more. A set of belongings is never changed, because tasks share it. */
 export const withBelonging = (

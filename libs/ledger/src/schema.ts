@@ -1,5 +1,6 @@
 import type { StoreSchema } from '@hermes-fleet/store';
 import { STEP_8 } from './schema-8.ts';
+import { STEP_9 } from './schema-9.ts';
 
 /**
  * The schema as a list of steps, applied once and in order. A published step is never edited: a change is a new step.
@@ -191,6 +192,7 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT;
   `,
   STEP_8,
+  STEP_9,
 ];
 
 /** `applicationId` is "HFLG". */

@@ -3,6 +3,7 @@ import { createWakeups, type Queries, type Store } from '@hermes-fleet/store';
 import { acceptTask } from './accept.ts';
 import { appendEvent } from './append.ts';
 import type { Appended } from './appended.ts';
+import { type ArtifactLog, createArtifactLog } from './artifact-log.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { closeReservations, type Recorded, type RecordedFigures } from './figures.ts';
 import { hasCheckpoint } from './late-results.ts';
@@ -22,20 +23,21 @@ const ALL = -1;
 /** The part of a ledger that writes and reads the logs of tasks. */
 export interface TaskLog
   extends Pick<
-    Ledger,
-    | 'accept'
-    | 'append'
-    | 'findByKey'
-    | 'settled'
-    | 'ask'
-    | 'answer'
-    | 'withdraw'
-    | 'questions'
-    | 'get'
-    | 'events'
-    | 'watch'
-    | 'unfinished'
-  > {
+      Ledger,
+      | 'accept'
+      | 'append'
+      | 'findByKey'
+      | 'settled'
+      | 'ask'
+      | 'answer'
+      | 'withdraw'
+      | 'questions'
+      | 'get'
+      | 'events'
+      | 'watch'
+      | 'unfinished'
+    >,
+    ArtifactLog {
   /** Must be called after COMMIT with each task that was removed. */
   removed(taskId: string): void;
   /** Ends every wait; the store must be closed. */
@@ -121,6 +123,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
   }
 
   return {
+    ...createArtifactLog({ store, clock, sums, live, writes, announce: announceEvent }),
     accept: async (task, following = []) => {
       const acceptance = await store.write(
         (db) => {

@@ -1,4 +1,6 @@
 import type {
+  ArtifactChunk,
+  ArtifactPart,
   Count,
   EarlierConversation,
   JsonObject,
@@ -119,6 +121,21 @@ export interface Answer {
   readonly message: JsonObject;
 }
 
+/** A chunk of an artifact, with the sequence of its `artifact` event. It has no parts once a later chunk has replaced it. */
+export interface StoredChunk extends ArtifactChunk {
+  readonly seq: number;
+  readonly parts: readonly StoredPart[];
+}
+
+/** A part of a stored chunk; `isReferenced` for one that replies refer to, because it is large or others came before. */
+export type StoredPart = ArtifactPart & { readonly isReferenced?: boolean };
+
+/** The most that a task may store as artifacts, in bytes of content. */
+export interface ArtifactLimits {
+  readonly artifactBytes: number;
+  readonly taskBytes: number;
+}
+
 export interface TaskQuery {
   readonly caller?: string;
   readonly contextId?: string;
@@ -195,6 +212,18 @@ export interface Ledger {
   withdraw(taskId: string, key: string): Promise<Question | undefined>;
   /** The questions of a task, oldest first. */
   questions(taskId: string): Question[];
+  /**
+   * Adds a chunk to an artifact of a task, in one transaction with its `artifact` event, which has no content. Returns
+   * undefined for a chunk whose place is taken, and for an ended task. Throws INVALID_PARAMS for a chunk that is not valid,
+   * ARTIFACT_TOO_LARGE beyond the limits, and INTERNAL for one that cannot follow.
+   */
+  addArtifact(taskId: string, chunk: ArtifactChunk, limits: ArtifactLimits): Promise<TaskEvent | undefined>;
+  /** The chunks of all artifacts of a task, in the order of their events. */
+  artifacts(taskId: string): StoredChunk[];
+  /** The chunk that an `artifact` event added. */
+  artifactAt(event: Pick<TaskEvent, 'taskId' | 'seq'>): StoredChunk | undefined;
+  /** The size of those parts of a task's artifacts that replies have inline, in bytes of content; at most 1 MiB. */
+  inlineArtifactBytes(taskId: string): number;
   /** The record of an unfinished task has the message and the dispatch that were accepted: they must not be changed. */
   get(taskId: string): TaskRecord | undefined;
   /**

@@ -27,6 +27,7 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   HEADERS_TOO_LARGE: [431, -32600, false],
   BODY_TOO_LARGE: [413, -32600, false],
   UNSUPPORTED_MEDIA_TYPE: [415, -32005, false],
+  ARTIFACT_TOO_LARGE: [413, -32000, false],
   REQUEST_TIMEOUT: [408, -32000, true],
   TOO_MANY_STREAMS: [429, -32000, true],
   QUEUE_FULL: [503, -32000, true],

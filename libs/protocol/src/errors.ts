@@ -26,6 +26,7 @@ export const ERRORS = {
   HEADERS_TOO_LARGE: { httpStatus: 431, jsonrpcCode: -32600, retryable: false },
   BODY_TOO_LARGE: { httpStatus: 413, jsonrpcCode: -32600, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { httpStatus: 415, jsonrpcCode: -32005, retryable: false },
+  ARTIFACT_TOO_LARGE: { httpStatus: 413, jsonrpcCode: -32000, retryable: false },
   REQUEST_TIMEOUT: { httpStatus: 408, jsonrpcCode: -32000, retryable: true },
   TOO_MANY_STREAMS: { httpStatus: 429, jsonrpcCode: -32000, retryable: true },
   QUEUE_FULL: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },

@@ -74,6 +74,16 @@ export {
   type Usage,
 } from './handshake/result.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
+export {
+  type ArtifactChunk,
+  type ArtifactPart,
+  MAX_ARTIFACT_CHUNKS,
+  MAX_ARTIFACT_NAME,
+  MAX_ARTIFACTS,
+  partBytes,
+  RESERVED_ARTIFACTS,
+  type TaskArtifacts,
+} from './ports/artifact.ts';
 export { type Clock, systemClock } from './ports/clock.ts';
 export { createDeadlines, type Deadlines } from './ports/deadlines.ts';
 export {

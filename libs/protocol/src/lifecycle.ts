@@ -11,6 +11,7 @@ export const LifecycleEvent = z.enum([
   'rerouted',
   'input_required',
   'answered',
+  'artifact',
   'resumed',
   'alert',
   'done',

@@ -5,8 +5,8 @@ import { newTask } from './harness.ts';
 
 /**
  * Child process of the crash test: eight flows accept tasks and append to them endlessly. Each prints a write as soon
- * as it is acknowledged: `task <id> <key>`, `event <task id> <seq> <type>`, `question <task id> <key>` and `answer
- * <task id> <key>`.
+ * as it is acknowledged: `task <id> <key>`, `event <task id> <seq> <type>`, `question <task id> <key>`, `answer <task id>
+ * <key>` and `artifact <task id> <seq> <place>`.
  */
 const [, , file = '', round = ''] = process.argv;
 const ledger = openLedger({ file, profile: 'neo', clock: systemClock, ids: systemIds, log });
@@ -20,6 +20,7 @@ async function flow(name: number): Promise<never> {
     await ledger.saveCheckpoint(task.id, { step: 1 });
     await append(task.id, 'progress');
     if (i % 3 > 0) await converse(task.id, i % 3);
+    else await produce(task.id);
     await append(task.id, i % 2 === 0 ? 'done' : 'blocked');
   }
 }
@@ -35,6 +36,16 @@ async function converse(taskId: string, times: number): Promise<void> {
       message: { messageId: `m${nth}` },
     });
     writeSync(1, `answer ${taskId} ${key}\n`);
+  }
+}
+
+async function produce(taskId: string): Promise<void> {
+  for (let place = 0; place < 3; place += 1) {
+    const parts = [{ kind: 'text' as const, text: `piece ${place}`.padEnd(700, '.') }];
+    const limits = { artifactBytes: 10_000, taskBytes: 10_000 };
+    const chunk = { id: 'report', place, parts, replaces: place === 2, isLast: place === 2 };
+    const event = await ledger.addArtifact(taskId, chunk, limits);
+    writeSync(1, `artifact ${taskId} ${event?.seq} ${place}\n`);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { TaskDispatch } from '../handshake/dispatch.ts';
 import type { TaskResult, Usage } from '../handshake/result.ts';
 import type { JsonObject, JsonValue } from '../wire/json.ts';
+import type { TaskArtifacts } from './artifact.ts';
 import type { Caller } from './intake.ts';
 
 /** The maximum number of questions that a task may ask its caller (docs/handshake.md#asking). */
@@ -97,6 +98,8 @@ export interface RunContext {
    * answer that came first.
    */
   ask(question: string, options: { readonly key: string; readonly signal?: AbortSignal }): Promise<string>;
+  /** The artifacts of the task beside those of its result; absent where a run is a part of another. */
+  readonly artifacts?: TaskArtifacts;
   /** The conversation that the task continues; absent where a run is a part of another. */
   earlier?(): EarlierConversation | undefined;
   readonly checkpoint: {

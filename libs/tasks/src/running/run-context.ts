@@ -1,4 +1,4 @@
-import type { Ledger } from '@hermes-fleet/ledger';
+import type { ArtifactLimits, Ledger } from '@hermes-fleet/ledger';
 import { type Budget, FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Abort } from './abort.ts';
@@ -17,7 +17,11 @@ export interface RunContextOptions extends Omit<AskOptions, 'signal' | 'stopping
   readonly aborting: Pick<Abort, 'signal' | 'abort'>;
   readonly stopping: Pick<Abort, 'signal'>;
   readonly ledger: AskOptions['ledger'] &
-    Pick<Ledger, 'append' | 'earlierConversation' | 'loadCheckpoint' | 'saveCheckpoint'>;
+    Pick<
+      Ledger,
+      'addArtifact' | 'append' | 'artifacts' | 'earlierConversation' | 'loadCheckpoint' | 'saveCheckpoint'
+    >;
+  readonly artifactLimits: ArtifactLimits;
   readonly slot: Slot;
   readonly metrics: Pick<FleetMetrics, 'toolCall'>;
   /** Aborts when the end of the task is not tried any more. */
@@ -82,6 +86,13 @@ export function createRunContext(options: RunContextOptions): RunContext {
       } finally {
         queued = true;
       }
+    },
+    artifacts: {
+      add: async (chunk) => {
+        const event = await persist(() => ledger.addArtifact(task.id, chunk, options.artifactLimits));
+        return event !== undefined;
+      },
+      find: (id) => ledger.artifacts(task.id).filter((chunk) => chunk.id === id),
     },
     earlier: () => (task.dispatch.task.fresh === true ? undefined : ledger.earlierConversation(task.id)),
     checkpoint: {

@@ -1,4 +1,4 @@
-import type { Ledger } from '@hermes-fleet/ledger';
+import type { ArtifactLimits, Ledger } from '@hermes-fleet/ledger';
 import {
   type AdmittedTask,
   type Clock,
@@ -34,6 +34,7 @@ export interface RunnerOptions {
   /** The longest time that a question waits for its answer, ms. */
   readonly maxInputWaitMs: number;
   readonly questionWaits: QuestionWaits;
+  readonly artifactLimits: ArtifactLimits;
   /** Aborts when the process must end: failed writes are not retried after that. */
   readonly closing: AbortSignal;
 }
@@ -125,7 +126,7 @@ async function runToEnd(
     // The executor also ends what a former run began.
     if (!request.endReason && !hasBegun) aborting.throwIfAborted();
     stopping.throwIfAborted();
-    const { questionWaits, maxInputWaitMs } = options;
+    const { questionWaits, maxInputWaitMs, artifactLimits } = options;
     const context = createRunContext({
       task,
       ledger,
@@ -139,6 +140,7 @@ async function runToEnd(
       persist: persistInRun,
       questionWaits,
       maxInputWaitMs,
+      artifactLimits,
       aborting,
       stopping,
       closing,

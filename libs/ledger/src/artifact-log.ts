@@ -1,0 +1,53 @@
+import type { Clock } from '@hermes-fleet/protocol';
+import type { Queries, Store } from '@hermes-fleet/store';
+import type { Appended } from './appended.ts';
+import { addChunk, assertValidChunk, findChunk, findChunks, sumInlineBytes } from './artifacts.ts';
+import type { LiveTasks } from './live-tasks.ts';
+import type { Sums } from './sums.ts';
+import { findNumber } from './task-rows.ts';
+import type { TaskWrites } from './task-writes.ts';
+import type { Ledger } from './types.ts';
+
+/** The part of a ledger that writes and reads the artifacts of tasks. */
+export type ArtifactLog = Pick<Ledger, 'addArtifact' | 'artifacts' | 'artifactAt' | 'inlineArtifactBytes'>;
+
+export interface ArtifactLogOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly sums: Sums;
+  readonly live: LiveTasks;
+  readonly writes: TaskWrites;
+  /** Called after COMMIT with each event. */
+  readonly announce: (appended: Appended) => void;
+}
+
+export function createArtifactLog(options: ArtifactLogOptions): ArtifactLog {
+  const { store, clock, sums, live, writes, announce } = options;
+
+  /** Reads what the file has for a task; `none` without a read for a task that has no artifact. */
+  const read = <T>(taskId: string, none: T, find: (db: Queries, n: number) => T): T =>
+    store.read((db) => {
+      const known = live.findRecent(taskId);
+      if (known?.belongings.has('artifacts') === false) return none;
+      const n = known?.n ?? findNumber(db, taskId);
+      return n === undefined ? none : find(db, n);
+    });
+
+  return {
+    addArtifact: async (taskId, chunk, limits) => {
+      assertValidChunk(chunk);
+      const appended = await store.write(
+        (db) => addChunk(db, clock, sums, writes, writes.get(db, taskId), chunk, limits),
+        (added) => {
+          if (!added) return;
+          live.stores(taskId, 'artifacts');
+          announce(added);
+        },
+      );
+      return appended?.event;
+    },
+    artifacts: (taskId) => read(taskId, [], findChunks),
+    artifactAt: ({ taskId, seq }) => read(taskId, undefined, (db, n) => findChunk(db, n, seq)),
+    inlineArtifactBytes: (taskId) => read(taskId, 0, sumInlineBytes),
+  };
+}
