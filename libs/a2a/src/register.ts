@@ -20,6 +20,7 @@ import { HEARTBEAT_MS } from './rpc/heartbeat-reply.ts';
 import { type OnRefused, reportRefusal } from './rpc/refused-request.ts';
 import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
 import { createRpcRoute } from './rpc/rpc-route.ts';
+import { registerArtifactRoute } from './server/artifact-route.ts';
 import { OpenCalls } from './server/open-calls.ts';
 
 export interface A2AOptions {
@@ -68,6 +69,7 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     stream: options.maxStreamsPerCaller ?? 256,
     send: options.maxWaitingPerCaller ?? 1_000,
   });
+  registerArtifactRoute(app, options.ledger);
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(

@@ -4,11 +4,13 @@ import {
   isTerminal,
   type Ledger,
   type Question,
+  type StoredChunk,
   type TaskEvent,
   type TaskRecord,
   type TaskState,
 } from '@hermes-fleet/ledger';
 import { FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { chunkArtifact, ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
 import { a2aState } from '../wire/task-state.ts';
 import {
   artifactsOf,
@@ -45,15 +47,27 @@ export async function* followTask(options: {
   afterSeq: number;
   metadata: JsonObject | undefined;
   untilAsked: boolean;
+  /** The client continues an earlier stream, and has the artifacts up to `afterSeq`. */
+  isResumed: boolean;
+  /** The client has activated the handshake extension. */
+  hasHandshake: () => boolean;
+  urlOf: PartUrl;
   signal: AbortSignal;
 }): AsyncGenerator<StreamItem, void, undefined> {
-  const { ledger, record, afterSeq, untilAsked, signal } = options;
+  const { ledger, record, afterSeq, untilAsked, isResumed, urlOf, signal } = options;
   const isCurrent = afterSeq >= record.lastSeq;
-  const past = replay(ledger, record, afterSeq, isCurrent);
+  const chunks = isResumed ? [] : ledger.artifacts(record.id).filter(({ seq }) => seq <= afterSeq);
+  const own = ownArtifacts(chunks, urlOf);
+  const past = { ...replay(ledger, record, afterSeq, isCurrent), own };
   const isOver = isCurrent && isTerminal(record.state);
-  const task = isOver
-    ? taskView(record, [], { questions: ledger.questions(record.id) })
+  const shown = isOver
+    ? taskView(record, [], {
+        questions: ledger.questions(record.id),
+        own,
+        ownFirst: own.length > 0 && !options.hasHandshake(),
+      })
     : runningView(record, past);
+  const task = isResumed ? { ...shown, artifacts: [] } : shown;
   yield item(afterSeq, { $case: 'task', value: { ...task, metadata: options.metadata } });
   let { state } = past;
   if (isOver || (untilAsked && isCurrent && state === 'input_required')) return;
@@ -67,6 +81,9 @@ export async function* followTask(options: {
     if (event.type === 'text') {
       yield item(event.seq, textUpdate(record, event, hasText));
       hasText = true;
+    } else if (event.type === 'artifact') {
+      const update = chunkUpdate(record, event, ledger.artifactAt(event), urlOf);
+      if (update) yield item(event.seq, update);
     } else {
       state = currentState(ledger, event) ?? impliedState(event.type) ?? state;
       yield item(event.seq, statusUpdate(record, event, state, questionOf(ledger, event)));
@@ -75,11 +92,13 @@ export async function* followTask(options: {
   }
 }
 
+type Replayed = Omit<RunningState, 'own'>;
+
 /** Replays the log up to `afterSeq`. When that is the whole log, the state comes from the record. */
-function replay(ledger: Ledger, record: TaskRecord, afterSeq: number, isCurrent: boolean): RunningState {
+function replay(ledger: Ledger, record: TaskRecord, afterSeq: number, isCurrent: boolean): Replayed {
   const questions = ledger.questions(record.id).filter(({ seq }) => seq <= afterSeq);
-  let past: Omit<RunningState, 'questions'> = { state: 'submitted', at: record.createdAt, text: '' };
-  const standing = (): RunningState => ({
+  let past: Omit<Replayed, 'questions'> = { state: 'submitted', at: record.createdAt, text: '' };
+  const standing = (): Replayed => ({
     ...past,
     ...(isCurrent ? { state: record.state } : {}),
     questions,
@@ -124,6 +143,27 @@ function textUpdate({ id: taskId, contextId }: TaskRecord, event: TaskEvent, app
     $case: 'artifactUpdate',
     value: { taskId, contextId, artifact, append, lastChunk: false, metadata: undefined },
   };
+}
+
+/** Undefined for a chunk that a later one has replaced: that one follows. */
+function chunkUpdate(
+  { id: taskId, contextId }: TaskRecord,
+  event: TaskEvent,
+  chunk: StoredChunk | undefined,
+  urlOf: PartUrl,
+): Payload | undefined {
+  if (chunk === undefined || chunk.parts.length === 0) return undefined;
+  const artifact = chunkArtifact(chunk, urlOf);
+  const append = chunk.place > 0 && !chunk.replaces;
+  const value = {
+    taskId,
+    contextId,
+    artifact,
+    append,
+    lastChunk: chunk.isLast,
+    metadata: eventMetadata(event),
+  };
+  return { $case: 'artifactUpdate', value };
 }
 
 function statusUpdate(

@@ -2,9 +2,11 @@ import { type ListTasksRequest, type ListTasksResponse, TaskState } from '@a2a-j
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import { type Caller, FleetError } from '@hermes-fleet/protocol';
 import { ledgerStates } from '../wire/task-state.ts';
-import { taskView } from '../wire/task-view.ts';
+import { type TaskViewOptions, taskView } from '../wire/task-view.ts';
 
 const DEFAULT_PAGE_SIZE = 50;
+/** The content of artifacts in one page of a list. */
+const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 /** Throws TASK_NOT_FOUND for an unknown id. */
 export function requireTask(ledger: Ledger, id: string): TaskRecord {
@@ -18,26 +20,44 @@ export function taskNotFound(id: string): FleetError {
 }
 
 /** One page of the caller's own tasks, latest change first. Throws INVALID_PARAMS for an invalid page token. */
-export function listTasks(ledger: Ledger, caller: Caller, params: ListTasksRequest): ListTasksResponse {
+export function listTasks(
+  ledger: Ledger,
+  caller: Caller,
+  params: ListTasksRequest,
+  ownOf: (record: TaskRecord) => Pick<TaskViewOptions, 'own' | 'ownFirst'>,
+): ListTasksResponse {
   const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
   const states = params.status === TaskState.TASK_STATE_UNSPECIFIED ? undefined : ledgerStates(params.status);
   if (states?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
   const { statusTimestampAfter: after } = params;
-  const page = ledger.list({
+  const query = {
     caller: caller.name,
     ...(params.contextId === '' ? {} : { contextId: params.contextId }),
     ...(states === undefined ? {} : { states }),
     ...(after === undefined ? {} : { updatedAfter: Date.parse(after) }),
-    pageSize,
     pageToken: params.pageToken,
-  });
+  };
+  const artifacts = params.includeArtifacts ?? false;
+  const whole = ledger.list({ ...query, pageSize });
+  const fitting = artifacts ? fittingTasks(ledger, whole.tasks) : whole.tasks.length;
+  const page = fitting === whole.tasks.length ? whole : ledger.list({ ...query, pageSize: fitting });
   // A page of a hundred briefs could be a hundred times the body limit: history is shown only on request.
   const historyLength = params.historyLength ?? 0;
-  const artifacts = params.includeArtifacts ?? false;
   const tasks = page.tasks.map((record) => {
     const isNeeded = historyLength > 0 || record.state === 'input_required';
     const questions = isNeeded ? ledger.questions(record.id) : [];
-    return taskView(record, [], { historyLength, artifacts, questions });
+    const own = artifacts ? ownOf(record) : {};
+    return taskView(record, [], { ...own, historyLength, artifacts, questions });
   });
   return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
+}
+
+/** How many of the tasks fit into one page with their artifacts, at least one: a page may be shorter than was asked. */
+function fittingTasks(ledger: Ledger, tasks: readonly TaskRecord[]): number {
+  let bytes = 0;
+  const over = tasks.findIndex(({ id }) => {
+    bytes += ledger.inlineArtifactBytes(id);
+    return bytes > MAX_PAGE_BYTES;
+  });
+  return over === -1 ? tasks.length : Math.max(1, over);
 }

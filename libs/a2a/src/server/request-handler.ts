@@ -14,16 +14,20 @@ import {
   type Accepted,
   type Caller,
   FleetError,
+  HANDSHAKE_EXTENSION,
   type Ids,
   type InboundMessage,
   type Intake,
   type JsonObject,
 } from '@hermes-fleet/protocol';
+import { ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
 import { agentMessage } from '../wire/parts.ts';
-import { taskView } from '../wire/task-view.ts';
+import { type TaskViewOptions, taskView } from '../wire/task-view.ts';
+import { partUrlAt } from './artifact-route.ts';
 import { followTask, readLastEventId } from './follow-task.ts';
 import { toInbound } from './inbound.ts';
 import { CLOSING } from './open-calls.ts';
+import { acceptableTask, acceptableUpdate, type OutputModes, readOutputModes } from './output-modes.ts';
 import { listTasks, requireTask, taskNotFound } from './read-tasks.ts';
 
 /** The interface that the SDK's transport handlers call. */
@@ -107,8 +111,22 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
     return known || accepted ? { ...known, ...accepted } : undefined;
   };
 
-  const view = (record: TaskRecord, historyLength: number | undefined, accepted?: JsonObject): Task =>
+  const urlOf = (call: Call, taskId: string): PartUrl =>
+    partUrlAt(() => call.card().supportedInterfaces[0]?.url ?? '', taskId);
+
+  const ownOf = (call: Call, { id }: TaskRecord): Pick<TaskViewOptions, 'own' | 'ownFirst'> => {
+    const own = ownArtifacts(ledger.artifacts(id), urlOf(call, id));
+    return own.length === 0 ? {} : { own, ownFirst: !hasHandshake(call) };
+  };
+
+  const view = (
+    call: Call,
+    record: TaskRecord,
+    historyLength: number | undefined,
+    accepted?: JsonObject,
+  ): Task =>
     taskView(record, [], {
+      ...ownOf(call, record),
       historyLength,
       metadata: metadataOf(record.id, accepted),
       questions: ledger.questions(record.id),
@@ -142,29 +160,37 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
     call: Call,
     record: TaskRecord,
     afterSeq: number,
-    { untilAsked, metadata }: { readonly untilAsked: boolean; readonly metadata: JsonObject | undefined },
+    options: Pick<Parameters<typeof followTask>[0], 'untilAsked' | 'isResumed' | 'metadata'> & {
+      readonly modes?: OutputModes | undefined;
+    },
   ): AsyncGenerator<StreamResponse, void, undefined> {
+    const { modes, ...shape } = options;
     const { signal } = call;
-    const items = followTask({ ledger, record, afterSeq, metadata, untilAsked, signal });
+    const shown = { ...shape, hasHandshake: () => hasHandshake(call), urlOf: urlOf(call, record.id) };
+    const items = followTask({ ledger, record, afterSeq, signal, ...shown });
     for await (const { eventId, response } of items) {
+      const acceptable = acceptableUpdate(response, modes);
+      if (acceptable === undefined) continue;
       call.eventId = eventId;
-      yield response;
+      yield acceptable;
     }
   };
 
   return {
     getAuthenticatedExtendedAgentCard: capture(async (call) => call.extendedCard()),
     sendMessage: capture(async (call, params: SendMessageRequest) => {
+      const modes = modesOf(call, params);
       const accepted = await accept(call, params);
       if (accepted.kind === 'reply') return toMessage(accepted);
       const { returnImmediately, historyLength } = params.configuration ?? {};
       const record = returnImmediately
         ? requireTask(ledger, accepted.taskId)
         : await settled(call, accepted.taskId);
-      return view(record, historyLength, accepted.metadata);
+      return acceptableTask(view(call, record, historyLength, accepted.metadata), modes);
     }),
     async *sendMessageStream(params, context) {
       const call = callIn(context);
+      const modes = modesOf(call, params);
       const accepted = await accept(call, params);
       if (accepted.kind === 'reply') {
         yield { payload: { $case: 'message', value: toMessage(accepted) } };
@@ -173,7 +199,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       const record = requireTask(ledger, accepted.taskId);
       // The stream ends at a question: the caller's answer opens its own stream. SubscribeToTask follows to the end.
       const metadata = metadataOf(record.id, accepted.metadata);
-      yield* follow(call, record, record.lastSeq, { untilAsked: true, metadata });
+      yield* follow(call, record, record.lastSeq, { untilAsked: true, isResumed: false, metadata, modes });
     },
     async *resubscribe({ id }, context) {
       const call = callIn(context);
@@ -184,26 +210,37 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       if (resumeAfter === undefined && isRefused) {
         throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; use GetTask to read its result');
       }
+      const isResumed = resumeAfter !== undefined;
       const metadata = ofExtensions(call.activeExtensions(), metadataOf(id));
-      yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false, metadata });
+      yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false, isResumed, metadata });
     },
     getTask: capture(async (call, { id, historyLength }: GetTaskRequest) =>
-      view(ownTask(call, id), historyLength),
+      view(call, ownTask(call, id), historyLength),
     ),
-    listTasks: capture(async (call, params: ListTasksRequest) => listTasks(ledger, call.caller, params)),
+    listTasks: capture(async (call, params: ListTasksRequest) =>
+      listTasks(ledger, call.caller, params, (record) => ownOf(call, record)),
+    ),
     cancelTask: capture(async (call, { id }: CancelTaskRequest) => {
       const record = ownTask(call, id);
       if (isTerminal(record.state)) {
         throw new FleetError('TASK_NOT_CANCELABLE', `task ${id} has ended (${record.state})`);
       }
       await intake.cancel(id, call.caller);
-      return view(requireTask(ledger, id), undefined);
+      return view(call, requireTask(ledger, id), undefined);
     }),
     createTaskPushNotificationConfig: reject(pushNotSupported),
     getTaskPushNotificationConfig: reject(pushNotSupported),
     listTaskPushNotificationConfigs: reject(pushNotSupported),
     deleteTaskPushNotificationConfig: reject(pushNotSupported),
   };
+}
+
+/** True if the client has activated the handshake extension. */
+const hasHandshake = (call: Call): boolean => call.activeExtensions().includes(HANDSHAKE_EXTENSION);
+
+function modesOf(call: Call, { configuration }: SendMessageRequest): OutputModes | undefined {
+  const offered = (): readonly string[] => call.card().defaultOutputModes;
+  return readOutputModes(configuration?.acceptedOutputModes, offered, () => hasHandshake(call));
 }
 
 /**

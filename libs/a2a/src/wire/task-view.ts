@@ -13,6 +13,10 @@ export interface TaskViewOptions {
   readonly historyLength?: number | undefined;
   /** Default true. */
   readonly artifacts?: boolean;
+  /** The artifacts that the task's executor added. */
+  readonly own?: readonly Artifact[];
+  /** True if the artifacts of the executor come before those of the result: for a client without the handshake. */
+  readonly ownFirst?: boolean;
   /** The task's questions to its caller, oldest first. */
   readonly questions?: readonly Question[];
   /** The TASK_RESULT of a peer that came after the task's end (docs/handshake.md#late-results). */
@@ -35,13 +39,20 @@ export function taskView(
     id: record.id,
     contextId: record.contextId,
     status: statusView(record, options.questions),
-    artifacts:
-      (options.artifacts ?? true)
-        ? [...artifactsOf(record, textOf(events)), ...(options.late ? [lateArtifact(options.late)] : [])]
-        : [],
+    artifacts: (options.artifacts ?? true) ? allArtifacts(record, textOf(events), options) : [],
     history: historyOf(record, record.state, options.questions, options.historyLength),
     metadata: options.metadata,
   };
+}
+
+function allArtifacts(
+  record: TaskRecord,
+  textSoFar: string,
+  { own = [], ownFirst = false, late }: TaskViewOptions,
+): Artifact[] {
+  const ofResult = artifactsOf(record, textSoFar);
+  const ordered = ownFirst ? [...own, ...ofResult] : [...ofResult, ...own];
+  return late ? [...ordered, lateArtifact(late)] : ordered;
 }
 
 export function statusView(record: TaskRecord, questions: readonly Question[] = []): TaskStatus {
@@ -83,16 +94,18 @@ export interface RunningState {
   /** Its text output up to then. */
   readonly text: string;
   readonly questions: readonly Question[];
+  /** The artifacts of its executor up to then. */
+  readonly own: readonly Artifact[];
 }
 
 /** An unfinished task at some event of its log, for a stream that starts there. */
-export function runningView(record: TaskRecord, { state, at, text, questions }: RunningState): Task {
+export function runningView(record: TaskRecord, { state, at, text, questions, own }: RunningState): Task {
   const message = openQuestion(record, state, questions);
   return {
     id: record.id,
     contextId: record.contextId,
     status: { state: a2aState(state), message, timestamp: new Date(at).toISOString() },
-    artifacts: text === '' ? [] : [textArtifact(text)],
+    artifacts: [...(text === '' ? [] : [textArtifact(text)]), ...own],
     history: historyOf(record, state, questions, undefined),
     metadata: undefined,
   };
