@@ -3,6 +3,7 @@ export { buildAgentCard, type CardOptions } from './card/agent-card.ts';
 export { CALLER_EXTENSION } from './card/extended-card.ts';
 export { type A2AClient, createA2AClient, jsonRpcUrl, type OutboundMessage } from './client/client.ts';
 export type { DiscoveredAgent } from './client/discover.ts';
+export { isAtPeer } from './client/fetch-file.ts';
 export { peerErrorCode } from './client/peer-errors.ts';
 export type { PeerArtifact, PeerPart } from './client/peer-part.ts';
 export type { ListedTask, PeerReply, PeerTask } from './client/peer-task.ts';

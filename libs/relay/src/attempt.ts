@@ -16,6 +16,7 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { errorOutcome } from '@hermes-fleet/tasks';
+import { createPassArtifacts } from './artifacts/pass-artifacts.ts';
 import { cancelAtPeer } from './delegation/cancel-delegation.ts';
 import { delegate } from './delegation/delegate.ts';
 import type { DelegationOutcome } from './delegation/delegate-options.ts';
@@ -139,7 +140,7 @@ async function giveUp(
 function delegateOptionsFor(
   options: AttemptOptions,
   run: RelayedRun,
-  { peer, payload }: Delegation,
+  { peer, payload, prose }: Delegation,
   {
     resumed,
     questions,
@@ -158,6 +159,15 @@ function delegateOptionsFor(
   let lastState = '';
   let reports = 0;
   let learnedSeq: JsonValue | undefined;
+  const { traceparent } = task;
+  const passArtifacts = createPassArtifacts({
+    context,
+    client,
+    endpoint,
+    isMember: !prose,
+    traceparent,
+    log,
+  });
   return {
     client,
     endpoint,
@@ -174,7 +184,7 @@ function delegateOptionsFor(
       if (circuitWasOpen) options.onPeerRecovered();
     },
     signal: context.signal,
-    traceparent: task.traceparent,
+    traceparent,
     taskId: task.id,
     protocolVersion: versionOf(payload) || task.dispatch.protocolVersion,
     deadlineAt: task.deadlineAt,
@@ -185,6 +195,7 @@ function delegateOptionsFor(
     onRetry: (reason) => options.metrics.retry(reason),
     async onTask(remote: PeerTask, isFollowed = false) {
       await onTask(remote);
+      await passArtifacts(remote);
       const announce = remote.metadata[HANDSHAKE_EXTENSION];
       if (isJsonObject(announce) && announce.seq !== learnedSeq) {
         learnedSeq = announce.seq;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import {
   FleetError,
   HANDSHAKE_EXTENSION,
+  HANDSHAKE_MEDIA_TYPE,
   isJsonObject,
   type JsonObject,
   systemClock,
@@ -72,8 +73,8 @@ test('the reply to an announce is a message with its data', async (t) => {
     text: 'ready',
     data: [announce],
     parts: [
-      { kind: 'data', data: announce },
-      { kind: 'text', text: 'ready' },
+      { kind: 'data', data: announce, mediaType: HANDSHAKE_MEDIA_TYPE },
+      { kind: 'text', text: 'ready', mediaType: 'text/plain' },
     ],
   });
 });

@@ -8,6 +8,7 @@ import {
 } from '@hermes-fleet/protocol';
 import { type DiscoveredAgent, discoverAgent } from './discover.ts';
 import { fetchCard, readCard } from './fetch-card.ts';
+import { fetchFile } from './fetch-file.ts';
 import {
   type ListedTask,
   ListReply,
@@ -67,6 +68,15 @@ export interface A2AClient {
   /** The peer's tasks of one context, with the ids of the messages in their history; at most 500. */
   listTasks(peer: PeerEndpoint, contextId: string, options: CallOptions): Promise<ListedTask[]>;
   watch(peer: PeerEndpoint, id: string, options: WatchOptions): AsyncIterableIterator<PeerTask>;
+  /**
+   * The content of a file to which the peer refers, at most `maxBytes`. The peer's token goes to its own address only: any
+   * other is PEER_REFUSED.
+   */
+  file(
+    peer: PeerEndpoint,
+    url: string,
+    options: CallOptions & { readonly maxBytes: number },
+  ): Promise<Buffer>;
   /** The A2A 1.0 agent card at this URL, checked for the fields that every card must have. */
   card(url: string, options: CallOptions): Promise<AgentCard>;
   /** The agent at a base URL or at the URL of its card, A2A 1.0 or 0.3. */
@@ -124,6 +134,7 @@ export function createA2AClient(options: {
     listTasks: (peer, contextId, options) =>
       logged(peer.name, 'ListTasks', listContext(deps, peer, contextId, options)),
     watch: (peer, id, options) => watchTask(deps, peer, id, options),
+    file: (peer, url, options) => logged(peer.name, 'GET', fetchFile(deps, peer, url, options)),
     card: (url, options) => logged(url, 'GET', fetchCard(deps, url, readCard, options)),
     discover: (url, options) => logged(url, 'GET', discoverAgent(deps, url, options)),
   };

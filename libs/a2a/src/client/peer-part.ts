@@ -2,8 +2,8 @@ import { z } from 'zod';
 
 /** One part of a peer's message or artifact; `bytes` is the size of an inline file. */
 export type PeerPart =
-  | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'data'; readonly data: unknown }
+  | { readonly kind: 'text'; readonly text: string; readonly mediaType?: string }
+  | { readonly kind: 'data'; readonly data: unknown; readonly mediaType?: string }
   | {
       readonly kind: 'file';
       readonly name?: string;
@@ -18,6 +18,9 @@ export type PeerPart =
 export interface PeerArtifact {
   readonly id: string;
   readonly name?: string;
+  readonly description?: string;
+  /** True if nothing follows: the peer has said so, or its task has ended. */
+  readonly isComplete?: boolean;
   readonly parts: readonly PeerPart[];
 }
 
@@ -36,25 +39,36 @@ export type WirePart = z.output<typeof WirePart>;
 export const WireArtifact = z.looseObject({
   artifactId: z.string(),
   name: optionalString,
+  description: optionalString,
+  /** Not of the wire: set for an artifact whose last chunk has come. */
+  isComplete: z.boolean().optional().catch(undefined),
   parts: z.array(WirePart).nullish(),
 });
 
-export function toPeerArtifact({ artifactId, name, parts }: z.output<typeof WireArtifact>): PeerArtifact {
-  return { id: artifactId, ...(name ? { name } : {}), parts: toPeerParts(parts ?? []) };
+export function toPeerArtifact(artifact: z.output<typeof WireArtifact>): PeerArtifact {
+  const { artifactId, name, description, isComplete, parts } = artifact;
+  return {
+    id: artifactId,
+    ...(name ? { name } : {}),
+    ...(description ? { description } : {}),
+    ...(isComplete ? { isComplete } : {}),
+    parts: toPeerParts(parts ?? []),
+  };
 }
 
 /** Converts the parts and drops those of unknown kinds. */
 export function toPeerParts(parts: readonly WirePart[]): PeerPart[] {
   return parts.flatMap((part): PeerPart[] => {
     const { text, data, raw, url, filename, mediaType } = part;
-    if (typeof text === 'string') return [{ kind: 'text', text }];
-    if (data !== undefined) return [{ kind: 'data', data }];
+    const typed = mediaType ? { mediaType } : {};
+    if (typeof text === 'string') return [{ kind: 'text', text, ...typed }];
+    if (data !== undefined) return [{ kind: 'data', data, ...typed }];
     if (!raw && !url) return [];
     return [
       {
         kind: 'file',
         ...(filename ? { name: filename } : {}),
-        ...(mediaType ? { mediaType } : {}),
+        ...typed,
         ...(raw ? { base64: raw, bytes: Buffer.byteLength(raw, 'base64') } : {}),
         ...(url ? { url } : {}),
       },

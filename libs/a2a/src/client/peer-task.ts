@@ -83,7 +83,9 @@ export const StreamReply = z.object({
   task: Task.optional(),
   message: Message.optional(),
   statusUpdate: z.object({ status: Status }).optional(),
-  artifactUpdate: z.object({ artifact: WireArtifact, append: z.boolean().nullish() }).optional(),
+  artifactUpdate: z
+    .object({ artifact: WireArtifact, append: z.boolean().nullish(), lastChunk: z.boolean().nullish() })
+    .optional(),
 });
 
 export type WireTask = z.output<typeof Task>;
@@ -97,12 +99,15 @@ export function toPeerTask(task: WireTask): PeerTask {
   const status = task.status.message?.parts ?? [];
   const text = once(() => textOf(parts()) || textOf(status));
   const data = once(() => [...dataOf(parts()), ...dataOf(status)]);
-  const artifacts = once(() => (task.artifacts ?? []).map(toPeerArtifact));
+  const terminal = TERMINAL.has(state);
+  const artifacts = once(() =>
+    (task.artifacts ?? []).map((each) => toPeerArtifact(terminal ? { ...each, isComplete: true } : each)),
+  );
   return {
     id: task.id,
     contextId: task.contextId ?? '',
     state,
-    terminal: TERMINAL.has(state),
+    terminal,
     get text() {
       return text();
     },
@@ -159,7 +164,8 @@ export function foldEvent(
   if (task === undefined) return undefined;
   if (statusUpdate !== undefined) return { ...task, status: statusUpdate.status };
   if (artifactUpdate === undefined) return task;
-  return withArtifact(task, artifactUpdate.artifact, artifactUpdate.append ?? false);
+  const { artifact, append, lastChunk } = artifactUpdate;
+  return withArtifact(task, { ...artifact, isComplete: lastChunk ?? false }, append ?? false);
 }
 
 function withArtifact(task: WireTask, artifact: z.output<typeof WireArtifact>, append: boolean): WireTask {
@@ -167,7 +173,9 @@ function withArtifact(task: WireTask, artifact: z.output<typeof WireArtifact>, a
   const at = artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
   const known = artifacts[at];
   if (known === undefined) return { ...task, artifacts: [...artifacts, artifact] };
-  artifacts[at] = append ? { ...known, parts: joined(known.parts ?? [], artifact.parts ?? []) } : artifact;
+  artifacts[at] = append
+    ? { ...known, isComplete: artifact.isComplete, parts: joined(known.parts ?? [], artifact.parts ?? []) }
+    : artifact;
   return { ...task, artifacts };
 }
 

@@ -46,6 +46,8 @@ export interface ArtifactChunk {
 
 /** The artifacts that an executor adds to its task while it runs (docs/handshake.md#artifacts). */
 export interface TaskArtifacts {
+  /** The most that one artifact may have, in bytes of content. */
+  readonly maxBytes: number;
   /**
    * Adds a chunk, which the task's caller sees at once. Durable when it resolves. Resolves with false, and stores nothing,
    * if the place of the chunk is taken: a run that a restart repeats adds nothing twice. Throws ARTIFACT_TOO_LARGE beyond the

@@ -88,6 +88,7 @@ export function createRunContext(options: RunContextOptions): RunContext {
       }
     },
     artifacts: {
+      maxBytes: options.artifactLimits.artifactBytes,
       add: async (chunk) => {
         const event = await persist(() => ledger.addArtifact(task.id, chunk, options.artifactLimits));
         return event !== undefined;

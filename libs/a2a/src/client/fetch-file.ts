@@ -1,0 +1,54 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { createDeadline } from './deadline.ts';
+import { invalidAnswer } from './peer-errors.ts';
+import { type CallOptions, type PeerEndpoint, type TransportDeps, withNetworkErrors } from './transport.ts';
+
+/**
+ * Implements A2AClient.file. Redirects are not followed, because of the token, and an address elsewhere is refused before
+ * any request.
+ */
+export async function fetchFile(
+  deps: Pick<TransportDeps, 'clock' | 'request'>,
+  peer: PeerEndpoint,
+  url: string,
+  { timeoutMs, signal, traceparent, maxBytes }: CallOptions & { readonly maxBytes: number },
+): Promise<Buffer> {
+  if (!isAtPeer(peer, url))
+    throw new FleetError('PEER_REFUSED', `peer "${peer.name}" refers to a file that it does not serve`);
+  const method = 'GET';
+  using deadline = createDeadline(deps.clock, timeoutMs, signal);
+  return await withNetworkErrors({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
+    const headers = {
+      ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    };
+    const init = { method, headers, signal: deadline.signal } as const;
+    const response = await (deps.request
+      ? deps.request(url, init)
+      : fetch(url, { ...init, redirect: 'manual' }));
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      const message = `peer "${peer.name}" did not serve a file (HTTP ${response.status})`;
+      throw new FleetError(response.status >= 500 ? 'PEER_UNREACHABLE' : 'PEER_REFUSED', message);
+    }
+    return await readAll(response, maxBytes, () =>
+      invalidAnswer(peer.name, method, `more than ${maxBytes} bytes`),
+    );
+  });
+}
+
+/** True for the address of a file beside the peer's JSON-RPC URL: the peer may get its token there. */
+export function isAtPeer(peer: PeerEndpoint, url: string): boolean {
+  return URL.canParse(url) && new URL(url).origin === new URL(peer.url).origin;
+}
+
+async function readAll(response: Response, maxBytes: number, tooLarge: () => FleetError): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PeerPart } from '@hermes-fleet/a2a';
+import { DONE, dispatching, relayFleet, type Script, type TestProfile } from '@hermes-fleet/fleet/testing';
+import type { ArtifactChunk, ArtifactPart, TaskArtifacts } from '@hermes-fleet/protocol';
+import { beyond, contentOf, merged } from './continuation.ts';
+
+const LARGE = Buffer.alloc(600_000, 'z').toString('base64');
+const text = (value: string): ArtifactPart => ({ kind: 'text', text: value });
+const chunk = (
+  id: string,
+  place: number,
+  part: ArtifactPart,
+  more: Partial<ArtifactChunk> = {},
+): ArtifactChunk => ({
+  id,
+  place,
+  parts: [part],
+  isLast: false,
+  ...more,
+});
+
+const adding =
+  (add: (artifacts: TaskArtifacts) => Promise<void>): Script =>
+  async (_task, { artifacts }) => {
+    if (artifacts) await add(artifacts);
+    return DONE;
+  };
+
+const partsOf = (at: TestProfile, id: string, artifact: string): ArtifactPart[] =>
+  merged(
+    at.ledger
+      .artifacts(id)
+      .filter((each) => each.id === artifact)
+      .flatMap(({ parts }) => parts.map(({ isReferenced: _, ...part }) => part as ArtifactPart)),
+  );
+
+test("a relayed task has its worker's artifacts as they come: text, data, links, and files of any size", async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const { orchestrator } = await relayFleet(t, {
+    neo: {
+      script: adding(async ({ add }) => {
+        await add(
+          chunk(
+            'report',
+            0,
+            { kind: 'text', text: 'one ', mediaType: 'text/markdown' },
+            { name: 'r.md', description: 'd' },
+          ),
+        );
+        await gate.promise;
+        await add(
+          chunk('report', 1, { kind: 'text', text: 'two', mediaType: 'text/markdown' }, { isLast: true }),
+        );
+        await add(chunk('data', 0, { kind: 'data', data: { n: 1 } }));
+        await add(
+          chunk('big', 0, { kind: 'file', base64: LARGE, name: 'big.bin', mediaType: 'application/zip' }),
+        );
+        await add(chunk('link', 0, { kind: 'link', url: 'https://x.example/b' }));
+      }),
+    },
+  });
+  const id = await orchestrator.send(dispatching());
+  const first = await orchestrator.event(id, 'artifact');
+  assert.deepEqual(
+    [first.artifact_id, first.bytes, first.name],
+    ['report', 4, 'r.md'],
+    'before the task goes on',
+  );
+  gate.resolve();
+  assert.equal((await orchestrator.result(id)).status, 'done');
+  assert.deepEqual(partsOf(orchestrator, id, 'report'), [
+    { kind: 'text', text: 'one two', mediaType: 'text/markdown' },
+  ]);
+  assert.deepEqual(partsOf(orchestrator, id, 'data'), [
+    { kind: 'data', data: { n: 1 }, mediaType: 'application/json' },
+  ]);
+  assert.deepEqual(partsOf(orchestrator, id, 'big'), [
+    { kind: 'file', base64: LARGE, name: 'big.bin', mediaType: 'application/zip' },
+  ]);
+  assert.deepEqual(partsOf(orchestrator, id, 'link'), [{ kind: 'link', url: 'https://x.example/b' }]);
+  assert.equal(orchestrator.ledger.artifacts(id)[0]?.description, 'd');
+  assert.ok(
+    orchestrator.ledger.artifacts(id).every(({ id: name }) => name !== 'task-result' && name !== 'text'),
+  );
+});
+
+test('an artifact that its worker replaces is replaced', async (t) => {
+  const { orchestrator } = await relayFleet(t, {
+    neo: {
+      script: adding(async ({ add }) => {
+        await add(chunk('a', 0, text('first draft'), { isLast: true }));
+        await add(chunk('a', 1, text('final'), { replaces: true, isLast: true }));
+      }),
+    },
+  });
+  const id = await orchestrator.send(dispatching());
+  await orchestrator.result(id);
+  assert.equal(
+    partsOf(orchestrator, id, 'a')
+      .map((part) => part.kind === 'text' && part.text)
+      .join(''),
+    'final',
+  );
+});
+
+test('what exceeds the limits here is left out with one alert, and the task goes on', async (t) => {
+  const { orchestrator } = await relayFleet(
+    t,
+    {
+      neo: {
+        script: adding(async ({ add }) => {
+          await add(chunk('inline', 0, { kind: 'file', base64: Buffer.alloc(1_001).toString('base64') }));
+          await add(chunk('referenced', 0, { kind: 'file', base64: LARGE }));
+          await add(chunk('small', 0, text('fits')));
+        }),
+      },
+    },
+    { fleet: { limits: { max_artifact_bytes: 1_000 } } },
+  );
+  const id = await orchestrator.send(dispatching());
+  assert.equal((await orchestrator.result(id)).status, 'done');
+  assert.deepEqual(
+    orchestrator.ledger.artifacts(id).map(({ id: name }) => name),
+    ['small'],
+  );
+  const alerts = orchestrator.ledger.events(id).filter(({ type }) => type === 'alert');
+  assert.deepEqual(
+    alerts.map(({ data }) => data),
+    [{ reason: 'artifact_refused', peer: 'neo', error: 'artifact_too_large' }],
+  );
+});
+
+test('a worker that adds more chunks than a task may have passes them on whole', async (t) => {
+  const { orchestrator } = await relayFleet(t, {
+    neo: {
+      script: adding(async ({ add }) => {
+        for (let place = 0; place < 1_500; place += 1) await add(chunk('words', place, text(`${place} `)));
+      }),
+    },
+  });
+  const id = await orchestrator.send(dispatching());
+  assert.equal((await orchestrator.result(id)).status, 'done');
+  const words = Array.from({ length: 1_500 }, (_, n) => `${n} `).join('');
+  const [part] = partsOf(orchestrator, id, 'words');
+  assert.equal(part?.kind === 'text' && part.text, words);
+  assert.ok(orchestrator.ledger.artifacts(id).length <= 1_001);
+});
+
+test('what a peer has beyond ours is found whatever the cuts of its texts', () => {
+  const theirs = (...parts: PeerPart[]): PeerPart[] => merged(parts);
+  const ours = (...parts: ArtifactPart[]) => contentOf(merged(parts));
+  const file = (base64: string): PeerPart => ({ kind: 'file', base64 });
+  const rows: [name: string, found: PeerPart[] | undefined, wanted: PeerPart[] | undefined][] = [
+    ['nothing of ours', beyond(ours(), theirs(file('eA=='))), [file('eA==')]],
+    ['all', beyond(ours(text('ab')), theirs(text('a') as PeerPart, text('b') as PeerPart)), []],
+    [
+      'more text',
+      beyond(ours(text('ab')), theirs({ kind: 'text', text: 'abc' })),
+      [{ kind: 'text', text: 'c' }],
+    ],
+    [
+      'a part after the text',
+      beyond(ours(text('ab')), theirs({ kind: 'text', text: 'ab' }, file('eA=='))),
+      [file('eA==')],
+    ],
+    ['another text', beyond(ours(text('ab')), theirs({ kind: 'text', text: 'xb' })), undefined],
+    ['less', beyond(ours(text('ab')), theirs()), undefined],
+    [
+      'longer text before another part',
+      beyond(
+        ours(text('ab'), { kind: 'data', data: 1 }),
+        theirs({ kind: 'text', text: 'abc' }, { kind: 'data', data: 1 }),
+      ),
+      undefined,
+    ],
+    [
+      'other data',
+      beyond(ours({ kind: 'data', data: { a: 1 } }), theirs({ kind: 'data', data: { a: 2 } })),
+      undefined,
+    ],
+    ['another file', beyond(ours({ kind: 'file', base64: 'eA==' }), theirs(file('eQ=='))), undefined],
+    [
+      'a file by reference',
+      beyond(ours({ kind: 'file', base64: 'eA==' }), theirs({ kind: 'file', url: 'u' })),
+      [],
+    ],
+  ];
+  for (const [name, found, wanted] of rows) assert.deepEqual(found, wanted, name);
+});
