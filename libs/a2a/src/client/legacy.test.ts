@@ -31,7 +31,12 @@ test('an A2A 0.3 agent is discovered and called in A2A 0.3', async (t) => {
   assert.ok(done.kind === 'task');
   assert.deepEqual([done.task.state, done.task.terminal, done.task.text], ['completed', true, 'did it']);
   assert.deepEqual((await client.getTask(peer, done.task.id, soon)).artifacts, [
-    { id: done.task.artifacts[0]?.id, name: 'reply', parts: [{ kind: 'text', text: 'did it' }] },
+    {
+      id: done.task.artifacts[0]?.id,
+      name: 'reply',
+      isComplete: true,
+      parts: [{ kind: 'text', text: 'did it' }],
+    },
   ]);
   assert.deepEqual((await client.inspectTask(peer, done.task.id, soon)).messageIds, ['m-1']);
 
