@@ -145,7 +145,7 @@ test('capabilities list the enabled and usable tools', async (t) => {
   const files = ['read_file', 'write_file', 'edit_file', 'list_files', 'find_files', 'grep_files'];
   const others = [
     ...['progress_read', 'progress_update', 'scratchpad_read', 'scratchpad_write', 'scratchpad_list'],
-    ...['delegate', 'memory_read', 'memory_write', 'memory_list', 'web_fetch', 'ask_caller'],
+    ...['delegate', 'memory_read', 'memory_write', 'memory_list', 'web_fetch', 'publish_file', 'ask_caller'],
   ];
   const words = ['terminal', 'file', 'patch'];
   const commands = ['shell_exec', 'shell_start', 'shell_output', 'shell_stop'];

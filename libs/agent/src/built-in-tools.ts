@@ -14,6 +14,7 @@ import { grepFilesTool } from './tools/grep-files.ts';
 import { listFilesTool } from './tools/list-files.ts';
 import { memoryTools } from './tools/memory.ts';
 import { progressTools } from './tools/progress.ts';
+import { publishFileTool } from './tools/publish-file.ts';
 import { scratchpadTools } from './tools/scratchpad.ts';
 import { createBackground } from './tools/shell/background.ts';
 import { findShell } from './tools/shell/find-shell.ts';
@@ -48,7 +49,7 @@ export interface AgentTools {
  */
 export async function createAgentTools(options: AgentToolsOptions): Promise<AgentTools> {
   const { config, profile, stateDir, clock, subagents, remotes } = options;
-  const { workspace, shell, progress, scratchpad, memory, web, ask } = config.tools;
+  const { workspace, shell, progress, scratchpad, memory, web, publish, ask } = config.tools;
   const canRun = options.confinement.method !== 'none';
   const isRunbook = options.model === 'offline/runbook';
   const found = { path: shell.path, isPlain: isRunbook, confinement: options.confinement, clock };
@@ -91,6 +92,7 @@ export async function createAgentTools(options: AgentToolsOptions): Promise<Agen
           }),
         ]
       : []),
+    ...(publish.enabled ? [publishFileTool()] : []),
     ...(ask.enabled ? [askTool()] : []),
   ];
   return { tools, release: background.release };

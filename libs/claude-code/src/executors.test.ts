@@ -5,6 +5,7 @@ import {
   ENDING_CASES,
   GUARD_CASES,
   needsScript,
+  PRODUCT_CASES,
   RESUME_CASES,
   runTask,
   startRun,
@@ -58,7 +59,14 @@ const ECHO_CASES: readonly ConformanceCase[] = [
   },
 ];
 
-const CASES = [...GUARD_CASES, ...ENDING_CASES, ...RESUME_CASES, ...TRUST_CASES, ...ECHO_CASES];
+const CASES = [
+  ...GUARD_CASES,
+  ...ENDING_CASES,
+  ...RESUME_CASES,
+  ...TRUST_CASES,
+  ...PRODUCT_CASES,
+  ...ECHO_CASES,
+];
 
 for (const executor of EXECUTORS_UNDER_TEST) testExecutor(executor, CASES);
 

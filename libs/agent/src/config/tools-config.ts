@@ -80,6 +80,7 @@ export const Tools = z.strictObject({
   a2a: enabled,
   fleet: enabled,
   mcp: enabled,
+  publish: enabled,
   ask: enabled,
   ...IgnoredTools.shape,
 });

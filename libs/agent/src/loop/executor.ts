@@ -132,7 +132,7 @@ function createRun(
   instructions: string,
 ): Run {
   const { limits, hooks, log, onGuard } = options;
-  const { signal, stopping, budget, report, park, ask } = context;
+  const { signal, stopping, budget, report, park, ask, artifacts } = context;
   const { brief } = task.dispatch;
   const { priority = 'normal' } = task.dispatch.task;
   const contract = replyContract(task);
@@ -151,6 +151,7 @@ function createRun(
     report,
     park,
     ask,
+    artifacts,
   };
   const main = (options.main ?? createLoopConversation)(
     {

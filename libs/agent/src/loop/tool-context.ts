@@ -19,7 +19,7 @@ export interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 
 /** The context of the call with this key: the run's resources, and a memo in the conversation's checkpoint. */
 export function toolContext(key: string, options: ToolContextOptions, resources: RunResources): ToolContext {
   const { state, tools, budget, isShare = false, save, inputTokens, converse } = options;
-  const { task, workspace, files, report, park, ask, signal, stopping } = resources;
+  const { task, workspace, files, report, park, ask, artifacts, signal, stopping } = resources;
   return {
     task,
     workspace,
@@ -27,6 +27,7 @@ export function toolContext(key: string, options: ToolContextOptions, resources:
     report,
     park,
     ask,
+    artifacts,
     budget,
     isShare,
     signal,

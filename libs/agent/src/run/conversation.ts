@@ -17,7 +17,7 @@ import type { Guards } from './guards.ts';
 import type { ConversationState, JournalEntry } from './run-state.ts';
 
 /** Shared by all conversations of a run. */
-export interface RunResources extends Pick<RunContext, 'park' | 'ask' | 'report'> {
+export interface RunResources extends Pick<RunContext, 'park' | 'ask' | 'report' | 'artifacts'> {
   readonly task: AdmittedTask;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];

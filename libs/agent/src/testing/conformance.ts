@@ -6,6 +6,7 @@ import type {
   JsonObject,
   RunEvent,
   RunOutcome,
+  TaskArtifacts,
   TaskDispatch,
   TokenStore,
   ToolSource,
@@ -115,6 +116,7 @@ export interface RunOptions {
   readonly limit?: number;
   readonly store?: TokenStore;
   readonly checkpoint?: JsonObject;
+  readonly artifacts?: TaskArtifacts;
   onEvent?(event: RunEvent, context: TestRun): void;
   onSave?(context: TestRun): void;
   answer?(question: string, key: string): Promise<string>;
@@ -145,6 +147,7 @@ export function startRun({ agent }: Fixture, options: RunOptions = {}): StartedR
   });
   const context: TestRun = {
     ...made,
+    artifacts: options.artifacts,
     ask: (question, { key }) => options.answer?.(question, key) ?? assert.fail('nobody answers'),
   };
   return { result: agent.executor.run(task, context), context, task };

@@ -99,7 +99,7 @@ export interface RunContext {
    */
   ask(question: string, options: { readonly key: string; readonly signal?: AbortSignal }): Promise<string>;
   /** The artifacts of the task beside those of its result; absent where a run is a part of another. */
-  readonly artifacts?: TaskArtifacts;
+  readonly artifacts?: TaskArtifacts | undefined;
   /** The conversation that the task continues; absent where a run is a part of another. */
   earlier?(): EarlierConversation | undefined;
   readonly checkpoint: {

@@ -1,0 +1,25 @@
+import type { ArtifactChunk, TaskArtifacts } from '@hermes-fleet/protocol';
+
+export interface MemoryArtifacts extends TaskArtifacts {
+  /** All chunks, in order. */
+  readonly chunks: readonly ArtifactChunk[];
+}
+
+/** Artifacts in memory. A chunk whose place is taken is not stored again, as in a ledger. */
+export function memoryArtifacts(
+  options: { readonly maxBytes?: number; readonly onAdd?: () => void } = {},
+): MemoryArtifacts {
+  const chunks: ArtifactChunk[] = [];
+  const find = (id: string): readonly ArtifactChunk[] => chunks.filter((chunk) => chunk.id === id);
+  return {
+    chunks,
+    maxBytes: options.maxBytes ?? 1_000_000,
+    find,
+    async add(chunk) {
+      if (chunk.place < find(chunk.id).length) return false;
+      chunks.push(chunk);
+      options.onAdd?.();
+      return true;
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { basename, extname } from 'node:path';
+import { FleetError, MAX_ARTIFACT_NAME, type TaskArtifacts, ToolError } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
+
+/** `publish_file` hands a file of the workspace to the caller of the task, as an artifact (docs/agent.md#products). */
+export function publishFileTool(): AgentTool {
+  return defineFileTool({
+    name: 'publish_file',
+    description:
+      'Hand a file to the caller of this task as its product: a report, an image, an archive. Not for changes of the project, which the caller gets anyway. Publishing a path again replaces what was published.',
+    mutates: false,
+    repeatable: true,
+    isConcurrent: false,
+    inputSchema: z.strictObject({
+      path: z.string(),
+      description: z.string().max(MAX_ARTIFACT_NAME).optional(),
+      media_type: z
+        .string()
+        .max(MAX_ARTIFACT_NAME)
+        .regex(/^[\w.+-]+\/[\w.+-]+$/, 'must be a media type such as text/csv')
+        .optional(),
+    }),
+    async run({ path, description, media_type }, { files, artifacts }) {
+      if (artifacts === undefined)
+        throw new ToolError('this work is a part of another task, which has no products of its own');
+      const name = files.normalize(path);
+      await using file = await files.openFile(path, 'read');
+      const bytes = await readWhole(file, artifacts.maxBytes);
+      const mediaType = media_type ?? mediaTypeOf(name, bytes);
+      await publish(artifacts, { name, bytes, mediaType, description });
+      return {
+        ok: true,
+        output: { published: name, bytes: bytes.length, media_type: mediaType },
+        detail: name,
+      };
+    },
+  });
+}
+
+interface Product {
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly mediaType: string;
+  readonly description: string | undefined;
+}
+
+/** Adds the file unless it is the last that was published at its path: a crash may repeat the call. */
+async function publish(artifacts: TaskArtifacts, product: Product): Promise<void> {
+  const { name, bytes, mediaType, description } = product;
+  const id = idOf(name);
+  const base64 = bytes.toString('base64');
+  const stored = artifacts.find(id);
+  const last = stored.at(-1)?.parts[0];
+  if (last?.kind === 'file' && last.base64 === base64 && last.mediaType === mediaType) return;
+  const part = { kind: 'file', base64, name: basename(name).slice(0, MAX_ARTIFACT_NAME), mediaType } as const;
+  try {
+    await artifacts.add({
+      id,
+      place: stored.length,
+      name: name.slice(-MAX_ARTIFACT_NAME),
+      ...(description === undefined ? {} : { description }),
+      parts: [part],
+      replaces: stored.length > 0,
+      isLast: true,
+    });
+  } catch (error) {
+    if (error instanceof FleetError && error.code === 'ARTIFACT_TOO_LARGE')
+      throw new ToolError(`${error.message}; publish less, and tell the caller where the rest is`);
+    throw error;
+  }
+}
+
+/** The id of a file's artifact: its path, or a digest of a long one. */
+function idOf(name: string): string {
+  const id = `file:${name}`;
+  return id.length <= MAX_ARTIFACT_NAME ? id : `file:${createHash('sha256').update(name).digest('hex')}`;
+}
+
+async function readWhole(file: FileHandle, maxBytes: number): Promise<Buffer> {
+  const { size } = await file.stat();
+  if (size > maxBytes)
+    throw new ToolError(
+      `the file has ${size} bytes, and at most ${maxBytes} can be published; tell the caller where it is`,
+    );
+  const bytes = Buffer.alloc(size);
+  const { bytesRead } = await file.read(bytes, 0, size, 0);
+  return bytes.subarray(0, bytesRead);
+}
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.gif': 'image/gif',
+  '.gz': 'application/gzip',
+  '.htm': 'text/html',
+  '.html': 'text/html',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.json': 'application/json',
+  '.md': 'text/markdown',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.tar': 'application/x-tar',
+  '.webp': 'image/webp',
+  '.xml': 'application/xml',
+  '.yaml': 'application/yaml',
+  '.yml': 'application/yaml',
+  '.zip': 'application/zip',
+};
+
+/** By the file's name, else by whether it is text. */
+function mediaTypeOf(name: string, bytes: Buffer): string {
+  const known = MEDIA_TYPES[extname(name).toLowerCase()];
+  if (known !== undefined) return known;
+  return isText(bytes) ? 'text/plain' : 'application/octet-stream';
+}
+
+function isText(bytes: Buffer): boolean {
+  if (bytes.includes(0)) return false;
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
