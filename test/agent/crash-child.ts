@@ -36,6 +36,7 @@ const Order = z.object({
 });
 type Script = Parameters<typeof startScript>[0];
 const TASK = 'crash-test';
+const ARTIFACTS = { artifactBytes: 1000, taskBytes: 1000 };
 const silent: Log = { debug() {}, info() {}, warn() {}, error: (...all) => console.error(...all) };
 const ToolEvent = z.object({
   tool: z.string(),
@@ -150,6 +151,11 @@ async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number])
     },
     park: (wait) => wait(),
     ask: () => Promise.reject(new Error('nobody answers')),
+    artifacts: {
+      maxBytes: ARTIFACTS.artifactBytes,
+      add: (chunk) => durable(async () => (await ledger.addArtifact(TASK, chunk, ARTIFACTS)) !== undefined),
+      find: (id) => ledger.artifacts(TASK).filter((chunk) => chunk.id === id),
+    },
     checkpoint: {
       load: () => ledger.loadCheckpoint(TASK),
       save: (state, growing) => durable(() => ledger.saveCheckpoint(TASK, state, growing)),
@@ -161,6 +167,7 @@ async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number])
   uncount();
   const entries = tokens.entries(TASK);
   const callsAfter = calls();
+  const published = ledger.artifacts(TASK).map(({ name, parts }) => ({ name, parts }));
   await ledger.close();
-  return { outcome, entries, writes, commits, offered: offered ?? [], callsBefore, callsAfter };
+  return { outcome, entries, published, writes, commits, offered: offered ?? [], callsBefore, callsAfter };
 }

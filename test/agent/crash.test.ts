@@ -34,6 +34,7 @@ const SCRIPT: Script = [
         // The last call: when an earlier one is interrupted, it does not run, and CHECK fails.
         ['shell_exec', { command: 'echo ran >> marks.txt' }],
       ],
+      [['publish_file', { path: 'notes.md' }]],
       [['delegate', { agent: 'writer', brief: 'Write the poem to poem.md' }]],
       [['shell_exec', { command: CHECK }]],
       [
@@ -75,6 +76,8 @@ interface ToolEvent {
 interface Survivor {
   readonly outcome: { status: string; remaining?: string[]; artifacts: { filesChanged: string[] } };
   readonly entries: readonly { readonly inputTokens: number }[];
+  /** The artifacts in the ledger. */
+  readonly published: readonly { readonly name?: string; readonly parts: readonly { base64?: string }[] }[];
   readonly writes: number;
   readonly commits: number;
   /** The tools in the first model request. */
@@ -142,12 +145,14 @@ const times = (tools: readonly string[], wanted: string): number =>
   tools.filter((tool) => tool === wanted).length;
 
 /** Checks the traces of a task that is done, wherever its process died. */
-function checkDone(dir: string, { outcome }: Survivor, at: string): void {
+function checkDone(dir: string, { outcome, published }: Survivor, at: string): void {
   const tree = treeOf(dir);
   assert.deepEqual(linesOf(join(tree, 'marks.txt')), ['ran', 'checked'], at);
   assert.deepEqual(linesOf(join(dir, 'board')), ['posted'], at);
   assert.equal(read(join(tree, 'notes.md')), 'one\ntwo and more\n', at);
   assert.equal(read(join(tree, 'poem.md')), 'roses\n', at);
+  const files = published.map(({ name, parts }) => [name, ...parts.map(({ base64 = '' }) => atob(base64))]);
+  assert.deepEqual(files, [['notes.md', 'one\ntwo and more\n']], `${at}: published`);
   assert.deepEqual(JSON.parse(read(join(tree, 'PROGRESS.json'))), PROGRESS, at);
   assert.equal(read(join(tree, '.scratch/crash-test/found.md')), 'found', at);
   assert.equal(read(join(dir, 'state/memory/habits.md')), 'tests first', at);

@@ -23,7 +23,7 @@ export const KNOWN_TOOLS: ReadonlySet<string> = new Set([
   ...['list_files', 'read_file', 'write_file', 'edit_file', 'find_files', 'grep_files', 'shell_exec'],
   ...['shell_start', 'shell_output', 'shell_stop'],
   ...['progress_read', 'progress_update', 'scratchpad_read', 'scratchpad_write', 'scratchpad_list'],
-  ...['memory_read', 'memory_write', 'memory_list', 'web_fetch', 'web_search'],
+  ...['memory_read', 'memory_write', 'memory_list', 'web_fetch', 'web_search', 'publish_file'],
   ...['a2a_list', 'a2a_discover', 'a2a_call', 'a2a_call_streaming', 'a2a_get_task'],
   ...['fleet_peers', 'fleet_route', 'fleet_send', 'fleet_discard'],
 ]);

@@ -15,7 +15,9 @@ function folder(t: TestContext, files: Readonly<Record<string, string>> = {}): s
 }
 
 const definition = (front: string, body = 'Read the code.'): string => `---\n${front}\n---\n${body}\n`;
-const GOOD = definition('name: code-reader\ndescription: Reads code.\ntools: [read_file, mcp__files__*]');
+const GOOD = definition(
+  'name: code-reader\ndescription: Reads code.\ntools: [read_file, publish_file, mcp__files__*]',
+);
 const load = (dir?: string) => loadSubagents({ dir, model: 'offline/runbook' });
 
 const READS = ['list_files', 'read_file', 'find_files', 'grep_files'];
