@@ -6,7 +6,7 @@ import { type PinnedRequest, pinnedRequest } from './pinned-request.ts';
 
 export interface GuardedFetchOptions extends DestinationRules {
   readonly method?: 'GET' | 'POST';
-  /** Only the headers of web and A2A clients are allowed. */
+  /** Only the headers of web and A2A clients, and of webhooks, are allowed. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** The limit of the response body, before and after decompression. */
@@ -30,6 +30,7 @@ export const MAX_REDIRECTS = 5;
 const HEADERS = new Set([
   ...['accept', 'accept-language', 'authorization', 'content-type', 'traceparent', 'user-agent'],
   ...['a2a-version', 'a2a-extensions'],
+  ...['x-a2a-notification-token', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],
 ]);
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const WITHOUT_BODY = new Set([204, 205, 304]);
@@ -50,6 +51,21 @@ export async function guardedFetch(address: string, options: GuardedFetchOptions
     if (deadline.signal.aborted) throw deadline.signal.reason;
     throw thrown;
   }
+}
+
+/**
+ * Checks an address as `guardedFetch` does, without a request: a later one is checked again. Throws INVALID_PARAMS or
+ * FORBIDDEN for an address that is not allowed, PEER_UNREACHABLE if its host cannot be looked up now, and the reason of
+ * `signal`.
+ */
+export async function checkDestination(
+  address: string,
+  options: DestinationRules & Pick<GuardedFetchOptions, 'clock' | 'signal' | 'timeoutMs'>,
+): Promise<URL> {
+  using deadline = startDeadline(options);
+  const url = parseDestination(address);
+  await orAborted(addressesOf(url, options), deadline.signal);
+  return url;
 }
 
 async function followRedirects(address: string, options: GuardedFetchOptions, signal: AbortSignal) {
@@ -131,7 +147,11 @@ interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-function startDeadline({ clock, signal, timeoutMs }: GuardedFetchOptions): Deadline {
+function startDeadline({
+  clock,
+  signal,
+  timeoutMs,
+}: Pick<GuardedFetchOptions, 'clock' | 'signal' | 'timeoutMs'>): Deadline {
   signal.throwIfAborted();
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal.reason);
