@@ -22,6 +22,7 @@ import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
 import { createRpcRoute } from './rpc/rpc-route.ts';
 import { registerArtifactRoute } from './server/artifact-route.ts';
 import { OpenCalls } from './server/open-calls.ts';
+import type { PushPort } from './server/push-methods.ts';
 
 export interface A2AOptions {
   readonly ledger: Ledger;
@@ -43,6 +44,8 @@ export interface A2AOptions {
   readonly replyMetadata?: (taskId: string) => JsonObject | undefined;
   /** What the extended card says to a caller beside its scopes, in wire form; read at each request for that card. */
   readonly callerView?: (caller: Caller) => JsonObject;
+  /** Push notifications, which the card must then declare; absent: they are refused. */
+  readonly push?: PushPort | undefined;
   /** Further JSON-RPC methods, by name. */
   readonly methods?: Readonly<Record<string, CustomMethod>>;
   /**

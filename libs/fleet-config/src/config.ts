@@ -111,6 +111,24 @@ const Spending = z.strictObject({
   callers: z.record(name, z.strictObject({ tokens_per_day: positive })).default({}),
 });
 
+const Push = z.strictObject({
+  enabled: z.boolean().default(true),
+  allow_internal: z
+    .array(
+      z
+        .string()
+        .regex(
+          /^(\[[0-9A-Fa-f:.]+\]|[^:/?#@\s[\]]+)(:\d{1,5})?$/,
+          'must be a host, or host:port, without a scheme',
+        ),
+    )
+    .max(64)
+    .default([]),
+  max_per_task: positive.max(100).default(10),
+  max_per_caller: positive.max(100_000).default(1_000),
+  give_up_after_s: seconds.max(2_592_000).default(86_400),
+});
+
 const Nats = z.strictObject({
   servers: z
     .array(
@@ -138,6 +156,7 @@ const Fleet = z.strictObject({
   queue: Queue.prefault({}),
   limits: Limits.prefault({}),
   spending: Spending.prefault({}),
+  push: Push.prefault({}),
   shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
   retention: z
     .strictObject({

@@ -21,6 +21,7 @@ import { createLiveTasks } from './live-tasks.ts';
 import { createOutbox } from './outbox.ts';
 import { pruneTasks } from './prune.ts';
 import { createPurges } from './purges.ts';
+import { createPushConfigs } from './push-configs.ts';
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { findSentWork } from './sent-work.ts';
@@ -183,6 +184,7 @@ export function createLedger(
     tokens: createTokenStore(store, clock, live, sums, writes, (recorded) => figures.announce(recorded)),
     figures,
     outbox,
+    push: createPushConfigs(store),
     problem: store.problem,
     close: async () => {
       purges.stop();

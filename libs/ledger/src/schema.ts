@@ -1,6 +1,7 @@
 import type { StoreSchema } from '@hermes-fleet/store';
 import { STEP_8 } from './schema-8.ts';
 import { STEP_9 } from './schema-9.ts';
+import { STEP_10 } from './schema-10.ts';
 
 /**
  * The schema as a list of steps, applied once and in order. A published step is never edited: a change is a new step.
@@ -193,6 +194,7 @@ const MIGRATIONS: readonly string[] = [
   `,
   STEP_8,
   STEP_9,
+  STEP_10,
 ];
 
 /** `applicationId` is "HFLG". */

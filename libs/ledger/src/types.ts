@@ -10,6 +10,7 @@ import type {
 } from '@hermes-fleet/protocol';
 import type { LedgerContexts } from './context-types.ts';
 import type { Figures } from './figure-types.ts';
+import type { LedgerPush } from './push-types.ts';
 
 export type TaskState =
   | 'submitted'
@@ -288,6 +289,7 @@ export interface Ledger {
   readonly contexts: LedgerContexts;
   readonly figures: Figures;
   readonly outbox: OutboxSource;
+  readonly push: LedgerPush;
   /** The reason why the store cannot write now (disk full, …), or undefined. For /ready. */
   problem(): string | undefined;
   /** Commits pending writes and closes the file. */

@@ -24,6 +24,7 @@ test('a card is built from fleet.yaml and IDENTITY.md without any token', (t) =>
   const environment = member(t, { server: { bind_port: 9223, callers } }, '# trader\n\nTrades on paper.\n');
   const card = memberCard(environment, createSecretEnv({}));
   assert.deepEqual([card.name, card.version], ['trader', version]);
+  assert.equal(card.capabilities?.pushNotifications, true);
   assert.equal(card.supportedInterfaces[0]?.url, 'http://127.0.0.1:9223/jsonrpc');
   const [extension] = card.capabilities?.extensions ?? [];
   assert.deepEqual(

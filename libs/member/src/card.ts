@@ -21,7 +21,8 @@ export const EXTENSIONS: readonly { readonly uri: string; readonly params: JsonO
 export function cardOf(
   server: NonNullable<FleetConfig['fleet']['server']>,
   identity: string,
-  request: Parameters<typeof publicUrl>[1],
+  request: NonNullable<Parameters<typeof publicUrl>[1]>,
+  { pushNotifications }: { readonly pushNotifications: boolean },
 ): AgentCard {
   return buildAgentCard({
     identity,
@@ -29,6 +30,7 @@ export function cardOf(
     version,
     extensions: EXTENSIONS,
     streaming: true,
+    pushNotifications,
     authRequired: server.auth_required,
   });
 }
@@ -39,7 +41,7 @@ export function cardOf(
  */
 export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): AgentCard {
   const file = join(dir, 'fleet.yaml');
-  const { server } = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value.fleet;
+  const { server, push } = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value.fleet;
   const identity = readIdentity(dir);
   if (server === undefined)
     throw new FleetError('CONFIG_INVALID', `${name} serves nothing, so it has no agent card`, {
@@ -49,18 +51,20 @@ export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): Ag
     });
   const url = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
   const { host, protocol } = new URL(url);
-  return cardOf(server, identity, { host, protocol: protocol.replace(':', '') });
+  const request = { host, protocol: protocol.replace(':', '') };
+  return cardOf(server, identity, request, { pushNotifications: push.enabled });
 }
 
 /**
  * The JSON-RPC URL on the card: the requested host when it is in `allowed_hosts`, so that clients inside and outside a
- * container network each get a URL that works; otherwise the configured one (docs/configuration.md#fleetyaml).
+ * container network each get a URL that works; otherwise, and without a request, the configured one (docs/configuration.md#fleetyaml).
  */
 export function publicUrl(
   server: NonNullable<FleetConfig['fleet']['server']>,
-  request: { readonly host: string; readonly protocol: string },
+  request?: { readonly host: string; readonly protocol: string },
 ): string {
   const configured = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
+  if (request === undefined) return normalizePeerUrl(configured);
   const requested = `${request.protocol}://${request.host}`;
   const hostname = URL.canParse(requested) ? new URL(requested).hostname : undefined;
   const allowed = hostname !== undefined && server.allowed_hosts.includes(hostname);

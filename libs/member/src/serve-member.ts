@@ -1,4 +1,4 @@
-import { type A2AOptions, registerA2A } from '@hermes-fleet/a2a';
+import { type A2AOptions, createPushService, registerA2A } from '@hermes-fleet/a2a';
 import { callerView, registerFleetRoutes } from '@hermes-fleet/fleet';
 import {
   createApp,
@@ -7,7 +7,7 @@ import {
   type Readiness,
   type ShutdownStep,
 } from '@hermes-fleet/service';
-import { cardOf, EXTENSIONS, ownHosts } from './card.ts';
+import { cardOf, EXTENSIONS, ownHosts, publicUrl } from './card.ts';
 import { listen } from './listen.ts';
 import type { Member, MemberGateway } from './open-member.ts';
 import { type RetainedContexts, startRetention } from './retention.ts';
@@ -53,7 +53,7 @@ export async function serveMember(
 ): Promise<void> {
   const { profile, version, config, server, credentials, ledger, clock, log, metrics } = member;
   const { countCache, bodyLimitBytes = BODY_LIMIT_BYTES } = service;
-  const { limits } = config.fleet;
+  const { limits, push: pushConfig } = config.fleet;
   const stopping = new AbortController();
   const { signal } = stopping;
   const app = createApp({
@@ -71,6 +71,18 @@ export async function serveMember(
     authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
     readiness: () => service.readiness(signal.aborted),
   });
+  const push = createPushService({
+    ledger,
+    rules: { allowInternal: pushConfig.allow_internal },
+    limits: { perTask: pushConfig.max_per_task, perCaller: pushConfig.max_per_caller },
+    giveUpAfterMs: pushConfig.give_up_after_s * 1000,
+    metadata: gateway.replyMetadata,
+    rpcUrl: () => publicUrl(server),
+    onAttempt: metrics.pushAttempt,
+    clock,
+    log,
+  });
+  opened.defer(() => push.stop());
   const a2a = registerA2A(app, {
     ledger,
     intake: service.intake ?? gateway,
@@ -79,8 +91,9 @@ export async function serveMember(
     replyMetadata: gateway.replyMetadata,
     maxStreamsPerCaller: limits.max_streams_per_caller,
     extensions: EXTENSIONS.map(({ uri }) => uri),
-    card: (request) => cardOf(server, member.identity, request),
     callerView: (caller) => callerView(caller, { peers, gateway, clock, limits, bodyLimitBytes }),
+    card: (request) => cardOf(server, member.identity, request, { pushNotifications: pushConfig.enabled }),
+    push: pushConfig.enabled ? push : undefined,
     ...service.a2a,
   });
   service.routes?.(app);
@@ -98,7 +111,7 @@ export async function serveMember(
   opened.defer(() => retention.close());
 
   const graceMs = config.fleet.shutdown.grace_s * 1000;
-  const serving = { ...member, gateway, announcer, retention, a2a, app };
+  const serving = { ...member, gateway, announcer, retention, push, a2a, app };
   const signals = onShutdown({
     log,
     graceMs: graceMs + service.afterTasksMs,
@@ -107,6 +120,7 @@ export async function serveMember(
   try {
     await service.recover();
     if (!signal.aborted) {
+      if (pushConfig.enabled) push.start();
       service.beforeListen?.();
       await listen(app, profile, server);
     }

@@ -11,6 +11,7 @@ export interface ServingMember {
   readonly gateway: Pick<Gateway, 'stop'>;
   readonly announcer: Pick<Announcer, 'close'>;
   readonly retention: Retention;
+  readonly push: { stop(): Promise<void> };
   readonly a2a: { closeStreams(): Promise<void> };
   readonly app: { close(): PromiseLike<unknown> };
   readonly ledger: Pick<Ledger, 'close'>;
@@ -28,8 +29,13 @@ export async function leaveRotation(
 }
 
 /** The steps after the tasks have stopped: no client waits any longer, and no new one arrives. */
-export function closeConnections({ a2a, app }: Pick<ServingMember, 'a2a' | 'app'>): ShutdownStep[] {
+export function closeConnections({
+  push,
+  a2a,
+  app,
+}: Pick<ServingMember, 'push' | 'a2a' | 'app'>): ShutdownStep[] {
   return [
+    { name: 'stop push notifications', run: () => push.stop() },
     { name: 'close streams', run: () => a2a.closeStreams() },
     { name: 'close the listener', run: async () => void (await app.close()) },
   ];

@@ -10,6 +10,8 @@ export interface CardOptions {
   readonly version: string;
   readonly extensions: readonly { readonly uri: string; readonly params?: JsonObject }[];
   readonly streaming: boolean;
+  /** Default false. */
+  readonly pushNotifications?: boolean;
   readonly authRequired: boolean;
 }
 
@@ -32,9 +34,9 @@ export function buildAgentCard(options: CardOptions): AgentCard {
     version: options.version,
     capabilities: {
       streaming: options.streaming,
-      pushNotifications: false,
       // It has to require authentication (A2A 1.0, section 13.3).
       extendedAgentCard: options.authRequired,
+      pushNotifications: options.pushNotifications ?? false,
       extensions: options.extensions.map(({ uri, params }) => ({
         uri,
         description: '',

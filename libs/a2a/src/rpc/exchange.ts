@@ -102,6 +102,7 @@ export function callOf(exchange: Exchange, signal: AbortSignal): Call {
     caller,
     card,
     extendedCard: () => extendedCard(card(), caller, deps.callerView),
+    version: method.version,
     rawMessage: method.version === '1.0' && isJsonObject(message) ? message : undefined,
     activeExtensions: () => activeExtensions(exchange),
     lastEventId: header(request, 'last-event-id'),

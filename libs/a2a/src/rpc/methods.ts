@@ -6,12 +6,18 @@ import {
   type JsonObject,
   type Scope,
 } from '@hermes-fleet/protocol';
-import { z } from 'zod';
+import type { z } from 'zod';
 import {
   AnyParams,
+  LegacyPushConfigParams,
+  LegacyPushCreateParams,
+  LegacyPushGetParams,
   LegacySendParams,
   LegacyTaskParams,
   ListParams,
+  PushConfigParams,
+  PushCreateParams,
+  PushListParams,
   SendParams,
   TaskParams,
 } from './params.ts';
@@ -26,6 +32,8 @@ export interface Method {
   readonly params: z.ZodType;
   /** True when the params hold a message for the intake. */
   readonly takesMessage: boolean;
+  /** True for the methods of push notification configs. */
+  readonly isPush: boolean;
   /** The caller needs one of these scopes; with none, authentication is enough. */
   readonly scopes: readonly Scope[];
 }
@@ -43,14 +51,12 @@ const V1: readonly Row[] = [
   ['ListTasks', 'unary', ListParams, READ],
   ['CancelTask', 'unary', TaskParams, CANCEL],
   ['SubscribeToTask', 'stream', TaskParams, READ],
-  ['CreateTaskPushNotificationConfig', 'unary', AnyParams, READ],
-  ['GetTaskPushNotificationConfig', 'unary', AnyParams, READ],
-  ['ListTaskPushNotificationConfigs', 'unary', AnyParams, READ],
-  ['DeleteTaskPushNotificationConfig', 'unary', AnyParams, READ],
+  ['CreateTaskPushNotificationConfig', 'unary', PushCreateParams, READ],
+  ['GetTaskPushNotificationConfig', 'unary', PushConfigParams, READ],
+  ['ListTaskPushNotificationConfigs', 'unary', PushListParams, READ],
+  ['DeleteTaskPushNotificationConfig', 'unary', PushConfigParams, READ],
   ['GetExtendedAgentCard', 'unary', AnyParams, []],
 ];
-
-const PUSH_V03 = z.looseObject({ id: z.string().optional(), taskId: z.string().optional() });
 
 const V03: readonly Row[] = [
   ['message/send', 'send', LegacySendParams, SEND],
@@ -58,10 +64,10 @@ const V03: readonly Row[] = [
   ['tasks/get', 'unary', LegacyTaskParams, READ],
   ['tasks/cancel', 'unary', LegacyTaskParams, CANCEL],
   ['tasks/resubscribe', 'stream', LegacyTaskParams, READ],
-  ['tasks/pushNotificationConfig/set', 'unary', PUSH_V03, READ],
-  ['tasks/pushNotificationConfig/get', 'unary', PUSH_V03, READ],
-  ['tasks/pushNotificationConfig/list', 'unary', PUSH_V03, READ],
-  ['tasks/pushNotificationConfig/delete', 'unary', PUSH_V03, READ],
+  ['tasks/pushNotificationConfig/set', 'unary', LegacyPushCreateParams, READ],
+  ['tasks/pushNotificationConfig/get', 'unary', LegacyPushGetParams, READ],
+  ['tasks/pushNotificationConfig/list', 'unary', LegacyTaskParams, READ],
+  ['tasks/pushNotificationConfig/delete', 'unary', LegacyPushConfigParams, READ],
   ['agent/getAuthenticatedExtendedCard', 'unary', AnyParams, []],
 ];
 
@@ -72,7 +78,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
 
 function entry(version: A2AVersion, [name, kind, params, scopes]: Row): [string, Method] {
   const takesMessage = params === SendParams || params === LegacySendParams;
-  return [name, { name, version, kind, params, takesMessage, scopes }];
+  const isPush = /PushNotificationConfig/i.test(name);
+  return [name, { name, version, kind, params, takesMessage, isPush, scopes }];
 }
 
 /**

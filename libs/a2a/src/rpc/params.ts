@@ -69,12 +69,45 @@ const state = z
   .refine((value) => taskStateFromJSON(value) !== TaskState.UNRECOGNIZED, 'is not a task state of A2A')
   .optional();
 
+/** The value of a header, or a part of it. */
+const headerText = z
+  .string()
+  .max(4_096)
+  .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII, because a header carries it');
+const scheme = z
+  .string()
+  .regex(/^[\w!#$%&'*+.^`|~-]{1,64}$/, 'must be the name of an HTTP authentication scheme, such as "Bearer"');
+const credentials = z
+  .string('is required: there is no other way to learn them')
+  .min(1, 'is required: there is no other way to learn them')
+  .pipe(headerText);
+const pushUrl = z.string('is required: the address that gets the notifications').min(1).max(2_048);
+
+const pushConfig = {
+  tenant: z.string().optional(),
+  id: optionalId,
+  taskId: optionalId,
+  url: pushUrl,
+  token: headerText.optional(),
+  authentication: proto({ scheme, credentials }).optional(),
+};
+
+export const PushCreateParams = proto({ ...pushConfig, taskId: id });
+/** Get and delete. */
+export const PushConfigParams = proto({ tenant: z.string().optional(), taskId: id, id });
+export const PushListParams = proto({
+  tenant: z.string().optional(),
+  taskId: id,
+  pageSize: z.int().min(0).optional(),
+  pageToken: z.string().max(2048).optional(),
+});
+
 export const SendParams = proto({
   tenant,
   message,
   configuration: proto({
     acceptedOutputModes: strings,
-    taskPushNotificationConfig: z.record(z.string(), z.unknown()).optional(),
+    taskPushNotificationConfig: proto(pushConfig).optional(),
     historyLength,
     returnImmediately: z.boolean().optional(),
   }).optional(),
@@ -102,6 +135,24 @@ const legacyPart = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('file'), file: z.record(z.string(), z.unknown()), metadata }),
 ]);
 
+const legacyPushConfig = z.looseObject({
+  id: optionalId,
+  url: pushUrl,
+  token: headerText.optional(),
+  authentication: z
+    .looseObject({
+      schemes: z.array(scheme).length(1, 'must be the one scheme of the credentials'),
+      credentials,
+    })
+    .optional(),
+});
+
+/** `tasks/pushNotificationConfig/set` of A2A 0.3. */
+export const LegacyPushCreateParams = z.looseObject({ taskId: id, pushNotificationConfig: legacyPushConfig });
+/** `tasks/pushNotificationConfig/get`: without an id of a config, it asks for the first one of the task. */
+export const LegacyPushGetParams = z.looseObject({ id, pushNotificationConfigId: optionalId });
+export const LegacyPushConfigParams = z.looseObject({ id, pushNotificationConfigId: id });
+
 /** `message/send` and `message/stream` of A2A 0.3. */
 export const LegacySendParams = z.looseObject({
   message: z.looseObject({
@@ -119,11 +170,11 @@ export const LegacySendParams = z.looseObject({
       acceptedOutputModes: strings,
       blocking: z.boolean().optional(),
       historyLength,
-      pushNotificationConfig: z.looseObject({ url: z.string() }).optional(),
+      pushNotificationConfig: legacyPushConfig.optional(),
     })
     .optional(),
   metadata,
 });
 
-/** `tasks/get`, `tasks/cancel` and `tasks/resubscribe` of A2A 0.3. */
+/** `tasks/get`, `tasks/cancel`, `tasks/resubscribe` and `tasks/pushNotificationConfig/list` of A2A 0.3. */
 export const LegacyTaskParams = z.looseObject({ id, historyLength, metadata });

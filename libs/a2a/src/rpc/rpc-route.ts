@@ -2,6 +2,7 @@ import { Extensions } from '@a2a-js/sdk';
 import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CLIENT_GONE } from '../server/open-calls.ts';
+import { pushNotSupported } from '../server/push-methods.ts';
 import { type Call, createRequestHandler } from '../server/request-handler.ts';
 import { requestedVersion } from '../wire/requested-version.ts';
 import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
@@ -47,6 +48,7 @@ export function createRpcRoute(deps: RouteDeps) {
       }
       const method = findMethod(envelope.request.method, requestedVersion(request));
       authorize(request.caller, method, deps.sendScopes);
+      if (method.isPush && deps.push === undefined) throw pushNotSupported();
       const params = readParams(method, envelope.request.params);
       progress.handedOver = !method.takesMessage;
       const exchange: Exchange = { deps, transports, request, reply, id, method, params, progress };

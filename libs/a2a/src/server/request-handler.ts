@@ -1,15 +1,19 @@
 import type {
   AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
   ListTasksRequest,
   Message,
   SendMessageRequest,
   StreamResponse,
   Task,
+  TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import { type JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import { isTerminal, type Ledger, type PushVersion, type TaskRecord } from '@hermes-fleet/ledger';
 import {
   type Accepted,
   type Caller,
@@ -28,6 +32,7 @@ import { followTask, readLastEventId } from './follow-task.ts';
 import { toInbound } from './inbound.ts';
 import { CLOSING } from './open-calls.ts';
 import { acceptableTask, acceptableUpdate, type OutputModes, readOutputModes } from './output-modes.ts';
+import { createPushMethods, type PushPort } from './push-methods.ts';
 import { listTasks, requireTask, taskNotFound } from './read-tasks.ts';
 
 /** The interface that the SDK's transport handlers call. */
@@ -38,11 +43,14 @@ export interface HandlerDeps {
   readonly intake: Intake;
   readonly ids: Ids;
   readonly replyMetadata?: ((taskId: string) => JsonObject | undefined) | undefined;
+  /** Absent: push notifications are not supported. */
+  readonly push?: PushPort | undefined;
 }
 
 /** One request, and the results that the SDK's transport handler cannot return. */
 export interface Call {
   readonly caller: Caller;
+  readonly version: PushVersion;
   readonly card: () => AgentCard;
   /** Throws UNSUPPORTED_OPERATION for an agent without one. */
   readonly extendedCard: () => AgentCard;
@@ -92,12 +100,10 @@ const capture =
     }
   };
 
-const reject = (error: () => FleetError): ((params: unknown, context: ServerCallContext) => Promise<never>) =>
-  capture(() => Promise.reject(error()));
-
 /** Answers A2A requests from the ledger and the intake; each comes with a CallContext. */
 export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler, 'getAgentCard'> {
   const { ledger, intake } = deps;
+  const push = createPushMethods({ push: deps.push, ids: deps.ids });
 
   /** Another caller's task is indistinguishable from an unknown one. */
   const ownTask = ({ caller }: Call, id: string): TaskRecord => {
@@ -133,14 +139,20 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       late: isTerminal(record.state) ? ledger.lateResult(record.id) : undefined,
     });
 
-  const accept = (call: Call, params: SendMessageRequest): Promise<Accepted> => {
-    if (params.configuration?.taskPushNotificationConfig !== undefined) throw pushNotSupported();
+  const accept = async (call: Call, params: SendMessageRequest): Promise<Accepted> => {
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
     const inbound = toInbound(params.message, call);
     const { taskId } = inbound;
     const task = taskId === undefined ? undefined : continuable(ledger, ownTask(call, taskId), inbound);
+    const config = params.configuration?.taskPushNotificationConfig;
+    using planned = config && (await push.plan(call, config, taskId));
     call.onHandedOver();
-    return intake.accept(task ? { ...inbound, contextId: task.contextId } : inbound, call.caller);
+    const accepted = await intake.accept(
+      task ? { ...inbound, contextId: task.contextId } : inbound,
+      call.caller,
+    );
+    if (accepted.kind === 'task') await planned?.save(accepted.taskId);
+    return accepted;
   };
 
   const toMessage = (reply: Extract<Accepted, { kind: 'reply' }>): Message =>
@@ -215,7 +227,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false, isResumed, metadata });
     },
     getTask: capture(async (call, { id, historyLength }: GetTaskRequest) =>
-      view(call, ownTask(call, id), historyLength),
+      view(call, ownTask(call, id), historyLength, push.metadataOf(id)),
     ),
     listTasks: capture(async (call, params: ListTasksRequest) =>
       listTasks(ledger, call.caller, params, (record) => ownOf(call, record)),
@@ -228,10 +240,18 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       await intake.cancel(id, call.caller);
       return view(call, requireTask(ledger, id), undefined);
     }),
-    createTaskPushNotificationConfig: reject(pushNotSupported),
-    getTaskPushNotificationConfig: reject(pushNotSupported),
-    listTaskPushNotificationConfigs: reject(pushNotSupported),
-    deleteTaskPushNotificationConfig: reject(pushNotSupported),
+    createTaskPushNotificationConfig: capture(async (call, params: TaskPushNotificationConfig) =>
+      push.create(call, ownTask(call, params.taskId), params),
+    ),
+    getTaskPushNotificationConfig: capture(async (call, params: GetTaskPushNotificationConfigRequest) =>
+      push.get(ownTask(call, params.taskId), params),
+    ),
+    listTaskPushNotificationConfigs: capture(async (call, params: ListTaskPushNotificationConfigsRequest) =>
+      push.list(ownTask(call, params.taskId), params),
+    ),
+    deleteTaskPushNotificationConfig: capture(async (call, params: DeleteTaskPushNotificationConfigRequest) =>
+      push.remove(ownTask(call, params.taskId), params),
+    ),
   };
 }
 
@@ -274,6 +294,3 @@ function continuable(
   }
   return record;
 }
-
-const pushNotSupported = (): FleetError =>
-  new FleetError('PUSH_NOT_SUPPORTED', 'push notifications are not supported; use a stream or GetTask');

@@ -13,6 +13,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { buildAgentCard } from '../card/agent-card.ts';
+import { createPushService, type PushOptions, type PushService } from '../push/push-service.ts';
 import { type A2AOptions, registerA2A } from '../register.ts';
 import { finish, type Script, type ScriptedIntake, scriptedIntake } from './script.ts';
 
@@ -30,6 +31,8 @@ export interface Served {
   readonly ledger: Ledger;
   readonly intake: ScriptedIntake;
   readonly logLines: string[];
+  /** Not among the methods without `ServeOptions.pushes`. */
+  readonly push: PushService;
   closeStreams(): Promise<void>;
   /** POSTs a body and reads the whole answer. */
   post(body: unknown, options?: PostOptions): Promise<Answer>;
@@ -55,6 +58,8 @@ export interface ServeOptions extends Partial<Omit<A2AOptions, 'ledger' | 'intak
   readonly streaming?: boolean;
   readonly clock?: Clock;
   readonly bodyLimitBytes?: number;
+  /** Serves push notifications, which may go to loopback. */
+  readonly pushes?: Partial<PushOptions>;
 }
 
 /** Starts a real server on a free port over a real ledger file; both are closed and removed after the test. */
@@ -73,7 +78,6 @@ export async function serve(t: TestContext, options: ServeOptions = {}): Promise
     ids: systemIds,
     log,
   });
-  t.after(() => ledger.close());
   const intake = scriptedIntake(
     ledger,
     options.script ?? ((id) => finish(ledger, id, 'done', { text: 'it is done' })),
@@ -101,11 +105,27 @@ export async function serve(t: TestContext, options: ServeOptions = {}): Promise
       extensions: [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: ['2.0'] } }],
       streaming: options.streaming ?? true,
       authRequired: true,
+      pushNotifications: options.pushes !== undefined,
     });
+  const push = createPushService({
+    ledger,
+    clock: systemClock,
+    log,
+    rules: { allowInternal: ['127.0.0.1'] },
+    limits: { perTask: 10, perCaller: 100 },
+    giveUpAfterMs: 60_000,
+    rpcUrl: () => `${app.listeningOrigin}/jsonrpc`,
+    ...options.pushes,
+  });
+  t.after(async () => {
+    await push.stop();
+    await ledger.close();
+  });
   const { closeStreams } = registerA2A(app, {
     card,
     extensions: [HANDSHAKE_EXTENSION],
     clock: systemClock,
+    ...(options.pushes === undefined ? {} : { push }),
     ...options,
     ledger,
     intake,
@@ -141,7 +161,7 @@ export async function serve(t: TestContext, options: ServeOptions = {}): Promise
   };
   const rpc: Served['rpc'] = (method, params = {}, more) =>
     post({ jsonrpc: '2.0', id: 7, method, params }, more);
-  return { url, rpcUrl: `${url}/jsonrpc`, app, ledger, intake, logLines, closeStreams, post, rpc };
+  return { url, rpcUrl: `${url}/jsonrpc`, app, ledger, intake, logLines, push, closeStreams, post, rpc };
 }
 
 export function message(text: string, more: JsonObject = {}): JsonObject {

@@ -119,6 +119,9 @@ export function registerFamilies(registry: Registry) {
     toolCalls: counter('fleet_tool_calls_total', 'Completed tool calls.', ['tool', 'result']),
     resumes: counter('fleet_resumes_total', 'Tasks resumed after a stop or a crash.'),
     eventsPublished: counter('fleet_events_published_total', 'Events handed to the bus.', ['result']),
+    pushAttempts: counter('fleet_push_attempts_total', 'Attempts to deliver a push notification.', [
+      'result',
+    ]),
     outboxBacklog: gauge('fleet_outbox_backlog', 'Events that the bus has not acknowledged yet.'),
     outboxOldestAge: gauge(
       'fleet_outbox_oldest_age_seconds',

@@ -53,6 +53,7 @@ test('known label sets start at 0', async () => {
     'fleet_resumes_total',
     'fleet_events_published_total{result="ok"}',
     'fleet_events_published_total{result="error"}',
+    'fleet_push_attempts_total{result="given_up"}',
     'fleet_outbox_backlog',
     'fleet_outbox_oldest_age_seconds',
   ]) {
@@ -183,6 +184,7 @@ const recorded: readonly {
     expect: { 'fleet_tool_calls_total{tool="shell_exec",result="error"}': 1 },
   },
   { record: (m) => m.resumed(), expect: { fleet_resumes_total: 1 } },
+  { record: (m) => m.pushAttempt('ok'), expect: { 'fleet_push_attempts_total{result="ok"}': 1 } },
   { record: (m) => m.eventPublished('ok'), expect: { 'fleet_events_published_total{result="ok"}': 1 } },
   {
     record: (m) => m.outbox({ count: 3, oldestAgeS: 1.5 }),

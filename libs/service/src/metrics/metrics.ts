@@ -41,6 +41,8 @@ export interface FleetMetrics {
   toolCall(tool: string, ok: boolean): void;
   resumed(): void;
   eventPublished(result: string): void;
+  /** An attempt to deliver a push notification: `ok`, `error`, or `given_up` for the last one of a config. */
+  pushAttempt(result: string): void;
   outbox(backlog: { readonly count: number; readonly oldestAgeS: number }): void;
   /** `route` is the pattern of the route, never the URL. Called by createApp. */
   httpRequest(method: string, route: string, status: number, seconds: number): void;
@@ -74,6 +76,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const STATUSES = [...ResultStatus.options, 'canceled'];
 const TOKEN_TYPES = ['input', 'output'];
 const RESULTS = ['ok', 'error'];
+const PUSH_RESULTS = [...RESULTS, 'given_up'];
 const COMPACTIONS = ['prune', 'cut', 'summary'];
 
 /** The metric families of a profile on their own registry. Known label sets start at 0. */
@@ -104,6 +107,7 @@ export function createMetrics({
     refused: bounded(32, UnmetKind.options),
     result: bounded(8, RESULTS),
     announced: bounded(8, RESULTS),
+    pushed: allowList(PUSH_RESULTS),
     server: bounded(32),
     model: bounded(4),
     operation: bounded(8),
@@ -144,6 +148,7 @@ export function createMetrics({
   }
   for (const stage of COMPACTIONS) families.compactions.inc({ stage }, 0);
   for (const result of RESULTS) families.eventsPublished.inc({ result }, 0);
+  for (const result of PUSH_RESULTS) families.pushAttempts.inc({ result }, 0);
 
   const add: Readonly<Record<Count['counter'], (by: number, ...labels: string[]) => void>> = {
     tasks: (by, tier = '', status = '') =>
@@ -241,6 +246,9 @@ export function createMetrics({
     },
     eventPublished(result) {
       families.eventsPublished.inc({ result: label.result(result) });
+    },
+    pushAttempt(result) {
+      families.pushAttempts.inc({ result: label.pushed(result) });
     },
     outbox({ count, oldestAgeS }) {
       if (measures(count)) families.outboxBacklog.set(count);
