@@ -68,12 +68,14 @@ export async function readJson(endpoint: Endpoint, response: Response): Promise<
 }
 
 /** UNAUTHENTICATED for 401, else PEER_REFUSED with the message and the field errors of the answer. */
-export function refusal(endpoint: Endpoint, status: number, answer: unknown): FleetError {
+export function refusal(endpoint: Endpoint, status: number, body: unknown): FleetError {
   if (status === 401)
     return new FleetError('UNAUTHENTICATED', `${endpoint.name} does not accept the operator's token`);
-  const error = isJsonObject(answer) && isJsonObject(answer.error) ? answer.error : {};
+  const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
   const message = typeof error.message === 'string' ? `: ${error.message}` : '';
-  return new FleetError('PEER_REFUSED', `${endpoint.name} answered HTTP ${status}${message}`, {
+  // A JSON-RPC error comes with HTTP 200, which says nothing.
+  const answer = status < 300 && message !== '' ? 'refused' : `answered HTTP ${status}`;
+  return new FleetError('PEER_REFUSED', `${endpoint.name} ${answer}${message}`, {
     fields: fieldsOf(error),
   });
 }

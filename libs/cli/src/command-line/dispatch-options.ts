@@ -1,32 +1,47 @@
 import { randomUUID } from 'node:crypto';
 import { decodeDispatch, FleetError, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import type { OptionSpecs, Values } from './command.ts';
 import { definedFields, invalidFields, wholeNumber } from './options.ts';
+
+/** What a dispatch may require of the peer that takes it. */
+export const CONTRACT_OPTIONS = {
+  mcp: { type: 'string', multiple: true, value: 'names', help: 'required MCP servers; a list, or repeated' },
+  capability: {
+    type: 'string',
+    multiple: true,
+    value: 'names',
+    help: 'required capabilities; a list, or repeated',
+  },
+  'tier-min': { type: 'string', value: 'tier', help: 'the lowest model tier' },
+  'tier-max': { type: 'string', value: 'tier', help: 'the highest model tier' },
+  'tier-prefer': { type: 'string', value: 'tier', help: 'the preferred model tier' },
+  'context-window': { type: 'string', value: 'tokens', help: 'the smallest context window' },
+  priority: { type: 'string', value: 'priority', help: 'low, normal, high or urgent' },
+  budget: { type: 'string', value: 'tokens', help: 'the most tokens that the task may spend' },
+  'read-only': { type: 'boolean', help: 'the task changes no file' },
+  'task-id': {
+    type: 'string',
+    value: 'id',
+    help: "the caller's name for the task; the same one makes no second task",
+  },
+} as const satisfies OptionSpecs;
 
 /** Options that describe a dispatch; the alternative is a file that holds one. */
 export const DISPATCH_OPTIONS = {
-  brief: { type: 'string' },
-  mcp: { type: 'string', multiple: true },
-  capability: { type: 'string', multiple: true },
-  'tier-min': { type: 'string' },
-  'tier-max': { type: 'string' },
-  'tier-prefer': { type: 'string' },
-  'context-window': { type: 'string' },
-  priority: { type: 'string' },
-  budget: { type: 'string' },
-  deadline: { type: 'string' },
-  target: { type: 'string' },
-  'read-only': { type: 'boolean' },
-  'task-id': { type: 'string' },
-} as const;
+  brief: { type: 'string', help: 'what is to be done' },
+  ...CONTRACT_OPTIONS,
+  deadline: { type: 'string', value: 'time', help: 'when the task must be done, in ISO 8601' },
+  target: { type: 'string', value: 'peer', help: 'the peer that must do it; auto by default' },
+} as const satisfies OptionSpecs;
 
-type Values = { readonly [K in keyof typeof DISPATCH_OPTIONS]?: string | boolean | string[] | undefined };
-type Value = Values[keyof Values];
+type Given = Values<typeof DISPATCH_OPTIONS>;
+type Value = Given[keyof Given];
 
-export const describesDispatch = (values: Values): boolean =>
+export const describesDispatch = (values: Given): boolean =>
   Object.keys(DISPATCH_OPTIONS).some((key) => key in values);
 
 /** Builds a TASK_DISPATCH from options. Throws UsageError that names every invalid field. */
-export function dispatchOf(values: Values): JsonObject {
+export function dispatchOf(values: Given): JsonObject {
   const dispatch: JsonObject = {
     type: 'TASK_DISPATCH',
     protocol_version: PROTOCOL_VERSION,
@@ -67,6 +82,6 @@ function number(name: string, value: Value): number | undefined {
 
 /** Values of an option that may be repeated and may hold a comma-separated list. */
 function names(value: Value): string[] | undefined {
-  if (!Array.isArray(value)) return undefined;
+  if (typeof value !== 'object') return undefined;
   return value.flatMap((each) => each.split(',')).map((each) => each.trim());
 }

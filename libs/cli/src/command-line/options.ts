@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { FieldError, JsonObject } from '@hermes-fleet/protocol';
 
 /** An invalid command line; the message says what is wrong. Ends the command with exit code 2. */
@@ -10,18 +9,6 @@ export class UsageError extends Error {
 /** A UsageError with one line per invalid field. */
 export const invalidFields = (fields: readonly FieldError[]): UsageError =>
   new UsageError(fields.map(({ path, reason }) => `${path}: ${reason}`).join('\n  '));
-
-/** Parses options strictly. Throws UsageError. */
-export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(
-  argv: readonly string[],
-  options: T,
-) {
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
-}
 
 /** Throws UsageError when a command that takes no arguments got some. */
 export function noArguments(command: string, positionals: readonly string[]): void {

@@ -18,10 +18,6 @@ export function sanitize(text: string): string {
   return text.replace(CONTROL, '\ufffd');
 }
 
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
-}
-
 /** Prints each entry on one line, sanitized. */
 export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.map(sanitize).join('\n')}\n`);

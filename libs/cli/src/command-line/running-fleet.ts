@@ -7,17 +7,35 @@ import { ORCHESTRATOR } from '../keys/layout.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/up.ts';
+import type { OptionSpecs } from './command.ts';
 import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
+
+/** Options that locate a fleet of plain processes. */
+export const PLAN_OPTIONS = {
+  dir: {
+    type: 'string',
+    value: 'folder',
+    help: 'the folder of the fleet; .fleet of the checkout by default',
+  },
+  'port-offset': {
+    type: 'string',
+    value: 'n',
+    help: 'what is added to every port; as at the start by default',
+  },
+} as const satisfies OptionSpecs;
 
 /** Options that locate a running fleet: the processes of `--dir`, or `--reach` addresses and a token on stdin. */
 export const FLEET_OPTIONS = {
-  profile: { type: 'string' },
-  reach: { type: 'string', multiple: true },
-  'token-stdin': { type: 'boolean' },
-  dir: { type: 'string' },
-  'port-offset': { type: 'string' },
-  json: { type: 'boolean' },
-} as const;
+  profile: { type: 'string', value: 'name', help: 'the profile to ask; switch by default' },
+  reach: {
+    type: 'string',
+    multiple: true,
+    value: 'name=url',
+    help: 'the address of a service; repeat it for each; instead of the fleet in --dir',
+  },
+  'token-stdin': { type: 'boolean', help: "read the operator's token from the first line of stdin" },
+  ...PLAN_OPTIONS,
+} as const satisfies OptionSpecs;
 
 interface PlanValues {
   readonly dir?: string | undefined;
@@ -84,23 +102,23 @@ export function operatorToken(
   return { token, input: values['token-stdin'] ? rest.join('\n') : undefined };
 }
 
-/** Runs a command that calls the fleet; when no fleet answers, prints what to do and returns 1. */
+/** Runs a command that calls the fleet; when no fleet answers, the error says what to do. */
 export async function requireFleet(work: () => Promise<number>): Promise<number> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof FleetError && error.code === 'PEER_UNREACHABLE')) throw error;
-    console.error(`no fleet runs (${error.message}): make up first`);
-    return 1;
+    throw new FleetError('PEER_UNREACHABLE', `no fleet runs (${error.message}): make up first`, {
+      cause: error,
+    });
   }
 }
 
 /** Options that locate a service's entry point: in the fleet of `--dir`, or with `--as-is` in this environment. */
 export const ENTRY_POINT_OPTIONS = {
-  'as-is': { type: 'boolean' },
-  dir: { type: 'string' },
-  'port-offset': { type: 'string' },
-} as const;
+  'as-is': { type: 'boolean', help: 'use the environment of this process, as inside a container' },
+  ...PLAN_OPTIONS,
+} as const satisfies OptionSpecs;
 
 /**
  * The entry point of a service of the planned fleet. With `--as-is` it gets this process's environment, and `name` may

@@ -1,5 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import { readOptions, UsageError } from '../command-line/options.ts';
+import { command } from '../command-line/command.ts';
+import { UsageError } from '../command-line/options.ts';
 import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
 import { runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
 
@@ -7,15 +8,22 @@ import { runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
  * `fleet card <profile>`: prints the agent card that this profile serves, built from its files. It needs no running
  * fleet and no credential. `--as-is` uses this process's environment.
  */
-export async function cardCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = readOptions(argv, ENTRY_POINT_OPTIONS);
-  const [profile, ...rest] = positionals;
-  if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
-  const { code, stdout, stderr } = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
-  if (code !== 0) {
-    const reason = stderr.trim() || `no card within ${TIMEOUT_MS / 1000} s`;
-    throw new FleetError('CONFIG_INVALID', `${profile} has no agent card: ${reason}`);
-  }
-  process.stdout.write(stdout);
-  return 0;
-}
+export const cardCommand = command({
+  name: 'card',
+  summary: 'print the agent card of a profile or the trader, built from its files',
+  args: '<name>',
+  options: ENTRY_POINT_OPTIONS,
+  examples: ['card neo', 'card oracle --as-is'],
+  run: async ({ values, positionals, env, print }) => {
+    const [profile, ...rest] = positionals;
+    if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
+    const { code, stdout, stderr } = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
+    if (code !== 0) {
+      const reason = stderr.trim() || `no card within ${TIMEOUT_MS / 1000} s`;
+      throw new FleetError('CONFIG_INVALID', `${profile} has no agent card: ${reason}`);
+    }
+    if (print) print(JSON.parse(stdout));
+    else process.stdout.write(stdout);
+    return 0;
+  },
+});

@@ -1,36 +1,51 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt, textAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
-import { readOptions, UsageError } from '../command-line/options.ts';
-import { printJson, printLines } from '../command-line/output.ts';
+import { command } from '../command-line/command.ts';
+import { UsageError } from '../command-line/options.ts';
+import { printLines } from '../command-line/output.ts';
 import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
 
-const OPTIONS = { ...FLEET_OPTIONS, results: { type: 'string' } } as const;
 const MODES = ['keep', 'delete'];
 
 /**
  * `fleet context delete <context-id>`: deletes a context of the operator, here and at the peers that did work of it
  * (docs/operations.md#delete-a-context). The exit code is 1 if something is left that nobody will delete.
  */
-export async function contextCommand(argv: readonly string[]): Promise<number> {
-  const { values, positionals } = readOptions(argv, OPTIONS);
-  const [action, contextId, ...rest] = positionals;
-  if (action !== 'delete') throw new UsageError('context takes delete, and the id of a context');
-  if (!contextId || rest.length > 0) throw new UsageError('context delete takes the id of one context');
-  if (contextId === '.' || contextId === '..')
-    throw new UsageError(`no URL can name the context "${contextId}": only the retention removes it`);
-  const { results = 'keep' } = values;
-  if (!MODES.includes(results)) throw new UsageError(`--results must be keep or delete, not "${results}"`);
-  return requireFleet(async () => {
-    const { target } = findProfile(values);
-    const path = `/fleet/contexts/${encodeURIComponent(contextId)}?results=${results}`;
-    const answer = await callApi(target, path, undefined, 'DELETE');
-    if (values.json) printJson(answer);
-    else printLines(render(target.name, answer));
-    const left = objectsAt(answer, 'peers').filter(({ state }) => state !== 'deleted' && state !== 'pending');
-    return left.length === 0 ? 0 : 1;
-  });
-}
+export const contextDeleteCommand = command({
+  name: 'context delete',
+  summary:
+    'delete a context of the operator with its tasks and files, here and at the peers that did work of it',
+  args: '<context-id>',
+  options: {
+    ...FLEET_OPTIONS,
+    results: {
+      type: 'string',
+      value: 'keep|delete',
+      help: 'what becomes of an unmerged result; keep by default',
+    },
+  },
+  examples: ['context delete 6f3c…', 'context delete 6f3c… --results delete --profile neo'],
+  run: async ({ values, positionals, print }) => {
+    const [contextId, ...rest] = positionals;
+    if (!contextId || rest.length > 0) throw new UsageError('context delete takes the id of one context');
+    if (contextId === '.' || contextId === '..')
+      throw new UsageError(`no URL can name the context "${contextId}": only the retention removes it`);
+    const { results = 'keep' } = values;
+    if (!MODES.includes(results)) throw new UsageError(`--results must be keep or delete, not "${results}"`);
+    return requireFleet(async () => {
+      const { target } = findProfile(values);
+      const path = `/fleet/contexts/${encodeURIComponent(contextId)}?results=${results}`;
+      const answer = await callApi(target, path, undefined, 'DELETE');
+      if (print) print(answer);
+      else printLines(render(target.name, answer));
+      const left = objectsAt(answer, 'peers').filter(
+        ({ state }) => state !== 'deleted' && state !== 'pending',
+      );
+      return left.length === 0 ? 0 : 1;
+    });
+  },
+});
 
 const RESULT_TEXTS: Readonly<Record<string, string>> = {
   none: 'it has no result',

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { namedAddress, noArguments, readOptions } from '../command-line/options.ts';
-import { operatorToken, plannedFleet, requireFleet } from '../command-line/running-fleet.ts';
+import { command } from '../command-line/command.ts';
+import { namedAddress, noArguments } from '../command-line/options.ts';
+import { FLEET_OPTIONS, operatorToken, plannedFleet, requireFleet } from '../command-line/running-fleet.ts';
 import { runDemo } from '../demo/demo.ts';
 import { TRADER } from '../keys/layout.ts';
 
+const { profile: _, ...OPTIONS } = FLEET_OPTIONS;
 const NOT_PROFILES = new Set([TRADER, 'prometheus', 'grafana', 'nats']);
 
 /**
@@ -11,34 +13,42 @@ const NOT_PROFILES = new Set([TRADER, 'prometheus', 'grafana', 'nats']);
  * process calls if they differ; without them, the fleet of plain processes in `--dir` is used. Exit code 1 when a step
  * does not go as expected.
  */
-export async function demoCommand(argv: readonly string[]): Promise<number> {
-  const { values, positionals } = readOptions(argv, {
-    address: { type: 'string', multiple: true },
-    reach: { type: 'string', multiple: true },
-    'token-stdin': { type: 'boolean' },
-    dir: { type: 'string' },
-    'port-offset': { type: 'string' },
-  });
-  noArguments('demo', positionals);
-  const plan = plannedFleet(values);
-  const given = (values.address ?? []).map((text) => namedAddress('address', text));
-  const shown = given.length > 0 ? given : plan.members.map(({ name, url }) => ({ name, url }));
-  const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
-  const known = reach.length > 0 ? reach : shown;
-  return requireFleet(async () => {
-    const problems = await runDemo({
-      profiles: known.filter(({ name }) => !NOT_PROFILES.has(name)),
-      trader: known.find(({ name }) => name === TRADER),
-      shown,
-      token: operatorToken(values, plan).token,
-      id: `demo-${randomUUID().slice(0, 8)}`,
-      write: (line) => console.log(line),
+export const demoCommand = command({
+  name: 'demo',
+  summary: 'send real tasks to a running fleet: routed, blocked, passed on, plain text, and a decision',
+  textOnly: true,
+  options: {
+    ...OPTIONS,
+    address: {
+      type: 'string',
+      multiple: true,
+      value: 'name=url',
+      help: 'an address to print; repeat it for each',
+    },
+  },
+  examples: ['demo'],
+  run: async ({ values, positionals }) => {
+    noArguments('demo', positionals);
+    const plan = plannedFleet(values);
+    const given = (values.address ?? []).map((text) => namedAddress('address', text));
+    const shown = given.length > 0 ? given : plan.members.map(({ name, url }) => ({ name, url }));
+    const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
+    const known = reach.length > 0 ? reach : shown;
+    return requireFleet(async () => {
+      const problems = await runDemo({
+        profiles: known.filter(({ name }) => !NOT_PROFILES.has(name)),
+        trader: known.find(({ name }) => name === TRADER),
+        shown,
+        token: operatorToken(values, plan).token,
+        id: `demo-${randomUUID().slice(0, 8)}`,
+        write: (line) => console.log(line),
+      });
+      if (problems.length === 0) return 0;
+      console.error(
+        `\n${problems.length === 1 ? 'a step' : `${problems.length} steps`} did not go as expected:`,
+      );
+      for (const problem of problems) console.error(`  ${problem}`);
+      return 1;
     });
-    if (problems.length === 0) return 0;
-    console.error(
-      `\n${problems.length === 1 ? 'a step' : `${problems.length} steps`} did not go as expected:`,
-    );
-    for (const problem of problems) console.error(`  ${problem}`);
-    return 1;
-  });
-}
+  },
+});

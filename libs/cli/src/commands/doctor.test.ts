@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { doctorCommand, examine, renderReport } from './doctor.ts';
+import { fleet } from '../testing/profile-stub.ts';
+import { examine, renderReport } from './doctor.ts';
 
 const FINDINGS: JsonObject[] = [
   { subject: 'configuration', check: 'files', state: 'ok', detail: 'all there' },
@@ -59,8 +60,7 @@ test('a report is rendered with a line per check, the fixes and the number of fa
 });
 
 test('the trader has no model to call', async () => {
-  await assert.rejects(doctorCommand(['--profile', 'trader', '--call'], {}), {
-    name: 'UsageError',
-    message: '--call calls a model, and the trader has none',
-  });
+  const { code, stderr } = await fleet(['doctor', '--profile', 'trader', '--call']);
+  assert.equal(code, 2);
+  assert.match(stderr, /^fleet: --call calls a model, and the trader has none\nhint: fleet doctor --help\n$/);
 });

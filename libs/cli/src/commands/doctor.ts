@@ -1,7 +1,8 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt, textAt } from '../client/fields.ts';
-import { noArguments, readOptions, UsageError } from '../command-line/options.ts';
-import { columns, printJson, printLines } from '../command-line/output.ts';
+import { command } from '../command-line/command.ts';
+import { noArguments, UsageError } from '../command-line/options.ts';
+import { columns, printLines } from '../command-line/output.ts';
 import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
 import { ORCHESTRATOR, TRADER } from '../keys/layout.ts';
 import { type EntryPoint, runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
@@ -11,21 +12,25 @@ import { type EntryPoint, runEntryPoint, TIMEOUT_MS } from '../local/entry-point
  * service connects to. `--call` also calls each model of a profile once, which costs tokens. `--as-is` uses this process's
  * environment, as inside a container. Exit code 1 when a check fails.
  */
-export async function doctorCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = readOptions(argv, {
+export const doctorCommand = command({
+  name: 'doctor',
+  summary: 'check the configuration of a profile or the trader, and everything that it connects to',
+  options: {
     ...ENTRY_POINT_OPTIONS,
-    profile: { type: 'string' },
-    json: { type: 'boolean' },
-    call: { type: 'boolean' },
-  });
-  noArguments('doctor', positionals);
-  const name = values.profile ?? ORCHESTRATOR;
-  if (values.call && name === TRADER) throw new UsageError('--call calls a model, and the trader has none');
-  const report = await examine(name, findEntryPoint(values, name, env), values.call ? ['--call'] : []);
-  if (values.json) printJson(report);
-  else printLines(renderReport(report));
-  return report.ok === true ? 0 : 1;
-}
+    profile: { type: 'string', value: 'name', help: 'the profile, or trader; switch by default' },
+    call: { type: 'boolean', help: 'call each model once too, for about 30 tokens, at most 300' },
+  },
+  examples: ['doctor', 'doctor --profile neo --call'],
+  run: async ({ values, positionals, env, print }) => {
+    noArguments('doctor', positionals);
+    const name = values.profile ?? ORCHESTRATOR;
+    if (values.call && name === TRADER) throw new UsageError('--call calls a model, and the trader has none');
+    const report = await examine(name, findEntryPoint(values, name, env), values.call ? ['--call'] : []);
+    if (print) print(report);
+    else printLines(renderReport(report));
+    return report.ok === true ? 0 : 1;
+  },
+});
 
 /**
  * Runs a service's entry point with `--doctor` and reads its report, whatever its exit code. Throws CONFIG_INVALID with

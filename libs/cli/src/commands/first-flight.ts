@@ -1,31 +1,47 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
-import { namedAddress, noArguments, readOptions, repositoryRoot } from '../command-line/options.ts';
+import { command } from '../command-line/command.ts';
+import { namedAddress, noArguments, repositoryRoot } from '../command-line/options.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
 
 /** `fleet first-flight`: prints the fleet's addresses and a first request to paste. */
-export async function firstFlightCommand(argv: readonly string[]): Promise<number> {
-  const { values, positionals } = readOptions(argv, {
-    address: { type: 'string', multiple: true },
-    root: { type: 'string' },
-    'token-command': { type: 'string' },
-    id: { type: 'string' },
-    settle: { type: 'string' },
-  });
-  noArguments('first-flight', positionals);
-  const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
-  if (values.settle !== undefined) await settle(values.settle);
-  process.stdout.write(
-    renderWelcome({
-      addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
-      root: values.root ?? repositoryRoot(),
-      id: values.id ?? newTaskId(),
-      ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
-    }),
-  );
-  return 0;
-}
+export const firstFlightCommand = command({
+  name: 'first-flight',
+  summary: 'print the addresses of the fleet and a first request to paste',
+  textOnly: true,
+  options: {
+    address: {
+      type: 'string',
+      multiple: true,
+      value: 'name=url',
+      help: 'an address to print; repeat it for each',
+    },
+    root: { type: 'string', value: 'folder', help: 'the checkout to name' },
+    'token-command': { type: 'string', value: 'command', help: 'a shell command that prints the token' },
+    id: { type: 'string', help: 'the task id; a new one by default' },
+    settle: {
+      type: 'string',
+      value: 'url',
+      help: 'wait until the profile at this URL has heard from its peers',
+    },
+  },
+  examples: ['first-flight --address switch=http://127.0.0.1:9219'],
+  run: async ({ values, positionals }) => {
+    noArguments('first-flight', positionals);
+    const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
+    if (values.settle !== undefined) await settle(values.settle);
+    process.stdout.write(
+      renderWelcome({
+        addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
+        root: values.root ?? repositoryRoot(),
+        id: values.id ?? newTaskId(),
+        ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
+      }),
+    );
+    return 0;
+  },
+});
 
 export const newTaskId = (): string => `first-flight-${randomUUID().slice(0, 8)}`;
 

@@ -1,42 +1,89 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { readOptions, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
-import { initKeys, readOperatorToken } from '../keys/init.ts';
+import { type Command, command, type Values } from '../command-line/command.ts';
+import { noArguments, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
+import { initKeys, type KeysSummary, readOperatorToken } from '../keys/init.ts';
 import { DEFAULT_SERVICES } from '../keys/layout.ts';
 import type { Owner } from '../keys/secret-file.ts';
 
-const OPTIONS = {
-  dir: { type: 'string' },
-  services: { type: 'string' },
-  owner: { type: 'string' },
-  'nats-store-dir': { type: 'string' },
-  'nats-host': { type: 'string' },
-  'nats-port': { type: 'string' },
-  'nats-monitor-port': { type: 'string' },
-  'nats-sync': { type: 'string' },
+const DIR = {
+  dir: {
+    type: 'string',
+    value: 'folder',
+    help: 'the folder of the keys; FLEET_KEYS_DIR, or .fleet/keys, by default',
+  },
 } as const;
 
-/** `fleet keys init|rotate|token`. The folder is `--dir`, else FLEET_KEYS_DIR, else `.fleet/keys`. */
-export function keysCommand(argv: readonly string[], env: NodeJS.ProcessEnv): number {
-  const { values, positionals } = readOptions(argv, OPTIONS);
-  const [verb = '', ...more] = positionals;
-  if (more.length > 0) throw new UsageError(`keys ${verb} takes no "${more.join(' ')}"`);
-  const dir = values.dir ?? env.FLEET_KEYS_DIR ?? join(repositoryRoot(), '.fleet/keys');
-  if (verb === 'token') {
-    const token = readOperatorToken(dir);
-    if (token === undefined) {
-      throw new FleetError('CONFIG_INVALID', `no keys in ${dir}: make up (or fleet keys init) creates them`);
-    }
-    process.stdout.write(`${token}\n`);
-    return 0;
-  }
-  if (verb !== 'init' && verb !== 'rotate') throw new UsageError(`no such command: keys ${verb}`);
+const OPTIONS = {
+  ...DIR,
+  services: { type: 'string', value: 'names', help: 'the services that get keys, as a list' },
+  owner: { type: 'string', value: 'uid:gid', help: 'the owner of the files' },
+  'nats-store-dir': { type: 'string', value: 'folder', help: 'where NATS stores its streams' },
+  'nats-host': { type: 'string', value: 'host', help: 'the address on which NATS listens' },
+  'nats-port': { type: 'string', value: 'port', help: 'the port of NATS' },
+  'nats-monitor-port': { type: 'string', value: 'port', help: 'the port of its monitoring' },
+  'nats-sync': { type: 'string', value: 'always|interval', help: 'when NATS writes to the disk' },
+} as const;
+
+const keysCommand = (name: string, summary: string, renew: boolean): Command =>
+  command({
+    name,
+    summary,
+    options: OPTIONS,
+    examples: [name],
+    run: ({ values, positionals, env, print }) => {
+      noArguments(name, positionals);
+      const summary = writeKeys(values, env, renew);
+      if (print) print(summary);
+      else {
+        const { created, repaired, kept } = summary;
+        process.stdout.write(`keys: ${created} created, ${repaired} repaired, ${kept} unchanged\n`);
+        if (renew) process.stdout.write('restart NATS and every service: they use the old keys until then\n');
+      }
+      return 0;
+    },
+  });
+
+const tokenCommand = (name: string): Command =>
+  command({
+    name,
+    summary: "print the operator's token",
+    options: DIR,
+    examples: [name],
+    run: ({ values, positionals, env, print }) => {
+      noArguments(name, positionals);
+      const dir = folderOf(values, env);
+      const token = readOperatorToken(dir);
+      if (token === undefined)
+        throw new FleetError(
+          'CONFIG_INVALID',
+          `no keys in ${dir}: make up (or fleet keys init) creates them`,
+        );
+      if (print) print({ token });
+      else process.stdout.write(`${token}\n`);
+      return 0;
+    },
+  });
+
+/** `fleet keys init|rotate|token`, and `fleet token`. */
+export const keysCommands: readonly Command[] = [
+  tokenCommand('token'),
+  keysCommand('keys init', 'create missing keys of the fleet', false),
+  keysCommand('keys rotate', 'replace all keys; restart the services afterwards', true),
+  tokenCommand('keys token'),
+];
+
+/** `--dir`, else FLEET_KEYS_DIR, else `.fleet/keys`. */
+const folderOf = (values: Values<typeof DIR>, env: NodeJS.ProcessEnv): string =>
+  values.dir ?? env.FLEET_KEYS_DIR ?? join(repositoryRoot(), '.fleet/keys');
+
+function writeKeys(values: Values<typeof OPTIONS>, env: NodeJS.ProcessEnv, renew: boolean): KeysSummary {
   const owner = parseOwner(values.owner);
   const sync = values['nats-sync'] ?? 'always';
   if (sync !== 'always' && sync !== 'interval')
     throw new UsageError('--nats-sync must be always or interval');
-  const summary = initKeys({
-    dir,
+  return initKeys({
+    dir: folderOf(values, env),
     services: values.services?.split(',').map((name) => name.trim()) ?? DEFAULT_SERVICES,
     ...(owner === undefined ? {} : { owner }),
     nats: {
@@ -46,13 +93,8 @@ export function keysCommand(argv: readonly string[], env: NodeJS.ProcessEnv): nu
       monitorPort: wholeNumber('nats-monitor-port', values['nats-monitor-port'], 8222),
       syncAlways: sync === 'always',
     },
-    renew: verb === 'rotate',
+    renew,
   });
-  process.stdout.write(
-    `keys: ${summary.created} created, ${summary.repaired} repaired, ${summary.kept} unchanged\n` +
-      (verb === 'rotate' ? 'restart NATS and every service: they use the old keys until then\n' : ''),
-  );
-  return 0;
 }
 
 function parseOwner(text: string | undefined): Owner | undefined {

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol';
-import { readOptions, UsageError, wholeNumber } from '../command-line/options.ts';
-import { printJson } from '../command-line/output.ts';
-import { plannedFleet } from '../command-line/running-fleet.ts';
+import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
+import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
+import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { fleetDown } from '../local/down.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { fleetStatus } from '../local/ps.ts';
@@ -13,45 +13,64 @@ import { quote } from '../quick-start/first-flight.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
 import { newTaskId, settle } from './first-flight.ts';
 
-const OPTIONS = {
-  dir: { type: 'string' },
-  'port-offset': { type: 'string' },
-  json: { type: 'boolean' },
-  follow: { type: 'boolean', short: 'f' },
-  tail: { type: 'string' },
-} as const;
-
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */
-export async function localCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = readOptions(argv, OPTIONS);
-  const [verb = '', ...names] = positionals;
-  const plan = plannedFleet(values);
-  if (verb !== 'logs' && names.length > 0)
-    throw new UsageError(`local ${verb} takes no "${names.join(' ')}"`);
-  const json = values.json === true;
-  switch (verb) {
-    case 'up':
-      return up(plan, env, json);
-    case 'down':
-      return report(await fleetDown({ plan, clock }), json);
-    case 'ps':
-      return report(await fleetStatus(plan), json);
-    case 'logs':
-      return logs(plan, names, values.follow === true, wholeNumber('tail', values.tail, 100));
-    default:
-      throw new UsageError(`no such command: local ${verb}`);
-  }
+export const localCommands: readonly Command[] = [
+  command({
+    name: 'local up',
+    summary: 'start the fleet as plain processes',
+    options: PLAN_OPTIONS,
+    examples: ['local up', 'local up --port-offset 1000'],
+    run: ({ values, positionals, env, print }) => {
+      noArguments('local up', positionals);
+      return up(plannedFleet(values), env, print);
+    },
+  }),
+  listed('local down', 'stop the fleet', (plan) => fleetDown({ plan, clock })),
+  listed('local ps', 'list its processes', fleetStatus),
+  command({
+    name: 'local logs',
+    summary: 'print the logs of all processes, or of those that are named',
+    args: '[name...]',
+    textOnly: true,
+    options: {
+      ...PLAN_OPTIONS,
+      follow: { type: 'boolean', short: 'f', help: 'go on with what is written from now on' },
+      tail: { type: 'string', value: 'lines', help: 'how many lines of each; 100 by default' },
+    },
+    examples: ['local logs switch neo --follow'],
+    run: ({ values, positionals }) =>
+      logs(plannedFleet(values), positionals, values.follow === true, wholeNumber('tail', values.tail, 100)),
+  }),
+];
+
+function listed(
+  name: string,
+  summary: string,
+  rows: (plan: FleetPlan) => Promise<readonly object[]>,
+): Command {
+  return command({
+    name,
+    summary,
+    options: PLAN_OPTIONS,
+    examples: [name],
+    run: async ({ values, positionals, print }) => {
+      noArguments(name, positionals);
+      return report(await rows(plannedFleet(values)), print);
+    },
+  });
 }
 
-async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, json: boolean): Promise<number> {
+type Print = Invocation<OptionSpecs>['print'];
+
+async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, print: Print): Promise<number> {
   const note = (_: object, message: string): void => console.error(`note: ${message}`);
   const log: Log = { info() {}, debug() {}, warn: note, error: note };
   const outcomes = await fleetUp({ plan, env, clock, log });
   const orchestrator = outcomes.find(({ name, state }) => name === 'switch' && state !== 'failed');
   if (orchestrator) await settle(orchestrator.url);
   const failed = outcomes.filter(({ state }) => state === 'failed');
-  if (json) {
-    printJson(outcomes);
+  if (print) {
+    print(outcomes);
     return failed.length > 0 ? 1 : 0;
   }
   for (const { name, state } of outcomes) console.log(`${name.padEnd(8)}  ${state}`);
@@ -75,9 +94,9 @@ async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, json: boolean): Promi
   return 0;
 }
 
-function report(rows: readonly object[], json: boolean): number {
-  if (json) {
-    printJson(rows);
+function report(rows: readonly object[], print: Print): number {
+  if (print) {
+    print(rows);
     return 0;
   }
   for (const row of rows) {

@@ -7,39 +7,33 @@ import {
 } from '@hermes-fleet/events';
 import { FleetError, type Log, systemClock } from '@hermes-fleet/protocol';
 import { createLogger } from '@hermes-fleet/service';
-import { noArguments, readOptions, UsageError } from '../command-line/options.ts';
-import { printJson, printLines, sanitize } from '../command-line/output.ts';
-import { plannedFleet } from '../command-line/running-fleet.ts';
+import { type Command, command } from '../command-line/command.ts';
+import { noArguments, UsageError } from '../command-line/options.ts';
+import { printLines, sanitize } from '../command-line/output.ts';
+import { ENTRY_POINT_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
 
 const SETUP_MS = 60_000;
 const RETRY_MS = 1_000;
 const FORGET_MS = 10_000;
 
-/** `fleet nats setup|forget-head`: administers the event bus as its setup user. */
-export async function natsCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const [verb = '', ...rest] = argv;
-  switch (verb) {
-    case 'setup':
-      return setupCommand(rest, env);
-    case 'forget-head':
-      return forgetHeadCommand(rest, env);
-    default:
-      throw new UsageError(verb === '' ? 'nats needs a command' : `no such command: nats ${verb}`);
-  }
-}
-
 /**
  * `fleet nats setup`: creates or updates the event streams as the setup user, with NATS_USER and NATS_PASSWORD from the
  * environment or HERMES_KEYS_DIR. Retries for up to a minute while the server does not answer.
  */
-async function setupCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = readOptions(argv, { server: { type: 'string' } });
-  noArguments('nats setup', positionals);
-  const connection = setupConnectionFromEnv(env, values.server);
-  await setUpWithRetries(connection, createLogger({ name: 'nats-setup', level: env.LOG_LEVEL }));
-  return 0;
-}
+const setupCommand = command({
+  name: 'nats setup',
+  summary: 'create or update the event streams',
+  textOnly: true,
+  options: { server: { type: 'string', value: 'url', help: 'the server; NATS_URL by default' } },
+  examples: ['nats setup --server nats://127.0.0.1:4222'],
+  run: async ({ values, positionals, env }) => {
+    noArguments('nats setup', positionals);
+    const connection = setupConnectionFromEnv(env, values.server);
+    await setUpWithRetries(connection, createLogger({ name: 'nats-setup', level: env.LOG_LEVEL }));
+    return 0;
+  },
+});
 
 async function setUpWithRetries(connection: BusConnection, log: Log): Promise<void> {
   const giveUpAt = systemClock.now() + SETUP_MS;
@@ -61,40 +55,47 @@ async function setUpWithRetries(connection: BusConnection, log: Log): Promise<vo
  * inside the setup user's container. Exit code 0 when NATS holds no head afterwards, 1 when another one was published
  * in between.
  */
-async function forgetHeadCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = readOptions(argv, {
-    'as-is': { type: 'boolean' },
-    server: { type: 'string' },
-    dir: { type: 'string' },
-    'port-offset': { type: 'string' },
-    json: { type: 'boolean' },
-  });
-  const [service, ...more] = positionals;
-  if (service === undefined || more.length > 0)
-    throw new UsageError('nats forget-head takes the name of one service');
-  if (values.server !== undefined && !values['as-is'])
-    throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
-  const planned = (): BusConnection => {
-    const { keysDir, nats } = plannedFleet(values);
-    return setupConnectionFromKeys(keysDir, nats.url);
-  };
-  let found: FoundHead | undefined;
-  const outcome = await forgetHead({
-    connection: values['as-is'] ? setupConnectionFromEnv(env, values.server) : planned(),
-    service,
-    timeoutMs: FORGET_MS,
-    onFound: (head) => {
-      found = head;
-      const lines = renderFound(service, head);
-      // Printed before the removal, so that the head is not lost if the command is interrupted.
-      if (values.json) for (const line of lines) console.error(sanitize(line));
-      else printLines(lines);
-    },
-  });
-  if (values.json) printJson({ service, outcome, ...wireOf(found) });
-  else printLines([MESSAGES[outcome](service)]);
-  return outcome === 'replaced' ? 1 : 0;
-}
+const forgetHeadCommand = command({
+  name: 'nats forget-head',
+  summary:
+    "print the audit head that NATS holds for a service, and remove it, after the audit's file was restored on purpose",
+  args: '<service>',
+  options: {
+    ...ENTRY_POINT_OPTIONS,
+    server: { type: 'string', value: 'url', help: 'the server, with --as-is' },
+  },
+  examples: ['nats forget-head trader'],
+  run: async ({ values, positionals, env, print }) => {
+    const [service, ...more] = positionals;
+    if (service === undefined || more.length > 0)
+      throw new UsageError('nats forget-head takes the name of one service');
+    if (values.server !== undefined && !values['as-is'])
+      throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
+    const planned = (): BusConnection => {
+      const { keysDir, nats } = plannedFleet(values);
+      return setupConnectionFromKeys(keysDir, nats.url);
+    };
+    let found: FoundHead | undefined;
+    const outcome = await forgetHead({
+      connection: values['as-is'] ? setupConnectionFromEnv(env, values.server) : planned(),
+      service,
+      timeoutMs: FORGET_MS,
+      onFound: (head) => {
+        found = head;
+        const lines = renderFound(service, head);
+        // Printed before the removal, so that the head is not lost if the command is interrupted.
+        if (print) for (const line of lines) console.error(sanitize(line));
+        else printLines(lines);
+      },
+    });
+    if (print) print({ service, outcome, ...wireOf(found) });
+    else printLines([MESSAGES[outcome](service)]);
+    return outcome === 'replaced' ? 1 : 0;
+  },
+});
+
+/** `fleet nats setup|forget-head`: administers the event bus as its setup user. */
+export const natsCommands: readonly Command[] = [setupCommand, forgetHeadCommand];
 
 const MESSAGES: Readonly<Record<ForgetOutcome, (service: string) => string>> = {
   forgotten: (service) => `forgotten: ${service} publishes the head of its current audit at its next start`,

@@ -1,22 +1,28 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
-import { noArguments, readOptions } from '../command-line/options.ts';
-import { columns, printJson, printLines } from '../command-line/output.ts';
+import { command } from '../command-line/command.ts';
+import { noArguments } from '../command-line/options.ts';
+import { columns, printLines } from '../command-line/output.ts';
 import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
 
 /** `fleet peers`: prints every peer that a profile knows, with its state. */
-export async function peersCommand(argv: readonly string[]): Promise<number> {
-  const { values, positionals } = readOptions(argv, FLEET_OPTIONS);
-  noArguments('peers', positionals);
-  return requireFleet(async () => {
-    const { target } = findProfile(values);
-    const answer = await callApi(target, '/fleet/peers');
-    if (values.json) printJson(answer);
-    else printLines(render(target.name, objectsAt(answer, 'peers')));
-    return 0;
-  });
-}
+export const peersCommand = command({
+  name: 'peers',
+  summary: 'print the peers of a profile and their state',
+  options: FLEET_OPTIONS,
+  examples: ['peers', 'peers --profile neo --json'],
+  run: async ({ values, positionals, print }) => {
+    noArguments('peers', positionals);
+    return requireFleet(async () => {
+      const { target } = findProfile(values);
+      const answer = await callApi(target, '/fleet/peers');
+      if (print) print(answer);
+      else printLines(render(target.name, objectsAt(answer, 'peers')));
+      return 0;
+    });
+  },
+});
 
 const HEAD = [
   'peer',

@@ -1,7 +1,8 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import { readOptions, UsageError, wholeNumber } from '../command-line/options.ts';
-import { columns, printJson, printLines } from '../command-line/output.ts';
+import { type Command, command } from '../command-line/command.ts';
+import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
+import { columns, printLines } from '../command-line/output.ts';
 import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
 import { TRADER } from '../keys/layout.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
@@ -12,41 +13,53 @@ const MAX_LIMIT = 1_000;
 const VERIFY_MS = 10 * 60_000;
 
 /**
- * `fleet trader audit verify|show`: reads the audit from the trader's file, whether the trader runs or not. `--as-is`
- * uses this process's environment, as inside the trader's container. `verify` ends with exit code 1 for a broken audit
- * and names the first broken record.
+ * `fleet trader audit verify`: verifies the audit in the trader's file, whether the trader runs or not. Exit code 1 for a
+ * broken audit, with the first broken record. `--as-is` uses this process's environment, as inside the trader's container.
  */
-export async function auditCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = readOptions(argv, {
-    ...ENTRY_POINT_OPTIONS,
-    json: { type: 'boolean' },
-    after: { type: 'string' },
-    limit: { type: 'string' },
-  });
-  const [verb = '', ...more] = positionals;
-  if ((verb !== 'verify' && verb !== 'show') || more.length > 0)
-    throw new UsageError(`no such command: trader audit ${positionals.join(' ')}`.trimEnd());
-  if (verb === 'verify' && (values.after !== undefined || values.limit !== undefined))
-    throw new UsageError('--after and --limit are for trader audit show');
-  const after = wholeNumber('after', values.after, 0);
-  const limit = wholeNumber('limit', values.limit, LIMIT);
-  if (limit < 1 || limit > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
-
-  const trader = findEntryPoint(values, TRADER, env);
-  if (verb === 'verify') {
-    const report = await verifyAudit(trader);
-    if (values.json) printJson(report);
+const verifyCommand = command({
+  name: 'trader audit verify',
+  summary: "verify the audit in the trader's file, whether the trader runs or not",
+  options: ENTRY_POINT_OPTIONS,
+  examples: ['trader audit verify'],
+  run: async ({ values, positionals, env, print }) => {
+    noArguments('trader audit verify', positionals);
+    const report = await verifyAudit(findEntryPoint(values, TRADER, env));
+    if (print) print(report);
     else printLines(renderVerified(report));
     return report.ok === true ? 0 : 1;
-  }
-  const records = await readAudit(trader, { after, limit });
-  if (values.json) for (const record of records) printJson(record);
-  else printLines(renderRecords(records));
-  const last = records.at(-1);
-  if (!values.json && records.length === limit && typeof last?.seq === 'number')
-    printLines(['', `for the records after these: --after ${last.seq}`]);
-  return 0;
-}
+  },
+});
+
+/** `fleet trader audit show`: prints records of the audit from the trader's file; with JSON, one document per record. */
+const showCommand = command({
+  name: 'trader audit show',
+  summary: "print the audit from the trader's file",
+  options: {
+    ...ENTRY_POINT_OPTIONS,
+    after: { type: 'string', value: 'record', help: 'start after this record' },
+    limit: {
+      type: 'string',
+      value: 'n',
+      help: `how many records; ${LIMIT} by default, at most ${MAX_LIMIT}`,
+    },
+  },
+  examples: ['trader audit show --limit 10'],
+  run: async ({ values, positionals, env, print }) => {
+    noArguments('trader audit show', positionals);
+    const after = wholeNumber('after', values.after, 0);
+    const limit = wholeNumber('limit', values.limit, LIMIT);
+    if (limit < 1 || limit > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
+    const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });
+    if (print) for (const record of records) print(record);
+    else printLines(renderRecords(records));
+    const last = records.at(-1);
+    if (!print && records.length === limit && typeof last?.seq === 'number')
+      printLines(['', `for the records after these: --after ${last.seq}`]);
+    return 0;
+  },
+});
+
+export const auditCommands: readonly Command[] = [verifyCommand, showCommand];
 
 /**
  * Runs the trader's entry point to verify the audit. Throws CONFIG_INVALID with the process's error output when there is

@@ -184,10 +184,7 @@ test('the demo reports an unexpected answer and continues with the other steps',
     assert.match(text, /Where to see more/);
   }
   const { routed: _, ...others } = GOOD;
-  assert.match(
-    (await demo(await profile(t, others))).problems.join(),
-    /switch answered HTTP 200: the store is full/,
-  );
+  assert.match((await demo(await profile(t, others))).problems.join(), /switch refused: the store is full/);
 });
 
 test('the trader gets a dry run, the decision, a copy of it, and a switch back', async (t) => {
@@ -237,7 +234,7 @@ test('the command ends with 1 and one line without a fleet, and with 2 for an un
   const dir = tempDir(t, { prefix: 'demo-' });
   const none = await fleet(['demo', '--dir', dir]);
   assert.deepEqual([none.code, none.stdout], [1, '']);
-  assert.match(none.stderr, /^no fleet runs \(.*\): make up first\n$/);
+  assert.match(none.stderr, /^fleet: no fleet runs \(.*\): make up first\n$/);
   assert.equal((await fleet(['demo', '--address', 'switch'])).code, 2);
   assert.equal((await fleet(['demo', '--fast'])).code, 2);
 });

@@ -1,0 +1,44 @@
+import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
+import type { Output } from './command.ts';
+import { UsageError } from './options.ts';
+import { sanitize } from './output.ts';
+import { serialize } from './parse.ts';
+
+/** What a person can do about an error, where its message does not say it. */
+const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  UNAUTHENTICATED: 'fleet token prints the token of the operator; after keys rotate, restart the services',
+  TASK_NOT_FOUND: 'fleet tasks lists your tasks',
+  TASK_NOT_CANCELABLE: 'fleet task <id> shows its result',
+};
+
+/**
+ * Prints why a command ended, and returns its exit code: 2 for a UsageError, else 1. Text goes to stderr, one line and one
+ * more per invalid field and hint. With JSON or YAML the error is the only document on stdout
+ * (docs/cli.md#errors).
+ */
+export function reportError(thrown: unknown, output: Output, commandName: string): number {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const isUsage = error instanceof UsageError;
+  const fields = error instanceof FleetError ? error.fields : [];
+  const code = isUsage ? 'USAGE' : error instanceof FleetError ? error.code : 'INTERNAL';
+  const hint = isUsage
+    ? `${commandName} --help`
+    : error instanceof FleetError
+      ? HINTS[error.code]
+      : undefined;
+  if (output !== 'text') {
+    const found = { code, message: error.message, hint: hint ?? null, fields };
+    process.stdout.write(serialize({ error: found }, output));
+    return isUsage ? 2 : 1;
+  }
+  // A foreign message stays on one line, so that it cannot look like more of this output.
+  const isForeign = code === 'PEER_REFUSED';
+  const message = isForeign ? sanitize(error.message) : error.message;
+  const lines = [
+    ...message.split('\n').map((line, at) => (at === 0 ? `fleet: ${line}` : line)),
+    ...fields.map(({ path, reason }) => `  ${path}: ${reason}`),
+    ...(hint === undefined ? [] : [`hint: ${hint}`]),
+  ];
+  process.stderr.write(`${lines.map(sanitize).join('\n')}\n`);
+  return isUsage ? 2 : 1;
+}

@@ -1,0 +1,39 @@
+import type { Command } from './command-line/command.ts';
+import { cardCommand } from './commands/card.ts';
+import { contextDeleteCommand } from './commands/context.ts';
+import { demoCommand } from './commands/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { firstFlightCommand } from './commands/first-flight.ts';
+import { keysCommands } from './commands/keys.ts';
+import { localCommands } from './commands/local.ts';
+import { natsCommands } from './commands/nats.ts';
+import { peersCommand } from './commands/peers.ts';
+import { routeCommand } from './commands/route.ts';
+import { traderCommands } from './commands/trader.ts';
+import { auditCommands } from './commands/trader-audit.ts';
+
+/** Every command, in the order in which `--help` lists them. */
+export const COMMANDS: readonly Command[] = [
+  routeCommand,
+  peersCommand,
+  contextDeleteCommand,
+  doctorCommand,
+  cardCommand,
+  ...traderCommands,
+  ...auditCommands,
+  demoCommand,
+  firstFlightCommand,
+  ...keysCommands,
+  ...localCommands,
+  ...natsCommands,
+];
+
+/** What the commands with this first word are about. */
+export const GROUPS: Readonly<Record<string, string>> = {
+  context: 'delete a context with its tasks and files',
+  trader: 'strategies, decisions and the audit of the trader',
+  'trader audit': "verify or print the audit from the trader's file",
+  keys: "create or replace the keys of the fleet, and print the operator's token",
+  local: 'run the fleet as plain processes on this machine',
+  nats: 'administer the event bus',
+};

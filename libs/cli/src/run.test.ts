@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { COMMANDS, GROUPS } from './commands.ts';
+import { fleet, profileStub } from './testing/profile-stub.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+
+test('--version prints the version, and --help every command with its summary', async () => {
+  assert.deepEqual(await fleet(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
+  const help = await fleet(['--help']);
+  assert.equal(help.code, 0);
+  for (const name of new Set(COMMANDS.map((each) => each.name.split(' ')[0])))
+    assert.match(help.stdout, new RegExp(`^ {2}${name} `, 'm'));
+  assert.match(help.stdout, /Exit codes: 0 done/);
+  assert.equal((await fleet([])).stdout, help.stdout);
+});
+
+test('the help of a command has its options and its examples; that of a group has its commands', async () => {
+  const route = await fleet(['route', '--help']);
+  assert.equal(route.code, 0);
+  assert.match(route.stdout, /^Usage: fleet route \[options\]\n/);
+  assert.match(route.stdout, /--tier-min <tier> +the lowest model tier/);
+  assert.match(route.stdout, /-o, --output <format>/);
+  assert.match(route.stdout, /Examples:\n {2}fleet route --explain/);
+  const group = await fleet(['trader', 'audit', '--help']);
+  assert.match(group.stdout, /^ {2}verify .*\n(?: {4}.*\n)* {2}show /m);
+});
+
+test('every command has a summary and an example, and every group a description', () => {
+  for (const { name, summary, examples, options } of COMMANDS) {
+    assert.ok(summary !== '' && examples.length > 0, name);
+    assert.ok(
+      examples.every((line) => line === name || line.startsWith(`${name} `)),
+      name,
+    );
+    assert.ok(
+      Object.values(options).every(({ help }) => help !== ''),
+      name,
+    );
+    const words = name.split(' ').slice(0, -1);
+    for (const at of words.keys()) assert.ok(GROUPS[words.slice(0, at + 1).join(' ')], name);
+  }
+});
+
+for (const [args, message, hint] of [
+  [['fly'], 'no such command: fly', 'fleet --help'],
+  [['--nope'], "unknown option '--nope'", 'fleet --help'],
+  [['trader'], 'trader needs a command: list, get, decide, audit', 'fleet trader --help'],
+  [['trader', 'audit', 'burn'], 'no such command: trader audit burn', 'fleet trader audit --help'],
+  [['peers', '--profil', 'neo'], "unknown option '--profil' (Did you mean --profile?)", 'fleet peers --help'],
+  [['peers', '--profile'], "option '--profile <name>' argument missing", 'fleet peers --help'],
+  [['peers', '-o', 'xml'], '--output must be text, json or yaml, not "xml"', 'fleet peers --help'],
+] as const)
+  test(`fleet ${args.join(' ')} is a usage error of one line, with a hint`, async () => {
+    const text = `fleet: ${message}\nhint: ${hint}\n`;
+    assert.deepEqual(await fleet(args), { code: 2, stdout: '', stderr: text });
+  });
+
+test('with JSON or YAML, an error is the only document on stdout', async (t) => {
+  const usage = await fleet(['peers', '--nope', '-o', 'json']);
+  assert.deepEqual([usage.code, usage.stderr], [2, '']);
+  assert.deepEqual(JSON.parse(usage.stdout), {
+    error: { code: 'USAGE', message: "unknown option '--nope'", hint: 'fleet peers --help', fields: [] },
+  });
+  const fields = [{ path: 'brief', reason: 'missing' }];
+  const body = { error: { code: 'INVALID_PARAMS', message: 'not valid', fields } };
+  const stub = await profileStub(t, { '/fleet/peers': { status: 400, body } });
+  const args = ['peers', '--dir', stub.dir, '--reach', `switch=${stub.url}`];
+  const refused = await fleet([...args, '--output=yaml']);
+  assert.deepEqual([refused.code, refused.stderr], [1, '']);
+  const message = 'switch answered HTTP 400: not valid';
+  assert.deepEqual(parse(refused.stdout), { error: { code: 'PEER_REFUSED', message, hint: null, fields } });
+  assert.equal((await fleet(args)).stderr, `fleet: ${message}\n  brief: missing\n`);
+});
+
+test('-o yaml prints an answer as YAML, and text from a peer cannot control the terminal in an error', async (t) => {
+  const answer = { profile: 'switch', peers: [] };
+  const error = { error: { message: 'a\u001b[2Jb\nc' } };
+  const stub = await profileStub(t, {
+    '/fleet/peers': { body: answer },
+    '/fleet/route': { status: 200, body: error },
+  });
+  const reach = ['--dir', stub.dir, '--reach', `switch=${stub.url}`];
+  assert.deepEqual(parse((await fleet(['peers', ...reach, '-o', 'yaml'])).stdout), answer);
+  const refused = await profileStub(t, { '/fleet/peers': { status: 418, body: error } });
+  const { stderr } = await fleet(['peers', '--dir', refused.dir, '--reach', `switch=${refused.url}`]);
+  assert.equal(stderr, 'fleet: switch answered HTTP 418: a\ufffd[2Jb\ufffdc\n');
+});
