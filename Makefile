@@ -15,25 +15,25 @@ install: node_modules/.package-lock.json
 
 # In containers if a Docker engine answers, else as plain processes; FLEET_MODE=docker|process forces a mode.
 up: ## start the fleet, in containers or as plain processes; prints addresses and a curl to try
-	@deploy/fleet.sh up
+	@./fleet up
 down: ## stop the fleet
-	@deploy/fleet.sh down
+	@./fleet down
 logs: ## follow the logs
-	@deploy/fleet.sh logs
+	@./fleet logs
 demo: ## send real tasks to the running fleet: a routed one, a blocked one, a decision, and where to look
-	@deploy/fleet.sh demo
+	@./fleet demo
 route: ## where a dispatch would go, and why: make route ARGS='--mcp filesystem --priority low'
-	@deploy/fleet.sh route --explain $(ARGS)
+	@./fleet route --explain $(ARGS)
 peers: ## the peers of switch and their state: make peers ARGS='--profile neo'
-	@deploy/fleet.sh peers $(ARGS)
+	@./fleet peers $(ARGS)
 trader: ## strategies, decisions and the audit: make trader ARGS='list', ARGS='audit verify'
-	@deploy/fleet.sh trader $(ARGS)
+	@./fleet trader $(ARGS)
 doctor: ## check a profile's configuration and everything that it connects to: make doctor ARGS='--profile neo'
-	@deploy/fleet.sh doctor $(ARGS)
+	@./fleet doctor $(ARGS)
 ps: ## list the fleet's processes or containers
-	@deploy/fleet.sh ps
+	@./fleet ps
 token: ## the operator's token: make -s token
-	@deploy/fleet.sh token
+	@./fleet token
 
 check: install ## format, lint and types
 	npm run --silent check
@@ -57,7 +57,7 @@ bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch,
 	@node test/bench/main.ts $(if $(ONLY),--only '$(ONLY)') $(ARGS)
 
 picture: install ## draw the picture of the README from a demo of the fleet that runs
-	@output=$$(deploy/fleet.sh demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/draw.ts
+	@output=$$(./fleet demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/draw.ts
 
 # MODEL, BASE_URL and API_KEY_ENV name a model, or CONFIG a profile's config.yaml; the default is offline/runbook.
 export MODEL BASE_URL API_KEY_ENV CONFIG

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Implements `make up|down|logs|ps|token|demo|route|peers|trader|doctor`, and `context`: the fleet runs in containers if a Docker
-# engine answers, else as plain processes. FLEET_MODE=docker|process forces a mode; a running fleet keeps its mode until
+# Implements `./fleet` and the targets of make: the fleet runs in containers if a Docker engine answers, else as plain
+# processes. FLEET_MODE=docker|process forces a mode; a running fleet keeps its mode until
 # `down`.
 set -eu
+here=$PWD
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
@@ -80,12 +81,32 @@ remember() {
   echo "$1" >"$marker"
 }
 
-# Runs the fleet command with the pinned Node of this repository, which npm installs.
-fleet() {
+# Installs the dependencies of the checkout, with its pinned Node, where they are not those of the lockfile.
+fleet_ready() {
   if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
     npm ci --no-audit --no-fund --loglevel=error >&2
   fi
+}
+# Runs the fleet command with the pinned Node, in the root of the checkout.
+fleet() {
+  fleet_ready
   PATH="$root/node_modules/.bin:$PATH" node libs/cli/src/main.ts "$@"
+}
+
+# As `fleet`, in the folder of the caller, where the files that it names are.
+fleet_here() (
+  fleet_ready
+  cd "$here"
+  PATH="$root/node_modules/.bin:$PATH" exec node "$root/libs/cli/src/main.ts" "$@"
+)
+
+# The host can run the fleet command: it has the pinned Node already, or npm to install it.
+can_run_node() { [ -x node_modules/.bin/node ] || command -v npm >/dev/null 2>&1; }
+
+# Commands that need neither a running fleet nor its keys, such as --help. A host with Docker only uses the image.
+anywhere() {
+  if can_run_node; then fleet_here "$@"; return; fi
+  docker compose run --rm --no-deps -T --entrypoint fleet keys "$@"
 }
 
 # Prints the published address of a service as an option, or nothing when it is not published.
@@ -173,6 +194,75 @@ demo_docker() {
     $(address trader 9223) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
 }
 
+# The path of a file that the caller names, which is relative to the caller's folder; - is stdin.
+path_of() {
+  case $1 in -) echo /dev/stdin ;; /*) echo "$1" ;; *) echo "$here/$1" ;; esac
+}
+
+# `send`, `tasks`, `watch` and the like, which need a terminal and files of the caller: on the host where it can run them, else
+# in switch's container. FLEET_TOKEN holds the token, so that it is in no list of arguments.
+client_docker() {
+  verb=$1
+  shift
+  require_running switch
+  FLEET_TOKEN=$(operator_token)
+  export FLEET_TOKEN
+  if can_run_node; then
+    # shellcheck disable=SC2046 # addresses have no spaces
+    fleet_here "$verb" $(reach switch 9219) $(reach neo 9220) $(reach morpheus 9221) $(reach trinity 9222) "$@"
+    return
+  fi
+  client_in_switch "$verb" --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
+    --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
+}
+
+# Runs a client command in switch's container, with the variables that it reads.
+client_in_switch() {
+  variables='FLEET_TOKEN NO_COLOR'
+  before=
+  for argument; do
+    case $before:$argument in
+      *:--file | *:--file=* | *:--schema | *:--schema=*)
+        echo "fleet: ${argument%%=*} reads a file of this machine, so it needs Node here: install Node with npm" >&2
+        exit 2
+        ;;
+      --token-env:*) variables="$variables $argument" ;;
+      *:--token-env=*) variables="$variables ${argument#--token-env=}" ;;
+    esac
+    before=$argument
+  done
+  for variable in $variables; do
+    case $variable in *[!A-Za-z0-9_]*) echo "fleet: --token-env must be the name of a variable" >&2; exit 2 ;; esac
+    if eval "[ -n \"\${$variable-}\" ]"; then set -- -e "$variable" "$@"; fi
+  done
+  # The variables come first, so that the command begins at the first word that is neither -e nor a name after it.
+  options=
+  while [ "${1:-}" = -e ]; do options="$options -e $2"; shift 2; done
+  terminal=-T
+  if [ -t 0 ] && [ -t 1 ]; then terminal=; fi
+  # shellcheck disable=SC2086 # options are words without spaces
+  docker compose exec $terminal $options -u 1000 switch fleet "$@"
+}
+
+# A command for an agent that is not of the fleet, which needs neither the fleet nor its keys where the host runs it.
+client_of_agent() {
+  if can_run_node; then fleet_here "$@"; return; fi
+  require_running switch
+  client_in_switch "$@"
+}
+
+# Prints the published address of a profile as a --reach option.
+reach() {
+  published=$(docker compose port "$1" "$2" 2>/dev/null) || return 0
+  [ -z "$published" ] || printf -- '--reach %s=http://%s ' "$1" "$published"
+}
+
+# A command with --url calls an agent that is not of the fleet.
+names_agent() {
+  for argument; do case $argument in --url | --url=*) return 0 ;; esac; done
+  return 1
+}
+
 # `route`, `peers` and `context`: stdin holds the token on its first line, then the dispatch of `--file`.
 ask_docker() {
   require_running switch
@@ -188,7 +278,7 @@ ask_docker() {
     esac
     before=$argument
   done
-  if [ "$file" = - ]; then file=/dev/stdin; fi
+  file=$(path_of "$file")
   { echo "$token"; cat "$file"; } | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts "$@" --token-stdin \
     --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222
@@ -204,7 +294,7 @@ trader_docker() {
   case ${2:-}:${3:-} in
     decide:-) file=/dev/stdin ;;
     decide: | decide:--*) ;;
-    decide:*) file=$3; shift 3; set -- trader decide - "$@" ;;
+    decide:*) file=$(path_of "$3"); shift 3; set -- trader decide - "$@" ;;
   esac
   { echo "$token"; cat "$file"; } | docker compose exec -T trader node libs/cli/src/main.ts "$@" --token-stdin \
     --reach trader=http://127.0.0.1:9223
@@ -244,6 +334,12 @@ up_process() {
   fleet local up ${FLEET_PORT_OFFSET:+--port-offset $FLEET_PORT_OFFSET}
 }
 
+case ${1:-}:${2:-} in up:-h | up:--help | down:-h | down:--help | logs:-h | logs:--help | ps:-h | ps:--help)
+  echo "usage: ./fleet $1, as make $1: docs/operations.md describes it"
+  exit 0
+  ;;
+esac
+
 case ${1:-} in
   up) case $(mode) in docker) up_docker ;; process) up_process ;; *) exit 2 ;; esac ;;
   down)
@@ -260,12 +356,16 @@ case ${1:-} in
   token)
     case $(mode) in docker) docker compose run --rm --no-deps -T keys token ;; process) fleet token ;; *) exit 2 ;; esac
     ;;
+  send | tasks | task | watch | cancel | answer | cost)
+    if names_agent "$@"; then client_of_agent "$@"
+    else case $(mode) in docker) client_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
+    ;;
   demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
-  route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
-  trader) case $(mode) in docker) trader_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
+  route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
+  trader) case $(mode) in docker) trader_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
   doctor)
     shift
     case $(mode) in docker) doctor_docker "$@" ;; process) fleet doctor "$@" ;; *) exit 2 ;; esac
     ;;
-  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo|route|peers|context|trader|doctor" >&2; exit 2 ;;
+  *) anywhere "$@" ;;
 esac
