@@ -154,7 +154,7 @@ async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number])
     artifacts: {
       maxBytes: ARTIFACTS.artifactBytes,
       add: (chunk) => durable(async () => (await ledger.addArtifact(TASK, chunk, ARTIFACTS)) !== undefined),
-      find: (id) => ledger.artifacts(TASK).filter((chunk) => chunk.id === id),
+      find: (id) => ledger.wholeArtifact(TASK, id),
     },
     checkpoint: {
       load: () => ledger.loadCheckpoint(TASK),

@@ -1,7 +1,9 @@
 import type { Clock } from '@hermes-fleet/protocol';
 import type { Queries, Store } from '@hermes-fleet/store';
 import type { Appended } from './appended.ts';
-import { addChunk, assertValidChunk, findChunk, findChunks, sumInlineBytes } from './artifacts.ts';
+import { findPart, findWhole } from './artifact-contents.ts';
+import { findChunk, findChunks, sumInlineBytes } from './artifact-rows.ts';
+import { addChunk, assertValidChunk } from './artifacts.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import type { Sums } from './sums.ts';
 import { findNumber } from './task-rows.ts';
@@ -9,7 +11,10 @@ import type { TaskWrites } from './task-writes.ts';
 import type { Ledger } from './types.ts';
 
 /** The part of a ledger that writes and reads the artifacts of tasks. */
-export type ArtifactLog = Pick<Ledger, 'addArtifact' | 'artifacts' | 'artifactAt' | 'inlineArtifactBytes'>;
+export type ArtifactLog = Pick<
+  Ledger,
+  'addArtifact' | 'artifacts' | 'artifactAt' | 'artifactPart' | 'wholeArtifact' | 'inlineArtifactBytes'
+>;
 
 export interface ArtifactLogOptions {
   readonly store: Store;
@@ -48,6 +53,8 @@ export function createArtifactLog(options: ArtifactLogOptions): ArtifactLog {
     },
     artifacts: (taskId) => read(taskId, [], findChunks),
     artifactAt: ({ taskId, seq }) => read(taskId, undefined, (db, n) => findChunk(db, n, seq)),
+    artifactPart: ({ taskId, seq }, part) => read(taskId, undefined, (db, n) => findPart(db, n, seq, part)),
+    wholeArtifact: (taskId, id) => read(taskId, [], (db, n) => findWhole(db, n, id)),
     inlineArtifactBytes: (taskId) => read(taskId, 0, sumInlineBytes),
   };
 }

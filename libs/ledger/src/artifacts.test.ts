@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type ArtifactChunk, MAX_ARTIFACT_CHUNKS, MAX_ARTIFACTS } from '@hermes-fleet/protocol';
+import {
+  type ArtifactChunk,
+  type ArtifactPart,
+  MAX_ARTIFACT_CHUNKS,
+  MAX_ARTIFACT_PARTS,
+  MAX_ARTIFACTS,
+} from '@hermes-fleet/protocol';
 import { hasCode, START } from '@hermes-fleet/protocol/testing';
 import { collect, never, newTask, openTestLedger } from './testing/harness.ts';
 import type { Ledger } from './types.ts';
@@ -112,6 +118,8 @@ test('a chunk that replaces an artifact removes what it had, also from the sizes
       [1, true],
     ],
   );
+  assert.equal(ledger.artifactPart({ taskId: id, seq: 2 }, 0), undefined);
+  assert.equal(ledger.wholeArtifact(id, 'a').flatMap(({ parts }) => parts).length, 1);
   await ledger.addArtifact(id, text('a', 2, 'of a before', { replaces: true }), LIMITS);
   assert.equal(ledger.inlineArtifactBytes(id), 11);
   await ledger.addArtifact(id, text('a', 3, 'new', { replaces: true }), LIMITS);
@@ -138,6 +146,11 @@ test('an artifact, a task, and the number of artifacts and chunks have limits th
     tooLarge(/at most 100 artifacts/),
   );
   const left = MAX_ARTIFACT_CHUNKS - MAX_ARTIFACTS;
+  const parts = Array<ArtifactPart>(MAX_ARTIFACT_PARTS - MAX_ARTIFACTS + 1).fill({ kind: 'data', data: 0 });
+  await assert.rejects(
+    ledger.addArtifact(id, { ...text('n1', 1, ''), parts }, LIMITS),
+    tooLarge(/at most 4000 parts/),
+  );
   await Promise.all(
     Array.from({ length: left }, (_, at) => ledger.addArtifact(id, text('n1', at + 1, 'x'), LIMITS)),
   );
@@ -174,6 +187,36 @@ test('parts are inline up to 256 KiB each and 1 MiB per task; replies refer to t
   await ledger.addArtifact(id, text('h', 0, 'x'), LIMITS);
   assert.deepEqual(isInline(), [false, true, true, true, true, false, true, false]);
   assert.equal(ledger.inlineArtifactBytes(id), 1024 * KIB);
+});
+
+test('a part to which replies refer has its content apart, exactly as it was given', async (t) => {
+  const { ledger, id, reopen } = await setUp(t);
+  const long = `\ud800${'x'.repeat(256 * KIB)}`;
+  const parts: readonly ArtifactPart[] = [
+    { kind: 'text', text: long, mediaType: 'text/x' },
+    { kind: 'data', data: { long } },
+    { kind: 'file', base64: 'QQ==\n'.repeat(100 * KIB), name: 'n', mediaType: 'a/b' },
+    { kind: 'text', text: 'short' },
+  ];
+  const event = await ledger.addArtifact(id, { ...text('a', 0, ''), name: 'n', parts }, LIMITS);
+  const at = { taskId: id, seq: event?.seq ?? 0 };
+  const again = await reopen();
+  const shown = [
+    { kind: 'text', mediaType: 'text/x', isReferenced: true },
+    { kind: 'data', isReferenced: true },
+    { kind: 'file', name: 'n', mediaType: 'a/b', isReferenced: true },
+    { kind: 'text', text: 'short' },
+  ];
+  assert.deepEqual(again.artifactAt(at)?.parts, shown);
+  assert.deepEqual(
+    again.artifacts(id).map((chunk) => chunk.parts),
+    [shown],
+  );
+  for (const [index, part] of [...parts, undefined].entries())
+    assert.deepEqual(again.artifactPart(at, index), part);
+  assert.equal(again.artifactPart({ ...at, seq: 1 }, 0), undefined);
+  const whole = { id: 'a', place: 0, name: 'n', parts, replaces: false, isLast: false };
+  assert.deepEqual([again.wholeArtifact(id, 'a'), again.wholeArtifact(id, 'b')], [[whole], []]);
 });
 
 test('a watcher sees chunks in order; retention and the deletion of the context remove them', async (t) => {

@@ -7,30 +7,24 @@ import {
   type JsonValue,
   MAX_ARTIFACT_CHUNKS,
   MAX_ARTIFACT_NAME,
+  MAX_ARTIFACT_PARTS,
   MAX_ARTIFACTS,
   partBytes,
   RESERVED_ARTIFACTS,
 } from '@hermes-fleet/protocol';
-import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
+import type { Queries } from '@hermes-fleet/store';
 import { appendEvent } from './append.ts';
 import type { Appended } from './appended.ts';
-import { readParts, writeParts } from './artifact-parts.ts';
+import { removeContents, writeContents } from './artifact-contents.ts';
+import { referenceTo, writeParts } from './artifact-parts.ts';
+import { findKnown, type Known, sum } from './artifact-rows.ts';
+import type { ArtifactLimits, StoredPart } from './artifact-types.ts';
 import type { Sums } from './sums.ts';
 import type { Standing, TaskWrites } from './task-writes.ts';
-import type { ArtifactLimits, StoredChunk, StoredPart } from './types.ts';
 
 const MAX_URL = 4_096;
 const MAX_INLINE_PART = 256 * 1024;
 const MAX_INLINE_TASK = 1024 * 1024;
-
-/** What the file has of one artifact of a task. */
-interface Known {
-  readonly id: string;
-  readonly chunks: number;
-  readonly bytes: number;
-  readonly inlineBytes: number;
-  readonly isComplete: boolean;
-}
 
 /** The transaction of `Ledger.addArtifact`; undefined, without a change, for a chunk that is stored and for an ended task. */
 export function addChunk(
@@ -62,15 +56,18 @@ export function addChunk(
   );
   if (!appended) return undefined;
   writes.stores(to, 'artifacts');
-  if (chunk.replaces)
+  if (chunk.replaces) {
+    removeContents(db, to.n, chunk.id);
     db.run(
-      `UPDATE artifacts SET bytes = 0, inline_bytes = 0, parts = '{"parts":[]}' WHERE task = ? AND artifact_id = ?`,
+      `UPDATE artifacts SET bytes = 0, inline_bytes = 0, part_count = 0, parts = '{"parts":[]}' WHERE task = ? AND artifact_id = ?`,
       to.n,
       chunk.id,
     );
+  }
   db.run(
-    `INSERT INTO artifacts (task, seq, artifact_id, place, replaces, is_last, bytes, inline_bytes, name, description, parts)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO artifacts
+       (task, seq, artifact_id, place, replaces, is_last, bytes, inline_bytes, part_count, name, description, parts)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     to.n,
     appended.event.seq,
     chunk.id,
@@ -79,10 +76,12 @@ export function addChunk(
     chunk.isLast ? 1 : 0,
     bytes,
     inlineBytes,
+    parts.length,
     chunk.name ?? null,
     chunk.description ?? null,
     writeParts(parts),
   );
+  writeContents(db, to.n, appended.event.seq, chunk.parts, parts);
   return appended;
 }
 
@@ -98,26 +97,11 @@ function withReferences(
   const marked = parts.map((part): StoredPart => {
     const bytes = partBytes(part);
     const isInline = bytes <= MAX_INLINE_PART && before + inlineBytes + bytes <= MAX_INLINE_TASK;
-    if (!isInline && part.kind !== 'link') return { ...part, isReferenced: true };
+    if (!isInline && part.kind !== 'link') return referenceTo(part);
     inlineBytes += bytes;
     return part;
   });
   return { parts: marked, inlineBytes };
-}
-
-/** The chunks of a task by its number, in the order of their events. */
-export function findChunks(db: Queries, n: number): StoredChunk[] {
-  return db.all('SELECT * FROM artifacts WHERE task = ? ORDER BY seq', n).map(chunkOf);
-}
-
-export function findChunk(db: Queries, n: number, seq: number): StoredChunk | undefined {
-  const row = db.get('SELECT * FROM artifacts WHERE task = ? AND seq = ?', n, seq);
-  return row && chunkOf(row);
-}
-
-/** See `Ledger.inlineArtifactBytes`. */
-export function sumInlineBytes(db: Queries, n: number): number {
-  return sum(findKnown(db, n), 'inlineBytes');
 }
 
 /** Throws INVALID_PARAMS for a chunk that no task may have. */
@@ -153,7 +137,7 @@ function assertFollows({ id, place, replaces }: ArtifactChunk, known: Known | un
 }
 
 function assertWithin(
-  { id, replaces }: ArtifactChunk,
+  { id, replaces, parts: { length: count } }: ArtifactChunk,
   bytes: number,
   known: Known | undefined,
   all: readonly Known[],
@@ -174,28 +158,11 @@ function assertWithin(
     );
   if (known === undefined && all.length >= MAX_ARTIFACTS)
     throw tooLarge(`a task has at most ${MAX_ARTIFACTS} artifacts`);
+  const parts = sum(all, 'parts') - (replaces ? (known?.parts ?? 0) : 0) + count;
+  if (parts > MAX_ARTIFACT_PARTS)
+    throw tooLarge(`the artifacts of a task have at most ${MAX_ARTIFACT_PARTS} parts`);
   if (sum(all, 'chunks') >= MAX_ARTIFACT_CHUNKS)
     throw tooLarge(`the artifacts of a task have at most ${MAX_ARTIFACT_CHUNKS} chunks`);
-}
-
-const sum = (all: readonly Known[], field: 'bytes' | 'inlineBytes' | 'chunks'): number =>
-  all.reduce((total, known) => total + known[field], 0);
-
-function findKnown(db: Queries, n: number): Known[] {
-  return db
-    .all(
-      `SELECT artifact_id, count(*) AS chunks, sum(bytes) AS bytes, sum(inline_bytes) AS inline_bytes,
-         max(place * 2 + is_last) AS last
-       FROM artifacts WHERE task = ? GROUP BY artifact_id`,
-      n,
-    )
-    .map((row) => ({
-      id: text(row, 'artifact_id'),
-      chunks: integer(row, 'chunks'),
-      bytes: integer(row, 'bytes'),
-      inlineBytes: integer(row, 'inline_bytes'),
-      isComplete: integer(row, 'last') % 2 === 1,
-    }));
 }
 
 /** The data of an `artifact` event: names and sizes, never contents (docs/events.md#the-events). */
@@ -205,17 +172,4 @@ function eventData({ id, place, name, parts, isLast }: ArtifactChunk, bytes: num
   if (name !== undefined) data.name = name;
   if (mediaType !== undefined) data.media_type = mediaType;
   return data;
-}
-
-function chunkOf(row: Row): StoredChunk {
-  return {
-    seq: integer(row, 'seq'),
-    id: text(row, 'artifact_id'),
-    place: integer(row, 'place'),
-    parts: readParts(row),
-    replaces: integer(row, 'replaces') === 1,
-    isLast: integer(row, 'is_last') === 1,
-    ...(row.name === null ? {} : { name: text(row, 'name') }),
-    ...(row.description === null ? {} : { description: text(row, 'description') }),
-  };
 }

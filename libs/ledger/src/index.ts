@@ -1,5 +1,11 @@
 export { conflictOf } from './accept.ts';
 export type {
+  ArtifactLimits,
+  ReferencedPart,
+  StoredChunk,
+  StoredPart,
+} from './artifact-types.ts';
+export type {
   ContextDeletion,
   LedgerContexts,
   PeerDeletion,
@@ -15,7 +21,6 @@ export { isOpen } from './questions.ts';
 export { impliedState, isTerminal } from './states.ts';
 export type {
   Answer,
-  ArtifactLimits,
   FollowingEvent,
   KeptCheckpoint,
   KnownTask,
@@ -24,8 +29,6 @@ export type {
   NewTask,
   PeerRecord,
   Question,
-  StoredChunk,
-  StoredPart,
   TaskChange,
   TaskEvent,
   TaskPage,

@@ -96,6 +96,8 @@ export function createLedger(
     addArtifact: log.addArtifact,
     artifacts: log.artifacts,
     artifactAt: log.artifactAt,
+    artifactPart: log.artifactPart,
+    wholeArtifact: log.wholeArtifact,
     inlineArtifactBytes: log.inlineArtifactBytes,
     get: log.get,
     list: (query) => store.read((db) => listTasks(db, query)),

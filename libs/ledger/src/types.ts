@@ -8,6 +8,7 @@ import type {
   TokenEntry,
   TokenStore,
 } from '@hermes-fleet/protocol';
+import type { ArtifactLimits, StoredChunk } from './artifact-types.ts';
 import type { LedgerContexts } from './context-types.ts';
 import type { Figures } from './figure-types.ts';
 import type { LedgerPush } from './push-types.ts';
@@ -122,21 +123,6 @@ export interface Answer {
   readonly message: JsonObject;
 }
 
-/** A chunk of an artifact, with the sequence of its `artifact` event. It has no parts once a later chunk has replaced it. */
-export interface StoredChunk extends ArtifactChunk {
-  readonly seq: number;
-  readonly parts: readonly StoredPart[];
-}
-
-/** A part of a stored chunk; `isReferenced` for one that replies refer to, because it is large or others came before. */
-export type StoredPart = ArtifactPart & { readonly isReferenced?: boolean };
-
-/** The most that a task may store as artifacts, in bytes of content. */
-export interface ArtifactLimits {
-  readonly artifactBytes: number;
-  readonly taskBytes: number;
-}
-
 export interface TaskQuery {
   readonly caller?: string;
   readonly contextId?: string;
@@ -223,6 +209,10 @@ export interface Ledger {
   artifacts(taskId: string): StoredChunk[];
   /** The chunk that an `artifact` event added. */
   artifactAt(event: Pick<TaskEvent, 'taskId' | 'seq'>): StoredChunk | undefined;
+  /** A part of that chunk, by its place in it, with its content. */
+  artifactPart(event: Pick<TaskEvent, 'taskId' | 'seq'>, part: number): ArtifactPart | undefined;
+  /** The chunks of one artifact with their content, in the order of their places: as much as one artifact may have. */
+  wholeArtifact(taskId: string, id: string): ArtifactChunk[];
   /** The size of those parts of a task's artifacts that replies have inline, in bytes of content; at most 1 MiB. */
   inlineArtifactBytes(taskId: string): number;
   /** The record of an unfinished task has the message and the dispatch that were accepted: they must not be changed. */

@@ -79,6 +79,7 @@ export {
   type ArtifactPart,
   MAX_ARTIFACT_CHUNKS,
   MAX_ARTIFACT_NAME,
+  MAX_ARTIFACT_PARTS,
   MAX_ARTIFACTS,
   partBytes,
   RESERVED_ARTIFACTS,

@@ -49,7 +49,7 @@ type ServedPart = NonNullable<ReturnType<typeof findPart>>;
 function findPart(ledger: Ledger, { taskId, seq, part }: Params) {
   const isNumber = (text: string): boolean => /^\d{1,15}$/.test(text);
   if (!isNumber(seq) || !isNumber(part)) return undefined;
-  return ledger.artifactAt({ taskId, seq: Number(seq) })?.parts[Number(part)];
+  return ledger.artifactPart({ taskId, seq: Number(seq) }, Number(part));
 }
 
 function contentOf(part: Exclude<ServedPart, { kind: 'link' }>): Buffer {

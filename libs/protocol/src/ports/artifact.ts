@@ -6,6 +6,8 @@ export const RESERVED_ARTIFACTS: ReadonlySet<string> = new Set(['task-result', '
 export const MAX_ARTIFACTS = 100;
 /** The maximum number of chunks of all artifacts of a task. */
 export const MAX_ARTIFACT_CHUNKS = 2_000;
+/** The maximum number of parts of all artifacts of a task. */
+export const MAX_ARTIFACT_PARTS = 4_000;
 /** The maximum length of the id, the name and the description of an artifact, and of a file's name and media type. */
 export const MAX_ARTIFACT_NAME = 256;
 

@@ -34,7 +34,7 @@ async function insist(at: TestProfile, taskId: string, over: AbortSignal): Promi
 
 function assertWhole(at: TestProfile, id: string, where: string): void {
   const chunks = at.ledger.artifacts(id);
-  const of = (name: string) => chunks.filter((chunk) => chunk.id === name);
+  const of = (name: string) => at.ledger.wholeArtifact(id, name);
   const text = of('report').flatMap(({ parts }) =>
     parts.map((part) => (part.kind === 'text' ? part.text : '?')),
   );

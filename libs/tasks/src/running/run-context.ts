@@ -19,7 +19,7 @@ export interface RunContextOptions extends Omit<AskOptions, 'signal' | 'stopping
   readonly ledger: AskOptions['ledger'] &
     Pick<
       Ledger,
-      'addArtifact' | 'append' | 'artifacts' | 'earlierConversation' | 'loadCheckpoint' | 'saveCheckpoint'
+      'addArtifact' | 'append' | 'earlierConversation' | 'loadCheckpoint' | 'saveCheckpoint' | 'wholeArtifact'
     >;
   readonly artifactLimits: ArtifactLimits;
   readonly slot: Slot;
@@ -93,7 +93,7 @@ export function createRunContext(options: RunContextOptions): RunContext {
         const event = await persist(() => ledger.addArtifact(task.id, chunk, options.artifactLimits));
         return event !== undefined;
       },
-      find: (id) => ledger.artifacts(task.id).filter((chunk) => chunk.id === id),
+      find: (id) => ledger.wholeArtifact(task.id, id),
     },
     earlier: () => (task.dispatch.task.fresh === true ? undefined : ledger.earlierConversation(task.id)),
     checkpoint: {
