@@ -6,6 +6,8 @@ export interface OutputModes {
   accepts(mediaType: string): boolean;
   /** The handshake is active: its artifacts are accepted, whatever the list says. */
   readonly hasHandshake: () => boolean;
+  /** The ids of the artifacts that the client has seen: a chunk appends to none of which all before was left out. */
+  readonly shown: Set<string>;
 }
 
 /** Names of kinds that clients of early A2A versions use in place of media types. */
@@ -25,7 +27,7 @@ export function readOutputModes(
   const accepts = (mediaType: string): boolean =>
     mediaType === '' || ranges.some((range) => covers(range, bare(mediaType)));
   const modes = offered();
-  if (modes.some(accepts)) return { accepts, hasHandshake };
+  if (modes.some(accepts)) return { accepts, hasHandshake, shown: new Set() };
   const reason = `has none of the media types that this agent offers: ${modes.join(', ')}`;
   const path = 'configuration.acceptedOutputModes';
   throw new FleetError('CONTENT_TYPE_NOT_SUPPORTED', `${path} ${reason}`, { fields: [{ path, reason }] });
@@ -34,7 +36,9 @@ export function readOutputModes(
 /** Leaves out the parts of a task's artifacts that the client does not accept, and artifacts that have no other. */
 export function acceptableTask(task: Task, modes: OutputModes | undefined): Task {
   if (modes === undefined) return task;
-  return { ...task, artifacts: task.artifacts.flatMap((artifact) => acceptable(artifact, modes) ?? []) };
+  const artifacts = task.artifacts.flatMap((artifact) => acceptable(artifact, modes) ?? []);
+  for (const { artifactId } of artifacts) modes.shown.add(artifactId);
+  return { ...task, artifacts };
 }
 
 /** As `acceptableTask`; undefined for an update that has nothing else. */
@@ -48,7 +52,10 @@ export function acceptableUpdate(
     return { payload: { ...payload, value: acceptableTask(payload.value, modes) } };
   if (payload?.$case !== 'artifactUpdate' || payload.value.artifact === undefined) return response;
   const artifact = acceptable(payload.value.artifact, modes);
-  return artifact && { payload: { ...payload, value: { ...payload.value, artifact } } };
+  if (artifact === undefined) return undefined;
+  const append = payload.value.append && modes.shown.has(artifact.artifactId);
+  modes.shown.add(artifact.artifactId);
+  return { payload: { ...payload, value: { ...payload.value, artifact, append } } };
 }
 
 function acceptable(artifact: Artifact, { accepts, hasHandshake }: OutputModes): Artifact | undefined {
