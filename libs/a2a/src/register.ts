@@ -72,7 +72,7 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     stream: options.maxStreamsPerCaller ?? 256,
     send: options.maxWaitingPerCaller ?? 1_000,
   });
-  registerArtifactRoute(app, options.ledger);
+  registerArtifactRoute(app, options);
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(

@@ -1,8 +1,15 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import { FleetError } from '@hermes-fleet/protocol';
+import { type ArtifactPart, type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { PartUrl } from '../wire/artifact-view.ts';
 import { mediaTypeOf } from '../wire/artifact-view.ts';
+import { CLIENT_GONE } from './open-calls.ts';
+import { createTurns } from './turns.ts';
+
+/** The most contents that a caller is sent at a time: each is in memory until its client has read it. */
+const MAX_AT_A_TIME = 4;
+/** The longest time for one, after which its connection is closed. */
+const MAX_MS = 120_000;
 
 interface Params {
   readonly taskId: string;
@@ -19,19 +26,31 @@ export function partUrlAt(rpcUrl: () => string, taskId: string): PartUrl {
 /**
  * Serves GET /artifacts/<task>/<event>/<part>: the content of a part to which replies refer (docs/handshake.md#artifacts).
  * Only the task's caller gets it, with the scope `read`; for all others the task is unknown. A browser saves the content:
- * what an agent wrote must not run with the origin of the profile.
+ * what an agent wrote must not run with the origin of the profile. A caller's further requests wait for those that it has open.
  */
-export function registerArtifactRoute(app: FastifyInstance, ledger: Ledger): void {
-  app.get<{ Params: Params }>('/artifacts/:taskId/:seq/:part', (request, reply) => {
+export function registerArtifactRoute(
+  app: FastifyInstance,
+  { ledger, clock }: { readonly ledger: Ledger; readonly clock: Clock },
+): void {
+  const turns = createTurns(MAX_AT_A_TIME);
+  app.get<{ Params: Params }>('/artifacts/:taskId/:seq/:part', async (request, reply) => {
     const { caller, params } = request;
     if (!caller.scopes.has('read'))
       throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope "read" that artifacts need`);
-    const part = ledger.get(params.taskId)?.caller === caller.name ? findPart(ledger, params) : undefined;
-    if (part === undefined || part.kind === 'link')
-      throw new FleetError(
-        'TASK_NOT_FOUND',
-        'there is no such artifact: read the task again for its artifacts',
-      );
+    const address = addressOf(params);
+    if (address === undefined || ledger.get(params.taskId)?.caller !== caller.name) throw unknownArtifact();
+    using closing = new DisposableStack();
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort(CLIENT_GONE));
+    try {
+      closing.use(await turns.take(caller.name, gone.signal));
+    } catch (thrown) {
+      if (thrown === CLIENT_GONE) return reply.hijack();
+      throw thrown;
+    }
+    if (gone.signal.aborted) return reply.hijack();
+    const part = ledger.artifactPart(address, address.part);
+    if (part === undefined || part.kind === 'link') throw unknownArtifact();
     const mediaType = part.mediaType || mediaTypeOf(part);
     reply.headers({
       'content-type': isPlain(mediaType) ? mediaType : 'application/octet-stream',
@@ -40,19 +59,24 @@ export function registerArtifactRoute(app: FastifyInstance, ledger: Ledger): voi
       'x-content-type-options': 'nosniff',
       'cache-control': 'private, no-store',
     });
+    closing.use(clock.timer(() => request.raw.destroy(), MAX_MS));
+    const sent = closing.move();
+    gone.signal.addEventListener('abort', () => sent.dispose(), { once: true });
     return reply.send(contentOf(part));
   });
 }
 
-type ServedPart = NonNullable<ReturnType<typeof findPart>>;
+type ServedPart = Exclude<ArtifactPart, { kind: 'link' }>;
 
-function findPart(ledger: Ledger, { taskId, seq, part }: Params) {
+const unknownArtifact = (): FleetError =>
+  new FleetError('TASK_NOT_FOUND', 'there is no such artifact: read the task again for its artifacts');
+
+function addressOf({ taskId, seq, part }: Params) {
   const isNumber = (text: string): boolean => /^\d{1,15}$/.test(text);
-  if (!isNumber(seq) || !isNumber(part)) return undefined;
-  return ledger.artifactPart({ taskId, seq: Number(seq) }, Number(part));
+  return isNumber(seq) && isNumber(part) ? { taskId, seq: Number(seq), part: Number(part) } : undefined;
 }
 
-function contentOf(part: Exclude<ServedPart, { kind: 'link' }>): Buffer {
+function contentOf(part: ServedPart): Buffer {
   switch (part.kind) {
     case 'text':
       return Buffer.from(part.text);
