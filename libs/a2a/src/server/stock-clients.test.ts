@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CALLER_EXTENSION } from '../card/extended-card.ts';
+import { finish } from '../testing/script.ts';
+import { type Served, serve } from '../testing/serve.ts';
+import { type SeenEvent, STOCK_CLIENTS } from '../testing/stock-clients.ts';
+
+const IDLE = async (): Promise<void> => undefined;
+const WHOLE_TEXT = 'one two, done';
+
+type Step = (served: Served, id: string) => Promise<unknown>;
+
+/** A task in steps: each is one event of the log, and of a stream; the last one ends it. */
+const STEPS: readonly Step[] = [
+  ({ ledger }, id) => ledger.append(id, { type: 'started', data: {} }),
+  ({ ledger }, id) => ledger.append(id, { type: 'text', data: { text: 'one ' } }),
+  ({ ledger }, id) => ledger.append(id, { type: 'progress', data: { message: 'step 1' } }),
+  ({ ledger }, id) => ledger.append(id, { type: 'text', data: { text: 'two' } }),
+  ({ ledger }, id) => finish(ledger, id, 'done', { text: WHOLE_TEXT }),
+];
+
+/** Runs the steps from the nth on. */
+async function runSteps(served: Served, id: string, from: number, to = STEPS.length): Promise<void> {
+  for (const step of STEPS.slice(from, to)) await step(served, id);
+}
+
+async function nextOf(events: AsyncIterator<SeenEvent>): Promise<SeenEvent> {
+  const { done, value } = await events.next();
+  assert.ok(!done, 'the stream ended early');
+  return value;
+}
+
+async function taskOf(events: AsyncIterator<SeenEvent>) {
+  const first = await nextOf(events);
+  assert.ok(first.kind === 'task', `a stream begins with ${first.kind}`);
+  return first.task;
+}
+
+async function restOf(events: AsyncIterator<SeenEvent>): Promise<SeenEvent[]> {
+  const all: SeenEvent[] = [];
+  for (let next = await events.next(); !next.done; next = await events.next()) all.push(next.value);
+  return all;
+}
+
+/** The text that a client has after these events, which begin with `text`; one for each event that changes it. */
+function texts(text: string, events: readonly SeenEvent[]): string[] {
+  const seen = [text];
+  for (const event of events) {
+    if (event.kind !== 'artifact' || event.artifact.name !== 'text') continue;
+    seen.push(`${event.append ? seen.at(-1) : ''}${event.artifact.text}`);
+  }
+  return seen;
+}
+
+for (const [name, connect] of Object.entries(STOCK_CLIENTS)) {
+  test(`the client ${name} can send, get, list and cancel, and reads the extended card`, async (t) => {
+    const script = (id: string, { text }: { text: string }) =>
+      text === 'now' ? runSteps(served, id, 0) : Promise.resolve();
+    const served = await serve(t, { script });
+    const { client } = await connect(served);
+    const sent = await client.send('now');
+    assert.equal(sent.state, 'completed');
+    assert.deepEqual(
+      sent.artifacts.map((artifact) => [artifact.name, artifact.text]),
+      [
+        ['task-result', undefined],
+        ['text', WHOLE_TEXT],
+      ],
+    );
+    assert.deepEqual(await client.get(sent.id), sent);
+    const open = await client.send('later', false);
+    assert.equal(open.state, 'submitted');
+    assert.equal((await client.cancel(open.id)).state, 'canceled');
+    if (client.list) assert.deepEqual((await client.list()).sort(), [sent.id, open.id].sort());
+    assert.ok((await client.extensions()).includes(CALLER_EXTENSION));
+    await assert.rejects(client.get('unknown'), /not known here|TaskNotFound|-32001/);
+  });
+
+  test(`the client ${name} loses nothing when its stream breaks, after whatever event`, async (t) => {
+    const served = await serve(t, { script: IDLE });
+    for (let cut = 0; cut < STEPS.length; cut += 1) {
+      const { client, drop } = await connect(served);
+      const stream = client.stream('go');
+      const { id } = await taskOf(stream);
+      await runSteps(served, id, 0, cut);
+      const before: SeenEvent[] = [];
+      for (let count = 0; count < cut; count += 1) before.push(await nextOf(stream));
+      const broken = assert.rejects(stream.next(), `the stream did not break after event ${cut}`);
+      drop();
+      await broken;
+      const again = client.resubscribe(id);
+      const snapshot = await taskOf(again);
+      const known = texts('', before).at(-1) ?? '';
+      assert.equal(snapshot.artifacts[0]?.text ?? '', known, `the text after event ${cut}`);
+      await runSteps(served, id, cut);
+      const rest = await restOf(again);
+      assert.deepEqual(rest.at(-1), { kind: 'status', state: 'completed' }, `after event ${cut}`);
+      const seen = texts(known, rest);
+      assert.deepEqual(seen.slice(-2), ['one two', WHOLE_TEXT], `after event ${cut}`);
+    }
+  });
+
+  test(`the client ${name} that comes back after the end learns the result`, async (t) => {
+    const served = await serve(t, { script: IDLE });
+    const { client, drop } = await connect(served);
+    const stream = client.stream('go');
+    const { id } = await taskOf(stream);
+    const broken = assert.rejects(stream.next());
+    drop();
+    await broken;
+    await runSteps(served, id, 0);
+    if (name === '1.x') await assert.rejects(client.resubscribe(id).next(), /has ended; use GetTask/);
+    else {
+      const again = client.resubscribe(id);
+      const last = await taskOf(again);
+      assert.deepEqual([last.state, last.artifacts.at(-1)?.text], ['completed', WHOLE_TEXT]);
+      assert.deepEqual(await restOf(again), []);
+    }
+    assert.equal((await client.get(id)).state, 'completed');
+  });
+}

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { type Artifact, Role, type StreamResponse, type Task, TaskState, taskStateToJSON } from '@a2a-js/sdk';
+import {
+  type Client,
+  ClientFactory,
+  ClientFactoryOptions,
+  createAuthenticatingFetchWithRetry,
+  JsonRpcTransportFactory,
+} from '@a2a-js/sdk/client';
+import { parseLegacyAgentCard } from '@a2a-js/sdk/compat/v0_3/client';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import type * as old from 'a2a-sdk-0.3';
+import {
+  ClientFactory as OldFactory,
+  ClientFactoryOptions as OldFactoryOptions,
+  JsonRpcTransportFactory as OldTransportFactory,
+} from 'a2a-sdk-0.3/client';
+import { type Served, TOKEN } from './serve.ts';
+
+/** A task as a stock client shows it; `state` as A2A 0.3 writes it. */
+export interface SeenTask {
+  readonly id: string;
+  readonly state: string | undefined;
+  readonly artifacts: readonly SeenArtifact[];
+}
+
+export interface SeenArtifact {
+  readonly name: string | undefined;
+  /** The text of its first part; undefined for another part. */
+  readonly text: string | undefined;
+}
+
+export type SeenEvent =
+  | { readonly kind: 'task'; readonly task: SeenTask }
+  | { readonly kind: 'status'; readonly state: string | undefined }
+  | { readonly kind: 'artifact'; readonly artifact: SeenArtifact; readonly append: boolean };
+
+/** One published client, as its users use it. Every call throws what the client throws. */
+export interface StockClient {
+  /** Waits for the end of the task, unless `isWaiting` is false. */
+  send(text: string, isWaiting?: boolean): Promise<SeenTask>;
+  stream(text: string): AsyncIterator<SeenEvent>;
+  resubscribe(id: string): AsyncIterator<SeenEvent>;
+  get(id: string): Promise<SeenTask>;
+  cancel(id: string): Promise<SeenTask>;
+  /** The ids of the tasks; absent for a version without a list. */
+  readonly list?: () => Promise<string[]>;
+  /** The URIs of the extensions on the extended card. */
+  extensions(): Promise<string[]>;
+}
+
+/** A client, and a way to cut every connection that it has open. */
+export interface Connected {
+  readonly client: StockClient;
+  drop(): void;
+}
+
+/** The published clients, by name, each connecting by the card of the service alone. */
+export const STOCK_CLIENTS: Readonly<Record<string, (served: Served) => Promise<Connected>>> = {
+  '1.x': (served) => connect((fetchImpl) => newClient(served, fetchImpl)),
+  '1.x in 0.3 mode': (served) => connect((fetchImpl) => modeClient(served, fetchImpl)),
+  '0.3.14': (served) => connect((fetchImpl) => oldClient(served, fetchImpl)),
+};
+
+async function connect(create: (fetchImpl: typeof fetch) => Promise<StockClient>): Promise<Connected> {
+  let connection = new AbortController();
+  const droppable: typeof fetch = (input, init) => {
+    const signals = [connection.signal, ...(init?.signal ? [init.signal] : [])];
+    return fetch(input, { ...init, signal: AbortSignal.any(signals) });
+  };
+  const fetchImpl = createAuthenticatingFetchWithRetry(droppable, {
+    headers: async () => ({ Authorization: `Bearer ${TOKEN}` }),
+    shouldRetryWithHeaders: async () => undefined,
+  });
+  return {
+    client: await create(fetchImpl),
+    drop() {
+      connection.abort();
+      connection = new AbortController();
+    },
+  };
+}
+
+async function newClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+  const client = await factory(new JsonRpcTransportFactory({ fetchImpl })).createFromUrl(url);
+  const list = async () => {
+    const page = await client.listTasks({
+      tenant: '',
+      contextId: '',
+      status: TaskState.TASK_STATE_UNSPECIFIED,
+      pageToken: '',
+      statusTimestampAfter: undefined,
+    });
+    return page.tasks.map(({ id }) => id);
+  };
+  return { ...ofClient(client), list };
+}
+
+/** A client of 1.x that reads the card as one of A2A 0.3, as it does where a card has nothing newer. */
+async function modeClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+  const card: unknown = await (await fetch(`${url}/.well-known/agent-card.json`)).json();
+  assert.ok(isJsonObject(card));
+  const { supportedInterfaces: _, ...legacy } = card;
+  const transport = new JsonRpcTransportFactory({ fetchImpl, legacyCompat: { enabled: true } });
+  return ofClient(await factory(transport).createFromAgentCard(parseLegacyAgentCard(legacy)));
+}
+
+function factory(transport: JsonRpcTransportFactory): ClientFactory {
+  const transports = [transport];
+  return new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { transports }));
+}
+
+function ofClient(client: Client): Omit<StockClient, 'list'> {
+  const request = (text: string, returnImmediately: boolean) => ({
+    tenant: '',
+    message: {
+      messageId: randomUUID(),
+      contextId: '',
+      taskId: '',
+      role: Role.ROLE_USER,
+      parts: [
+        {
+          content: { $case: 'text' as const, value: text },
+          metadata: undefined,
+          filename: '',
+          mediaType: '',
+        },
+      ],
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    },
+    configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately },
+    metadata: undefined,
+  });
+  return {
+    async send(text, isWaiting = true) {
+      const sent = await client.sendMessage(request(text, !isWaiting));
+      if (!('status' in sent)) throw new TypeError('it was answered with a message');
+      return seenTask(sent);
+    },
+    stream: (text) => mapped(client.sendMessageStream(request(text, false)), seenEvent),
+    resubscribe: (id) => mapped(client.resubscribeTask({ tenant: '', id }), seenEvent),
+    get: async (id) => seenTask(await client.getTask({ tenant: '', id })),
+    cancel: async (id) => seenTask(await client.cancelTask({ tenant: '', id, metadata: undefined })),
+    async extensions() {
+      const { capabilities } = await client.getAgentCard();
+      return capabilities?.extensions.map(({ uri }) => uri) ?? [];
+    },
+  };
+}
+
+function seenTask({ id, status, artifacts }: Task): SeenTask {
+  return { id, state: seenState(status?.state), artifacts: artifacts.map(seenArtifact) };
+}
+
+function seenArtifact({ name, parts }: Artifact): SeenArtifact {
+  const content = parts[0]?.content;
+  return { name, text: content?.$case === 'text' ? content.value : undefined };
+}
+
+function seenState(state: TaskState | undefined): string | undefined {
+  if (state === undefined) return undefined;
+  return taskStateToJSON(state).replace('TASK_STATE_', '').toLowerCase().replace('_', '-');
+}
+
+function seenEvent({ payload }: StreamResponse): SeenEvent {
+  if (payload?.$case === 'task') return { kind: 'task', task: seenTask(payload.value) };
+  if (payload?.$case === 'statusUpdate') {
+    return { kind: 'status', state: seenState(payload.value.status?.state) };
+  }
+  if (payload?.$case !== 'artifactUpdate' || payload.value.artifact === undefined)
+    throw new TypeError(`an event that is none of a task: ${payload?.$case}`);
+  return { kind: 'artifact', artifact: seenArtifact(payload.value.artifact), append: payload.value.append };
+}
+
+async function oldClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+  const transports = [new OldTransportFactory({ fetchImpl })];
+  const client = await new OldFactory(
+    OldFactoryOptions.createFrom(OldFactoryOptions.default, { transports }),
+  ).createFromUrl(url);
+  const message = (text: string): old.Message => ({
+    kind: 'message',
+    messageId: randomUUID(),
+    role: 'user',
+    parts: [{ kind: 'text', text }],
+  });
+  return {
+    async send(text, isWaiting = true) {
+      const sent = await client.sendMessage({
+        message: message(text),
+        configuration: { blocking: isWaiting },
+      });
+      if (sent.kind !== 'task') throw new TypeError('it was answered with a message');
+      return oldTask(sent);
+    },
+    stream: (text) => mapped(client.sendMessageStream({ message: message(text) }), oldEvent),
+    resubscribe: (id) => mapped(client.resubscribeTask({ id }), oldEvent),
+    get: async (id) => oldTask(await client.getTask({ id })),
+    cancel: async (id) => oldTask(await client.cancelTask({ id })),
+    async extensions() {
+      const { capabilities } = await client.getAgentCard();
+      return capabilities.extensions?.map(({ uri }) => uri) ?? [];
+    },
+  };
+}
+
+type OldEvent = old.Message | old.Task | old.TaskStatusUpdateEvent | old.TaskArtifactUpdateEvent;
+
+function oldTask({ id, status, artifacts = [] }: old.Task): SeenTask {
+  return { id, state: status.state, artifacts: artifacts.map(oldArtifact) };
+}
+
+function oldArtifact({ name, parts }: old.Artifact): SeenArtifact {
+  const [part] = parts;
+  return { name, text: part?.kind === 'text' ? part.text : undefined };
+}
+
+function oldEvent(event: OldEvent): SeenEvent {
+  if (event.kind === 'task') return { kind: 'task', task: oldTask(event) };
+  if (event.kind === 'status-update') return { kind: 'status', state: event.status.state };
+  if (event.kind === 'message') throw new TypeError('an event that is none of a task: message');
+  return { kind: 'artifact', artifact: oldArtifact(event.artifact), append: event.append ?? false };
+}
+
+async function* mapped<T, S>(items: AsyncIterable<T>, map: (item: T) => S): AsyncGenerator<S, void> {
+  for await (const item of items) yield map(item);
+}
