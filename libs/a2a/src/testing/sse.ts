@@ -21,6 +21,7 @@ export async function openStream(
   method: string,
   params: JsonObject,
   headers: Record<string, string> = {},
+  signal?: AbortSignal,
 ): Promise<OpenStream> {
   const response = await fetch(served.rpcUrl, {
     method: 'POST',
@@ -31,6 +32,7 @@ export async function openStream(
       ...headers,
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }),
+    signal: signal ?? null,
   });
   assert.equal(response.headers.get('content-type'), 'text/event-stream', `${method} did not stream`);
   let comments = 0;
