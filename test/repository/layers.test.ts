@@ -20,6 +20,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   'libs/agent': 2,
   'libs/fleet-config': 2,
   'libs/ledger': 2,
+  'libs/mcp-server': 2,
   'libs/a2a': 3,
   'libs/claude-code': 3,
   'libs/peers': 4,

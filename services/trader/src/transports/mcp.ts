@@ -1,5 +1,13 @@
 import { bodyText } from '@hermes-fleet/a2a';
 import {
+  type CallToolResult,
+  createMcpResponder,
+  errorText,
+  registerMcpScope,
+  sendText,
+  sentHeaders,
+} from '@hermes-fleet/mcp-server';
+import {
   type Caller,
   encodeControlResponse,
   FleetError,
@@ -7,17 +15,6 @@ import {
   type JsonObject,
 } from '@hermes-fleet/protocol';
 import { continueTrace, isAnonymous, translateError } from '@hermes-fleet/service';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
-import {
-  CallToolRequestSchema,
-  type CallToolResult,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
-  type Tool,
-} from '@modelcontextprotocol/sdk/types.js';
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DECIDE, READ } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
@@ -66,16 +63,18 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
       const { message, call, isAttempt } = body;
       attempt = isAttempt ? attemptOf(request, call?.argumentsText ?? text, call) : undefined;
       requireAny(request.caller, [READ, DECIDE]);
-      const answered = await speak(message, headersOf(request), async (tool) => {
-        attempt = undefined;
-        return run(tool, request, body?.call);
+      const answered = await speak(message, sentHeaders(request), {
+        run: async (tool) => {
+          attempt = undefined;
+          return run(tool, request, body?.call);
+        },
       });
       if (attempt !== undefined) await decisions.refuse(attempt, 'invalid_payload', refusalIn(answered));
-      return send(reply, answered.status, answered.text);
+      return sendText(reply, answered.status, answered.text);
     } catch (thrown) {
       const error = translateError(thrown, request, reply);
       if (attempt !== undefined) await refuse(attempt, error);
-      return send(reply, error.httpStatus, errorText(body?.id ?? null, error));
+      return sendText(reply, error.httpStatus, errorText(body?.id ?? null, error));
     }
   }
 
@@ -99,37 +98,18 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
     }
   }
 
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer' },
-      async (_request: unknown, body: Buffer) => bodyText(body),
-    );
-    scope.setErrorHandler(async (thrown, request, reply) => {
-      const error = translateError(thrown, request, reply);
+  registerMcpScope(app, {
+    readBody: bodyText,
+    answer,
+    async onRefused(request, _reply, error) {
       if (!isAnonymous(request.caller)) await refuse(attemptOf(request, null), error);
-      return send(reply, error.httpStatus, errorText(null, error));
-    });
-    scope.post('/mcp', { config: { ownHostsOnly: true } }, (request, reply) =>
-      answer(request, reply, typeof request.body === 'string' ? request.body : ''),
-    );
+    },
   });
 }
 
 function requireAny(caller: Caller, scopes: readonly string[]): void {
   if (scopes.some((scope) => caller.scopes.has(scope))) return;
   throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scopes ${scopes.join(' and ')}`);
-}
-
-/** The headers that the SDK reads. */
-function headersOf({ headers }: FastifyRequest): Headers {
-  const kept = new Headers();
-  for (const name of ['accept', 'content-type', 'mcp-protocol-version']) {
-    const value = headers[name];
-    if (value !== undefined) kept.set(name, String(value));
-  }
-  return kept;
 }
 
 function result(output: JsonObject): CallToolResult {
@@ -142,53 +122,4 @@ function refusalIn({ text }: { readonly text: string }): string {
   const answer: unknown = JSON.parse(text);
   const error = isJsonObject(answer) && isJsonObject(answer.error) ? answer.error : {};
   return `the call was refused: ${String(error.message)}`;
-}
-
-function errorText(
-  id: string | number | null,
-  { jsonrpcCode: code, code: reason, message }: FleetError,
-): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data: { reason } } });
-}
-
-function send(reply: FastifyReply, status: number, text: string): FastifyReply {
-  reply.code(status);
-  return text === '' ? reply.send() : reply.type('application/json; charset=utf-8').send(text);
-}
-
-/** Answers one message; `run` is called for a listed tool. */
-type McpResponder = (
-  message: JsonObject,
-  headers: Headers,
-  run: (tool: string) => Promise<CallToolResult>,
-) => Promise<{ readonly status: number; readonly text: string }>;
-
-/**
- * MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport, and the
- * answer is JSON. The caller sees the message of an error that `run` throws.
- */
-function createMcpResponder(info: { name: string; version: string }, tools: readonly Tool[]): McpResponder {
-  // Shared: by default each server creates its own.
-  const jsonSchemaValidator = new AjvJsonSchemaValidator();
-  return async (message, headers, run) => {
-    const server = new Server(info, { capabilities: { tools: {} }, jsonSchemaValidator });
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools] }));
-    server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) => {
-      if (tools.some((tool) => tool.name === name)) return run(name);
-      throw new McpError(
-        ErrorCode.InvalidParams,
-        `there is no tool "${name.slice(0, 100)}"; tools/list returns the available tools`,
-      );
-    });
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-    try {
-      await server.connect(transport);
-      // The SDK ignores the address.
-      const request = new Request('http://localhost/mcp', { method: 'POST', headers });
-      const response = await transport.handleRequest(request, { parsedBody: message });
-      return { status: response.status, text: await response.text() };
-    } finally {
-      await server.close();
-    }
-  };
 }

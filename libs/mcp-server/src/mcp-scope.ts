@@ -1,0 +1,36 @@
+import type { FleetError } from '@hermes-fleet/protocol';
+import { translateError } from '@hermes-fleet/service';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { errorText, sendText } from './wire.ts';
+
+export interface McpScopeOptions {
+  /** Decodes the bytes of a body; throws PARSE_ERROR. */
+  readonly readBody: (body: Buffer) => string;
+  /** Answers a request with this body; an empty text for none. */
+  readonly answer: (request: FastifyRequest, reply: FastifyReply, text: string) => Promise<FastifyReply>;
+  /** Called before a request that was refused before `answer` gets its error. */
+  readonly onRefused?: (request: FastifyRequest, reply: FastifyReply, error: FleetError) => Promise<void>;
+}
+
+/**
+ * Registers POST /mcp in its own Fastify scope, with JSON-RPC errors and the text of the body as received. Requests of
+ * foreign web pages are refused even with a token (docs/peering.md#hosts).
+ */
+export function registerMcpScope(app: FastifyInstance, options: McpScopeOptions): void {
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      'application/json',
+      { parseAs: 'buffer' },
+      async (_request: unknown, body: Buffer) => options.readBody(body),
+    );
+    scope.setErrorHandler(async (thrown, request, reply) => {
+      const error = translateError(thrown, request, reply);
+      await options.onRefused?.(request, reply, error);
+      return sendText(reply, error.httpStatus, errorText(null, error));
+    });
+    scope.post('/mcp', { config: { ownHostsOnly: true } }, (request, reply) =>
+      options.answer(request, reply, typeof request.body === 'string' ? request.body : ''),
+    );
+  });
+}
