@@ -21,3 +21,4 @@ export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
 export type { GatewayAgent } from './gateway-agent.ts';
 export { type CallerViewOptions, callerView } from './http/caller-view.ts';
 export { type FleetRoutesOptions, registerFleetRoutes } from './http/routes.ts';
+export { type FleetMcpOptions, registerFleetMcp } from './mcp/fleet-mcp.ts';

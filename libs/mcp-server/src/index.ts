@@ -1,4 +1,14 @@
 export type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
-export { registerMcpScope } from './mcp-scope.ts';
-export { createMcpResponder, type McpHandlers, type McpResponder } from './respond.ts';
+export { type McpOrigin, type McpRouteOptions, registerMcpRoute } from './mcp-route.ts';
+export { type McpScopeOptions, registerMcpScope } from './mcp-scope.ts';
+export { CALL_CANCELED, CALLER_GONE, SERVER_CLOSING } from './open-calls.ts';
+export type { ProtectedResource } from './protected-resource.ts';
+export {
+  createMcpResponder,
+  type McpCall,
+  type McpHandlers,
+  type McpResources,
+  type McpResponder,
+  type McpServerInfo,
+} from './respond.ts';
 export { errorText, sendText, sentHeaders } from './wire.ts';

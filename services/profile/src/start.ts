@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { confinementSettings, createAgent, createModelMonitors } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
+import { registerFleetMcp } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
 import {
@@ -124,6 +125,15 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     {
       countCache,
       contexts: agent.contexts,
+      routes: (app) =>
+        registerFleetMcp(app, {
+          ...member,
+          ...memberPeers,
+          gateway: fleet.gateway,
+          countCache,
+          maxCallsPerCaller: config.fleet.limits.max_streams_per_caller,
+          publicUrl: member.server.public_url,
+        }),
       readiness: (stopping) =>
         readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), commands, stopping }),
       recover: () => fleet.gateway.recover(),

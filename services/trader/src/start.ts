@@ -130,7 +130,7 @@ export async function startTrader(
         readsText: isControlDecision,
         onRefused: auditRefusals(decisions),
       },
-      routes: (app) => registerMcp(app, { decisions, name, version }),
+      routes: (app) => registerMcp(app, { decisions, name, version, publicUrl: member.server.public_url }),
       bodyLimitBytes: BODY_LIMIT_BYTES,
       countCache: false,
       readiness: (stopping) =>

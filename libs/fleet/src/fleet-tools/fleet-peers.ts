@@ -32,21 +32,25 @@ export function peersTool({
     mutates: false,
     async run(_input, { task }) {
       requireCallerScope(task.caller, 'read', 'dispatch');
-      const now = clock.now();
-      const known = peers.list().filter(({ endpoint }) => endpoint !== undefined);
-      const shown = known.slice(0, MAX_PEERS);
-      const common = commonTo(shown, now);
-      const more = known.length - shown.length;
-      return {
-        ok: true,
-        output: {
-          peers: shown.map((peer) => peerLine(peer, common, now)),
-          all_live_peers_can: truncateList([...common], MAX_NAMES, MAX_NAME),
-          ...(more > 0 ? { not_shown: more } : {}),
-        },
-      };
+      return { ok: true, output: describePeers(peers, clock.now()) };
     },
   });
+}
+
+/**
+ * The peers that have an address, for a model: who is live and ready, what each can do beside what all can. What a peer
+ * says of itself is shortened.
+ */
+export function describePeers(peers: Pick<PeerRegistry, 'list'>, now: number): JsonObject {
+  const known = peers.list().filter(({ endpoint }) => endpoint !== undefined);
+  const shown = known.slice(0, MAX_PEERS);
+  const common = commonTo(shown, now);
+  const more = known.length - shown.length;
+  return {
+    peers: shown.map((peer) => peerLine(peer, common, now)),
+    all_live_peers_can: truncateList([...common], MAX_NAMES, MAX_NAME),
+    ...(more > 0 ? { not_shown: more } : {}),
+  };
 }
 
 /** The tools of every live peer that accepts tasks, listed once to save tokens. */

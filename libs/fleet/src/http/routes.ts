@@ -71,7 +71,8 @@ function dispatchIn(body: unknown): JsonObject {
   return body.type === undefined && isJsonObject(body.dispatch) ? body.dispatch : body;
 }
 
-function decisionView({ chosen, considered, unmet, waitable }: RoutingDecision): JsonObject {
+/** A routing decision as its caller sees it (docs/handshake.md#routing). */
+export function decisionView({ chosen, considered, unmet, waitable }: RoutingDecision): JsonObject {
   return {
     chosen: chosen ?? null,
     considered: considered.map(

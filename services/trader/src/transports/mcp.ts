@@ -28,6 +28,8 @@ export interface McpTransportOptions {
   /** The server's name in `initialize`. */
   readonly name: string;
   readonly version: string;
+  /** The URL at which the trader is reached through a proxy. */
+  readonly publicUrl?: string | undefined;
 }
 
 /**
@@ -35,7 +37,10 @@ export interface McpTransportOptions {
  * protocol but sees no arguments; the decision service gets them as received. Refused attempts are audited before they are
  * answered. A caller needs `trader:read` or `trader:decide`. Requests of foreign web pages are refused even with a token.
  */
-export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTransportOptions): void {
+export function registerMcp(
+  app: FastifyInstance,
+  { decisions, publicUrl, ...info }: McpTransportOptions,
+): void {
   const speak = createMcpResponder(info, mcpTools());
 
   /** An attempt in the trace of its call if that names one: the calls of several tasks may share a connection. */
@@ -63,8 +68,8 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
       const { message, call, isAttempt } = body;
       attempt = isAttempt ? attemptOf(request, call?.argumentsText ?? text, call) : undefined;
       requireAny(request.caller, [READ, DECIDE]);
-      const answered = await speak(message, sentHeaders(request), {
-        run: async (tool) => {
+      const answered = await speak.json(message, sentHeaders(request), {
+        run: async ({ tool }) => {
           attempt = undefined;
           return run(tool, request, body?.call);
         },
@@ -100,8 +105,9 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
 
   registerMcpScope(app, {
     readBody: bodyText,
+    resource: { name: info.name, scopes: [READ, DECIDE], publicUrl },
     answer,
-    async onRefused(request, _reply, error) {
+    async onRefused(request, error) {
       if (!isAnonymous(request.caller)) await refuse(attemptOf(request, null), error);
     },
   });

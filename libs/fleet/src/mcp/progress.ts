@@ -1,0 +1,82 @@
+import type { Ledger, TaskEvent, TaskState } from '@hermes-fleet/ledger';
+import { impliedState } from '@hermes-fleet/ledger';
+import { type Clock, isJsonObject, type Log } from '@hermes-fleet/protocol';
+import { type CostOptions, costView } from '../http/cost-view.ts';
+
+/** The minimum time between two notifications of a call: what a slow client leaves unread is bounded. */
+const MIN_INTERVAL_MS = 250;
+
+export interface ProgressOptions extends CostOptions {
+  readonly ledger: Pick<Ledger, 'tokens' | 'get' | 'watch'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly send: (message: string) => void;
+}
+
+/**
+ * Sends one line whenever the task's state, peer or tool changes, with its tokens against its budget. Lines that follow
+ * each other too fast are replaced by the latest. Resolves when the task has ended or `signal` aborts; an error ends the
+ * notifications, but not the wait for the task.
+ */
+export async function followProgress(
+  options: ProgressOptions,
+  taskId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ledger, clock, log } = options;
+  let pending: string | undefined;
+  let pause: Disposable | undefined;
+  const flush = (): void => {
+    pause = undefined;
+    if (pending === undefined) return;
+    options.send(pending);
+    pending = undefined;
+    pause = clock.timer(flush, MIN_INTERVAL_MS);
+  };
+  const doing: Doing = { state: 'submitted', peer: undefined, tool: undefined };
+  try {
+    for await (const event of ledger.watch(taskId, 0, signal)) {
+      if (event.type === 'text') continue;
+      note(doing, event);
+      pending = line(doing, taskId, options);
+      if (!pause) flush();
+    }
+  } catch (error) {
+    if (!signal.aborted) log.warn({ err: error, task: taskId }, 'progress of a task cannot be followed');
+  } finally {
+    pause?.[Symbol.dispose]();
+    if (pending !== undefined) options.send(pending);
+  }
+}
+
+/** What a task does, as far as its events say. */
+interface Doing {
+  state: TaskState;
+  peer: string | undefined;
+  tool: string | undefined;
+}
+
+function note(doing: Doing, { type, data }: TaskEvent): void {
+  const state = impliedState(type);
+  if (state !== undefined) doing.state = state;
+  if (type === 'delegated') doing.peer = textOf(data.peer);
+  if (type === 'rerouted') doing.peer = textOf(data.to);
+  if (type === 'progress') doing.state = 'working';
+  const tool = textOf(data.tool);
+  if (type === 'progress' && tool !== undefined) doing.tool = data.phase === 'ended' ? undefined : tool;
+}
+
+/** `working at neo · terminal · 1200 of 5000 tokens` */
+function line({ state, peer, tool }: Doing, taskId: string, options: ProgressOptions): string {
+  const task = options.ledger.get(taskId);
+  const cost = task ? costView(task, options) : undefined;
+  const budget = isJsonObject(cost?.budget) ? ` of ${String(cost.budget.token_budget)}` : '';
+  return [
+    `${state}${peer === undefined ? '' : ` at ${peer}`}`,
+    ...(tool === undefined ? [] : [tool]),
+    `${String(cost?.tokens_spent ?? 0)}${budget} tokens`,
+  ].join(' · ');
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value.slice(0, 100) : undefined;

@@ -1,0 +1,118 @@
+import {
+  FleetError,
+  fieldErrors,
+  type JsonObject,
+  OnBlocked,
+  PROTOCOL_VERSION,
+  Priority,
+  ReplySchema,
+} from '@hermes-fleet/protocol';
+import { z } from 'zod';
+
+/** How long a tool call waits for a task by default, and at most, in seconds: clients give up on silent calls. */
+const DEFAULT_WAIT_S = 45;
+export const MAX_WAIT_S = 240;
+
+const names = z.array(z.string().min(1).max(200)).max(100);
+
+export const WaitS = z
+  .number()
+  .min(0)
+  .max(MAX_WAIT_S)
+  .default(DEFAULT_WAIT_S)
+  .describe(
+    'Seconds to wait for the task to end or to ask; then the task goes on, and fleet_task waits again',
+  );
+
+export const TaskId = z.string().min(1).max(256).describe('The id of a task, as fleet_dispatch returned it');
+
+/** The contract of a task, in the terms of a TASK_DISPATCH (docs/handshake.md#task_dispatch). */
+const CONTRACT = {
+  brief: z
+    .string()
+    .min(1)
+    .describe('The work to do, complete: the worker sees nothing of this conversation, and no file of yours'),
+  to: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe(
+      'A peer of fleet_peers, or auto for the one that suits best. Default: auto on a profile that orchestrates, else the profile itself',
+    ),
+  token_budget: z.int().positive().optional().describe('Ceiling on input and output tokens'),
+  deadline: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe('Time after which the task fails, RFC 3339 with an offset'),
+  priority: Priority.optional().describe('Order in the queue; default: normal'),
+  required_mcp: names.optional().describe('MCP servers that the worker must have, healthy'),
+  required_capabilities: names
+    .optional()
+    .describe('Tools that the worker must have, e.g. terminal, file, web; see fleet_peers'),
+  model_tier_min: z.string().max(100).optional().describe('Lowest model tier of the worker'),
+  write: z.boolean().optional().describe('False if the task changes no files'),
+  reply_schema: ReplySchema.optional().describe('Form of the reply; default: prose'),
+  output_schema: z
+    .record(z.string(), z.json())
+    .optional()
+    .describe('JSON Schema of the output; needs reply_schema json'),
+  on_blocked: OnBlocked.optional().describe('When a worker refuses: reroute, queue or fail'),
+};
+
+export const RouteInput = z.strictObject(CONTRACT);
+
+export const DispatchInput = z.strictObject({
+  ...CONTRACT,
+  task_id: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Your name for the task: a repeated call with the same name and contract is the same task'),
+  context_id: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('The context_id of an earlier task, to continue in its work tree and conversation'),
+  wait_s: WaitS,
+});
+
+/** Reads the arguments of a tool; throws INVALID_PARAMS that names every wrong field. */
+export function readToolArguments<S extends z.ZodType>(tool: string, schema: S, input: unknown): z.output<S> {
+  const read = schema.safeParse(input);
+  if (read.success) return read.data;
+  const fields = fieldErrors(read.error);
+  const list = fields.map(({ path, reason }) => (path === '' ? reason : `${path}: ${reason}`)).join('; ');
+  throw new FleetError('INVALID_PARAMS', `the arguments of ${tool} are not valid: ${list}`, { fields });
+}
+
+/** The TASK_DISPATCH of a contract. The same contract makes the same dispatch. */
+export function dispatchOf(contract: z.output<typeof RouteInput>, taskId: string): JsonObject {
+  const { brief, deadline, on_blocked, model_tier_min: min } = contract;
+  const { priority, reply_schema, token_budget, output_schema, write } = contract;
+  const task = defined({ task_id: taskId, priority, reply_schema, token_budget, output_schema, write });
+  const requirements = defined({
+    required_mcp: contract.required_mcp,
+    required_capabilities: contract.required_capabilities,
+    model_tier: min === undefined ? undefined : { min },
+  });
+  const routing = defined({ target: contract.to, on_blocked });
+  return {
+    type: 'TASK_DISPATCH',
+    protocol_version: PROTOCOL_VERSION,
+    task,
+    ...(Object.keys(requirements).length > 0 && { requirements }),
+    ...(deadline !== undefined && { deadline }),
+    brief,
+    ...(Object.keys(routing).length > 0 && { routing }),
+  };
+}
+
+/** Drops undefined fields, which JSON cannot represent. */
+function defined(fields: Readonly<Record<string, JsonObject[string] | undefined>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}

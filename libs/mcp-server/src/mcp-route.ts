@@ -1,0 +1,130 @@
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import { type Caller, type Ids, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { translateError } from '@hermes-fleet/service';
+import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { registerMcpScope } from './mcp-scope.ts';
+import { OpenCalls } from './open-calls.ts';
+import type { ProtectedResource } from './protected-resource.ts';
+import { messageId, readMcpMessage } from './read-message.ts';
+import { createMcpResponder, type McpHandlers, type McpServerInfo } from './respond.ts';
+import { errorText, sendText, sentHeaders } from './wire.ts';
+
+/** Who sends a request, and until when an answer is of use. */
+export interface McpOrigin {
+  readonly caller: Caller;
+  readonly traceparent: string;
+  /** Aborts with one of the reasons of an open call. */
+  readonly signal: AbortSignal;
+}
+
+export interface McpRouteOptions {
+  readonly info: McpServerInfo;
+  readonly tools: readonly Tool[];
+  /** The handlers for one request. */
+  readonly handlers: (origin: McpOrigin) => McpHandlers;
+  readonly resource: ProtectedResource;
+  /** Decodes the bytes of a body; throws PARSE_ERROR. */
+  readonly readBody: (body: Buffer) => string;
+  readonly maxCallsPerCaller: number;
+  readonly ids: Ids;
+}
+
+/** A signal for messages that are answered at once. */
+const NEVER = new AbortController().signal;
+
+const MAX_SESSION_CHARS = 256;
+
+/**
+ * Serves MCP at POST /mcp (Streamable HTTP, https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
+ * Tool calls are answered by a stream, everything else by JSON. The server keeps no sessions: the `Mcp-Session-Id` that
+ * `initialize` returns tells the clients of one caller apart when one of them cancels a call. A client that disconnects
+ * does not cancel its call; closing the app ends the wait of every call.
+ */
+export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions): void {
+  const { handlers, ids } = options;
+  const responder = createMcpResponder(options.info, options.tools);
+  const calls = new OpenCalls(options.maxCallsPerCaller);
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, text: string): Promise<FastifyReply> {
+    let message: JsonObject = {};
+    try {
+      message = readMcpMessage(text);
+      if (message.method === 'tools/call') return await stream(request, reply, message);
+      if (message.method === 'notifications/cancelled') cancel(request, message);
+      const { status, text: body } = await responder.json(
+        message,
+        sentHeaders(request),
+        handlers(originOf(request, NEVER)),
+      );
+      if (message.method === 'initialize' && status === 200) reply.header('mcp-session-id', ids.uuid());
+      return sendText(reply, status, body);
+    } catch (thrown) {
+      const error = translateError(thrown, request, reply);
+      return sendText(reply, error.httpStatus, errorText(messageId(message.id), error));
+    }
+  }
+
+  function cancel(request: FastifyRequest, { params }: JsonObject): void {
+    const id = isJsonObject(params) ? messageId(params.requestId) : null;
+    if (id !== null) calls.cancel(nameOf(request, id));
+  }
+
+  async function stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    message: JsonObject,
+  ): Promise<FastifyReply> {
+    const { raw } = reply;
+    const call = calls.open(nameOf(request, messageId(message.id)));
+    raw.once('close', () => call.gone());
+    if (raw.destroyed) call.gone();
+    try {
+      const { signal } = call;
+      const response = await responder.stream(
+        message,
+        sentHeaders(request),
+        handlers(originOf(request, signal)),
+      );
+      if (response.body === null || !isEventStream(response)) {
+        call[Symbol.dispose]();
+        return sendText(reply, response.status, await response.text());
+      }
+      reply.code(response.status).headers({
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-cache, no-transform',
+        'x-accel-buffering': 'no',
+      });
+      const body = Readable.fromWeb(response.body as ReadableStream);
+      body.once('close', () => call[Symbol.dispose]());
+      return reply.send(body);
+    } catch (thrown) {
+      call[Symbol.dispose]();
+      throw thrown;
+    }
+  }
+
+  registerMcpScope(app, {
+    readBody: options.readBody,
+    answer,
+    onClosing: () => calls.close(),
+    resource: options.resource,
+  });
+}
+
+const isEventStream = ({ headers }: Response): boolean =>
+  headers.get('content-type')?.startsWith('text/event-stream') === true;
+
+function originOf({ caller, trace }: FastifyRequest, signal: AbortSignal): McpOrigin {
+  return { caller, traceparent: trace.traceparent, signal };
+}
+
+function nameOf({ caller, headers }: FastifyRequest, id: string | number | null) {
+  const session = headers['mcp-session-id'];
+  return {
+    caller: caller.name,
+    session: typeof session === 'string' ? session.slice(0, MAX_SESSION_CHARS) : undefined,
+    id,
+  };
+}

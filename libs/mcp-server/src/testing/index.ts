@@ -1,0 +1,40 @@
+import type { TestContext } from 'node:test';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+
+export type { Client };
+
+export interface TestClientOptions {
+  readonly token: string;
+  /** Sees every HTTP request of the client. */
+  readonly fetch?: typeof fetch;
+}
+
+/** The official client, connected to POST /mcp of a service. It checks every result of a tool against its schema. */
+export async function connectMcp(t: TestContext, url: string, o: TestClientOptions): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const requestInit = { headers: { authorization: `Bearer ${o.token}` } };
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+      requestInit,
+      ...(o.fetch && { fetch: o.fetch }),
+    }),
+  );
+  t.after(() => client.close());
+  await client.listTools();
+  return client;
+}
+
+/** Calls a tool, and returns its structured content. Throws the text of an error result. */
+export async function callTool(
+  client: Client,
+  name: string,
+  input: Record<string, unknown> = {},
+  options: Parameters<Client['callTool']>[2] = {},
+  // biome-ignore lint/suspicious/noExplicitAny: the output of a tool under test has no type of its own
+): Promise<any> {
+  const result = (await client.callTool({ name, arguments: input }, undefined, options)) as CallToolResult;
+  if (result.isError) throw new Error(JSON.stringify(result.content));
+  return result.structuredContent;
+}
