@@ -45,6 +45,7 @@ test('every call that changes things waits for the disk, and reads at the same t
       id: randomUUID(),
       contextId: `context-${calls}`,
       deadlineAt: undefined,
+      parts: [],
       resumes: 0,
       caller: { name: 'tester', scopes: new Set(['dispatch']) },
       dispatch: {

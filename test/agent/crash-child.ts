@@ -125,6 +125,7 @@ async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number])
     id: TASK,
     contextId: record.contextId,
     deadlineAt: undefined,
+    parts: [],
     resumes: 0,
     caller: { name: 'tester', scopes: new Set(['dispatch']) },
     dispatch: decodeDispatch(record.dispatch),

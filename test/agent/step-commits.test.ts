@@ -86,6 +86,7 @@ async function commitsOf(
     id: randomUUID(),
     contextId: 'context',
     deadlineAt: undefined,
+    parts: [],
     resumes: 0,
     caller: { name: 'tester', scopes: new Set(['dispatch']) },
     dispatch: {

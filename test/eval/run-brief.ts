@@ -176,6 +176,7 @@ function taskOf(brief: EvalBrief, turn: EvalTurn, at: number): AdmittedTask {
   return {
     id: randomUUID(),
     contextId: CONTEXT,
+    parts: [],
     resumes: 0,
     deadlineAt: Date.now() + turn.deadlineS * 1000,
     caller: { name: 'eval', scopes: new Set(['dispatch', 'read']) },

@@ -106,6 +106,18 @@ export type { Accepted, Caller, InboundMessage, Intake, Scope } from './ports/in
 export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ports/ledger.ts';
 export { type Log, silentLog } from './ports/log.ts';
 export { logWith, type TaskFields, taskFields, traceField } from './ports/log-fields.ts';
+export {
+  attachments,
+  bareMediaType,
+  contentParts,
+  encodePart,
+  type FilePart,
+  isHandshakeObject,
+  MAX_FILES,
+  MAX_PARTS,
+  type MessagePart,
+  mayHoldHandshake,
+} from './ports/message-parts.ts';
 export type { MeasuredModel, ModelWatch } from './ports/model-watch.ts';
 export type { RepoState } from './ports/repo-state.ts';
 export {

@@ -186,6 +186,7 @@ function delegateOptionsFor(
     signal: context.signal,
     traceparent,
     taskId: task.id,
+    parts: task.parts.filter(({ kind }) => kind !== 'text'),
     protocolVersion: versionOf(payload) || task.dispatch.protocolVersion,
     deadlineAt: task.deadlineAt,
     replySchema: contract.replySchema ?? 'prose',

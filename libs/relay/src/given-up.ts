@@ -2,6 +2,7 @@ import type { A2AClient } from '@hermes-fleet/a2a';
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import {
+  attachments,
   backoffMs,
   type Clock,
   encodeResult,
@@ -215,6 +216,7 @@ function cancelOptionsFor(
     endpoint: delegation.prose ? endpointOf({ endpoint }, delegation) : endpoint,
     traceparent,
     taskId: id,
+    parts: attachments(record.message),
     replySchema: ReplySchema.catch('prose').parse(contract.reply_schema),
     outputSchema: isJsonObject(outputSchema) ? outputSchema : undefined,
     protocolVersion: versionOf(delegation.payload) || versionOf(dispatch),

@@ -64,6 +64,19 @@ describe('the relay', () => {
     assert.equal((await orchestrator.event(id, 'delegated')).peer, 'neo');
   });
 
+  it('passes the data and files of a task on with its contract', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: {} });
+    const parts: JsonObject[] = [{ data: { order: 7 } }, { data: [1], mediaType: 'application/json' }];
+    const [dispatch] = dispatching({ task_id: 'abc' }).data ?? [];
+    const sent = { data: dispatch?.data ?? null };
+    const raw = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'for people' }, sent, ...parts] };
+    const id = await orchestrator.send({ data: dispatch ? [dispatch] : [], raw });
+    assert.equal((await orchestrator.result(id)).status, 'done');
+    const neo = worker('neo');
+    const { message } = neo.task(neo.runs[0] ?? '');
+    assert.deepEqual(Array.isArray(message.parts) && message.parts.slice(1), parts);
+  });
+
   it('blocks at once what no peer declares, whatever on_blocked says, and asks no peer', async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
     for (const on_blocked of ['reroute', 'queue', 'fail']) {

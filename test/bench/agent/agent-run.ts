@@ -47,6 +47,7 @@ export function newTask(brief: string): AdmittedTask {
     id,
     contextId: id,
     deadlineAt: undefined,
+    parts: [],
     resumes: 0,
     caller: { name: 'bench', scopes: new Set(['dispatch']) },
     dispatch: { type: 'TASK_DISPATCH', protocolVersion: '2.0', brief, task: { taskId: id } },

@@ -1,10 +1,11 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import {
   type Clock,
+  encodePart,
   HANDSHAKE_MEDIA_TYPE,
   type JsonObject,
-  type JsonValue,
   type Log,
+  type MessagePart,
 } from '@hermes-fleet/protocol';
 import { type DiscoveredAgent, discoverAgent } from './discover.ts';
 import { fetchCard, readCard } from './fetch-card.ts';
@@ -42,6 +43,8 @@ export interface OutboundMessage {
   readonly text?: string;
   /** A handshake message, as wire JSON. */
   readonly data?: JsonObject;
+  /** Data and files, after the handshake message and the text. */
+  readonly parts?: readonly MessagePart[];
   /** True: the peer answers only when the task has ended or waits for input. */
   readonly blocking: boolean;
 }
@@ -142,9 +145,11 @@ export function createA2AClient(options: {
 
 function sendParams(message: OutboundMessage, extensions: readonly string[]): JsonObject {
   const { messageId, contextId, taskId, text, data, blocking } = message;
-  const parts: JsonValue[] = [];
+  const more = message.parts?.map(encodePart) ?? [];
+  const parts: JsonObject[] = [];
   if (data !== undefined) parts.push({ data, mediaType: HANDSHAKE_MEDIA_TYPE });
   if (text !== undefined) parts.push({ text, mediaType: 'text/plain' });
+  parts.push(...more);
   return {
     message: {
       messageId,

@@ -67,8 +67,18 @@ export function fromLegacyCard(card: JsonObject): Readonly<Record<string, unknow
 
 function toLegacyPart(part: JsonValue): JsonValue {
   if (!isJsonObject(part)) return part;
-  const { data, text } = part;
-  return data === undefined ? { kind: 'text', text: text ?? '' } : { kind: 'data', data };
+  const { data, text, raw, url, filename, mediaType, metadata } = part;
+  const shared: JsonObject = metadata === undefined ? {} : { metadata };
+  if (raw === undefined && url === undefined)
+    return data === undefined
+      ? { kind: 'text', text: text ?? '', ...shared }
+      : { kind: 'data', data: isJsonObject(data) ? data : { value: data }, ...shared };
+  const file: JsonObject = {
+    ...(raw === undefined ? { uri: url ?? '' } : { bytes: raw }),
+    ...(filename === undefined ? {} : { name: filename }),
+    ...(mediaType === undefined ? {} : { mimeType: mediaType }),
+  };
+  return { kind: 'file', file, ...shared };
 }
 
 function fromLegacyTask(task: JsonObject): JsonObject {

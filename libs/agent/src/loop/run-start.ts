@@ -10,6 +10,7 @@ import {
 import type { Workspace } from '@hermes-fleet/workspace';
 import { continuedMessages, furtherTaskMessage } from '../messages/earlier-messages.ts';
 import { taskMessage } from '../messages/task-message.ts';
+import { type Attached, attachedText } from '../prompt/attached.ts';
 import { newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
 
 export interface RunStartOptions {
@@ -31,8 +32,9 @@ export async function startState(
   const { dispatch } = task;
   const begun = await workspace.begin(isWriteTask(dispatch));
   if ('refused' in begun) return begun;
-  const start = newConversation(taskMessage(dispatch.brief));
-  const messages = options.continues ? await continued(options, task, context) : undefined;
+  const text = attachedText(attached(task));
+  const start = newConversation(`${taskMessage(dispatch.brief)}${text}`);
+  const messages = options.continues ? await continued(options, task, context, text) : undefined;
   return {
     ...start,
     ...(messages && { messages }),
@@ -41,6 +43,10 @@ export async function startState(
     base: begun.base,
     nudges: 0,
   };
+}
+
+function attached({ parts }: AdmittedTask): Attached {
+  return { data: parts.filter((part) => part.kind === 'data'), files: [] };
 }
 
 /** Continues an interrupted task from its checkpoint. */
@@ -55,6 +61,7 @@ async function continued(
   { log }: RunStartOptions,
   task: AdmittedTask,
   { earlier: find, budget, report }: RunContext,
+  text: string,
 ): Promise<RunState['messages'] | undefined> {
   const earlier = find?.();
   if (earlier === undefined || earlier.messages.length === 0) return undefined;
@@ -74,6 +81,6 @@ async function continued(
   const { brief } = task.dispatch;
   return [
     ...messages,
-    { role: 'user', content: furtherTaskMessage(brief, { isWhole, result: earlier.result }) },
+    { role: 'user', content: `${furtherTaskMessage(brief, { isWhole, result: earlier.result })}${text}` },
   ];
 }

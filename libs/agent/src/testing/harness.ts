@@ -4,6 +4,7 @@ import {
   type AdmittedTask,
   type EarlierConversation,
   type JsonObject,
+  type MessagePart,
   type RunContext,
   type RunEvent,
   systemClock,
@@ -121,7 +122,12 @@ export function makeContext(
 
 export function makeTask(
   brief: string,
-  options: { contextId?: string; task?: Partial<TaskDispatch['task']>; resumes?: number } = {},
+  options: {
+    contextId?: string;
+    task?: Partial<TaskDispatch['task']>;
+    resumes?: number;
+    parts?: readonly MessagePart[];
+  } = {},
 ): AdmittedTask {
   return {
     id: systemIds.uuid(),
@@ -134,6 +140,7 @@ export function makeTask(
       brief,
     },
     deadlineAt: undefined,
+    parts: options.parts ?? [],
     resumes: options.resumes ?? 0,
   };
 }

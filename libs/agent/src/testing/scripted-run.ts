@@ -2,6 +2,7 @@ import type { TestContext } from 'node:test';
 import type {
   EarlierConversation,
   JsonObject,
+  MessagePart,
   RunEvent,
   RunOutcome,
   TaskDispatch,
@@ -31,6 +32,7 @@ export type ScriptedAgent = (o?: {
   checkpoint?: JsonObject;
   earlier?: EarlierConversation;
   contextId?: string;
+  parts?: readonly MessagePart[];
   /** In ms since the epoch. */
   deadlineAt?: number;
   onSave?: (count: number, context: TestRun) => void;
@@ -62,6 +64,7 @@ export async function scriptedAgent(
     brief = 'Write many files.',
     task = {},
     contextId,
+    parts = [],
     deadlineAt,
     onSave,
     onProgress,
@@ -78,7 +81,10 @@ export async function scriptedAgent(
       },
     });
     const place = contextId === undefined ? {} : { contextId };
-    const result = await agent.executor.run({ ...makeTask(brief, { task, ...place }), deadlineAt }, context);
+    const result = await agent.executor.run(
+      { ...makeTask(brief, { task, parts, ...place }), deadlineAt },
+      context,
+    );
     return {
       result,
       context,

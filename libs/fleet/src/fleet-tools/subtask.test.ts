@@ -11,6 +11,7 @@ const TASK: AdmittedTask = {
   contextId: 'ctx',
   caller: CALLER,
   deadlineAt: 5,
+  parts: [],
   resumes: 0,
   traceparent: '00-1-2-01',
   dispatch: dispatchOf({

@@ -55,6 +55,7 @@ export function testCall(o: CallOptions = {}): TestCall {
       caller: { name: 'tester', scopes: new Set(o.scopes ?? ['dispatch']) },
       dispatch: { type: 'TASK_DISPATCH', protocolVersion: '2.0', task: { taskId: 'abc' }, brief: 'do it' },
       deadlineAt: o.deadlineAt,
+      parts: [],
       resumes: 0,
     },
     budget: o.budget ?? testBudget(),

@@ -14,6 +14,7 @@ export function idleCall(caller = CALLER): ToolCall {
       caller,
       dispatch: dispatchOf(),
       deadlineAt: undefined,
+      parts: [],
       resumes: 0,
     },
     key: '1.0',

@@ -3,6 +3,7 @@ import type { TaskResult, Usage } from '../handshake/result.ts';
 import type { JsonObject, JsonValue } from '../wire/json.ts';
 import type { TaskArtifacts } from './artifact.ts';
 import type { Caller } from './intake.ts';
+import type { MessagePart } from './message-parts.ts';
 
 /** The maximum number of questions that a task may ask its caller (docs/handshake.md#asking). */
 export const MAX_QUESTIONS = 5;
@@ -25,6 +26,11 @@ export interface AdmittedTask {
   readonly contextId: string;
   readonly caller: Caller;
   readonly dispatch: TaskDispatch;
+  /**
+   * What the message holds beside its TASK_DISPATCH, in its order: text, data and files. The text of a message without a
+   * TASK_DISPATCH is the brief too; beside one, it is for people (docs/handshake.md#data-and-files).
+   */
+  readonly parts: readonly MessagePart[];
   /** Milliseconds since the epoch. */
   readonly deadlineAt: number | undefined;
   /** The `traceparent` of the request that created the task (W3C Trace Context), for outgoing calls. */

@@ -10,6 +10,7 @@ const call = (signal = new AbortController().signal): ToolCall => ({
     caller: { name: 'tester', scopes: new Set() },
     dispatch: { type: 'TASK_DISPATCH', protocolVersion: '2.0', task: { taskId: 't' }, brief: 'b' },
     deadlineAt: undefined,
+    parts: [],
     resumes: 0,
   },
   key: '1.0',

@@ -1,6 +1,6 @@
 import type { A2AClient, PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
 import type { PeerHealth } from '@hermes-fleet/peers';
-import type { Clock, JsonObject, Log, ReplySchema, TaskResult } from '@hermes-fleet/protocol';
+import type { Clock, JsonObject, Log, MessagePart, ReplySchema, TaskResult } from '@hermes-fleet/protocol';
 import type { QuestionExchange } from './question-exchange.ts';
 
 export type DelegationOutcome = { readonly kind: 'result'; readonly result: TaskResult } | RefusedDispatch;
@@ -25,6 +25,8 @@ export interface DelegateOptions {
   readonly traceparent: string | undefined;
   /** The task ID in the payload, and so in the result. */
   readonly taskId: string;
+  /** The data and files of the task. They are part of every copy of the dispatch. */
+  readonly parts: readonly MessagePart[];
   readonly replySchema: ReplySchema;
   /** JSON Schema of `output` when a JSON reply is required. */
   readonly outputSchema?: JsonObject | undefined;
@@ -54,6 +56,7 @@ export type CancelOptions = Pick<
   | 'endpoint'
   | 'traceparent'
   | 'taskId'
+  | 'parts'
   | 'replySchema'
   | 'outputSchema'
   | 'protocolVersion'

@@ -107,7 +107,7 @@ async function sendDispatch(
 ): Promise<PeerReply | RefusedDispatch> {
   const { client, endpoint, health, clock, signal, traceparent } = options;
   const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent };
-  const message = dispatchMessage(delegation, acceptUntil(options, contact));
+  const message = dispatchMessage(delegation, options.parts, acceptUntil(options, contact));
   let ambiguous = mayHaveArrived;
   for (;;) {
     const sentAt = clock.monotonic();

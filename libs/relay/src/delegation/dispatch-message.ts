@@ -1,14 +1,15 @@
 import type { OutboundMessage } from '@hermes-fleet/a2a';
-import { isJsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type MessagePart } from '@hermes-fleet/protocol';
 import type { Delegation } from './delegation.ts';
 
-/** The message with the dispatch. `acceptUntil` is by the peer's clock, ms since the epoch. */
+/** The message with the dispatch and its data and files. `acceptUntil` is by the peer's clock, ms since the epoch. */
 export function dispatchMessage(
   { messageId, contextId, payload }: Pick<Delegation, 'messageId' | 'contextId' | 'payload'>,
+  parts: readonly MessagePart[],
   acceptUntil: number | undefined,
 ): OutboundMessage {
-  if (acceptUntil === undefined) return { messageId, contextId, data: payload, blocking: false };
+  if (acceptUntil === undefined) return { messageId, contextId, data: payload, parts, blocking: false };
   const routing = isJsonObject(payload.routing) ? payload.routing : {};
   const data = { ...payload, routing: { ...routing, accept_until: new Date(acceptUntil).toISOString() } };
-  return { messageId, contextId, data, blocking: false };
+  return { messageId, contextId, data, parts, blocking: false };
 }

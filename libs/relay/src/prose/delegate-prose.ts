@@ -38,7 +38,7 @@ export async function delegateProse(
   delegation: Delegation,
 ): Promise<DelegationOutcome> {
   const peer = { ...options, endpoint: endpointOf(options, delegation) };
-  const message = { ...addressOf(delegation), text: textOf(delegation) };
+  const message = { ...addressOf(delegation), text: textOf(delegation), parts: options.parts };
   let contact = createPeerContact(peer);
   let outcome = await beginOrResume(peer, contact, message, delegation);
   while (outcome.kind === 'answered' && outcome.waiting && outcome.declined === undefined) {

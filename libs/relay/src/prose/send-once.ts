@@ -1,5 +1,5 @@
 import type { ListedTask, PeerReply } from '@hermes-fleet/a2a';
-import { backoffMs, type FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { backoffMs, type FleetError, type JsonObject, type MessagePart } from '@hermes-fleet/protocol';
 import type { DelegateOptions, RefusedDispatch } from '../delegation/delegate-options.ts';
 import { isDeclined, neverArrived, type PeerContact, peerError } from '../delegation/peer-contact.ts';
 
@@ -24,6 +24,7 @@ export type FollowOptions = Omit<
   ProseOptions,
   | 'questions'
   | 'taskId'
+  | 'parts'
   | 'replySchema'
   | 'outputSchema'
   | 'remainingTokens'
@@ -38,6 +39,8 @@ export interface TextMessage {
   /** The task that this message answers; absent when it begins a task. */
   readonly taskId?: string;
   readonly text: string;
+  /** Data and files beside the text. */
+  readonly parts?: readonly MessagePart[];
 }
 
 /** It cannot be determined if the agent did the work. */

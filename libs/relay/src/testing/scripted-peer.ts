@@ -74,6 +74,7 @@ export async function scriptedPeer(
     signal: new AbortController().signal,
     traceparent: undefined,
     taskId: 't-1',
+    parts: [],
     replySchema: 'prose',
     deadlineAt: undefined,
     remainingTokens: () => Number.POSITIVE_INFINITY,

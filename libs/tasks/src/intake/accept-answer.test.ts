@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { asking, CALLER, DONE, dispatching, profile } from '@hermes-fleet/fleet/testing';
-import { type Caller, FleetError, HANDSHAKE_MEDIA_TYPE, type InboundMessage } from '@hermes-fleet/protocol';
+import {
+  type Caller,
+  FleetError,
+  HANDSHAKE_MEDIA_TYPE,
+  type InboundMessage,
+  type JsonObject,
+} from '@hermes-fleet/protocol';
 import { answer, questions } from '../testing/answers.ts';
 
 describe('an answer', () => {
@@ -73,6 +79,21 @@ describe('an answer', () => {
     assert.equal(neo.ledger.list({ pageSize: 10 }).totalSize, 1);
     await answer(neo, id, 'The blue one.', { contextId: neo.task(id).contextId });
     assert.equal((await neo.result(id)).status, 'done');
+  });
+
+  it('may have data beside its text or alone, which the run gets as JSON, and no file', async (t) => {
+    const neo = await profile(t, { script: asking('Which room?') });
+    const id = await neo.send(dispatching());
+    await neo.event(id, 'input_required');
+    const raw = (...parts: JsonObject[]): Partial<InboundMessage> => ({ raw: { messageId: 'm', parts } });
+    await assert.rejects(answer(neo, id, 'See the plan.', raw({ text: 'See the plan.' }, { raw: 'aGk=' })), {
+      code: 'CONTENT_TYPE_NOT_SUPPORTED',
+      message: /^message\.parts\[1\] is a file/,
+    });
+    assert.equal(neo.task(id).state, 'input_required');
+    await answer(neo, id, '', raw({ data: { room: 'blue' } }, { data: 7 }));
+    assert.equal((await neo.result(id)).status, 'done');
+    assert.equal(neo.ledger.questions(id)[0]?.answer?.text, '{"room":"blue"}\n7');
   });
 
   it('to a task without an open question is refused with the reason', async (t) => {

@@ -1,6 +1,7 @@
 import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
 import {
   type Accepted,
+  attachments,
   type Caller,
   FleetError,
   type InboundMessage,
@@ -37,13 +38,26 @@ export async function acceptAnswer(
   const questions = ledger.questions(taskId);
   const isCopy = questions.some(({ answer }) => answer?.messageId === messageId);
   if (!isCopy) refuseUnasked(task, questions.at(-1));
-  if (handshake) throw invalid('holds a TASK_DISPATCH: send that without a task id; an answer is text');
-  if (text.trim() === '') throw invalid('has no text: an answer is text');
-  const { question, isNew } = await ledger.answer(taskId, { messageId, text, message: message.raw });
+  if (handshake)
+    throw invalid('holds a TASK_DISPATCH: send that without a task id; an answer is text or data');
+  const answer = answerText(text, message.raw);
+  if (answer.trim() === '') throw invalid('has no text and no data: an answer is text or data');
+  const { question, isNew } = await ledger.answer(taskId, { messageId, text: answer, message: message.raw });
   const fields = { ...recordFields(task), question: question.seq };
   log.info(fields, isNew ? 'question answered' : 'answer is a duplicate of a known one');
   if (isNew) dispatcher.answered(taskId);
   return { kind: 'task', taskId };
+}
+
+/** The text and the data of an answer, each piece of data as JSON on a line of its own. Throws CONTENT_TYPE_NOT_SUPPORTED for files. */
+function answerText(text: string, raw: JsonObject): string {
+  const data = attachments(raw).map((part) => {
+    if (part.kind === 'data') return JSON.stringify(part.data);
+    const path = `message.parts[${part.index}]`;
+    const reason = 'is a file: an answer is text or data';
+    throw new FleetError('CONTENT_TYPE_NOT_SUPPORTED', `${path} ${reason}`, { fields: [{ path, reason }] });
+  });
+  return data.length === 0 ? text : [...(text === '' ? [] : [text]), ...data].join('\n');
 }
 
 /** Another caller's task is reported as unknown. */

@@ -2,8 +2,10 @@ import type { Ledger, NewTask, TaskRecord } from '@hermes-fleet/ledger';
 import { parseHints } from '@hermes-fleet/prose';
 import {
   type Accepted,
+  attachments,
   type Caller,
   dispatchFingerprint,
+  encodePart,
   type FleetError,
   highestOf,
   type Ids,
@@ -53,7 +55,7 @@ export async function acceptMessage(
   const closed = options.closed();
   if (closed) throw closed;
   if (message.taskId !== undefined) return acceptAnswer(options, message.taskId, message, part, caller);
-  return acceptTask(options, part ?? proseDispatch(message.text, options), message, caller);
+  return acceptTask(options, part ?? proseDispatch(message, options), message, caller);
 }
 
 async function acceptTask(
@@ -73,7 +75,7 @@ async function acceptTask(
     contextId: message.contextId ?? options.ids.uuid(),
     caller: caller.name,
     key: reading.taskId ?? options.ids.uuid(),
-    fingerprint: dispatchFingerprint(wire),
+    fingerprint: dispatchFingerprint(wire, attachments(message.raw).map(encodePart)),
     message: message.raw,
     dispatch: wire,
     acceptUntil: acceptUntilOf(reading),
@@ -92,14 +94,21 @@ function acceptUntilOf(reading: Reading): number | undefined {
   return until === undefined ? undefined : Date.parse(until);
 }
 
+/** The brief of a message that has data or files, and no text. */
+const NO_TEXT = 'The message has no text: it consists of the data and files that came with it.';
+
 /** Builds the dispatch of a text message from its hints and its text (docs/handshake.md#from-a-prose-peer). */
-function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids' | 'versions'>): JsonObject {
+function proseDispatch(
+  { text, raw }: InboundMessage,
+  { ids, versions }: Pick<IntakeOptions, 'ids' | 'versions'>,
+): JsonObject {
   const hints = parseHints(text);
-  const brief = hints?.brief ?? text;
+  const isBare = text.trim() === '' && attachments(raw).length > 0;
+  const brief = isBare ? NO_TEXT : (hints?.brief ?? text);
   if (hints && brief.trim() === '')
     throw invalid('brief', 'is missing: end the block of hints with a line `Brief:` that says what to do');
   if (brief.trim() === '')
-    throw invalid('message.parts', 'has no text and no TASK_DISPATCH: send one of them');
+    throw invalid('message.parts', 'has no text, no data, no file and no TASK_DISPATCH: send one of them');
   return {
     type: 'TASK_DISPATCH',
     protocol_version: highestOf(versions),

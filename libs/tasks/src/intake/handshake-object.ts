@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
+  bareMediaType,
   FleetError,
   HANDSHAKE_MEDIA_TYPE,
   type InboundMessage,
-  isJsonObject,
+  isHandshakeObject,
   type JsonObject,
+  mayHoldHandshake,
 } from '@hermes-fleet/protocol';
-
-const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESULT']);
 
 /** As for the parameters of a request (docs/handshake.md#fields-and-limits). */
 const MAX_DEPTH = 100;
 
 /**
  * Finds the handshake object of a message: the first one among its data parts, else its whole text
- * (docs/handshake.md#parts). Other data parts are ignored, unless they have our media type. Throws INVALID_PARAMS if the
+ * (docs/handshake.md#parts). Other data parts are content, unless they have our media type. Throws INVALID_PARAMS if the
  * message has a TASK_DISPATCH beside it, which would be lost.
  */
 export function handshakeObject(message: InboundMessage): JsonObject | undefined {
@@ -37,10 +37,9 @@ export function invalid(path: string, reason: string): FleetError {
 function objectsInParts(message: InboundMessage): JsonObject[] {
   const found: JsonObject[] = [];
   for (const { data, mediaType } of message.data) {
-    const type = mediaType?.split(';')[0]?.trim().toLowerCase();
-    const ours = type === HANDSHAKE_MEDIA_TYPE;
-    if (!ours && type !== undefined && type !== 'application/json') continue;
-    if (isHandshake(data)) found.push(data);
+    if (!mayHoldHandshake(mediaType)) continue;
+    const ours = mediaType !== undefined && bareMediaType(mediaType) === HANDSHAKE_MEDIA_TYPE;
+    if (isHandshakeObject(data)) found.push(data);
     else if (ours && found.length === 0)
       throw invalid('data.type', 'must be SESSION_ANNOUNCE or TASK_DISPATCH');
   }
@@ -57,14 +56,10 @@ function objectInText({ text, taskId }: InboundMessage): JsonObject | undefined 
   } catch {
     return undefined;
   }
-  if (!isHandshake(value)) return undefined;
+  if (!isHandshakeObject(value)) return undefined;
   if (isDeep(value))
     throw invalid('message.parts', `has JSON that is nested deeper than ${MAX_DEPTH} levels`);
   return value;
-}
-
-function isHandshake(value: unknown): value is JsonObject {
-  return isJsonObject(value) && typeof value.type === 'string' && HANDSHAKE_TYPES.has(value.type);
 }
 
 /** Iterates instead of recursing: a text of a million brackets must not exhaust the stack. */

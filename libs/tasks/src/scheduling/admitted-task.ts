@@ -1,9 +1,9 @@
 import type { NewTask } from '@hermes-fleet/ledger';
-import type { AdmittedTask, Caller, TaskDispatch } from '@hermes-fleet/protocol';
+import { type AdmittedTask, type Caller, contentParts, type TaskDispatch } from '@hermes-fleet/protocol';
 
 /** A task that passed admission, for its run. A task that no process has run before has no resumes. */
 export function admittedTask(
-  record: Pick<NewTask, 'id' | 'contextId' | 'traceparent'> & { readonly resumes?: number },
+  record: Pick<NewTask, 'id' | 'contextId' | 'traceparent' | 'message'> & { readonly resumes?: number },
   dispatch: TaskDispatch,
   caller: Caller,
 ): AdmittedTask {
@@ -13,6 +13,7 @@ export function admittedTask(
     contextId: record.contextId,
     caller,
     dispatch,
+    parts: contentParts(record.message),
     deadlineAt,
     resumes: record.resumes ?? 0,
     ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),

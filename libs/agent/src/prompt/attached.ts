@@ -1,0 +1,46 @@
+import type { MessagePart } from '@hermes-fleet/protocol';
+import { dataBlock, dataLine } from './untrusted-data.ts';
+
+/** The most characters of data that the task's message holds; more of it goes into a file of the workspace. */
+export const MAX_INLINE_CHARS = 16_000;
+
+const MAX_MEDIA_TYPE_CHARS = 100;
+
+type DataPart = Extract<MessagePart, { kind: 'data' }>;
+
+/** What came with the brief: data to show, and files by their place in the workspace. */
+export interface Attached {
+  readonly data: readonly DataPart[];
+  /** One line for each file: a `dataName` and what is known about it. */
+  readonly files: readonly string[];
+}
+
+/** Characters that could hide something, or close the block around the JSON. They occur only in strings. */
+const UNSAFE_IN_JSON = /[^\P{C}\n]|[\p{Zl}\p{Zp}<>]/gu;
+
+/** JSON in one line that means the same, shows everything, and cannot close the block around it. */
+export const safeJson = (value: unknown): string =>
+  JSON.stringify(value).replace(UNSAFE_IN_JSON, (char) =>
+    Array.from(
+      { length: char.length },
+      (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  );
+
+/** The part of the task's message after the brief; empty when nothing came with it (docs/agent.md#data-and-files). */
+export function attachedText({ data, files }: Attached): string {
+  const shown = data.map((part) => `${typeOf(part)}: ${safeJson(part.data)}`);
+  return [
+    ...(shown.length === 0
+      ? []
+      : [`Data that came with the task, as JSON, one line for each part:\n${dataBlock('message', shown)}`]),
+    ...(files.length === 0
+      ? []
+      : [`Files that came with the task, in the workspace:\n${dataBlock('files', files)}`]),
+  ]
+    .map((block) => `\n\n${block}`)
+    .join('');
+}
+
+export const typeOf = ({ mediaType }: MessagePart): string =>
+  mediaType === undefined ? 'application/json' : dataLine(mediaType, MAX_MEDIA_TYPE_CHARS);
