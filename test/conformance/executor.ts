@@ -1,48 +1,45 @@
-import {
-  type AdmittedTask,
-  type Clock,
-  type Executor,
-  FleetError,
-  type RunContext,
-  type RunOutcome,
+import type {
+  AdmittedTask,
+  ArtifactPart,
+  Clock,
+  Executor,
+  RunContext,
+  RunOutcome,
 } from '@hermes-fleet/protocol';
 
 /** The kit subscribes again to a task that runs for twice its own limit for streams, which is two seconds. */
 const LONG_TASK_MS = 4_000;
 
+const FILE = { name: 'output.txt', mediaType: 'text/plain' };
+
 type Behavior = (context: RunContext) => Promise<Partial<RunOutcome>>;
 
-/** Texts that are also the artifact `text` of the task. */
-const TEXTS: Readonly<Record<string, string>> = {
-  'tck-complete-task': 'Hello from TCK',
-  'tck-artifact-text': 'Generated text content',
-  'tck-stream-artifact-text': 'Streamed text content',
-  'tck-stream-ordering-001': 'Ordered output',
-  'tck-stream-001': 'Stream hello from TCK',
-  'tck-stream-003': 'Stream task lifecycle',
-};
-
-/** Behaviors that need artifacts of an executor's own, which RunContext does not offer. */
-const NEEDS_ARTIFACTS = [
-  'tck-artifact-file-url',
-  'tck-artifact-file',
-  'tck-artifact-data',
-  'tck-stream-artifact-file',
+/** What the executor adds as the one artifact of the task, part by part. */
+const PRODUCTS: readonly (readonly [prefix: string, ...parts: ArtifactPart[]])[] = [
+  ['tck-artifact-file-url', { kind: 'link', url: 'https://example.com/output.txt', ...FILE }],
+  ['tck-artifact-file', { kind: 'file', base64: btoa('tck'), ...FILE }],
+  ['tck-artifact-data', { kind: 'data', data: { key: 'value', count: 42 } }],
+  ['tck-artifact-text', { kind: 'text', text: 'Generated text content' }],
+  ['tck-stream-artifact-file', { kind: 'file', base64: btoa('tck'), ...FILE }],
+  ['tck-stream-artifact-text', { kind: 'text', text: 'Streamed text content' }],
+  ['tck-stream-artifact-chunked', { kind: 'text', text: 'chunk-1 ' }, { kind: 'text', text: 'chunk-2' }],
+  ['tck-stream-ordering-001', { kind: 'text', text: 'Ordered output' }],
+  ['tck-stream-001', { kind: 'text', text: 'Stream hello from TCK' }],
+  ['tck-stream-003', { kind: 'text', text: 'Stream task lifecycle' }],
 ];
 
 /**
  * An executor that does what the official compatibility kit of A2A expects for the prefix of each message id, as its
  * `scenarios/*.feature` say. Any other message is completed with a text. `messageIdOf` returns the id of the message that
- * created a task. A behavior that an executor cannot have yet fails with UNSUPPORTED_OPERATION.
+ * created a task.
  */
 export function createConformanceExecutor(options: {
   readonly messageIdOf: (taskId: string) => string;
   readonly clock: Pick<Clock, 'sleep'>;
 }): Executor {
   const behaviors: readonly (readonly [prefix: string, Behavior])[] = [
-    ...NEEDS_ARTIFACTS.map((prefix) => [prefix, () => Promise.reject(withoutArtifacts(prefix))] as const),
-    ['tck-stream-artifact-chunked', say('chunk-1 ', 'chunk-2')],
-    ...Object.entries(TEXTS).map(([prefix, text]) => [prefix, say(text)] as const),
+    ...PRODUCTS.map(([prefix, ...parts]) => [prefix, produce(parts)] as const),
+    ['tck-complete-task', async () => ({ text: 'Hello from TCK' })],
     ['tck-input-required', question],
     ['tck-reject-task', async () => ({ status: 'blocked', blockedReason: 'rejected' })],
     [
@@ -64,12 +61,13 @@ export function createConformanceExecutor(options: {
   };
 }
 
-/** Reports each text as it comes; together they are the text of the result. */
-const say =
-  (...texts: string[]): Behavior =>
-  async (context) => {
-    for (const text of texts) await context.report({ type: 'text', text });
-    return { text: texts.join('') };
+/** Adds each part as a chunk of the same artifact. */
+const produce =
+  (parts: readonly ArtifactPart[]): Behavior =>
+  async ({ artifacts }) => {
+    for (const [place, part] of parts.entries())
+      await artifacts?.add({ id: 'output', place, parts: [part], isLast: place === parts.length - 1 });
+    return {};
   };
 
 const DONE: RunOutcome = {
@@ -81,11 +79,4 @@ const DONE: RunOutcome = {
 
 async function question(context: RunContext): Promise<Partial<RunOutcome>> {
   return { text: await context.ask('What is missing?', { key: 'missing' }) };
-}
-
-function withoutArtifacts(prefix: string): FleetError {
-  return new FleetError(
-    'UNSUPPORTED_OPERATION',
-    `${prefix} needs artifacts of an executor's own; RunContext does not offer them`,
-  );
 }

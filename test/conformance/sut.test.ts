@@ -44,6 +44,17 @@ test('the profile for the compatibility kit does what the prefix of a message id
   const done = await taskOf('tck-complete-task');
   assert.equal(done.status?.state, TaskState.TASK_STATE_COMPLETED);
   assert.equal(done.artifacts[1]?.parts[0]?.content?.value, 'Hello from TCK');
+  const contents = {
+    'tck-artifact-text': { $case: 'text', value: 'Generated text content' },
+    'tck-artifact-file': { $case: 'raw', value: Buffer.from('tck') },
+    'tck-artifact-file-url': { $case: 'url', value: 'https://example.com/output.txt' },
+    'tck-artifact-data': { $case: 'data', value: { key: 'value', count: 42 } },
+  };
+  for (const [id, content] of Object.entries(contents)) {
+    const { artifacts } = await taskOf(id);
+    assert.deepEqual(artifacts[0]?.parts[0]?.content, content, id);
+    assert.equal(artifacts[1]?.name, 'task-result', 'it comes after those of the executor');
+  }
   const answer = await client.sendMessage(message('tck-message-response'));
   assert.ok('parts' in answer);
   assert.equal(answer.parts[0]?.content?.value, 'Direct message response');
@@ -57,7 +68,7 @@ test('the profile for the compatibility kit does what the prefix of a message id
 
   const chunks: unknown[] = [];
   for await (const { payload } of client.sendMessageStream(message('tck-stream-artifact-chunked')))
-    if (payload?.$case === 'artifactUpdate' && !payload.value.lastChunk)
+    if (payload?.$case === 'artifactUpdate' && payload.value.artifact?.artifactId === 'output')
       chunks.push(payload.value.artifact?.parts[0]?.content?.value);
   assert.deepEqual(chunks, ['chunk-1 ', 'chunk-2']);
 

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +34,10 @@ tags: [conformance]
 ---
 # ${NAME}
 `;
+
+/** The host of configs that the kit creates and that nothing is delivered to: it leads to this machine, also without a network. */
+const WEBHOOK_HOST = 'example.com';
+const LOOPBACK = { address: '127.0.0.1', family: 4 };
 
 /** The prefix of the messages that the kit wants to be answered with a message, so without a task. */
 const ANSWERED = 'tck-message-response';
@@ -85,6 +90,8 @@ async function serve(port: number): Promise<void> {
     {
       intake: answering(fleet.gateway, member.ids),
       countCache: false,
+      resolvePushHost: async (host) =>
+        host === WEBHOOK_HOST ? [LOOPBACK] : await lookup(host, { all: true }),
       readiness: () => readinessFrom({ ledger: storeState(ledger.problem()) }),
       recover: () => fleet.gateway.recover(),
       shutdownSteps: (serving, leave, graceMs) => [
@@ -104,7 +111,8 @@ function writeProfile(home: string, port: number) {
   const dir = join(home, 'profiles', NAME);
   mkdirSync(dir, { recursive: true });
   const server = { bind_host: '127.0.0.1', bind_port: port, auth_required: false };
-  writeFileSync(join(dir, 'fleet.yaml'), stringify({ fleet: { tier: 'sonnet', server } }));
+  const push = { allow_internal: ['localhost', '127.0.0.1', WEBHOOK_HOST] };
+  writeFileSync(join(dir, 'fleet.yaml'), stringify({ fleet: { tier: 'sonnet', server, push } }));
   writeFileSync(join(dir, 'IDENTITY.md'), IDENTITY);
   return { name: NAME, home, dir, stateDir: join(dir, 'state'), logLevel: process.env.LOG_LEVEL ?? 'warn' };
 }

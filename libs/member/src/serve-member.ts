@@ -1,4 +1,4 @@
-import { type A2AOptions, createPushService, registerA2A } from '@hermes-fleet/a2a';
+import { type A2AOptions, createPushService, type PushOptions, registerA2A } from '@hermes-fleet/a2a';
 import { callerView, registerFleetRoutes } from '@hermes-fleet/fleet';
 import {
   createApp,
@@ -25,6 +25,8 @@ export interface MemberService {
   readonly a2a?: Pick<A2AOptions, 'methods' | 'sendScopes' | 'readsText' | 'onRefused'>;
   readonly bodyLimitBytes?: number;
   readonly countCache: boolean;
+  /** Resolves the hosts of push targets; default: the system's resolver. */
+  readonly resolvePushHost?: NonNullable<PushOptions['rules']>['resolve'];
   /** The contexts that go with their tasks; absent for a member without any. */
   readonly contexts?: RetainedContexts | undefined;
   readonly readiness: (stopping: boolean) => Readiness;
@@ -73,7 +75,7 @@ export async function serveMember(
   });
   const push = createPushService({
     ledger,
-    rules: { allowInternal: pushConfig.allow_internal },
+    rules: { allowInternal: pushConfig.allow_internal, resolve: service.resolvePushHost },
     limits: { perTask: pushConfig.max_per_task, perCaller: pushConfig.max_per_caller },
     giveUpAfterMs: pushConfig.give_up_after_s * 1000,
     metadata: gateway.replyMetadata,
