@@ -25,7 +25,8 @@ test('a caller with a limit of 1,000 has 1,000 open streams, and closing half of
   }
   const first = await Promise.all(streams.map((stream) => stream.next()));
   assert.ok(first.every((event) => at(event?.data, 'result', 'task', 'id') === id));
-  const refused = await served.rpc('SubscribeToTask', { id });
+  const signal = AbortSignal.timeout(20_000);
+  const refused = await served.rpc('SubscribeToTask', { id }, { signal });
   assert.deepEqual([refused.status, at(refused.body, 'error', 'code')], [429, -32000]);
 
   const staying = streams.filter((_, index) => index % 2 === 1);

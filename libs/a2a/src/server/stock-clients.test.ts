@@ -1,9 +1,33 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import type * as old from 'a2a-sdk-0.3';
+import {
+  ClientFactory as OldFactory,
+  ClientFactoryOptions as OldFactoryOptions,
+  JsonRpcTransportFactory as OldTransportFactory,
+} from 'a2a-sdk-0.3/client';
 import { CALLER_EXTENSION } from '../card/extended-card.ts';
 import { finish } from '../testing/script.ts';
 import { type Served, serve } from '../testing/serve.ts';
-import { type SeenEvent, STOCK_CLIENTS } from '../testing/stock-clients.ts';
+import {
+  type Connected,
+  connect,
+  mapped,
+  modeClient,
+  newClient,
+  type SeenArtifact,
+  type SeenEvent,
+  type SeenTask,
+  type StockClient,
+} from '../testing/stock-clients.ts';
+
+/** The published clients, by name; each finds the service by its card alone. */
+const CLIENTS: Readonly<Record<string, (served: Served) => Promise<Connected>>> = {
+  '1.x': (served) => connect((fetchImpl) => newClient(served, fetchImpl)),
+  '1.x in 0.3 mode': (served) => connect((fetchImpl) => modeClient(served, fetchImpl)),
+  '0.3.14': (served) => connect((fetchImpl) => oldClient(served, fetchImpl)),
+};
 
 const IDLE = async (): Promise<void> => undefined;
 const WHOLE_TEXT = 'one two, done';
@@ -52,12 +76,12 @@ function texts(text: string, events: readonly SeenEvent[]): string[] {
   return seen;
 }
 
-for (const [name, connect] of Object.entries(STOCK_CLIENTS)) {
+for (const [name, open] of Object.entries(CLIENTS)) {
   test(`the client ${name} can send, get, list and cancel, and reads the extended card`, async (t) => {
     const script = (id: string, { text }: { text: string }) =>
       text === 'now' ? runSteps(served, id, 0) : Promise.resolve();
     const served = await serve(t, { script });
-    const { client } = await connect(served);
+    const { client } = await open(served);
     const sent = await client.send('now');
     assert.equal(sent.state, 'completed');
     assert.deepEqual(
@@ -68,10 +92,10 @@ for (const [name, connect] of Object.entries(STOCK_CLIENTS)) {
       ],
     );
     assert.deepEqual(await client.get(sent.id), sent);
-    const open = await client.send('later', false);
-    assert.equal(open.state, 'submitted');
-    assert.equal((await client.cancel(open.id)).state, 'canceled');
-    if (client.list) assert.deepEqual((await client.list()).sort(), [sent.id, open.id].sort());
+    const waiting = await client.send('later', false);
+    assert.equal(waiting.state, 'submitted');
+    assert.equal((await client.cancel(waiting.id)).state, 'canceled');
+    if (client.list) assert.deepEqual((await client.list()).sort(), [sent.id, waiting.id].sort());
     assert.ok((await client.extensions()).includes(CALLER_EXTENSION));
     await assert.rejects(client.get('unknown'), /not known here|TaskNotFound|-32001/);
   });
@@ -79,7 +103,7 @@ for (const [name, connect] of Object.entries(STOCK_CLIENTS)) {
   test(`the client ${name} loses nothing when its stream breaks, after whatever event`, async (t) => {
     const served = await serve(t, { script: IDLE });
     for (let cut = 0; cut < STEPS.length; cut += 1) {
-      const { client, drop } = await connect(served);
+      const { client, drop } = await open(served);
       const stream = client.stream('go');
       const { id } = await taskOf(stream);
       await runSteps(served, id, 0, cut);
@@ -102,7 +126,7 @@ for (const [name, connect] of Object.entries(STOCK_CLIENTS)) {
 
   test(`the client ${name} that comes back after the end learns the result`, async (t) => {
     const served = await serve(t, { script: IDLE });
-    const { client, drop } = await connect(served);
+    const { client, drop } = await open(served);
     const stream = client.stream('go');
     const { id } = await taskOf(stream);
     const broken = assert.rejects(stream.next());
@@ -118,4 +142,53 @@ for (const [name, connect] of Object.entries(STOCK_CLIENTS)) {
     }
     assert.equal((await client.get(id)).state, 'completed');
   });
+}
+
+async function oldClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+  const transports = [new OldTransportFactory({ fetchImpl })];
+  const client = await new OldFactory(
+    OldFactoryOptions.createFrom(OldFactoryOptions.default, { transports }),
+  ).createFromUrl(url);
+  const message = (text: string): old.Message => ({
+    kind: 'message',
+    messageId: randomUUID(),
+    role: 'user',
+    parts: [{ kind: 'text', text }],
+  });
+  return {
+    async send(text, isWaiting = true) {
+      const sent = await client.sendMessage({
+        message: message(text),
+        configuration: { blocking: isWaiting },
+      });
+      if (sent.kind !== 'task') throw new TypeError('it was answered with a message');
+      return oldTask(sent);
+    },
+    stream: (text) => mapped(client.sendMessageStream({ message: message(text) }), oldEvent),
+    resubscribe: (id) => mapped(client.resubscribeTask({ id }), oldEvent),
+    get: async (id) => oldTask(await client.getTask({ id })),
+    cancel: async (id) => oldTask(await client.cancelTask({ id })),
+    async extensions() {
+      const { capabilities } = await client.getAgentCard();
+      return capabilities.extensions?.map(({ uri }) => uri) ?? [];
+    },
+  };
+}
+
+type OldEvent = old.Message | old.Task | old.TaskStatusUpdateEvent | old.TaskArtifactUpdateEvent;
+
+function oldTask({ id, status, artifacts = [] }: old.Task): SeenTask {
+  return { id, state: status.state, artifacts: artifacts.map(oldArtifact) };
+}
+
+function oldArtifact({ name, parts }: old.Artifact): SeenArtifact {
+  const [part] = parts;
+  return { name, text: part?.kind === 'text' ? part.text : undefined };
+}
+
+function oldEvent(event: OldEvent): SeenEvent {
+  if (event.kind === 'task') return { kind: 'task', task: oldTask(event) };
+  if (event.kind === 'status-update') return { kind: 'status', state: event.status.state };
+  if (event.kind === 'message') throw new TypeError('an event that is none of a task: message');
+  return { kind: 'artifact', artifact: oldArtifact(event.artifact), append: event.append ?? false };
 }

@@ -10,12 +10,6 @@ import {
 } from '@a2a-js/sdk/client';
 import { parseLegacyAgentCard } from '@a2a-js/sdk/compat/v0_3/client';
 import { isJsonObject } from '@hermes-fleet/protocol';
-import type * as old from 'a2a-sdk-0.3';
-import {
-  ClientFactory as OldFactory,
-  ClientFactoryOptions as OldFactoryOptions,
-  JsonRpcTransportFactory as OldTransportFactory,
-} from 'a2a-sdk-0.3/client';
 import { type Served, TOKEN } from './serve.ts';
 
 /** A task as a stock client shows it; `state` as A2A 0.3 writes it. */
@@ -56,14 +50,8 @@ export interface Connected {
   drop(): void;
 }
 
-/** The published clients, by name, each connecting by the card of the service alone. */
-export const STOCK_CLIENTS: Readonly<Record<string, (served: Served) => Promise<Connected>>> = {
-  '1.x': (served) => connect((fetchImpl) => newClient(served, fetchImpl)),
-  '1.x in 0.3 mode': (served) => connect((fetchImpl) => modeClient(served, fetchImpl)),
-  '0.3.14': (served) => connect((fetchImpl) => oldClient(served, fetchImpl)),
-};
-
-async function connect(create: (fetchImpl: typeof fetch) => Promise<StockClient>): Promise<Connected> {
+/** Connects a client, which `create` makes with a fetch that sends the token and whose connections can be cut. */
+export async function connect(create: (fetchImpl: typeof fetch) => Promise<StockClient>): Promise<Connected> {
   let connection = new AbortController();
   const droppable: typeof fetch = (input, init) => {
     const signals = [connection.signal, ...(init?.signal ? [init.signal] : [])];
@@ -82,7 +70,8 @@ async function connect(create: (fetchImpl: typeof fetch) => Promise<StockClient>
   };
 }
 
-async function newClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+/** The client of A2A 1.x, which finds everything by the card. */
+export async function newClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
   const client = await factory(new JsonRpcTransportFactory({ fetchImpl })).createFromUrl(url);
   const list = async () => {
     const page = await client.listTasks({
@@ -98,7 +87,7 @@ async function newClient({ url }: Served, fetchImpl: typeof fetch): Promise<Stoc
 }
 
 /** A client of 1.x that reads the card as one of A2A 0.3, as it does where a card has nothing newer. */
-async function modeClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+export async function modeClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
   const card: unknown = await (await fetch(`${url}/.well-known/agent-card.json`)).json();
   assert.ok(isJsonObject(card));
   const { supportedInterfaces: _, ...legacy } = card;
@@ -175,55 +164,6 @@ function seenEvent({ payload }: StreamResponse): SeenEvent {
   return { kind: 'artifact', artifact: seenArtifact(payload.value.artifact), append: payload.value.append };
 }
 
-async function oldClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
-  const transports = [new OldTransportFactory({ fetchImpl })];
-  const client = await new OldFactory(
-    OldFactoryOptions.createFrom(OldFactoryOptions.default, { transports }),
-  ).createFromUrl(url);
-  const message = (text: string): old.Message => ({
-    kind: 'message',
-    messageId: randomUUID(),
-    role: 'user',
-    parts: [{ kind: 'text', text }],
-  });
-  return {
-    async send(text, isWaiting = true) {
-      const sent = await client.sendMessage({
-        message: message(text),
-        configuration: { blocking: isWaiting },
-      });
-      if (sent.kind !== 'task') throw new TypeError('it was answered with a message');
-      return oldTask(sent);
-    },
-    stream: (text) => mapped(client.sendMessageStream({ message: message(text) }), oldEvent),
-    resubscribe: (id) => mapped(client.resubscribeTask({ id }), oldEvent),
-    get: async (id) => oldTask(await client.getTask({ id })),
-    cancel: async (id) => oldTask(await client.cancelTask({ id })),
-    async extensions() {
-      const { capabilities } = await client.getAgentCard();
-      return capabilities.extensions?.map(({ uri }) => uri) ?? [];
-    },
-  };
-}
-
-type OldEvent = old.Message | old.Task | old.TaskStatusUpdateEvent | old.TaskArtifactUpdateEvent;
-
-function oldTask({ id, status, artifacts = [] }: old.Task): SeenTask {
-  return { id, state: status.state, artifacts: artifacts.map(oldArtifact) };
-}
-
-function oldArtifact({ name, parts }: old.Artifact): SeenArtifact {
-  const [part] = parts;
-  return { name, text: part?.kind === 'text' ? part.text : undefined };
-}
-
-function oldEvent(event: OldEvent): SeenEvent {
-  if (event.kind === 'task') return { kind: 'task', task: oldTask(event) };
-  if (event.kind === 'status-update') return { kind: 'status', state: event.status.state };
-  if (event.kind === 'message') throw new TypeError('an event that is none of a task: message');
-  return { kind: 'artifact', artifact: oldArtifact(event.artifact), append: event.append ?? false };
-}
-
-async function* mapped<T, S>(items: AsyncIterable<T>, map: (item: T) => S): AsyncGenerator<S, void> {
+export async function* mapped<T, S>(items: AsyncIterable<T>, map: (item: T) => S): AsyncGenerator<S, void> {
   for await (const item of items) yield map(item);
 }
