@@ -1,15 +1,11 @@
 import type { ErrorCode } from '@hermes-fleet/protocol';
 
-/**
- * The `reason` of google.rpc.ErrorInfo for each error that A2A defines: stock clients know these names. Of two errors with
- * one reason, the last one is what a peer's answer is read as.
- */
+/** The `reason` of google.rpc.ErrorInfo for each error that A2A defines: stock clients know these names. */
 export const A2A_REASONS: Readonly<Partial<Record<ErrorCode, string>>> = {
   TASK_NOT_FOUND: 'TASK_NOT_FOUND',
   TASK_NOT_CANCELABLE: 'TASK_NOT_CANCELABLE',
   PUSH_NOT_SUPPORTED: 'PUSH_NOTIFICATION_NOT_SUPPORTED',
   UNSUPPORTED_OPERATION: 'UNSUPPORTED_OPERATION',
-  UNSUPPORTED_MEDIA_TYPE: 'CONTENT_TYPE_NOT_SUPPORTED',
   CONTENT_TYPE_NOT_SUPPORTED: 'CONTENT_TYPE_NOT_SUPPORTED',
   VERSION_NOT_SUPPORTED: 'VERSION_NOT_SUPPORTED',
 };

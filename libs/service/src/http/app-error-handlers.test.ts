@@ -51,7 +51,7 @@ test("a plugin's error handler and parsers override the default ones only in its
   assert.deepEqual(await call(post('{}', { 'content-type': 'text/xml' })), {
     status: 415,
     auth: null,
-    body: error(-32005, 'UNSUPPORTED_MEDIA_TYPE'),
+    body: error(-32600, 'UNSUPPORTED_MEDIA_TYPE'),
   });
   assert.deepEqual(await call(post('garbage')), {
     status: 200,
