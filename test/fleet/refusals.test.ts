@@ -84,7 +84,7 @@ test('what is refused is refused clearly, is recorded nowhere, and disturbs no r
       what: 'a body that is not JSON by its type',
       send: () => post(neo, 'hello', { 'content-type': 'text/plain' }),
       status: 415,
-      code: -32600,
+      code: -32005,
     },
     {
       what: 'an unknown task',
