@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import {
   type ArtifactChunk,
@@ -108,7 +109,7 @@ test('chunks of one batch follow each other', async (t) => {
 });
 
 test('a chunk that replaces an artifact removes what it had, also from the sizes', async (t) => {
-  const { ledger, id } = await setUp(t);
+  const { ledger, id, file: path } = await setUp(t);
   await ledger.addArtifact(id, { ...file('a', 2 * 2 ** 20), isLast: true }, LIMITS);
   await ledger.addArtifact(id, { ...file('a', 2 * 2 ** 20, 1), replaces: true }, LIMITS);
   assert.deepEqual(
@@ -119,6 +120,7 @@ test('a chunk that replaces an artifact removes what it had, also from the sizes
     ],
   );
   assert.equal(ledger.artifactPart({ taskId: id, seq: 2 }, 0), undefined);
+  assert.equal(contentsIn(path), 1);
   assert.equal(ledger.wholeArtifact(id, 'a').flatMap(({ parts }) => parts).length, 1);
   await ledger.addArtifact(id, text('a', 2, 'of a before', { replaces: true }), LIMITS);
   assert.equal(ledger.inlineArtifactBytes(id), 11);
@@ -220,13 +222,13 @@ test('a part to which replies refer has its content apart, exactly as it was giv
 });
 
 test('a watcher sees chunks in order; retention and the deletion of the context remove them', async (t) => {
-  const { ledger, id } = await setUp(t);
+  const { ledger, id, file: path } = await setUp(t);
   const seen = collect(ledger.watch(id, 0, never));
-  await ledger.addArtifact(id, text('a', 0, 'x'), LIMITS);
+  await ledger.addArtifact(id, file('a', 300 * KIB), LIMITS);
   await end(ledger, id);
   assert.deepEqual(await seen, ['submitted', 'artifact', 'done']);
   const other = (await ledger.accept(newTask({ contextId: 'context-2' }))).task.id;
-  const added = await ledger.addArtifact(other, text('a', 0, 'x'), LIMITS);
+  const added = await ledger.addArtifact(other, file('a', 300 * KIB), LIMITS);
   await end(ledger, other);
   await ledger.contexts.delete({
     contextId: 'context-2',
@@ -238,11 +240,17 @@ test('a watcher sees chunks in order; retention and the deletion of the context 
     [ledger.artifacts(other), ledger.artifactAt({ taskId: other, seq: added?.seq ?? 0 })],
     [[], undefined],
   );
-  assert.equal(ledger.artifacts(id).length, 1);
+  assert.deepEqual([ledger.artifacts(id).length, contentsIn(path)], [1, 1]);
   await ledger.outbox.advance(ledger.outbox.read(0, 20).at(-1)?.seq ?? 0);
   assert.equal(await ledger.prune(START + 1, 10), 1);
-  assert.deepEqual([ledger.artifacts(id), ledger.inlineArtifactBytes(id)], [[], 0]);
+  assert.deepEqual([ledger.artifacts(id), ledger.inlineArtifactBytes(id), contentsIn(path)], [[], 0, 0]);
 });
+
+/** How many contents a ledger's file has. */
+function contentsIn(path: string): unknown {
+  using db = new DatabaseSync(path, { readOnly: true });
+  return db.prepare('SELECT count(*) AS n FROM artifact_contents').get()?.n;
+}
 
 async function end(ledger: Ledger, id: string): Promise<void> {
   await ledger.append(id, { type: 'done', data: {} }, { result: { status: 'done' } });
