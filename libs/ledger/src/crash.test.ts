@@ -76,6 +76,9 @@ test('kill -9 at any moment loses no acknowledged write and leaves no partial on
         const chunk = ledger.artifactAt({ taskId, seq });
         assert.equal(chunk?.place, Number(type), `SEED=${seed}: chunk ${seq} is lost`);
         assert.equal(ledger.events(taskId, seq - 1, 1)[0]?.type, 'artifact');
+        const part = ledger.artifactPart({ taskId, seq }, 0);
+        if (type === '2')
+          assert.ok(part?.kind === 'text' && part.text.startsWith('piece 2.'), `SEED=${seed}`);
       } else {
         const [event] = ledger.events(taskId, Number(third) - 1, 1);
         assert.deepEqual(

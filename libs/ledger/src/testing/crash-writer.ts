@@ -20,7 +20,7 @@ async function flow(name: number): Promise<never> {
     await ledger.saveCheckpoint(task.id, { step: 1 });
     await append(task.id, 'progress');
     if (i % 3 > 0) await converse(task.id, i % 3);
-    else await produce(task.id);
+    else await produce(task.id, i % 2 === 0);
     await append(task.id, i % 2 === 0 ? 'done' : 'blocked');
   }
 }
@@ -39,10 +39,13 @@ async function converse(taskId: string, times: number): Promise<void> {
   }
 }
 
-async function produce(taskId: string): Promise<void> {
+/** The content of a large last chunk is apart from its row. */
+async function produce(taskId: string, isLarge: boolean): Promise<void> {
   for (let place = 0; place < 3; place += 1) {
-    const parts = [{ kind: 'text' as const, text: `piece ${place}`.padEnd(700, '.') }];
-    const limits = { artifactBytes: 10_000, taskBytes: 10_000 };
+    const parts = [
+      { kind: 'text' as const, text: `piece ${place}`.padEnd(isLarge && place === 2 ? 270_000 : 700, '.') },
+    ];
+    const limits = { artifactBytes: 300_000, taskBytes: 300_000 };
     const chunk = { id: 'report', place, parts, replaces: place === 2, isLast: place === 2 };
     const event = await ledger.addArtifact(taskId, chunk, limits);
     writeSync(1, `artifact ${taskId} ${event?.seq} ${place}\n`);
