@@ -6,7 +6,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { makeAgent, makeToolContext } from '../testing/harness.ts';
-import { memoryArtifacts } from '../testing/memory-artifacts.ts';
+import { type MemoryArtifacts, memoryArtifacts } from '../testing/memory-artifacts.ts';
 import { publishFileTool } from './publish-file.ts';
 
 async function setUp(t: TestContext, artifacts = memoryArtifacts({ maxBytes: 100 })) {
@@ -86,6 +86,40 @@ test('what cannot be published is told to the model', async (t) => {
   const part = await publishFileTool().run({ path: 'big' }, { ...context, artifacts: undefined });
   assert.match(String(part.output), /part of another task/);
   assert.deepEqual(artifacts.chunks, []);
+});
+
+test('of two calls at once for one path, the later one replaces what the other has published', async (t) => {
+  const both = Promise.withResolvers<void>();
+  let begun = 0;
+  const stored = memoryArtifacts();
+  const artifacts: MemoryArtifacts = {
+    ...stored,
+    async add(chunk) {
+      begun += 1;
+      if (begun === 2) both.resolve();
+      await both.promise;
+      return stored.add(chunk);
+    },
+  };
+  const { dir, publish, context } = await setUp(t, artifacts);
+  await writeFile(join(dir, 'a'), 'x');
+  const types = ['text/one', 'text/two'];
+  const results = await Promise.all(types.map((media_type) => publish({ path: 'a', media_type })));
+  assert.deepEqual(
+    results.map(({ ok }) => ok),
+    [true, true],
+  );
+  assert.deepEqual(
+    artifacts.chunks.map(({ place, replaces }) => [place, replaces]),
+    [
+      [0, false],
+      [1, true],
+    ],
+  );
+  assert.deepEqual(artifacts.chunks.map(({ parts }) => parts[0]?.mediaType).sort(), types);
+  const ended = { ...memoryArtifacts(), add: async () => false };
+  const late = await publishFileTool().run({ path: 'a' }, { ...context, artifacts: ended });
+  assert.match(String(late.output), /not published: the task has ended/);
 });
 
 test('a limit of the task is told to the model, and any other error is thrown', async (t) => {

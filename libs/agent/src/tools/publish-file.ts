@@ -48,23 +48,36 @@ interface Product {
   readonly description: string | undefined;
 }
 
+/** How often a file is published anew because a sub-agent has published the same path meanwhile. */
+const MAX_TRIES = 5;
+
 /** Adds the file unless it is the last that was published at its path: a crash may repeat the call. */
 async function publish(artifacts: TaskArtifacts, product: Product): Promise<void> {
-  const { name, bytes, mediaType, description } = product;
-  const id = idOf(name);
-  const base64 = bytes.toString('base64');
-  const stored = artifacts.find(id);
-  const last = stored.at(-1)?.parts[0];
-  if (last?.kind === 'file' && last.base64 === base64 && last.mediaType === mediaType) return;
+  const id = idOf(product.name);
+  const base64 = product.bytes.toString('base64');
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const stored = artifacts.find(id);
+    const last = stored.at(-1)?.parts[0];
+    if (last?.kind === 'file' && last.base64 === base64 && last.mediaType === product.mediaType) return;
+    if (await add(artifacts, { ...product, id, base64, place: stored.length })) return;
+  }
+  throw new ToolError('the file is not published: the task has ended, or others publish the same path');
+}
+
+async function add(
+  artifacts: TaskArtifacts,
+  chunk: Product & { readonly id: string; readonly base64: string; readonly place: number },
+): Promise<boolean> {
+  const { id, place, name, base64, mediaType, description } = chunk;
   const part = { kind: 'file', base64, name: basename(name).slice(0, MAX_ARTIFACT_NAME), mediaType } as const;
   try {
-    await artifacts.add({
+    return await artifacts.add({
       id,
-      place: stored.length,
+      place,
       name: name.slice(-MAX_ARTIFACT_NAME),
       ...(description === undefined ? {} : { description }),
       parts: [part],
-      replaces: stored.length > 0,
+      replaces: place > 0,
       isLast: true,
     });
   } catch (error) {
