@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Ledger } from '@hermes-fleet/ledger';
+import { manualClock } from '@hermes-fleet/protocol/testing';
+import { restlessClock, startPushing } from '../testing/pushing.ts';
+import { at } from '../testing/serve.ts';
+import { startWebhook } from '../testing/webhook.ts';
+
+test('a notification is sent again, later each time, until it is acknowledged', async (t) => {
+  const { clock, slept } = restlessClock();
+  const hook = await startWebhook(t, (response, index) => {
+    if (index === 2) response.setHeader('retry-after', '30');
+    response.writeHead(index < 4 ? 500 : 204).end();
+  });
+  const pushing = startPushing(t, { clock, giveUpAfterMs: 3_600_000 });
+  const id = await pushing.begin();
+  await pushing.create(id, hook.url);
+  for (let times = 0; times < 5; times += 1) await hook.next();
+  await pushing.ledger.append(id, { type: 'started', data: {} }, { state: 'working' });
+  const { body } = await hook.next();
+  assert.ok('statusUpdate' in body);
+  assert.deepEqual(slept, [1_000, 2_000, 30_000, 8_000]);
+  const ids = hook.received.map(({ headers }) => headers['webhook-id']);
+  assert.equal(new Set(ids.slice(0, 5)).size, 1);
+  assert.notEqual(ids[5], ids[4]);
+  assert.deepEqual(pushing.results.slice(0, 5), ['error', 'error', 'error', 'error', 'ok']);
+});
+
+test('a target that fails for too long is given up, visibly, until its config is created again', async (t) => {
+  const { clock, slept } = restlessClock();
+  let isUp = false;
+  const hook = await startWebhook(t, (response) => response.writeHead(isUp ? 200 : 503).end());
+  const pushing = startPushing(t, { clock });
+  const id = await pushing.begin();
+  const since = new Date(clock.now()).getTime();
+  const authentication = { scheme: 'Bearer', credentials: 'of-the-target' };
+  await pushing.create(id, hook.url, { authentication });
+  const line = await pushing.log.saw(/push notifications given up/);
+  const given = pushing.ledger.push.find(id, 'c');
+  assert.deepEqual(slept, [1_000, 2_000, 4_000, 8_000]);
+  assert.deepEqual(
+    [given?.state, given?.failures, given?.failingSince, given?.detail],
+    ['given_up', 5, since, 'the target answered with status 503'],
+  );
+  assert.equal(pushing.results.at(-1), 'given_up');
+  assert.equal(line.level, 'warn');
+  assert.ok(!JSON.stringify(pushing.log.entries).includes('of-the-'));
+  isUp = true;
+  await pushing.create(id, hook.url, { authentication });
+  const { headers } = await hook.next();
+  assert.equal(headers['webhook-id'], hook.received[0]?.headers['webhook-id']);
+});
+
+test('a target that is gone for good is given up at once', async (t) => {
+  const hook = await startWebhook(t, (response) => response.writeHead(410).end());
+  const pushing = startPushing(t);
+  const id = await pushing.begin();
+  await pushing.create(id, hook.url);
+  await pushing.log.saw(/push notifications given up/);
+  assert.equal(pushing.ledger.push.find(id, 'c')?.state, 'given_up');
+  assert.deepEqual(pushing.results, ['given_up']);
+});
+
+test('a redirect is a failure, and is not followed', async (t) => {
+  const clock = manualClock();
+  const inside = await startWebhook(t);
+  const hook = await startWebhook(t, (response) => response.writeHead(307, { location: inside.url }).end());
+  const pushing = startPushing(t, { clock });
+  await pushing.create(await pushing.begin(), hook.url);
+  await clock.asleep(1);
+  assert.deepEqual([pushing.results, hook.received.length, inside.received.length], [['error'], 1, 0]);
+});
+
+test('a host that has become internal gets nothing', async (t) => {
+  const clock = manualClock();
+  const hook = await startWebhook(t);
+  let address = '8.8.8.8';
+  const resolve = async () => [{ address, family: 4 }];
+  const pushing = startPushing(t, { clock, rules: { resolve } });
+  const id = await pushing.begin();
+  const url = hook.url.replace('127.0.0.1', 'hooks.example.org');
+  const planned = await pushing.push.plan(
+    { version: '1.0', url, token: undefined, authentication: undefined },
+    'switch',
+  );
+  address = '127.0.0.1';
+  await planned.save(id, 'c');
+  await clock.asleep(1);
+  assert.equal(hook.received.length, 0);
+  assert.match(pushing.ledger.push.find(id, 'c')?.detail ?? '', /has no public address/);
+  await assert.rejects(pushing.create(id, url), { code: 'INVALID_PARAMS' });
+});
+
+test('a task that was removed while its target failed is not sent again', async (t) => {
+  const clock = manualClock();
+  const hook = await startWebhook(t, (response) => response.writeHead(500).end());
+  const pushing = startPushing(t, { clock });
+  const id = await pushing.begin();
+  await pushing.create(id, hook.url);
+  await clock.asleep(1);
+  const { ledger } = pushing;
+  await ledger.append(id, { type: 'canceled', data: {} }, { state: 'canceled', result: {} });
+  await ledger.contexts.delete({
+    contextId: ledger.get(id)?.contextId ?? '',
+    caller: 'switch',
+    results: 'keep',
+    subtasksContextId: 'none',
+  });
+  clock.advance(60_000);
+  await pushing.push.stop();
+  assert.equal(hook.received.length, 1);
+});
+
+test('dead targets of one caller delay no other caller, and no task', async (t) => {
+  const dead = await startWebhook(t, () => undefined);
+  const hook = await startWebhook(t);
+  const pushing = startPushing(t);
+  for (let n = 0; n < 20; n += 1) await pushing.create(await pushing.begin('hostile'), dead.url);
+  for (let n = 0; n < 16; n += 1) await dead.next();
+  const id = await pushing.begin('switch');
+  await pushing.create(id, hook.url);
+  await hook.next();
+  await pushing.ledger.append(id, { type: 'done', data: {} }, { state: 'completed', result: {} });
+  await hook.next();
+  assert.equal(dead.received.length, 16);
+});
+
+test('ten thousand events wait in the ledger for a target that sleeps, and then arrive in order', async (t) => {
+  const awake = Promise.withResolvers<void>();
+  const hook = await startWebhook(t, (response) => void awake.promise.then(() => response.end()));
+  let taken = 0;
+  const counting = (ledger: Ledger): Ledger => ({
+    ...ledger,
+    async *watch(...watched) {
+      for await (const event of ledger.watch(...watched)) {
+        taken += 1;
+        yield event;
+      }
+    },
+  });
+  const pushing = startPushing(t, { counting });
+  const { ledger } = pushing;
+  const id = await pushing.begin();
+  await pushing.create(id, hook.url);
+  await hook.next();
+  const events = Array.from({ length: 10_000 }, (_, n) => n);
+  await Promise.all(events.map((n) => ledger.append(id, { type: 'text', data: { text: String(n) } })));
+  await ledger.append(id, { type: 'done', data: {} }, { state: 'completed', result: {} });
+  assert.deepEqual([hook.received.length, taken], [1, 0]);
+  awake.resolve();
+  const expected = events.slice(0, 500).map(String);
+  const arrived: unknown[] = [];
+  for (const _ of expected)
+    arrived.push(at((await hook.next()).body, 'artifactUpdate', 'artifact', 'parts', 0, 'text'));
+  assert.deepEqual(arrived, expected);
+  assert.ok(taken <= 510, `${taken} events were taken from the ledger`);
+});
