@@ -11,6 +11,7 @@ export { type CallOptions, type PeerEndpoint, readBounded, type SendRequest } fr
 export type { WatchOptions } from './client/watch-task.ts';
 export type { PushResult } from './push/deliver-config.ts';
 export { createPushService, type PushOptions, type PushService } from './push/push-service.ts';
+export { createPushSigner } from './push/signature.ts';
 export { type A2AOptions, registerA2A } from './register.ts';
 export type { CustomMethod, CustomMethodCall, CustomMethodReply } from './rpc/custom-method.ts';
 export { bodyText } from './rpc/envelope.ts';

@@ -55,6 +55,26 @@ describe('tokens', () => {
     assert.equal(problems.length, 4);
   });
 
+  it('reads the key that signs push notifications, and names one that is no key', () => {
+    const seed = Buffer.alloc(32, 7);
+    const resolve = (value: string) =>
+      resolveTokens(
+        config({ server: { bind_port: 9220, token_env: 'OWN' }, push: { signing_key_env: 'KEY' } }),
+        env({ OWN: LONG, KEY: value }),
+      );
+    for (const prefix of ['', 'whsk_'])
+      assert.deepEqual(resolve(`${prefix}${seed.toString('base64')}`).pushKey, seed);
+    for (const wrong of ['c2hvcnQ=', `whpk_${seed.toString('base64')}`, 'x'.repeat(44)]) {
+      const { pushKey, problems } = resolve(wrong);
+      assert.equal(pushKey, undefined);
+      assert.deepEqual(
+        problems.map(({ path }) => path),
+        ['fleet.push.signing_key_env'],
+      );
+      assert.ok(!JSON.stringify(problems).includes(wrong));
+    }
+  });
+
   it('resolves the login at the broker, with any length', () => {
     const nats = { servers: ['nats://n:4222'], user_env: 'U', password_env: 'P' };
     const { bus, problems } = resolveTokens(

@@ -3,6 +3,7 @@ import { PEER_SCOPES } from '@hermes-fleet/service';
 import type { FleetConfig } from './config.ts';
 import { type JoinPolicy, joinPolicy } from './join-policy.ts';
 import { normalizePeerUrl } from './peer-url.ts';
+import { readPushKey } from './push-key.ts';
 import { readVariable, type TokenUse, tokenDigest, tokenProblem } from './token.ts';
 
 /** The caller with the shared token, or without a token on loopback (docs/peering.md#tokens). */
@@ -27,6 +28,8 @@ export interface Credentials {
   readonly join: JoinPolicy;
   /** The login at the broker; empty if fleet.yaml has none. */
   readonly bus: { readonly user?: string; readonly pass?: string };
+  /** The key that signs push notifications, 32 bytes. */
+  readonly pushKey?: Uint8Array;
   /** Every missing variable, and every token that is too short or not distinct; `path` is the key in fleet.yaml. */
   readonly problems: readonly FieldError[];
   readonly warnings: readonly string[];
@@ -85,7 +88,33 @@ export function resolveTokens(
   const pass = passwordEnv === undefined ? undefined : read('fleet.nats.password_env', passwordEnv);
   const bus = { ...(user === undefined ? {} : { user }), ...(pass === undefined ? {} : { pass }) };
   const join = joinPolicy(config, joinToken);
-  return { callers, peers, join, bus, problems, warnings: sharedNames(uses) };
+  const pushKey = pushKeyOf(config, read, problems);
+  return {
+    callers,
+    peers,
+    join,
+    bus,
+    ...(pushKey ? { pushKey } : {}),
+    problems,
+    warnings: sharedNames(uses),
+  };
+}
+
+function pushKeyOf(
+  { fleet: { push } }: FleetConfig,
+  read: (path: string, variable: string) => string | undefined,
+  problems: FieldError[],
+): Uint8Array | undefined {
+  const path = 'fleet.push.signing_key_env';
+  const { enabled, signing_key_env: variable } = push;
+  const text = variable === undefined || !enabled ? undefined : read(path, variable);
+  const key = text === undefined ? undefined : readPushKey(text);
+  if (text !== undefined && key === undefined)
+    problems.push({
+      path,
+      reason: `${variable} is not a key: use 32 bytes in base64, from openssl rand -base64 32`,
+    });
+  return key;
 }
 
 /** The variables with the tokens that a profile with this fleet.yaml accepts, and their keys. */

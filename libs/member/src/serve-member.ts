@@ -1,4 +1,4 @@
-import { type A2AOptions, createPushService, type PushOptions, registerA2A } from '@hermes-fleet/a2a';
+import { type A2AOptions, createPushService, createPushSigner, type PushOptions, registerA2A } from '@hermes-fleet/a2a';
 import { callerView, registerFleetRoutes } from '@hermes-fleet/fleet';
 import {
   createApp,
@@ -73,6 +73,8 @@ export async function serveMember(
     authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
     readiness: () => service.readiness(signal.aborted),
   });
+  const signer = credentials.pushKey && createPushSigner(credentials.pushKey, clock);
+  if (signer) log.info({ profile, public_key: signer.publicKey }, 'push notifications are signed');
   const push = createPushService({
     ledger,
     rules: { allowInternal: pushConfig.allow_internal, resolve: service.resolvePushHost },
@@ -80,6 +82,7 @@ export async function serveMember(
     giveUpAfterMs: pushConfig.give_up_after_s * 1000,
     metadata: gateway.replyMetadata,
     rpcUrl: () => publicUrl(server),
+    signer,
     onAttempt: metrics.pushAttempt,
     clock,
     log,

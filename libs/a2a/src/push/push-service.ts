@@ -3,6 +3,7 @@ import { checkDestination, type DestinationRules } from '@hermes-fleet/outbound'
 import { backoffMs, type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
 import type { PlannedPush, PushPort } from '../server/push-methods.ts';
 import { type DeliveryDeps, deliverConfig, type PushResult } from './deliver-config.ts';
+import type { PushSigner } from './signature.ts';
 import { createSlots } from './slots.ts';
 
 /** The longest time of a look-up when a config is created. */
@@ -23,8 +24,8 @@ export interface PushOptions {
   readonly metadata?: (taskId: string) => JsonObject | undefined;
   /** The public URL of this agent, below which the content of large artifacts is. */
   readonly rpcUrl: () => string;
-  /** Signs a notification: returns further headers. */
-  readonly sign?: ((id: string, body: string) => Readonly<Record<string, string>>) | undefined;
+  /** Absent: notifications are not signed. */
+  readonly signer?: PushSigner | undefined;
   readonly onAttempt?: (result: PushResult) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,7 +47,7 @@ interface Delivery {
 }
 
 export function createPushService(options: PushOptions): PushService {
-  const { ledger, rules = {}, limits, clock, log, random = Math.random, sign } = options;
+  const { ledger, rules = {}, limits, clock, log, random = Math.random, signer } = options;
   const stopping = new AbortController();
   const deliveries = new Map<number, Delivery>();
   /** The configs of a caller that were planned and not stored yet. */
@@ -62,7 +63,7 @@ export function createPushService(options: PushOptions): PushService {
     random,
     rpcUrl: options.rpcUrl,
     metadata: options.metadata ?? (() => undefined),
-    headers: (id, body) => ({ 'webhook-id': id, ...sign?.(id, body) }),
+    headers: (id, body) => ({ 'webhook-id': id, ...signer?.sign(id, body) }),
     onAttempt: options.onAttempt ?? (() => undefined),
   };
 
