@@ -19,14 +19,24 @@ const SELECT = 'SELECT p.*, t.id AS task_id, t.caller FROM push_configs p JOIN t
 
 /** See `LedgerPush`. */
 export function createPushConfigs(store: Pick<Store, 'read' | 'write'>): LedgerPush {
+  /** False while the file has no config at all: nothing is read then. */
+  let isUsed = store.read((db) => db.get('SELECT 1 FROM push_configs LIMIT 1') !== undefined);
   return {
-    save: (config, limits) => store.write((db) => saveConfig(db, config, limits)),
+    save: (config, limits) =>
+      store.write(
+        (db) => saveConfig(db, config, limits),
+        () => {
+          isUsed = true;
+        },
+      ),
     assertRoom: (caller, taskId, limits, pending) =>
       store.read((db) => assertRoom(db, { caller, taskId }, limits, pending)),
     get: (n) => store.read((db) => findBy(db, 'p.n = ?', n)),
     find: (taskId, id) => store.read((db) => findBy(db, 't.id = ? AND p.id = ?', taskId, id)),
     list: (taskId) =>
-      store.read((db) => db.all(`${SELECT} WHERE t.id = ? ORDER BY p.n`, taskId).map(pushConfig)),
+      isUsed
+        ? store.read((db) => db.all(`${SELECT} WHERE t.id = ? ORDER BY p.n`, taskId).map(pushConfig))
+        : [],
     remove: (taskId, id) =>
       store.write((db) => {
         const known = findBy(db, 't.id = ? AND p.id = ?', taskId, id);

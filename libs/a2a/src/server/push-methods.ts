@@ -6,7 +6,7 @@ import type {
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { NewPushConfig, PushConfig, PushVersion, TaskRecord } from '@hermes-fleet/ledger';
-import { type Caller, FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
+import { type Accepted, type Caller, FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
 
 /** The key of Task.metadata under which GetTask tells how the deliveries of the task's push notifications stand. */
 export const PUSH_METADATA = 'urn:hermes-fleet:push';
@@ -80,25 +80,27 @@ export function createPushMethods({ push, ids }: { readonly push: PushPort | und
     },
     remove: (task: TaskRecord, { id }: DeleteTaskPushNotificationConfigRequest): Promise<void> =>
       enabled().remove(task.id, id),
-    /** Plans the config of a message; undefined without one. `taskId` is the task that the message continues. */
-    async plan(
+    /**
+     * Hands a message over with its config, which is checked before and stored after. `taskId` is the task that the message
+     * continues.
+     */
+    async accept(
       { caller, version }: PushCall,
-      params: TaskPushNotificationConfig | undefined,
+      params: TaskPushNotificationConfig,
       taskId: string | undefined,
-    ): Promise<PlannedMessagePush | undefined> {
-      if (params === undefined) return undefined;
+      handOver: () => Promise<Accepted>,
+    ): Promise<Accepted> {
       if (params.taskId !== '' && params.taskId !== taskId) {
         const reason = 'is not the task of the message: leave it out';
         const path = 'configuration.taskPushNotificationConfig.taskId';
         throw new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
       }
       const known = taskId === undefined ? undefined : { id: taskId, config: params.id || taskId };
-      const planned = await enabled().plan(wantedPush(params, version), caller.name, known);
-      return {
-        // A copy of the message must not make a second config.
-        save: async (task) => void (await planned.save(task, params.id || task)),
-        [Symbol.dispose]: () => planned[Symbol.dispose](),
-      };
+      using planned = await enabled().plan(wantedPush(params, version), caller.name, known);
+      const accepted = await handOver();
+      // The id is the same for a copy of the message, which must not make a second config.
+      if (accepted.kind === 'task') await planned.save(accepted.taskId, params.id || accepted.taskId);
+      return accepted;
     },
     /** How the deliveries of a task stand; undefined without any. */
     metadataOf(taskId: string): JsonObject | undefined {
@@ -106,10 +108,6 @@ export function createPushMethods({ push, ids }: { readonly push: PushPort | und
       return configs.length === 0 ? undefined : { [PUSH_METADATA]: configs.map(standing) };
     },
   };
-}
-
-export interface PlannedMessagePush extends Disposable {
-  save(taskId: string): Promise<void>;
 }
 
 function wantedPush(params: TaskPushNotificationConfig, version: PushVersion): WantedPush {

@@ -139,20 +139,17 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       late: isTerminal(record.state) ? ledger.lateResult(record.id) : undefined,
     });
 
-  const accept = async (call: Call, params: SendMessageRequest): Promise<Accepted> => {
+  const accept = (call: Call, params: SendMessageRequest): Promise<Accepted> => {
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
     const inbound = toInbound(params.message, call);
     const { taskId } = inbound;
     const task = taskId === undefined ? undefined : continuable(ledger, ownTask(call, taskId), inbound);
+    const handOver = (): Promise<Accepted> => {
+      call.onHandedOver();
+      return intake.accept(task ? { ...inbound, contextId: task.contextId } : inbound, call.caller);
+    };
     const config = params.configuration?.taskPushNotificationConfig;
-    using planned = config && (await push.plan(call, config, taskId));
-    call.onHandedOver();
-    const accepted = await intake.accept(
-      task ? { ...inbound, contextId: task.contextId } : inbound,
-      call.caller,
-    );
-    if (accepted.kind === 'task') await planned?.save(accepted.taskId);
-    return accepted;
+    return config === undefined ? handOver() : push.accept(call, config, taskId, handOver);
   };
 
   const toMessage = (reply: Extract<Accepted, { kind: 'reply' }>): Message =>
