@@ -78,8 +78,13 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
   ): Promise<FastifyReply> {
     const { raw } = reply;
     const call = calls.open(nameOf(request, messageId(message.id)));
-    raw.once('close', () => call.gone());
-    if (raw.destroyed) call.gone();
+    // A reply closes when it is complete, too.
+    const end = (): void => {
+      call.gone();
+      call[Symbol.dispose]();
+    };
+    if (raw.closed) end();
+    else raw.once('close', end);
     try {
       const { signal } = call;
       const response = await responder.stream(
@@ -87,17 +92,14 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
         sentHeaders(request),
         handlers(originOf(request, signal)),
       );
-      if (response.body === null || !isEventStream(response)) {
-        call[Symbol.dispose]();
+      if (response.body === null || !isEventStream(response))
         return sendText(reply, response.status, await response.text());
-      }
       reply.code(response.status).headers({
         'content-type': 'text/event-stream',
         'cache-control': 'no-cache, no-transform',
         'x-accel-buffering': 'no',
       });
-      const body = Readable.fromWeb(response.body as ReadableStream);
-      body.once('close', () => call[Symbol.dispose]());
+      const body = Readable.fromWeb(begun(response.body) as ReadableStream<Uint8Array>);
       return reply.send(body);
     } catch (thrown) {
       call[Symbol.dispose]();
@@ -111,6 +113,14 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
     onClosing: () => calls.close(),
     resource: options.resource,
   });
+}
+
+/** The stream after a comment: without a first byte, the client would not get the headers before the first event. */
+function begun(events: NonNullable<Response['body']>): NonNullable<Response['body']> {
+  const comment = new TextEncoder().encode(': open\n\n');
+  return events.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({ start: (controller) => controller.enqueue(comment) }),
+  );
 }
 
 const isEventStream = ({ headers }: Response): boolean =>

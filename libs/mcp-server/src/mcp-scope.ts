@@ -11,8 +11,8 @@ export interface McpScopeOptions {
   readonly answer: (request: FastifyRequest, reply: FastifyReply, text: string) => Promise<FastifyReply>;
   /** Called before a request that was refused before `answer` gets its error. */
   readonly onRefused?: (request: FastifyRequest, error: FleetError) => Promise<void>;
-  /** Called when the app begins to close. */
-  readonly onClosing?: () => void;
+  /** Awaited when the app begins to close. */
+  readonly onClosing?: () => Promise<void>;
   readonly resource: ProtectedResource;
 }
 

@@ -27,7 +27,7 @@ export class OpenCalls {
   readonly #counts = new Map<string, number>();
   readonly #byName = new Map<string, Set<AbortController>>();
   readonly #open = new Set<AbortController>();
-  #isClosed = false;
+  #closing: PromiseWithResolvers<void> | undefined;
 
   constructor(limitPerCaller: number) {
     this.#limit = limitPerCaller;
@@ -36,7 +36,7 @@ export class OpenCalls {
   /** Throws TOO_MANY_STREAMS above the caller's limit, and SHUTTING_DOWN after close(). */
   open(name: CallName): OpenCall {
     const { caller } = name;
-    if (this.#isClosed)
+    if (this.#closing)
       throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
     const count = this.#counts.get(caller) ?? 0;
     if (count >= this.#limit)
@@ -56,6 +56,7 @@ export class OpenCalls {
       gone: () => controller.abort(CALLER_GONE),
       [Symbol.dispose]: () => {
         if (!this.#open.delete(controller)) return;
+        if (this.#open.size === 0) this.#closing?.resolve();
         named.delete(controller);
         if (named.size === 0) this.#byName.delete(key);
         const left = (this.#counts.get(caller) ?? 1) - 1;
@@ -74,14 +75,12 @@ export class OpenCalls {
     if (others.length === 0) only?.abort(CALL_CANCELED);
   }
 
-  get size(): number {
-    return this.#open.size;
-  }
-
-  /** Aborts every open call with SERVER_CLOSING, and lets none begin. */
-  close(): void {
-    this.#isClosed = true;
+  /** Aborts every open call with SERVER_CLOSING, and lets none begin; resolves when the last one has ended. */
+  close(): Promise<void> {
+    this.#closing ??= Promise.withResolvers<void>();
+    if (this.#open.size === 0) this.#closing.resolve();
     for (const controller of this.#open) controller.abort(SERVER_CLOSING);
+    return this.#closing.promise;
   }
 }
 

@@ -24,7 +24,7 @@ export interface McpProfile {
   readonly log: ReturnType<typeof recordingLog>;
   /** The official client, connected as this caller; `seeing` makes its HTTP requests. */
   connect(as?: string, seeing?: typeof fetch): Promise<Client>;
-  post(body: unknown, headers?: Record<string, string>, as?: string): Promise<Response>;
+  post(body: unknown, headers?: Record<string, string>, as?: string, signal?: AbortSignal): Promise<Response>;
   /** Closes the listener, as a shutdown does. */
   close(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export async function serveMcp(
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   t.after(() => app.close());
-  const post = (body: unknown, headers: Record<string, string> = {}, as = 'operator') =>
+  const post: McpProfile['post'] = (body, headers = {}, as = 'operator', signal) =>
     fetch(`${url}/mcp`, {
       method: 'POST',
       headers: {
@@ -69,7 +69,7 @@ export async function serveMcp(
         ...headers,
       },
       body: typeof body === 'string' ? body : JSON.stringify(body),
-      signal: AbortSignal.timeout(20_000),
+      signal: signal ?? AbortSignal.timeout(20_000),
     });
   return {
     one,
