@@ -23,6 +23,7 @@ import { notesOf } from './agent-notes.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
 import { type AgentConfig, confinementSettings, setUpOf } from './config/config.ts';
 import { createEchoExecutor } from './echo.ts';
+import type { FileLimits } from './inbox/read-files.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import { measuredWorkspaces, withinRoom } from './loop/room.ts';
 import type { ModelCalls } from './model/call/model-calls.ts';
@@ -85,6 +86,8 @@ export interface AgentOptions {
   readonly modelFallbacks?: readonly { readonly calls: ModelCalls; readonly window: ModelWindow }[];
   /** The window of the model; default: as config.yaml or a well-known model has it, without asking the provider. */
   readonly modelWindow?: ModelWindow;
+  /** The limits of the files that come with a task, from fleet.yaml. */
+  readonly files?: FileLimits;
   readonly peersSummary?: () => string;
   /** The text of IDENTITY.md, which the prompt includes. */
   readonly identity?: string;
@@ -118,6 +121,9 @@ export interface Agent {
   /** Aborts active runs and waits until they end. */
   close(): Promise<void>;
 }
+
+/** As fleet.yaml has them by default. */
+const DEFAULT_FILES: FileLimits = { maxBytes: 32 * 1024 * 1024, timeoutMs: 60_000, allowInternal: [] };
 
 /** Creates an agent. Throws CONFIG_INVALID if the configuration cannot work (docs/configuration.md#configyaml). */
 export async function createAgent(options: AgentOptions): Promise<Agent> {
@@ -190,6 +196,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
             ...options,
             releaseContext,
             model,
+            files: handler === 'agent' ? (options.files ?? DEFAULT_FILES) : undefined,
             limits: config.limits,
             hooks: config.hooks,
             workspaces: measuredWorkspaces(workspaces, disk),

@@ -4,6 +4,7 @@ import {
   type ConformanceCase,
   ENDING_CASES,
   GUARD_CASES,
+  INPUT_CASES,
   needsScript,
   PRODUCT_CASES,
   RESUME_CASES,
@@ -65,6 +66,7 @@ const CASES = [
   ...RESUME_CASES,
   ...TRUST_CASES,
   ...PRODUCT_CASES,
+  ...INPUT_CASES,
   ...ECHO_CASES,
 ];
 

@@ -105,6 +105,21 @@ const Limits = z.strictObject({
   unauthenticated_idle_s: z.number().min(0.1).max(3_600).default(3),
 });
 
+const mediaRange = z
+  .string()
+  .max(256)
+  .regex(
+    /^(?:\*\/\*|[a-z0-9][a-z0-9!#$&^_.+-]*\/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*))$/,
+    'must be a media type in lower case, such as "application/pdf", "image/*" or "*/*"',
+  );
+
+const Files = z.strictObject({
+  media_types: z.array(mediaRange).max(64).default(['*/*']),
+  max_mb: positive.max(1_024).default(32),
+  timeout_s: seconds.max(3_600).default(60),
+  allow_internal: z.array(z.string().min(1)).max(64).default([]),
+});
+
 const Spending = z.strictObject({
   tokens_per_day: positive.optional(),
   tokens_per_task_tree: positive.optional(),
@@ -156,6 +171,7 @@ const Fleet = z.strictObject({
   join: Join.optional(),
   queue: Queue.prefault({}),
   limits: Limits.prefault({}),
+  files: Files.prefault({}),
   spending: Spending.prefault({}),
   push: Push.prefault({}),
   shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),

@@ -19,10 +19,10 @@ export const EXTENSIONS: readonly { readonly uri: string; readonly params: JsonO
 
 /** A member's agent card for a request to this host (docs/configuration.md#identitymd). */
 export function cardOf(
+  fleet: FleetConfig['fleet'],
   server: NonNullable<FleetConfig['fleet']['server']>,
   identity: string,
   request: NonNullable<Parameters<typeof publicUrl>[1]>,
-  { pushNotifications }: { readonly pushNotifications: boolean },
 ): AgentCard {
   return buildAgentCard({
     identity,
@@ -30,10 +30,15 @@ export function cardOf(
     version,
     extensions: EXTENSIONS,
     streaming: true,
-    pushNotifications,
+    pushNotifications: fleet.push.enabled,
     authRequired: server.auth_required,
+    inputModes: takesFiles(fleet) ? fleet.files.media_types : [],
   });
 }
+
+/** Files need an agent with tools to read them, here or at a peer. */
+const takesFiles = ({ response_handler: handler, orchestrate }: FleetConfig['fleet']): boolean =>
+  handler === 'agent' || orchestrate;
 
 /**
  * The card that this member would serve, from fleet.yaml and IDENTITY.md alone: it reads no token and needs none. Throws
@@ -41,7 +46,8 @@ export function cardOf(
  */
 export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): AgentCard {
   const file = join(dir, 'fleet.yaml');
-  const { server, push } = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value.fleet;
+  const { fleet } = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value;
+  const { server } = fleet;
   const identity = readIdentity(dir);
   if (server === undefined)
     throw new FleetError('CONFIG_INVALID', `${name} serves nothing, so it has no agent card`, {
@@ -51,8 +57,7 @@ export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): Ag
     });
   const url = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
   const { host, protocol } = new URL(url);
-  const request = { host, protocol: protocol.replace(':', '') };
-  return cardOf(server, identity, request, { pushNotifications: push.enabled });
+  return cardOf(fleet, server, identity, { host, protocol: protocol.replace(':', '') });
 }
 
 /**

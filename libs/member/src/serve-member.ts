@@ -1,4 +1,10 @@
-import { type A2AOptions, createPushService, createPushSigner, type PushOptions, registerA2A } from '@hermes-fleet/a2a';
+import {
+  type A2AOptions,
+  createPushService,
+  createPushSigner,
+  type PushOptions,
+  registerA2A,
+} from '@hermes-fleet/a2a';
 import { callerView, registerFleetRoutes } from '@hermes-fleet/fleet';
 import {
   createApp,
@@ -97,8 +103,8 @@ export async function serveMember(
     maxStreamsPerCaller: limits.max_streams_per_caller,
     extensions: EXTENSIONS.map(({ uri }) => uri),
     callerView: (caller) => callerView(caller, { peers, gateway, clock, limits, bodyLimitBytes }),
-    card: (request) => cardOf(server, member.identity, request, { pushNotifications: pushConfig.enabled }),
     push: pushConfig.enabled ? push : undefined,
+    card: (request) => cardOf(config.fleet, server, member.identity, request),
     ...service.a2a,
   });
   service.routes?.(app);

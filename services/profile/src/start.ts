@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { confinementSettings, createAgent, createModelMonitors } from '@hermes-fleet/agent';
+import { confinementSettings, createAgent, createModelMonitors, type FileLimits } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import { registerFleetMcp } from '@hermes-fleet/fleet';
+import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
 import {
@@ -101,6 +102,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     stateDir,
     subagentsDir: join(environment.dir, 'agents'),
     identity,
+    files: fileLimits(config.fleet.files),
     unfinished: () => unfinishedTasks(ledger),
     releaseContext: mcp.release,
     confinement,
@@ -182,6 +184,10 @@ function readinessOf({
   if (commands) dependencies.commands = commands;
   if (stopping) dependencies.gateway = { state: 'down', detail: 'stopping' };
   return readinessFrom(dependencies);
+}
+
+function fileLimits({ max_mb, timeout_s, allow_internal }: FleetConfig['fleet']['files']): FileLimits {
+  return { maxBytes: max_mb * 1024 * 1024, timeoutMs: timeout_s * 1000, allowInternal: allow_internal };
 }
 
 /** The unfinished tasks, each with the root of its chain; their files on disk are kept. */

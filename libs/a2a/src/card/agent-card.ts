@@ -13,6 +13,8 @@ export interface CardOptions {
   /** Default false. */
   readonly pushNotifications?: boolean;
   readonly authRequired: boolean;
+  /** Media types that messages may have beside text, JSON and the handshake; ranges such as `image/*` too. Default: none. */
+  readonly inputModes?: readonly string[];
 }
 
 const MODES = ['text/plain', 'application/json', HANDSHAKE_MEDIA_TYPE];
@@ -55,7 +57,7 @@ export function buildAgentCard(options: CardOptions): AgentCard {
         }
       : {},
     securityRequirements: options.authRequired ? [{ schemes: { bearer: { list: [] } } }] : [],
-    defaultInputModes: MODES,
+    defaultInputModes: [...new Set([...MODES, ...(options.inputModes ?? [])])],
     defaultOutputModes: MODES,
     skills: toSkills(offered, tags.length > 0 ? tags : [slug(name)]),
     signatures: [],

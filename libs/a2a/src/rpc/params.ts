@@ -132,7 +132,15 @@ export const AnyParams = proto({ tenant });
 const legacyPart = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('text'), text: z.string(), metadata }),
   z.looseObject({ kind: z.literal('data'), data: z.record(z.string(), z.unknown()), metadata }),
-  z.looseObject({ kind: z.literal('file'), file: z.record(z.string(), z.unknown()), metadata }),
+  z.looseObject({
+    kind: z.literal('file'),
+    file: z
+      .looseObject({ bytes: z.string().optional(), uri: z.string().optional() })
+      .refine(({ bytes, uri }) => (bytes === undefined) !== (uri === undefined), {
+        message: 'must have exactly one of bytes, uri',
+      }),
+    metadata,
+  }),
 ]);
 
 const legacyPushConfig = z.looseObject({

@@ -1,12 +1,12 @@
 import { Message } from '@a2a-js/sdk';
 import {
-  FleetError,
   type InboundMessage,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   jsonAt,
 } from '@hermes-fleet/protocol';
+import { checkParts } from './accepted-parts.ts';
 
 /** The request that a message came in. */
 export interface Origin {
@@ -18,17 +18,17 @@ export interface Origin {
 }
 
 /**
- * Converts a wire message for the intake. `raw` is the JSON as it arrived, for A2A 0.3 its 1.0 form. Throws
- * CONTENT_TYPE_NOT_SUPPORTED for files.
+ * Converts a wire message for the intake. `raw` is the JSON as it arrived, for A2A 0.3 its 1.0 form. Throws as
+ * `checkParts` for parts that are not accepted.
  */
-export function toInbound(message: Message, origin: Origin): InboundMessage {
+export function toInbound(message: Message, origin: Origin, modes: () => readonly string[]): InboundMessage {
+  checkParts(message.parts, origin, modes);
   const texts: string[] = [];
   const data: InboundMessage['data'][number][] = [];
   message.parts.forEach(({ content, mediaType }, index) => {
     if (content?.$case === 'text') texts.push(content.value);
     else if (content?.$case === 'data')
       data.push(new DataPart(content.value, mediaType || undefined, origin.text, index));
-    else throw fileRefused(index);
   });
   return {
     messageId: message.messageId,
@@ -58,12 +58,6 @@ class DataPart {
   get text(): string | undefined {
     return jsonAt(this.#body, ['params', 'message', 'parts', this.#index, 'data']);
   }
-}
-
-function fileRefused(index: number): FleetError {
-  const path = `message.parts[${index}]`;
-  const reason = 'is a file; send text or data';
-  return new FleetError('CONTENT_TYPE_NOT_SUPPORTED', `${path} ${reason}`, { fields: [{ path, reason }] });
 }
 
 function toRaw(message: Message): JsonObject {

@@ -141,7 +141,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
 
   const accept = (call: Call, params: SendMessageRequest): Promise<Accepted> => {
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
-    const inbound = toInbound(params.message, call);
+    const inbound = toInbound(params.message, call, () => call.card().defaultInputModes);
     const { taskId } = inbound;
     const task = taskId === undefined ? undefined : continuable(ledger, ownTask(call, taskId), inbound);
     const handOver = (): Promise<Accepted> => {

@@ -12,6 +12,7 @@ createPushService({
   rules: { allowInternal: ['127.0.0.1'] },
   limits: { perTask: 10, perCaller: 10 },
   giveUpAfterMs: 60_000,
+  rpcUrl: () => 'http://127.0.0.1/jsonrpc',
   clock,
   log,
 }).start();

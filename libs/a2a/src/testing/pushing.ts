@@ -58,6 +58,7 @@ export function startPushing(
       rules: { allowInternal: ['127.0.0.1'] },
       limits: { perTask: 10, perCaller: 100 },
       giveUpAfterMs: 10_000,
+      rpcUrl: () => 'http://127.0.0.1/jsonrpc',
       random: () => 1,
       onAttempt: (result) => results.push(result),
       ...options,

@@ -11,6 +11,7 @@ import {
 import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import { isDeep } from '../guards/evidence.ts';
+import type { FileLimits } from '../inbox/read-files.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
 import { objectionsPrompt, repairPrompt, wrapUpPrompt } from '../messages/follow-up-prompts.ts';
 import { lastText } from '../messages/history.ts';
@@ -42,6 +43,8 @@ export interface LoopOptions {
   readonly toolbox: Toolbox;
   readonly clock: Clock;
   readonly log: Log;
+  /** The limits of the files that come with a task; undefined where the model cannot read files. */
+  readonly files: FileLimits | undefined;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
   /** Called after each metered call with the provider's input tokens divided by our estimate. */
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
@@ -64,7 +67,7 @@ export interface LoopOptions {
  * result is `blocked`.
  */
 export function createLoopExecutor(options: LoopOptions): Executor {
-  const { workspaces, toolbox, log } = options;
+  const { workspaces, toolbox, log, clock, files } = options;
   // Claude Code has sessions of its own, and offline/runbook carries out what its one brief spells out.
   const continues = options.main === undefined && options.model.info.id !== 'offline/runbook';
   return {
@@ -80,7 +83,7 @@ export function createLoopExecutor(options: LoopOptions): Executor {
       });
       const state = saved
         ? await resumeState(saved, workspace)
-        : await startState({ log, continues }, task, context, workspace);
+        : await startState({ log, continues, inbox: { files, clock } }, task, context, workspace);
       if ('refused' in state) return blocked(state.refused);
       const offer = await toolbox.offer(task, context.budget.limit, ending);
       // Kept in the checkpoint, so that a restart does not change it.

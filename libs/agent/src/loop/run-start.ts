@@ -8,15 +8,17 @@ import {
   type Unmet,
 } from '@hermes-fleet/protocol';
 import type { Workspace } from '@hermes-fleet/workspace';
+import { type InboxOptions, receive } from '../inbox/receive.ts';
 import { continuedMessages, furtherTaskMessage } from '../messages/earlier-messages.ts';
 import { taskMessage } from '../messages/task-message.ts';
-import { type Attached, attachedText } from '../prompt/attached.ts';
+import { attachedText } from '../prompt/attached.ts';
 import { newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
 
 export interface RunStartOptions {
   /** False for a model that reads nothing but the task. */
   readonly continues: boolean;
   readonly log: Log;
+  readonly inbox: Omit<InboxOptions, 'log'>;
 }
 
 /** The share of a task's budget that the earlier conversation may take at each step. */
@@ -32,7 +34,13 @@ export async function startState(
   const { dispatch } = task;
   const begun = await workspace.begin(isWriteTask(dispatch));
   if ('refused' in begun) return begun;
-  const text = attachedText(attached(task));
+  const ending = AbortSignal.any([context.signal, context.stopping]);
+  const attached =
+    task.parts.length === 0
+      ? undefined
+      : await receive({ ...options.inbox, log: options.log }, task, workspace.files, ending);
+  if (attached && 'refused' in attached) return attached;
+  const text = attached === undefined ? '' : attachedText(attached);
   const start = newConversation(`${taskMessage(dispatch.brief)}${text}`);
   const messages = options.continues ? await continued(options, task, context, text) : undefined;
   return {
@@ -43,10 +51,6 @@ export async function startState(
     base: begun.base,
     nudges: 0,
   };
-}
-
-function attached({ parts }: AdmittedTask): Attached {
-  return { data: parts.filter((part) => part.kind === 'data'), files: [] };
 }
 
 /** Continues an interrupted task from its checkpoint. */

@@ -4,6 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import type {
   AdmittedTask,
   JsonObject,
+  MessagePart,
   RunEvent,
   RunOutcome,
   TaskArtifacts,
@@ -111,6 +112,7 @@ export interface RunOptions {
   readonly brief?: string;
   readonly task?: Partial<TaskDispatch['task']>;
   readonly contextId?: string;
+  readonly parts?: readonly MessagePart[];
   /** Resumes this task. */
   readonly again?: AdmittedTask;
   readonly limit?: number;
@@ -136,8 +138,9 @@ export interface StartedRun {
 
 export function startRun({ agent }: Fixture, options: RunOptions = {}): StartedRun {
   const { again, brief = 'Do it.', limit, store, checkpoint } = options;
-  const { task: fields, contextId } = options;
-  const task = again ?? makeTask(brief, { ...(fields && { task: fields }), ...(contextId && { contextId }) });
+  const { task: fields, contextId, parts } = options;
+  const place = { ...(fields && { task: fields }), ...(contextId && { contextId }), ...(parts && { parts }) };
+  const task = again ?? makeTask(brief, place);
   const made = makeContext({
     ...(limit !== undefined && { limit }),
     ...(store && { store }),

@@ -26,6 +26,7 @@ export {
 } from './conformance.ts';
 export { ENDING_CASES } from './conformance-endings.ts';
 export { GUARD_CASES } from './conformance-guards.ts';
+export { INPUT_CASES } from './conformance-input.ts';
 export { PRODUCT_CASES } from './conformance-products.ts';
 export { RESUME_CASES } from './conformance-resume.ts';
 export { TRUST_CASES } from './conformance-trust.ts';
