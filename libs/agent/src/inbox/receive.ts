@@ -3,18 +3,15 @@ import {
   type AdmittedTask,
   type Clock,
   type Log,
-  type MessagePart,
   ToolError,
   taskFields,
   type Unmet,
 } from '@hermes-fleet/protocol';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
-import { type Attached, MAX_INLINE_CHARS, typeOf } from '../prompt/attached.ts';
+import { type Attached, byLength, type DataPart, typeOf } from '../prompt/attached.ts';
 import { dataLine, dataName } from '../prompt/untrusted-data.ts';
 import { placeFiles } from './place-files.ts';
 import { type FileLimits, type ReceivedFile, readFiles, UnreadableFile } from './read-files.ts';
-
-type DataPart = Extract<MessagePart, { kind: 'data' }>;
 
 export interface InboxOptions {
   /** Undefined where the model has no tools to read files with. */
@@ -38,10 +35,10 @@ export async function receive(
   workspace: AnchoredFiles,
   signal: AbortSignal,
 ): Promise<Attached | { readonly refused: Unmet }> {
+  const { shown, long } = byLength(task.parts);
   const data = task.parts.filter((part) => part.kind === 'data');
   const sent = task.parts.filter((part) => part.kind === 'file');
   if (limits === undefined) return sent.length === 0 ? { data, files: [] } : { refused: NO_TOOLS };
-  const { shown, long } = byLength(data);
   if (sent.length === 0 && long.length === 0) return { data, files: [] };
   try {
     const received = await readFiles({ ...limits, clock, resolve, signal }, sent);
@@ -70,21 +67,6 @@ const unmet = (detail: string, transient: boolean): Unmet => ({
 });
 
 const NO_TOOLS = unmet('the task has files, and the model of this profile has no tools to read them', false);
-
-/** The data for the task's message, in its order, and what does not fit. */
-function byLength(data: readonly DataPart[]): { readonly shown: DataPart[]; readonly long: DataPart[] } {
-  const [shown, long]: [DataPart[], DataPart[]] = [[], []];
-  let left = MAX_INLINE_CHARS;
-  for (const part of data) {
-    const { length } = JSON.stringify(part.data);
-    if (length > left) long.push(part);
-    else {
-      left -= length;
-      shown.push(part);
-    }
-  }
-  return { shown, long };
-}
 
 const asFile = (part: DataPart): ReceivedFile => ({
   name: `data-${part.index + 1}.json`,

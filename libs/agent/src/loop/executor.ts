@@ -17,6 +17,7 @@ import { objectionsPrompt, repairPrompt, wrapUpPrompt } from '../messages/follow
 import { lastText } from '../messages/history.ts';
 import { readReply, replyContract, replyRequest } from '../messages/reply.ts';
 import type { AgentModel } from '../model/create-model.ts';
+import { attachedText, byLength } from '../prompt/attached.ts';
 import { systemPrompt } from '../prompt/system-prompt.ts';
 import type { CreateConversation, RunResources } from '../run/conversation.ts';
 import { checkpointWriter, type RunState } from '../run/run-state.ts';
@@ -136,7 +137,8 @@ function createRun(
 ): Run {
   const { limits, hooks, log, onGuard } = options;
   const { signal, stopping, budget, report, park, ask, artifacts } = context;
-  const { brief } = task.dispatch;
+  // What a review has to know of the task.
+  const brief = `${task.dispatch.brief}${attachedText({ data: byLength(task.parts).shown, files: [] })}`;
   const { priority = 'normal' } = task.dispatch.task;
   const contract = replyContract(task);
   const write = checkpointWriter();

@@ -2,11 +2,11 @@ import type { MessagePart } from '@hermes-fleet/protocol';
 import { dataBlock, dataLine } from './untrusted-data.ts';
 
 /** The most characters of data that the task's message holds; more of it goes into a file of the workspace. */
-export const MAX_INLINE_CHARS = 16_000;
+const MAX_INLINE_CHARS = 16_000;
 
 const MAX_MEDIA_TYPE_CHARS = 100;
 
-type DataPart = Extract<MessagePart, { kind: 'data' }>;
+export type DataPart = Extract<MessagePart, { kind: 'data' }>;
 
 /** What came with the brief: data to show, and files by their place in the workspace. */
 export interface Attached {
@@ -40,6 +40,25 @@ export function attachedText({ data, files }: Attached): string {
   ]
     .map((block) => `\n\n${block}`)
     .join('');
+}
+
+/** The data for the task's message, in its order, and what does not fit. */
+export function byLength(parts: readonly MessagePart[]): {
+  readonly shown: DataPart[];
+  readonly long: DataPart[];
+} {
+  const [shown, long]: [DataPart[], DataPart[]] = [[], []];
+  let left = MAX_INLINE_CHARS;
+  for (const part of parts) {
+    if (part.kind !== 'data') continue;
+    const { length } = JSON.stringify(part.data);
+    if (length > left) long.push(part);
+    else {
+      left -= length;
+      shown.push(part);
+    }
+  }
+  return { shown, long };
 }
 
 export const typeOf = ({ mediaType }: MessagePart): string =>

@@ -163,6 +163,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
           version: '0',
           streaming: true,
           authRequired: true,
+          inputModes: config.fleet.files.media_types,
           extensions: [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [...versions] } }],
         }),
       replyMetadata: (taskId) => gateway.replyMetadata(taskId),

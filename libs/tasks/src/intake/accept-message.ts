@@ -46,16 +46,28 @@ export async function acceptMessage(
   caller: Caller,
 ): Promise<Accepted> {
   const part = handshakeObject(message);
+  const isAnswer = message.taskId !== undefined;
+  const isGreeting = !part && !isAnswer && message.contextId?.startsWith(HANDSHAKE_CONTEXT) === true;
+  if (part?.type === 'SESSION_ANNOUNCE' || isGreeting) refuseFiles(message);
   if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(options, part, message, caller);
   if (part?.type === 'TASK_RESULT')
     throw invalid('data.type', 'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE');
-  const isAnswer = message.taskId !== undefined;
-  if (!part && !isAnswer && message.contextId?.startsWith(HANDSHAKE_CONTEXT))
+  if (isGreeting && message.contextId !== undefined)
     return acceptGreeting(options, message.contextId, caller);
   const closed = options.closed();
   if (closed) throw closed;
   if (message.taskId !== undefined) return acceptAnswer(options, message.taskId, message, part, caller);
   return acceptTask(options, part ?? proseDispatch(message, options), message, caller);
+}
+
+/** Refuses files with a message that makes no task: nobody would read them. */
+function refuseFiles({ raw }: InboundMessage): void {
+  const file = attachments(raw).find(({ kind }) => kind === 'file');
+  if (file)
+    throw invalid(
+      `message.parts[${file.index}]`,
+      'is a file beside an announce or a greeting: send it with a task',
+    );
 }
 
 async function acceptTask(

@@ -60,6 +60,19 @@ describe('the parts of a message', () => {
       await assert.rejects(neo.send(withParts(dispatch, ...other)), { code: 'TASK_ID_CONFLICT' });
   });
 
+  it('beside an announce or a greeting are refused when they are files, and change nothing', async (t) => {
+    const neo = await profile(t);
+    const announce = { type: 'SESSION_ANNOUNCE', protocol_version: '2.0' };
+    for (const message of [
+      withParts({ data: announce }, { raw: 'aGk=' }),
+      { ...withParts({ text: 'hello' }, { raw: 'aGk=' }), contextId: 'handshake:hermes-neo' },
+    ])
+      await assert.rejects(neo.send(message), {
+        code: 'INVALID_PARAMS',
+        message: /^message\.parts\[1\] is a file/,
+      });
+  });
+
   it('are there again for a run that a restart resumes', async (t) => {
     const seen: (readonly MessagePart[])[] = [];
     const first = Promise.withResolvers<void>();
