@@ -38,6 +38,28 @@ test("a stock client's plain text is a task, with and without hints", async (t) 
     assert.match(words, /hello/);
   });
 
+  await t.test(
+    'with a file, which its command finds in the workspace and which is no change of the task',
+    async () => {
+      const sent = request(runbook('note.txt', 'a note', 'cat inbox/*/plan.txt'));
+      const bytes = Buffer.from('the plan of the client');
+      sent.message?.parts.push({
+        content: { $case: 'raw', value: bytes },
+        metadata: undefined,
+        filename: '../../plan.txt',
+        mediaType: 'text/plain',
+      });
+      const task = await client.sendMessage(sent);
+      assert.ok(
+        'status' in task && task.status?.state === TaskState.TASK_STATE_COMPLETED,
+        JSON.stringify(task),
+      );
+      const said = JSON.stringify(task.artifacts);
+      assert.match(said, /the plan of the client/);
+      assert.match(said, /"files_changed":\["note\.txt"\]/);
+    },
+  );
+
   await t.test('with hints that it meets, under the name that they give', async () => {
     const hints = ['TASK DISPATCH (inline)', 'task_id: "from-a-stock-client"', 'reply_schema: structured'];
     const text = [
