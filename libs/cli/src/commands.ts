@@ -1,6 +1,7 @@
 import type { Command } from './command-line/command.ts';
 import { cardCommand } from './commands/card.ts';
 import { contextDeleteCommand } from './commands/context.ts';
+import { costCommand } from './commands/cost.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
@@ -9,11 +10,16 @@ import { localCommands } from './commands/local.ts';
 import { natsCommands } from './commands/nats.ts';
 import { peersCommand } from './commands/peers.ts';
 import { routeCommand } from './commands/route.ts';
+import { sendCommand } from './commands/send.ts';
+import { taskCommands } from './commands/tasks.ts';
 import { traderCommands } from './commands/trader.ts';
 import { auditCommands } from './commands/trader-audit.ts';
 
 /** Every command, in the order in which `--help` lists them. */
 export const COMMANDS: readonly Command[] = [
+  sendCommand,
+  ...taskCommands,
+  costCommand,
   routeCommand,
   peersCommand,
   contextDeleteCommand,

@@ -5,8 +5,8 @@ import { UsageError } from './command-line/options.ts';
 import { attach, outputIn, refusedLine } from './command-line/parse.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 
-const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take the dispatch, or the trader rejected
-the decision; 4 partial: the task ended before its work was complete.`;
+const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take the dispatch, the task waits for an
+answer, or the trader rejected the decision; 4 partial: the task ended before its work was complete.`;
 
 /** The `fleet` command: runs one subcommand and resolves with the exit code (docs/cli.md). */
 export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {

@@ -28,6 +28,8 @@ export interface PeerTask {
   readonly data: readonly JsonObject[];
   readonly artifacts: readonly PeerArtifact[];
   readonly metadata: JsonObject;
+  /** The metadata of the update that made this snapshot; only in a stream, and not every agent sends it. */
+  readonly updateMetadata?: JsonObject | undefined;
 }
 
 /** A task with the ids of the messages in its history; not every agent sends a history. */
@@ -82,7 +84,7 @@ export const SendReply = z
 export const StreamReply = z.object({
   task: Task.optional(),
   message: Message.optional(),
-  statusUpdate: z.object({ status: Status }).optional(),
+  statusUpdate: z.object({ status: Status, metadata: json }).optional(),
   artifactUpdate: z
     .object({ artifact: WireArtifact, append: z.boolean().nullish(), lastChunk: z.boolean().nullish() })
     .optional(),
@@ -93,7 +95,7 @@ export type WireTask = z.output<typeof Task>;
 const TERMINAL = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
 /** Text, data and artifacts are computed on first read: a stream yields a snapshot per event, and few are read. */
-export function toPeerTask(task: WireTask): PeerTask {
+export function toPeerTask(task: WireTask, updateMetadata?: JsonObject): PeerTask {
   const state = task.status.state.replace(/^TASK_STATE_/, '').toLowerCase();
   const parts = once(() => (task.artifacts ?? []).flatMap(({ parts }) => parts ?? []));
   const status = task.status.message?.parts ?? [];
@@ -121,6 +123,7 @@ export function toPeerTask(task: WireTask): PeerTask {
       return artifacts();
     },
     metadata: isJsonObject(task.metadata) ? task.metadata : {},
+    ...(updateMetadata ? { updateMetadata } : {}),
   };
 }
 
@@ -142,8 +145,11 @@ export function toListedTask(task: WireTask): ListedTask {
   return { task: toPeerTask(task), messageIds };
 }
 
-export function toPeerReply({ task, message }: z.output<typeof SendReply>): PeerReply {
-  if (task !== undefined) return { kind: 'task', task: toPeerTask(task) };
+export function toPeerReply(
+  { task, message }: z.output<typeof SendReply>,
+  updateMetadata?: JsonObject,
+): PeerReply {
+  if (task !== undefined) return { kind: 'task', task: toPeerTask(task, updateMetadata) };
   const parts = message?.parts ?? [];
   const contextId = message?.contextId;
   return {

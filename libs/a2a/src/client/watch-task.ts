@@ -1,5 +1,5 @@
 import { parseSseStream } from '@a2a-js/sdk';
-import type { FleetError, JsonObject } from '@hermes-fleet/protocol';
+import { type FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { invalidAnswer, peerErrorCode, unreachable } from './peer-errors.ts';
@@ -56,9 +56,9 @@ export async function* watchTask(
   const { signal, idleTimeoutMs, traceparent } = options;
   const call = streamCall(peer, 'SubscribeToTask', { id }, options);
   try {
-    for await (const { task } of eventsOf(deps, call, options)) {
+    for await (const { task, metadata } of eventsOf(deps, call, options)) {
       if (task === undefined) throw invalidAnswer(peer.name, call.method, 'an update before the task');
-      const snapshot = toPeerTask(task);
+      const snapshot = toPeerTask(task, metadata);
       yield snapshot;
       if (snapshot.terminal) return;
     }
@@ -83,7 +83,7 @@ export async function* streamMessage(
   for await (const seen of eventsOf(deps, call, options)) {
     if (seen.task === undefined && seen.message === undefined)
       throw invalidAnswer(peer.name, call.method, 'an update before the task');
-    const reply = toPeerReply(seen);
+    const reply = toPeerReply(seen, seen.metadata);
     yield reply;
     if (reply.kind === 'message' || reply.task.terminal || WAITING.has(reply.task.state)) return;
   }
@@ -100,6 +100,8 @@ const endedEarly = ({ peer, method }: RpcCall): FleetError =>
 interface StreamState {
   readonly task?: WireTask;
   readonly message?: NonNullable<z.output<typeof StreamReply>['message']>;
+  /** Of the last event, if it was a status update. */
+  readonly metadata?: JsonObject;
 }
 
 /** Yields the accumulated state after each event of a stream. */
@@ -139,7 +141,9 @@ function nextState(known: WireTask | undefined, event: z.output<typeof StreamRep
   const { message } = event;
   if (message !== undefined && known === undefined) return { message };
   const task = foldEvent(known, event);
-  return task === undefined ? {} : { task };
+  if (task === undefined) return {};
+  const metadata = event.statusUpdate?.metadata;
+  return isJsonObject(metadata) ? { task, metadata } : { task };
 }
 
 /** The open stream, or the single answer of a peer that does not stream. Throws PEER_REFUSED for anything else. */

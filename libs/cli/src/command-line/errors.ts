@@ -1,3 +1,4 @@
+import { peerErrorCode } from '@hermes-fleet/a2a';
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { Output } from './command.ts';
 import { UsageError } from './options.ts';
@@ -20,19 +21,16 @@ export function reportError(thrown: unknown, output: Output, commandName: string
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const isUsage = error instanceof UsageError;
   const fields = error instanceof FleetError ? error.fields : [];
-  const code = isUsage ? 'USAGE' : error instanceof FleetError ? error.code : 'INTERNAL';
-  const hint = isUsage
-    ? `${commandName} --help`
-    : error instanceof FleetError
-      ? HINTS[error.code]
-      : undefined;
+  const known = error instanceof FleetError ? (peerErrorCode(error) ?? error.code) : undefined;
+  const code = isUsage ? 'USAGE' : (known ?? 'INTERNAL');
+  const hint = isUsage ? `${commandName} --help` : known && HINTS[known];
   if (output !== 'text') {
     const found = { code, message: error.message, hint: hint ?? null, fields };
     process.stdout.write(serialize({ error: found }, output));
     return isUsage ? 2 : 1;
   }
   // A foreign message stays on one line, so that it cannot look like more of this output.
-  const isForeign = code === 'PEER_REFUSED';
+  const isForeign = error instanceof FleetError && error.code === 'PEER_REFUSED';
   const message = isForeign ? sanitize(error.message) : error.message;
   const lines = [
     ...message.split('\n').map((line, at) => (at === 0 ? `fleet: ${line}` : line)),

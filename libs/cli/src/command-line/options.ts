@@ -8,7 +8,14 @@ export class UsageError extends Error {
 
 /** A UsageError with one line per invalid field. */
 export const invalidFields = (fields: readonly FieldError[]): UsageError =>
-  new UsageError(fields.map(({ path, reason }) => `${path}: ${reason}`).join('\n  '));
+  new UsageError(fields.map(({ path, reason }) => `${path}: ${readable(reason)}`).join('\n  '));
+
+/** The reason of a schema for a value that is none of a list, in the words of the other messages. */
+const readable = (reason: string): string =>
+  reason.replace(
+    /^Invalid option: expected one of (.+)$/,
+    (_, list: string) => `must be one of ${list.replaceAll('"', '').split('|').join(', ')}`,
+  );
 
 /** Throws UsageError when a command that takes no arguments got some. */
 export function noArguments(command: string, positionals: readonly string[]): void {

@@ -1,0 +1,104 @@
+import { type A2AClient, createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a';
+import { FleetError, HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/protocol';
+import type { Target } from '../client/http.ts';
+import { readOperatorToken } from '../keys/init.ts';
+import { ORCHESTRATOR } from '../keys/layout.ts';
+import type { OptionSpecs, Values } from './command.ts';
+import { namedAddress, UsageError } from './options.ts';
+import { FLEET_OPTIONS, plannedFleet } from './running-fleet.ts';
+
+const { 'token-stdin': _, ...RUNNING } = FLEET_OPTIONS;
+
+/** Options that name who is asked: the profiles of a fleet, or any A2A agent. */
+export const REACH_OPTIONS = {
+  ...RUNNING,
+  url: {
+    type: 'string',
+    value: 'url',
+    help: 'any A2A agent, by its address or that of its card, instead of the fleet',
+  },
+  'token-env': { type: 'string', value: 'name', help: 'the variable with the bearer token for --url' },
+} as const satisfies OptionSpecs;
+
+export type ReachValues = Values<typeof REACH_OPTIONS>;
+
+/** Who is asked: an agent by A2A, and a profile by its HTTP API too. */
+export interface Reachable {
+  readonly name: string;
+  readonly endpoint: PeerEndpoint;
+  /** Undefined for an agent that is not of the fleet. */
+  readonly target: Target | undefined;
+  /** False if its card offers no streams. */
+  readonly streams: boolean;
+}
+
+const DISCOVER_MS = 15_000;
+
+export const fleetClient = (): A2AClient =>
+  createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });
+
+/**
+ * The profiles to ask, the orchestrator first, or the one that `--profile` names; or the agent at `--url`. The operator's
+ * token comes from FLEET_TOKEN, or else from the keys. Throws UsageError, and PEER_UNREACHABLE without keys or without an
+ * answer of the agent.
+ */
+export async function reachable(
+  client: A2AClient,
+  values: ReachValues,
+  env: NodeJS.ProcessEnv,
+): Promise<readonly Reachable[]> {
+  if (values.url !== undefined) return [await agentAt(client, values.url, values, env)];
+  if (values['token-env'] !== undefined) throw new UsageError('--token-env needs --url');
+  const plan = plannedFleet(values);
+  const given = (values.reach ?? []).map((text) => namedAddress('reach', text));
+  const members = given.length > 0 ? given : plan.profiles.map(({ name, url }) => ({ name, url }));
+  const chosen =
+    values.profile === undefined ? members : members.filter(({ name }) => name === values.profile);
+  if (chosen.length === 0) {
+    const names = members.map(({ name }) => name).join(', ');
+    throw new UsageError(`there is no profile ${values.profile}, only ${names}`);
+  }
+  const token = env.FLEET_TOKEN || readOperatorToken(plan.keysDir);
+  if (!token)
+    throw new FleetError(
+      'PEER_UNREACHABLE',
+      `no fleet runs (there are no keys in ${plan.keysDir}): make up first`,
+    );
+  return chosen
+    .toSorted((a, b) => Number(b.name === ORCHESTRATOR) - Number(a.name === ORCHESTRATOR))
+    .map(({ name, url }) => ({
+      name,
+      endpoint: { name, url: `${url}/jsonrpc`, token },
+      target: { name, url, token },
+      streams: true,
+    }));
+}
+
+async function agentAt(
+  client: A2AClient,
+  url: string,
+  values: ReachValues,
+  env: NodeJS.ProcessEnv,
+): Promise<Reachable> {
+  if (values.profile !== undefined || values.reach !== undefined)
+    throw new UsageError('--url names the agent: leave out --profile and --reach');
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new UsageError(`--url must be an http or https address, not "${url}"`);
+  const variable = values['token-env'];
+  const token = variable === undefined ? undefined : env[variable];
+  if (variable !== undefined && !token)
+    throw new UsageError(`--token-env: the variable ${variable} is not set`);
+  const found = await client.discover(url, { timeoutMs: DISCOVER_MS });
+  const name = new URL(url).host;
+  // A card may name any address, and a token is for the one that the user has named.
+  if (token !== undefined && new URL(found.url).origin !== new URL(url).origin)
+    throw new UsageError(
+      `the card at ${name} names ${new URL(found.url).origin}: to send the token there, give that address with --url`,
+    );
+  return {
+    name,
+    endpoint: { name, url: found.url, version: found.version, ...(token === undefined ? {} : { token }) },
+    target: undefined,
+    streams: found.card.capabilities?.streaming === true,
+  };
+}

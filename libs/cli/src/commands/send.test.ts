@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { startStockAgent } from '../../../../test/support/stock-agent.ts';
+import { type Ended, fleet, keysFolder } from '../testing/profile-stub.ts';
+
+for (const speaks of ['1.0', '0.3'] as const)
+  test(`send talks to any A2A ${speaks} agent`, async (t) => {
+    const agent = await startStockAgent(t, {
+      speaks,
+      behaviour: async (text) => (text.startsWith('ask') ? { ask: 'which one?' } : `did ${text}`),
+    });
+    const url = ['--url', new URL(agent.rpcUrl).origin];
+    const done = await fleet(['send', 'it', ...url]);
+    assert.equal(done.code, 0, done.stderr);
+    assert.match(done.stdout, /^did it\n\n {2}status {5}completed\n {2}task /);
+    const asked = await fleet(['send', 'ask', ...url]);
+    assert.equal(asked.code, 3);
+    assert.match(asked.stdout, / {2}asks {7}which one\?\n/);
+    const [, id] = /to answer: fleet answer (\S+) "…" --url http/.exec(asked.stdout) ?? [];
+    const shown = JSON.parse((await fleet(['task', String(id), ...url, '--json'])).stdout);
+    assert.deepEqual([shown.state, shown.question, shown.result], ['input_required', 'which one?', null]);
+    const answered = await fleet(['answer', String(id), 'the second', ...url]);
+    assert.equal(answered.code, 0, answered.stderr);
+    assert.match(answered.stdout, /did the second/);
+    const again = await fleet(['answer', String(id), 'more', ...url]);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /asks nothing: it is completed/);
+  });
+
+test('an agent that answers with a message, or without streams, is understood', async (t) => {
+  const says = await startStockAgent(t, { answers: 'message', behaviour: async (text) => `heard ${text}` });
+  const heard = await fleet(['send', 'you', '--url', new URL(says.rpcUrl).origin]);
+  assert.deepEqual([heard.code, heard.stdout], [0, 'heard you\n']);
+  const mute = await startStockAgent(t, { streaming: false, behaviour: async (text) => `did ${text}` });
+  const done = await fleet(['send', 'it', '--url', mute.cardUrl, '-o', 'json']);
+  assert.equal(done.code, 0, done.stdout);
+  assert.equal(JSON.parse(done.stdout).text, 'did it');
+});
+
+test('the token of --token-env goes to the agent, and never to another origin that a card names', async (t) => {
+  const tokens: unknown[] = [];
+  const server = createServer((request, response) => {
+    tokens.push(request.headers.authorization);
+    const result = { message: { messageId: 'r', role: 'ROLE_AGENT', parts: [{ text: 'ok' }] } };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(request.method === 'GET' ? card(rpc) : { jsonrpc: '2.0', id: 1, result }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const origin = `http://127.0.0.1:${address.port}`;
+  let rpc = `${origin}/rpc`;
+  process.env.FLEET_TEST_TOKEN = 's3cret';
+  t.after(() => delete process.env.FLEET_TEST_TOKEN);
+  const args = ['send', 'x', '--url', origin, '--token-env', 'FLEET_TEST_TOKEN'];
+  const sent = await fleet(args);
+  assert.deepEqual([sent.code, sent.stdout], [0, 'ok\n'], sent.stderr);
+  assert.deepEqual(tokens, [undefined, 'Bearer s3cret']);
+  rpc = `http://localhost:${address.port}/rpc`;
+  const refused = await fleet(args);
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /names http:\/\/localhost:\d+: to send the token there, give that address/);
+  assert.equal(tokens.length, 3);
+});
+
+const card = (url: string) => ({
+  name: 'A',
+  supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+});
+
+async function wrong(t: TestContext): Promise<readonly (readonly [args: string[], says: RegExp])[]> {
+  const dir = tempDir(t, { prefix: 'fleet-send-' });
+  writeFileSync(join(dir, 'a.txt'), 'x');
+  return [
+    [['send', 'a', 'b'], /takes one brief: quote it/],
+    [['send', ' '], /the brief is empty: nothing was sent/],
+    [['send', '-'], /the brief is empty/],
+    [['send', 'x', '--file', join(dir, 'none')], /--file .*none does not exist: nothing was sent/],
+    [['send', 'x', '--file', dir], /--file .* is not a file: nothing was sent/],
+    [
+      ['send', 'x', '--deadline', 'soon'],
+      /--deadline must be a time from now such as 10m, or one with its zone/,
+    ],
+    [['send', 'x', '--deadline', '2030-01-01'], /--deadline must be/],
+    [['send', 'x', '--budget', 'much'], /--budget must be a whole number/],
+    [['send', 'x', '--priority', 'soon'], /task\.priority: must be one of low, normal, high, urgent\n/],
+    [
+      ['send', 'x', '--url', 'http://127.0.0.1:1', '--budget', '1', '--to', 'neo'],
+      /cannot carry --to, --budget/,
+    ],
+    [['send', 'x', '--url', 'ftp://a'], /--url must be an http or https address/],
+    [['send', 'x', '--url', 'http://a', '--profile', 'neo'], /leave out --profile/],
+    [['send', 'x', '--url', 'http://a', '--token-env', 'NOT_SET_9'], /the variable NOT_SET_9 is not set/],
+    [['send', 'x', '--token-env', 'A'], /--token-env needs --url/],
+    [['send', 'x', '--profile', 'ghost'], /there is no profile ghost, only switch, neo/],
+    [['tasks', '--state', 'lost'], /--state must be one of submitted/],
+    [['tasks', '--limit', '101'], /--limit must be from 1 to 100/],
+    [['watch'], /watch takes the id of one task/],
+    [['answer', 'a'], /takes the id of a task and one text/],
+    [['cost', 'a', 'b'], /cost takes the id of one task/],
+  ];
+}
+
+test('an invalid command line about tasks ends with 2 and says what to change', async (t) => {
+  for (const [args, says] of await wrong(t)) {
+    const { code, stderr } = await fleet(args);
+    assert.equal(code, 2, `${args.join(' ')}: ${stderr}`);
+    assert.match(stderr, says);
+  }
+});
+
+test('without a fleet, the commands about tasks say so', async (t) => {
+  const { dir } = keysFolder(t);
+  const reach = ['--dir', dir, '--reach', 'switch=http://127.0.0.1:1'];
+  const all: readonly Promise<Ended>[] = [
+    fleet(['send', 'x', ...reach]),
+    fleet(['tasks', ...reach]),
+    fleet(['cancel', 't', ...reach]),
+    fleet(['cost', 't', ...reach]),
+  ];
+  for (const { code, stderr } of await Promise.all(all)) {
+    assert.equal(code, 1);
+    assert.match(stderr, /^fleet: no fleet runs \(.*\): make up first\n$/);
+  }
+});

@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a';
+import { FleetError, isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { command, type Invocation, type OptionSpecs, type Values } from '../command-line/command.ts';
+import { CONTRACT_OPTIONS, dispatchOf } from '../command-line/dispatch-options.ts';
+import { UsageError } from '../command-line/options.ts';
+import { printLines } from '../command-line/output.ts';
+import { fleetClient, REACH_OPTIONS, type Reachable, reachable } from '../command-line/reachable.ts';
+import { ORCHESTRATOR } from '../keys/layout.ts';
+import { type Awaited, awaitTask, finish, type Opened, openStream, urlHint } from '../task/await-task.ts';
+import { deadlineOf, readAttachments, readBrief, readSchema } from '../task/brief.ts';
+import { IDLE_MS } from '../task/follow.ts';
+import { taskDocument } from '../task/result.ts';
+
+const SEND_MS = 30_000;
+
+/** Options that only a dispatch can carry, so not for an agent that is not of the fleet. */
+const DISPATCHED = {
+  to: { type: 'string', value: 'peer', help: 'the peer that must do it; the fleet chooses by default' },
+  deadline: {
+    type: 'string',
+    value: 'time',
+    help: 'when it must be done: 10m from now, or a time in ISO 8601',
+  },
+  schema: { type: 'string', value: 'file', help: 'a JSON Schema for the output, which is then JSON' },
+  ...CONTRACT_OPTIONS,
+} as const satisfies OptionSpecs;
+
+const OPTIONS = {
+  ...REACH_OPTIONS,
+  ...DISPATCHED,
+  file: { type: 'string', multiple: true, value: 'path', help: 'attach a file; repeat it for more' },
+  context: { type: 'string', value: 'id', help: 'continue in this context' },
+  detach: { type: 'boolean', help: 'do not wait: print the id of the task' },
+} as const satisfies OptionSpecs;
+
+type SendValues = Values<typeof OPTIONS>;
+
+/** `fleet send`: dispatches a brief, shows the task while it runs, and prints its result (docs/cli.md#send-a-task-fleet-send). */
+export const sendCommand = command({
+  name: 'send',
+  summary: 'send a task, watch it, and print its result',
+  args: '[brief]',
+  options: OPTIONS,
+  examples: [
+    'send "Write a haiku into haiku.txt"',
+    'send "Fix the failing test" --budget 40000 --deadline 10m --mcp filesystem',
+    'send - --file report.csv --detach < brief.md',
+    'send "hello" --url https://agent.example --token-env AGENT_TOKEN',
+  ],
+  run: async ({ values, positionals, env, print }) => {
+    refuseContract(values);
+    const deadlineAt =
+      values.deadline === undefined ? undefined : deadlineOf(values.deadline, systemClock.now());
+    const files = readAttachments(values.file);
+    const brief = await readBrief(positionals, env);
+    const content =
+      values.url === undefined ? { data: dispatch(values, brief, deadlineAt) } : { text: brief };
+    const message = {
+      messageId: randomUUID(),
+      ...content,
+      ...(values.context === undefined ? {} : { contextId: values.context }),
+      ...(files.length === 0 ? {} : { parts: files }),
+    };
+    const client = fleetClient();
+    const at = receiverOf(await reachable(client, values, env));
+    const awaited: Awaited = { client, at, env, print, deadlineAt };
+    if (values.detach === true) return detach(awaited, { ...message, blocking: false });
+    return watch(awaited, { ...message, blocking: true });
+  },
+});
+
+function refuseContract(values: SendValues): void {
+  if (values.url === undefined) return;
+  const given = Object.keys(DISPATCHED).filter((name) => name in values);
+  if (given.length > 0)
+    throw new UsageError(
+      `--url sends plain text, which cannot carry ${given.map((name) => `--${name}`).join(', ')}`,
+    );
+}
+
+/** The profile that takes the task: the one that is named, else the orchestrator. */
+function receiverOf(among: readonly Reachable[]): Reachable {
+  const [only] = among;
+  const at = among.length === 1 ? only : among.find(({ name }) => name === ORCHESTRATOR);
+  if (at) return at;
+  throw new UsageError(`say which --profile takes the task: ${among.map(({ name }) => name).join(', ')}`);
+}
+
+function dispatch(values: SendValues, brief: string, deadlineAt: number | undefined): JsonObject {
+  const { to, deadline: _, schema, ...contract } = values;
+  const built = dispatchOf({
+    ...contract,
+    brief,
+    ...(to === undefined ? {} : { target: to }),
+    ...(deadlineAt === undefined ? {} : { deadline: new Date(deadlineAt).toISOString() }),
+  });
+  if (schema === undefined || !isJsonObject(built.task)) return built;
+  return { ...built, task: { ...built.task, reply_schema: 'json', output_schema: readSchema(schema) } };
+}
+
+async function watch(awaited: Awaited, message: OutboundMessage): Promise<number> {
+  const { client, at } = awaited;
+  const leaving = new AbortController();
+  const { reply, tasks } = await open(client, at, message, leaving.signal).catch((error: unknown) => {
+    throw withoutFleet(error, at);
+  });
+  if (reply.kind === 'message') return finishMessage(awaited, reply);
+  if (reply.task.terminal) return finish(awaited, reply.task);
+  if (!awaited.print) process.stderr.write(`task ${reply.task.id} in context ${reply.task.contextId}\n`);
+  return awaitTask({ ...awaited, leaving }, reply.task.id, tasks);
+}
+
+/** Sends the message; an agent without streams gets it as one that it may answer at once. */
+async function open(
+  client: A2AClient,
+  { endpoint, streams }: Reachable,
+  message: OutboundMessage,
+  signal: AbortSignal,
+): Promise<Opened> {
+  if (streams) {
+    const options = { signal, idleTimeoutMs: IDLE_MS };
+    return openStream(client.stream(endpoint, message, options));
+  }
+  const sent = { ...message, blocking: false };
+  return { reply: await client.send(endpoint, sent, { timeoutMs: SEND_MS, isOnce: true }), tasks: undefined };
+}
+
+async function detach(awaited: Awaited, message: OutboundMessage): Promise<number> {
+  const { client, at, print } = awaited;
+  const options = { timeoutMs: SEND_MS, isOnce: true };
+  const reply = await client.send(at.endpoint, message, options).catch((error: unknown) => {
+    throw withoutFleet(error, at);
+  });
+  if (reply.kind === 'message') return finishMessage(awaited, reply);
+  if (reply.task.terminal) return finish(awaited, reply.task);
+  const { id, contextId } = reply.task;
+  if (print) print(taskDocument(reply.task, at.name));
+  else printLines([`task ${id} in context ${contextId}`, `to see it: fleet watch ${id}${urlHint(at)}`]);
+  return 0;
+}
+
+/** An agent may answer with a message and make no task. */
+function finishMessage(
+  { at, print }: Pick<Invocation<OptionSpecs>, 'print'> & { readonly at: Reachable },
+  reply: Extract<PeerReply, { kind: 'message' }>,
+): number {
+  const { text, data, contextId } = reply;
+  if (print) print({ profile: at.name, context_id: contextId ?? null, text, data });
+  else printLines([...text.split('\n'), ...data.map((each) => JSON.stringify(each))]);
+  return 0;
+}
+
+/** A message that a profile did not answer: the fleet does not run, as far as the caller can see. */
+function withoutFleet(error: unknown, { target }: Reachable): unknown {
+  const isAway = error instanceof FleetError && error.code === 'PEER_UNREACHABLE';
+  if (!isAway || target === undefined) return error;
+  return new FleetError('PEER_UNREACHABLE', `no fleet runs (${error.message}): make up first`, {
+    cause: error,
+  });
+}

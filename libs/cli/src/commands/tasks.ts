@@ -1,0 +1,195 @@
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { objectAt, objectsAt, textAt } from '../client/fields.ts';
+import type { Target } from '../client/http.ts';
+import { rpc } from '../client/rpc.ts';
+import { type Command, command, type OptionSpecs } from '../command-line/command.ts';
+import { definedFields, noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
+import { columns, printLines } from '../command-line/output.ts';
+import { fleetClient, REACH_OPTIONS, type ReachValues, reachable } from '../command-line/reachable.ts';
+import { answerStream, awaitTask, finish } from '../task/await-task.ts';
+import { type FoundTask, findTask } from '../task/find-task.ts';
+import { isAsking } from '../task/result.ts';
+
+const CALL_MS = 30_000;
+const MAX_LIMIT = 100;
+/** The states of A2A that a task of the fleet can have, by their short names. */
+const STATES = ['submitted', 'working', 'input_required', 'completed', 'failed', 'canceled', 'rejected'];
+const { url: _, 'token-env': __, ...FLEET } = REACH_OPTIONS;
+
+/** `fleet tasks`: prints the newest tasks of the operator at one profile or at all, the latest change first. */
+const listCommand = command({
+  name: 'tasks',
+  summary: 'print your tasks at all profiles, the latest change first',
+  options: {
+    ...FLEET,
+    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
+    state: { type: 'string', value: 'state', help: `in this state only: ${STATES.join(', ')}` },
+    context: { type: 'string', value: 'id', help: 'of this context only' },
+    limit: {
+      type: 'string',
+      value: 'n',
+      help: `how many of each profile; 20 by default, at most ${MAX_LIMIT}`,
+    },
+  },
+  examples: ['tasks', 'tasks --state working', 'tasks --profile switch --limit 5 --json'],
+  run: async ({ values, positionals, env, print }) => {
+    noArguments('tasks', positionals);
+    const { state, context } = values;
+    if (state !== undefined && !STATES.includes(state))
+      throw new UsageError(`--state must be one of ${STATES.join(', ')}, not "${state}"`);
+    const pageSize = wholeNumber('limit', values.limit, 20);
+    if (pageSize < 1 || pageSize > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
+    const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
+    const params = definedFields({ pageSize, status, contextId: context });
+    const asked = await reachable(fleetClient(), values, env);
+    const answers = await Promise.all(
+      asked.flatMap(({ target }) => (target ? [listAt(target, params)] : [])),
+    );
+    const silent = answers.flatMap(({ profile, tasks }) => (tasks === undefined ? [profile] : []));
+    if (silent.length === asked.length)
+      throw new FleetError(
+        'PEER_UNREACHABLE',
+        `no fleet runs (${silent.join(', ')}: no answer): make up first`,
+      );
+    const found = answers
+      .flatMap(({ profile, tasks = [] }) => tasks.map((task) => ({ profile, task })))
+      .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
+    if (print) print({ tasks: found, silent });
+    else printLines(found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
+    if (silent.length > 0 && !print) console.error(`${silent.join(', ')} did not answer`);
+    return silent.length > 0 ? 1 : 0;
+  },
+});
+
+const HEAD = ['changed', 'state', 'profile', 'context', 'task'];
+
+function rowOf({ profile, task }: { readonly profile: string; readonly task: JsonObject }): string[] {
+  const state = textAt(objectAt(task, 'status'), 'state')
+    .replace(/^TASK_STATE_/, '')
+    .toLowerCase();
+  return [
+    changedAt(task).replace(/\.\d+Z$/, 'Z'),
+    state,
+    profile,
+    textAt(task, 'contextId'),
+    textAt(task, 'id'),
+  ];
+}
+
+const changedAt = (task: JsonObject): string => textAt(objectAt(task, 'status'), 'timestamp');
+
+async function listAt(
+  target: Target,
+  params: JsonObject,
+): Promise<{ readonly profile: string; readonly tasks: readonly JsonObject[] | undefined }> {
+  const profile = target.name;
+  try {
+    const request = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params };
+    const { result } = await rpc(target, JSON.stringify(request));
+    return { profile, tasks: objectsAt(result, 'tasks').filter(isJsonObject) };
+  } catch (error) {
+    if (error instanceof FleetError && error.code === 'PEER_UNREACHABLE')
+      return { profile, tasks: undefined };
+    throw error;
+  }
+}
+
+/** Finds the task that the first argument names. */
+async function named(
+  name: string,
+  positionals: readonly string[],
+  values: ReachValues,
+  env: NodeJS.ProcessEnv,
+): Promise<FoundTask & { readonly client: ReturnType<typeof fleetClient> }> {
+  const [id, ...more] = positionals;
+  if (id === undefined || id === '' || more.length > 0)
+    throw new UsageError(`${name} takes the id of one task`);
+  const client = fleetClient();
+  return { client, ...(await findTask(client, await reachable(client, values, env), id)) };
+}
+
+const OPTIONS = {
+  ...REACH_OPTIONS,
+  profile: {
+    type: 'string',
+    value: 'name',
+    help: 'the profile that has the task; it is looked for by default',
+  },
+} as const satisfies OptionSpecs;
+
+/** `fleet task <id>`: prints a task as it is now. Exit code 0 whatever its state. */
+const showCommand = command({
+  name: 'task',
+  summary: 'print a task as it is now, with its result',
+  args: '<id>',
+  options: OPTIONS,
+  examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml'],
+  run: async ({ values, positionals, env, print }) => {
+    const { at, task } = await named('task', positionals, values, env);
+    finish({ at, print }, task);
+    return 0;
+  },
+});
+
+/** `fleet watch <id>`: shows a task until it ends, as `fleet send` does. */
+const watchCommand = command({
+  name: 'watch',
+  summary: 'watch a task until it ends, and print its result',
+  args: '<id>',
+  options: OPTIONS,
+  examples: ['watch 01a20cd2-…'],
+  run: async ({ values, positionals, env, print }) => {
+    const { client, at, task } = await named('watch', positionals, values, env);
+    if (task.terminal) return finish({ at, print }, task);
+    return awaitTask({ client, at, env, print }, task.id);
+  },
+});
+
+/** `fleet cancel <id>`: cancels a task and prints it. */
+const cancelCommand = command({
+  name: 'cancel',
+  summary: 'cancel a task',
+  args: '<id>',
+  options: OPTIONS,
+  examples: ['cancel 01a20cd2-…'],
+  run: async ({ values, positionals, env, print }) => {
+    const { client, at, task } = await named('cancel', positionals, values, env);
+    finish({ at, print }, await client.cancelTask(at.endpoint, task.id, { timeoutMs: CALL_MS }));
+    return 0;
+  },
+});
+
+/** `fleet answer <id> <text>`: answers the question of a task, and watches it. */
+const answerCommand = command({
+  name: 'answer',
+  summary: 'answer the question of a task, and watch it on',
+  args: '<id> <text>',
+  options: { ...OPTIONS, detach: { type: 'boolean', help: 'do not wait for the task' } },
+  examples: ['answer 01a20cd2-… "the second one"'],
+  run: async ({ values, positionals, env, print }) => {
+    const [id = '', answer, ...more] = positionals;
+    if (answer === undefined || answer.trim() === '' || more.length > 0)
+      throw new UsageError('answer takes the id of a task and one text: quote it');
+    const found = await named('answer', [id], values, env);
+    const { client, at, task } = found;
+    if (!isAsking(task))
+      throw new FleetError(
+        'INVALID_PARAMS',
+        `task ${task.id} asks nothing: it is ${task.state.replaceAll('_', ' ')}`,
+      );
+    const stream = answerStream({ client, at }, task, answer);
+    if (values.detach !== true) return awaitTask({ client, at, env, print }, task.id, stream);
+    const { value: now } = await stream.next();
+    finish({ at, print }, now ?? task);
+    return 0;
+  },
+});
+
+/** The commands about tasks that exist. */
+export const taskCommands: readonly Command[] = [
+  listCommand,
+  showCommand,
+  watchCommand,
+  cancelCommand,
+  answerCommand,
+];

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { isCancel, select, text } from '@clack/prompts';
+import type { A2AClient, PeerReply, PeerTask } from '@hermes-fleet/a2a';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import type { Invocation, OptionSpecs } from '../command-line/command.ts';
+import { printLines, sanitize } from '../command-line/output.ts';
+import type { Reachable } from '../command-line/reachable.ts';
+import { followTask } from './follow.ts';
+import { createLiveView, type LiveView, screenOf } from './live-view.ts';
+import { exitCodeOf, isAsking, renderTask, taskDocument } from './result.ts';
+
+const CALL_MS = 30_000;
+
+export interface Awaited {
+  readonly client: A2AClient;
+  readonly at: Reachable;
+  readonly env: NodeJS.ProcessEnv;
+  readonly print: Invocation<OptionSpecs>['print'];
+  /** Milliseconds since the epoch. */
+  readonly deadlineAt?: number | undefined;
+  /** Ends the stream that the caller has opened, when the user leaves. */
+  readonly leaving?: AbortController;
+}
+
+/** The caller leaves the task to itself. */
+class Detached extends Error {}
+
+/**
+ * Shows a task until it ends, then prints its result; returns the exit code (docs/cli.md#exit-codes). On a terminal, Ctrl-C
+ * asks whether to detach or to cancel, and a question of the task is asked there. `first` yields the snapshots of the
+ * stream that is open already; it may yield nothing.
+ */
+export async function awaitTask(
+  options: Awaited,
+  id: string,
+  first?: AsyncIterable<PeerTask>,
+): Promise<number> {
+  const { client, at, env, print } = options;
+  const screen = screenOf(process.stderr, env);
+  const isInteractive = screen.isTerminal && process.stdin.isTTY === true && print === undefined;
+  const { leaving = new AbortController() } = options;
+  using view = createLiveView({
+    screen: print === undefined ? screen : { ...screen, isTerminal: false, write: () => undefined },
+    clock: systemClock,
+    deadlineAt: options.deadlineAt,
+  });
+  const onInterrupt = (): void => {
+    void askHowToLeave(options, id, view).then(
+      (leaves) => leaves && leaving.abort(new Detached()),
+      (error: unknown) => leaving.abort(error),
+    );
+  };
+  if (isInteractive) process.on('SIGINT', onInterrupt);
+  const follow = (source?: AsyncIterable<PeerTask>): Promise<PeerTask> =>
+    followTask(
+      {
+        client,
+        clock: systemClock,
+        peer: at.endpoint,
+        streams: at.streams,
+        signal: leaving.signal,
+        onUpdate: (task) => view.update(task),
+      },
+      id,
+      source,
+    );
+  try {
+    let task = await follow(first);
+    while (isInteractive && isAsking(task)) {
+      view.pause();
+      const answer = await text({
+        message: sanitize(task.statusText || 'The task asks for your answer'),
+        output: process.stderr,
+      });
+      if (isCancel(answer)) break;
+      view.resume();
+      task = await follow(answerStream(options, task, answer));
+    }
+    view[Symbol.dispose]();
+    return finish(options, task);
+  } catch (error) {
+    view[Symbol.dispose]();
+    if (!(error instanceof Detached)) throw error;
+    process.stderr.write(`the task goes on: fleet watch ${sanitize(id)}${urlHint(at)}\n`);
+    return 0;
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
+
+/** Prints the result of a task, or its question and how to answer it. Returns the exit code. */
+export function finish({ at, print }: Pick<Awaited, 'at' | 'print'>, task: PeerTask): number {
+  if (print) print(taskDocument(task, at.name));
+  else {
+    printLines(renderTask(task));
+    if (isAsking(task)) printLines(['', `to answer: fleet answer ${task.id} "…"${urlHint(at)}`]);
+  }
+  return exitCodeOf(task);
+}
+
+/** What a command for the same agent needs beside the id. */
+export const urlHint = ({ target, endpoint }: Reachable): string =>
+  target === undefined ? ` --url ${new URL(endpoint.url).origin}` : '';
+
+/** Sends the answer to the question of a task; yields the snapshots that follow. */
+export async function* answerStream(
+  { client, at }: Pick<Awaited, 'client' | 'at'>,
+  task: PeerTask,
+  answer: string,
+): AsyncGenerator<PeerTask> {
+  const message = {
+    messageId: randomUUID(),
+    taskId: task.id,
+    contextId: task.contextId,
+    text: answer,
+    blocking: false,
+  };
+  // Not streamed: whether the answer has arrived must be known, and a stream that breaks leaves it open.
+  const reply = await client.send(at.endpoint, message, { timeoutMs: CALL_MS, isOnce: true });
+  if (reply.kind === 'task' && !isAsking(reply.task)) yield reply.task;
+}
+
+/** True if the caller leaves: the task goes on. After a cancel, the stream tells its end. */
+async function askHowToLeave({ client, at }: Awaited, id: string, view: LiveView): Promise<boolean> {
+  view.pause();
+  const choice = await select({
+    message: 'The task is not done',
+    options: [
+      { value: 'detach', label: 'detach: it goes on, and fleet watch shows it again' },
+      { value: 'cancel', label: 'cancel it' },
+      { value: 'stay', label: 'go on watching' },
+    ],
+    output: process.stderr,
+  });
+  if (choice === 'detach' || isCancel(choice)) return true;
+  if (choice === 'cancel') await client.cancelTask(at.endpoint, id, { timeoutMs: CALL_MS });
+  view.resume();
+  return false;
+}
+
+export interface Opened {
+  readonly reply: PeerReply;
+  /** The snapshots of the stream that is open; undefined without one. */
+  readonly tasks: AsyncIterable<PeerTask> | undefined;
+}
+
+/** The first reply of a stream, and the snapshots after it. Throws PEER_REFUSED for a stream without a reply. */
+export async function openStream(replies: AsyncIterableIterator<PeerReply>): Promise<Opened> {
+  const { value: reply, done } = await replies.next();
+  if (done === true) throw new FleetError('PEER_REFUSED', 'the agent answered with nothing');
+  async function* tasks(): AsyncGenerator<PeerTask> {
+    if (reply.kind === 'task') yield reply.task;
+    for await (const next of replies) if (next.kind === 'task') yield next.task;
+  }
+  return { reply, tasks: tasks() };
+}

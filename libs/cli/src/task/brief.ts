@@ -1,0 +1,111 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, extname, join } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { FleetError, isJsonObject, type JsonObject, type MessagePart } from '@hermes-fleet/protocol';
+import { UsageError } from '../command-line/options.ts';
+
+/** What all attached files may have together. An agent may take less: then it refuses the message. */
+const MAX_FILES_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The brief: the argument, stdin for `-` and where stdin is not a terminal, or what the user writes in $VISUAL or $EDITOR.
+ * Throws UsageError for an empty one.
+ */
+export async function readBrief(words: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  const [word, ...more] = words;
+  if (more.length > 0)
+    throw new UsageError('send takes one brief: quote it, as in fleet send "Write a note"');
+  const brief = word !== undefined && word !== '-' ? word : await fromInput(word, env);
+  if (brief.trim() === '') throw new UsageError('the brief is empty: nothing was sent');
+  return brief;
+}
+
+async function fromInput(word: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
+  if (word === '-' || process.stdin.isTTY !== true) return readAll(process.stdin);
+  const editor = env.VISUAL || env.EDITOR;
+  if (!editor)
+    throw new UsageError('send takes a brief, - for stdin, or a variable EDITOR that names an editor');
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-brief-'));
+  try {
+    const file = join(dir, 'brief.md');
+    writeFileSync(file, '');
+    // The variable may hold options, so a shell splits it.
+    const { status } = spawnSync('sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit', env });
+    if (status !== 0) throw new UsageError(`the editor ended with ${status ?? 'a signal'}: nothing was sent`);
+    return readFileSync(file, 'utf8');
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css',
+  '.csv': 'text/csv',
+  '.gif': 'image/gif',
+  '.html': 'text/html',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.json': 'application/json',
+  '.md': 'text/markdown',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain',
+  '.webp': 'image/webp',
+  '.xml': 'application/xml',
+  '.yaml': 'application/yaml',
+  '.yml': 'application/yaml',
+};
+
+/** The files to attach, with the media type of their name. Throws UsageError for one that cannot be read or is too large. */
+export function readAttachments(paths: readonly string[] = []): MessagePart[] {
+  let left = MAX_FILES_BYTES;
+  return paths.map((path, index) => {
+    const refuse = (reason: string): UsageError =>
+      new UsageError(`--file ${path} ${reason}: nothing was sent`);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat) throw refuse('does not exist');
+    if (!stat.isFile()) throw refuse('is not a file');
+    left -= stat.size;
+    if (left < 0) throw refuse(`makes the files larger than ${MAX_FILES_BYTES} bytes together`);
+    const mediaType = MEDIA_TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream';
+    const bytes = read(path, refuse).toString('base64');
+    return { kind: 'file', index, filename: basename(path), mediaType, bytes };
+  });
+}
+
+function read(path: string, refuse: (reason: string) => UsageError): Buffer {
+  try {
+    return readFileSync(path);
+  } catch {
+    throw refuse('cannot be read');
+  }
+}
+
+/** The JSON Schema in a file. Throws INVALID_PARAMS. */
+export function readSchema(path: string): JsonObject {
+  let schema: unknown;
+  try {
+    schema = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw new FleetError('INVALID_PARAMS', `${path} is not a file with a JSON Schema`, { cause });
+  }
+  if (!isJsonObject(schema))
+    throw new FleetError('INVALID_PARAMS', `${path} must hold a JSON Schema, as an object`);
+  return schema;
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A deadline as a time: `10m` is ten minutes after `now`, and an ISO 8601 time is itself. Throws UsageError. */
+export function deadlineOf(text: string, now: number): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const at = unit === undefined ? Date.parse(text) : now + Number(count) * (UNITS[unit] ?? 0);
+  if (Number.isNaN(at) || (unit === undefined && !/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text)))
+    throw new UsageError(
+      `--deadline must be a time from now such as 10m, or one with its zone such as 2030-01-01T00:00:00Z, not "${text}"`,
+    );
+  return at;
+}

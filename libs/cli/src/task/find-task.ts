@@ -1,0 +1,36 @@
+import { type A2AClient, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Reachable } from '../command-line/reachable.ts';
+
+const CALL_MS = 15_000;
+
+export interface FoundTask {
+  readonly at: Reachable;
+  readonly task: PeerTask;
+}
+
+/**
+ * Asks one profile after the other for a task of the operator. Throws TASK_NOT_FOUND when none has it, PEER_UNREACHABLE when
+ * none answers, and the first other refusal.
+ */
+export async function findTask(
+  client: A2AClient,
+  among: readonly Reachable[],
+  id: string,
+): Promise<FoundTask> {
+  const silent: string[] = [];
+  for (const at of among) {
+    try {
+      return { at, task: await client.getTask(at.endpoint, id, { timeoutMs: CALL_MS }) };
+    } catch (error) {
+      if (!(error instanceof FleetError)) throw error;
+      if (error.code === 'PEER_UNREACHABLE') silent.push(at.name);
+      else if (peerErrorCode(error) !== 'TASK_NOT_FOUND') throw error;
+    }
+  }
+  const names = among.map(({ name }) => name).join(', ');
+  if (silent.length === among.length)
+    throw new FleetError('PEER_UNREACHABLE', `no fleet runs (${names}: no answer): make up first`);
+  const rest = silent.length === 0 ? '' : `; ${silent.join(', ')} did not answer`;
+  throw new FleetError('TASK_NOT_FOUND', `${names}: no such task of yours: ${id}${rest}`);
+}
