@@ -1,5 +1,6 @@
 import type { Command } from './command-line/command.ts';
 import { cardCommand } from './commands/card.ts';
+import { completionCommand } from './commands/completion.ts';
 import { contextDeleteCommand } from './commands/context.ts';
 import { costCommand } from './commands/cost.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   ...keysCommands,
   ...localCommands,
   ...natsCommands,
+  completionCommand(() => COMMANDS),
 ];
 
 /** What the commands with this first word are about. */

@@ -1,0 +1,59 @@
+import { type Command, command } from '../command-line/command.ts';
+import { UsageError } from '../command-line/options.ts';
+import { optionsOf } from '../command-line/parse.ts';
+
+const SHELLS = ['bash', 'zsh'];
+
+/** `fleet completion bash|zsh`: prints a script that completes the words and options of these commands. */
+export const completionCommand = (commands: () => readonly Command[]): Command =>
+  command({
+    name: 'completion',
+    summary: 'print a script that completes commands and options in bash or zsh',
+    args: 'bash|zsh',
+    textOnly: true,
+    options: {},
+    examples: ['completion bash'],
+    run: ({ positionals }) => {
+      const [shell = '', ...more] = positionals;
+      if (!SHELLS.includes(shell) || more.length > 0) throw new UsageError('completion takes bash or zsh');
+      process.stdout.write(completionScript(shell, commands()));
+      return 0;
+    },
+  });
+
+/** The words that may follow each command or group. */
+function continuations(commands: readonly Command[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>([['', new Set(['--help', '--version'])]]);
+  for (const each of commands) {
+    const words = each.name.split(' ');
+    words.forEach((word, at) => {
+      const before = words.slice(0, at).join(' ');
+      found.set(before, (found.get(before) ?? new Set(['--help'])).add(word));
+    });
+    const options = [...Object.keys(optionsOf(each)), 'help'].map((name) => `--${name}`);
+    found.set(each.name, new Set([...(found.get(each.name) ?? []), ...options]));
+  }
+  return found;
+}
+
+/** zsh runs the functions of bash after `bashcompinit` (zsh manual, Completion System). */
+function completionScript(shell: string, commands: readonly Command[]): string {
+  const known = [...continuations(commands)];
+  const names = known.flatMap(([name]) => (name === '' ? [] : [`'${name}'`]));
+  return `${shell === 'zsh' ? 'autoload -U +X compinit bashcompinit && compinit && bashcompinit\n' : ''}_fleet() {
+  local named='' next at words=''
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    next="\${named:+$named }\${COMP_WORDS[at]}"
+    case "$next" in
+      ${names.join(' | ')}) named=$next ;;
+      *) break ;;
+    esac
+  done
+  case "$named" in
+${known.map(([name, words]) => `    '${name}') words='${[...words].join(' ')}' ;;`).join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _fleet fleet ./fleet
+`;
+}
