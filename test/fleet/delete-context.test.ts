@@ -82,7 +82,7 @@ test('a deleted context leaves nothing in the state and the workspace of any pro
   await fleet.kill('switch');
   await fleet.up();
   await until(async () => (await deleteContext(fleet, 'gone')).code === 1, 'the deletion at neo');
-  assert.match((await deleteContext(fleet, 'gone')).stderr, /HTTP 404: context gone is not known/);
+  assert.match((await deleteContext(fleet, 'gone')).stdout, /HTTP 404: context gone is not known/);
   assert.deepEqual(filesWith(fleet, secret), []);
   assert.equal(results('for-each-ref', '--format=%(refname:short)', 'refs/heads'), 'fleet/kept\n');
   const objects = results('cat-file', '--batch-all-objects', '--batch-check');
@@ -134,5 +134,5 @@ test('a caller deletes a result at a peer after the retention has removed its ta
     [0, 'none', [{ peer: 'neo', context_id: 'gone', state: 'deleted' }]],
   );
   assert.equal(branches(), 'fleet/kept\n');
-  assert.match((await deleteContext(fleet, 'gone')).stderr, /HTTP 404: context gone is not known/);
+  assert.match((await deleteContext(fleet, 'gone')).stdout, /HTTP 404: context gone is not known/);
 });
