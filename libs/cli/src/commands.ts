@@ -8,6 +8,7 @@ import { doctorCommand } from './commands/doctor.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
 import { keysCommands } from './commands/keys.ts';
 import { localCommands } from './commands/local.ts';
+import { mcpCommand } from './commands/mcp.ts';
 import { natsCommands } from './commands/nats.ts';
 import { peersCommand } from './commands/peers.ts';
 import { routeCommand } from './commands/route.ts';
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   routeCommand,
   peersCommand,
   contextDeleteCommand,
+  mcpCommand,
   doctorCommand,
   cardCommand,
   ...traderCommands,

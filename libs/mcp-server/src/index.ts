@@ -1,4 +1,5 @@
 export type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
+export { type ForwardStdioOptions, forwardStdio } from './forward-stdio.ts';
 export { type McpOrigin, type McpRouteOptions, registerMcpRoute } from './mcp-route.ts';
 export { type McpScopeOptions, registerMcpScope } from './mcp-scope.ts';
 export { CALL_CANCELED, CALLER_GONE, SERVER_CLOSING } from './open-calls.ts';

@@ -29,6 +29,8 @@ export async function awaitTask(
     : undefined;
   try {
     await ledger.settled(taskId, signal);
+    // The last notification is what ended the wait.
+    await following;
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
   } finally {

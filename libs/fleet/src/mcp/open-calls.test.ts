@@ -67,11 +67,11 @@ test('progress names state, peer and tool, with the tokens against the budget', 
   assert.equal(relayedLines.at(-1), 'input_required at neo · 0 tokens');
 });
 
-test('a task with ten thousand events sends few notifications', async (t) => {
+test('a task with two thousand events sends few notifications', async (t) => {
   const one = await profile(t, {
     isFreeOfEffects: true,
     script: async (_task, { report }) => {
-      for (let step = 0; step < 2_000; step += 1)
+      for (let step = 0; step < 400; step += 1)
         await Promise.all(
           ['a', 'b', 'c', 'd', 'e'].map((tool) =>
             report({ type: 'progress', data: { step, tool, phase: 'started' } }),

@@ -15,7 +15,8 @@ export interface ProgressOptions extends CostOptions {
 
 /**
  * Sends one line whenever the task's state, peer or tool changes, with its tokens against its budget. Lines that follow
- * each other too fast are replaced by the latest. Resolves when the task has ended or `signal` aborts; an error ends the
+ * each other too fast are replaced by the latest. Resolves when the task has
+ * ended, when it waits for its caller, and when `signal` aborts; an error ends the
  * notifications, but not the wait for the task.
  */
 export async function followProgress(
@@ -24,28 +25,38 @@ export async function followProgress(
   signal: AbortSignal,
 ): Promise<void> {
   const { ledger, clock, log } = options;
-  let pending: string | undefined;
+  const doing: Doing = { state: 'submitted', peer: undefined, tool: undefined };
+  let isPending = false;
   let pause: Disposable | undefined;
+  const failed = (error: unknown): void =>
+    log.warn({ err: error, task: taskId }, 'progress of a task cannot be followed');
+  const send = (): void => {
+    isPending = false;
+    try {
+      options.send(line(doing, taskId, options));
+    } catch (error) {
+      failed(error);
+    }
+  };
   const flush = (): void => {
     pause = undefined;
-    if (pending === undefined) return;
-    options.send(pending);
-    pending = undefined;
+    if (!isPending) return;
+    send();
     pause = clock.timer(flush, MIN_INTERVAL_MS);
   };
-  const doing: Doing = { state: 'submitted', peer: undefined, tool: undefined };
   try {
     for await (const event of ledger.watch(taskId, 0, signal)) {
       if (event.type === 'text') continue;
       note(doing, event);
-      pending = line(doing, taskId, options);
+      isPending = true;
       if (!pause) flush();
+      if (doing.state === 'input_required' && event.seq === ledger.get(taskId)?.lastSeq) break;
     }
   } catch (error) {
-    if (!signal.aborted) log.warn({ err: error, task: taskId }, 'progress of a task cannot be followed');
+    if (!signal.aborted) failed(error);
   } finally {
     pause?.[Symbol.dispose]();
-    if (pending !== undefined) options.send(pending);
+    if (isPending) send();
   }
 }
 

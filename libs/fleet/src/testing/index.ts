@@ -1,5 +1,6 @@
 export { commitsOf } from './commits.ts';
 export { freePort } from './free-port.ts';
+export { type McpProfile, mcpFleet, serveMcp, tokenOf as mcpTokenOf } from './mcp-fleet.ts';
 export { dispatching, inbound } from './messages.ts';
 export { profile } from './profile.ts';
 export { PREFERRED_FIRST, type RelayFleet, relayFleet, spending } from './relay-fleet.ts';

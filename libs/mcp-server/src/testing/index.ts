@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
@@ -22,6 +23,21 @@ export async function connectMcp(t: TestContext, url: string, o: TestClientOptio
     }),
   );
   t.after(() => client.close());
+  await client.listTools();
+  return client;
+}
+
+/** The official client, connected to a process that it starts. */
+export async function connectStdio(
+  t: TestContext,
+  command: { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> },
+): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  t.after(() => client.close());
+  const { args, env } = command;
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [...args], env: { ...env } }),
+  );
   await client.listTools();
   return client;
 }

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { asking, freePort, mcpFleet, mcpTokenOf, untilAborted } from '@hermes-fleet/fleet/testing';
+import { callTool, connectStdio } from '@hermes-fleet/mcp-server/testing';
+
+const MAIN = resolve(import.meta.dirname, '../main.ts');
+const argsFor = (url: string): string[] => [MAIN, 'mcp', '--url', url, '--token-env', 'THE_TOKEN'];
+
+const connect = (t: TestContext, url: string, as = 'operator') =>
+  connectStdio(t, { args: argsFor(url), env: { THE_TOKEN: mcpTokenOf(as) } });
+
+test('the official client uses the fleet over stdio: it dispatches, answers and sees progress', async (t) => {
+  const { url } = await mcpFleet(t, asking('which branch?'));
+  const client = await connect(t, url);
+  assert.equal(client.getServerVersion()?.name, 'switch');
+  const { tools } = await client.listTools();
+  assert.equal(tools.length, 7);
+  const lines: string[] = [];
+  const onprogress = ({ message = '' }: { message?: string }): unknown => lines.push(message);
+  const asked = await callTool(client, 'fleet_dispatch', { brief: 'release' }, { onprogress });
+  assert.equal(asked.question.text, 'which branch?');
+  assert.equal(lines.at(-1), 'input_required at neo · 0 tokens');
+  const done = await callTool(client, 'fleet_answer', { id: asked.id, question: 1, text: 'main' });
+  assert.deepEqual([done.state, done.result.text], ['completed', 'main']);
+});
+
+test('a cancellation over stdio cancels the task', async (t) => {
+  const { url, one, neo } = await mcpFleet(t, untilAborted);
+  const client = await connect(t, url);
+  const canceling = new AbortController();
+  const input = { brief: 'x', task_id: 'mine' };
+  const call = callTool(client, 'fleet_dispatch', input, { signal: canceling.signal });
+  await neo.firstRun;
+  canceling.abort(new Error('enough'));
+  await assert.rejects(call);
+  const id = one.ledger.findByKey('operator', 'mine')?.task.id ?? '';
+  await one.event(id, 'canceled');
+});
+
+test('a fleet that is not there, or does not accept the token, is an error of the request', async (t) => {
+  const nobody = `http://127.0.0.1:${await freePort()}`;
+  await assert.rejects(connect(t, nobody), /does not answer; start the fleet/);
+  const { url } = await mcpFleet(t, untilAborted);
+  await assert.rejects(connect(t, url, 'stranger'), /does not accept the token/);
+});
+
+test('wrong options are refused before anything is read, and the end of the input ends the command', async (t) => {
+  const run = async (args: readonly string[], env: Record<string, string> = {}) => {
+    const child = spawn(process.execPath, [MAIN, 'mcp', ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    t.after(() => child.kill());
+    child.stdin.end();
+    const [[code], err] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
+    return { code, err };
+  };
+  const url = 'http://127.0.0.1:1';
+  for (const [args, words] of [
+    [['--url', url], /--url needs --token-env/],
+    [['--url', 'ftp://x', '--token-env', 'T'], /--url ftp:\/\/x is not an http address/],
+    [['more'], /more/],
+  ] as const) {
+    const { code, err } = await run(args);
+    assert.equal(code, 2);
+    assert.match(err, words);
+  }
+  const unset = await run(['--url', url, '--token-env', 'NOT_SET']);
+  assert.equal(unset.code, 1);
+  assert.match(unset.err, /the variable NOT_SET of --token-env is not set/);
+  assert.deepEqual(await run(['--url', url, '--token-env', 'T'], { T: 'x' }), { code: 0, err: '' });
+});

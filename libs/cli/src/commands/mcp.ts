@@ -1,0 +1,56 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { command } from '../command-line/command.ts';
+import { noArguments, UsageError } from '../command-line/options.ts';
+import { REACH_OPTIONS } from '../command-line/reachable.ts';
+import { FLEET_OPTIONS, findProfile } from '../command-line/running-fleet.ts';
+
+const { 'token-stdin': _, ...FLEET } = FLEET_OPTIONS;
+
+/**
+ * `fleet mcp`: serves the fleet's MCP server over standard input and output, for clients that start a process
+ * (docs/mcp.md#over-stdio). It calls a profile of the fleet as the operator, or `--url` with the token in the variable that
+ * `--token-env` names. Returns 0 when the input ends.
+ */
+export const mcpCommand = command({
+  name: 'mcp',
+  summary: 'serve the fleet to an MCP client over standard input and output',
+  options: {
+    ...FLEET,
+    url: { type: 'string', value: 'url', help: 'the address of a profile, instead of the fleet in --dir' },
+    'token-env': REACH_OPTIONS['token-env'],
+  },
+  textOnly: true,
+  examples: ['mcp', 'mcp --url http://127.0.0.1:9219 --token-env FLEET_TOKEN'],
+  run: async ({ values, positionals, env }) => {
+    noArguments('mcp', positionals);
+    const { url, token } = values.url === undefined ? findProfile(values).target : named(values, env);
+    // The SDK is loaded for this command only.
+    const { forwardStdio } = await import('@hermes-fleet/mcp-server');
+    await forwardStdio({
+      url: new URL('/mcp', url).href,
+      token,
+      input: process.stdin,
+      output: process.stdout,
+      onError: (message) => console.error(`fleet: ${message}`),
+    });
+    return 0;
+  },
+});
+
+function named(
+  values: { readonly url?: string | undefined; readonly 'token-env'?: string | undefined },
+  env: NodeJS.ProcessEnv,
+): { url: string; token: string } {
+  const { url = '', 'token-env': name } = values;
+  if (!URL.canParse(url) || !/^https?:/.test(url))
+    throw new UsageError(`--url ${url} is not an http address of a profile`);
+  if (name === undefined)
+    throw new UsageError('--url needs --token-env, the name of a variable with a token');
+  const token = env[name];
+  if (token === undefined || token === '')
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `the variable ${name} of --token-env is not set; put the token there`,
+    );
+  return { url, token };
+}
