@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
@@ -25,6 +25,7 @@ export interface McpCall {
   readonly progress: ((message: string) => void) | undefined;
 }
 
+/** The resources of a caller. An error that one of these throws is shown to the client. */
 export interface McpResources {
   list(cursor: string | undefined): ListResourcesResult;
   templates(): ListResourceTemplatesResult;
@@ -57,6 +58,19 @@ export interface McpResponder {
    * refused has a body of JSON. The stream must be read to its end or canceled.
    */
   stream(message: JsonObject, headers: Headers, handlers: McpHandlers): Promise<Response>;
+}
+
+/** The code of a resource that does not exist (https://modelcontextprotocol.io/specification/2025-11-25/server/resources). */
+const RESOURCE_NOT_FOUND = -32002;
+
+/** Throws what `read` throws as an error of MCP. */
+function withCode<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    const { code, jsonrpcCode, message } = FleetError.from(thrown);
+    throw new McpError(code === 'NOT_FOUND' ? RESOURCE_NOT_FOUND : jsonrpcCode, message, { reason: code });
+  }
 }
 
 /** MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport. */
@@ -95,9 +109,13 @@ export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]):
       });
     });
     if (resources) {
-      server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => resources.list(params?.cursor));
+      server.setRequestHandler(ListResourcesRequestSchema, ({ params }) =>
+        withCode(() => resources.list(params?.cursor)),
+      );
       server.setRequestHandler(ListResourceTemplatesRequestSchema, () => resources.templates());
-      server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => resources.read(params.uri));
+      server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
+        withCode(() => resources.read(params.uri)),
+      );
     }
     return server;
   }
