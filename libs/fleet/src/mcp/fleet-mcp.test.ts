@@ -26,6 +26,7 @@ test('the official client lists seven tools with strict inputs, output schemas a
   for (const { name, title, description, inputSchema, outputSchema } of tools) {
     assert.equal(inputSchema.additionalProperties, false, name);
     assert.equal(outputSchema?.type, 'object', name);
+    assert.ok(!JSON.stringify(outputSchema).includes('"additionalProperties":{}'), name);
     assert.ok(title && (description?.length ?? 0) > 30, name);
   }
 });

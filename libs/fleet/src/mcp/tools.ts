@@ -1,5 +1,5 @@
 import type { Tool } from '@hermes-fleet/mcp-server';
-import { toolParameters } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, toolParameters } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { DispatchInput, RouteInput, TaskId, WaitS } from './task-input.ts';
 import { TaskList, TaskReport, TaskStates } from './task-report.ts';
@@ -92,7 +92,18 @@ function tool(
     title,
     description: description.join(' '),
     inputSchema: { ...toolParameters(input), type: 'object' },
-    outputSchema: { ...toolParameters(output), type: 'object' },
+    outputSchema: { ...withoutEmpty(toolParameters(output)), type: 'object' },
     annotations: { title, ...annotations },
   };
+}
+
+/** Drops `additionalProperties: {}`, which says nothing and which some clients warn about or refuse. */
+function withoutEmpty(schema: JsonObject): JsonObject {
+  const kept = Object.entries(schema).filter(
+    ([name, value]) =>
+      !(name === 'additionalProperties' && isJsonObject(value) && Object.keys(value).length === 0),
+  );
+  return Object.fromEntries(
+    kept.map(([name, value]) => [name, isJsonObject(value) ? withoutEmpty(value) : value]),
+  );
 }
