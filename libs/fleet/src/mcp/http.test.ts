@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { mcpFleet } from '../testing/mcp-fleet.ts';
 import { spending } from '../testing/relay-fleet.ts';
@@ -80,5 +83,20 @@ test('only single messages of MCP by POST are answered', async (t) => {
     const reply = await fetch(`${url}/mcp`, { method });
     assert.deepEqual([reply.status, reply.headers.get('allow')], [405, 'POST'], method);
     await reply.text();
+  }
+});
+
+test('behind a proxy that ends TLS, the metadata has the public address', async (t) => {
+  const { url } = await mcpFleet(t, spending(1), { publicUrl: 'https://localhost:4443' });
+  for (const [host, origin] of [
+    ['localhost:4443', 'https://localhost:4443'],
+    ['localhost:4444', 'http://localhost:4444'],
+  ] as const) {
+    const request = get(`${url}/.well-known/oauth-protected-resource/mcp`, {
+      headers: { host },
+      agent: false,
+    });
+    const [reply] = await once(request, 'response');
+    assert.equal(JSON.parse(await text(reply)).resource, `${origin}/mcp`);
   }
 });

@@ -51,6 +51,8 @@ test('what a caller has not is not found, in the same words whether it exists or
   assert.deepEqual((await other.listResources()).resources, []);
   await assert.rejects(sender.listResources(), /lacks the scope "read"/);
   await callTool(mine, 'fleet_cancel', { id });
+  assert.equal((await mine.listResources()).resources.length, 1);
+  assert.deepEqual((await other.listResources()).resources, []);
 });
 
 test('a long log is read in pages', async (t) => {

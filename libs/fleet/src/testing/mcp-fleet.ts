@@ -32,7 +32,7 @@ export interface McpProfile {
 export async function serveMcp(
   t: TestContext,
   one: TestProfile,
-  o: { readonly maxCallsPerCaller?: number } = {},
+  o: { readonly maxCallsPerCaller?: number; readonly publicUrl?: string } = {},
 ): Promise<McpProfile> {
   const log = recordingLog();
   const app = createApp({
@@ -55,6 +55,7 @@ export async function serveMcp(
     ids: systemIds,
     log,
     countCache: false,
+    publicUrl: o.publicUrl,
     maxCallsPerCaller: o.maxCallsPerCaller ?? 16,
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -86,7 +87,7 @@ export async function serveMcp(
 export async function mcpFleet(
   t: TestContext,
   script: Script,
-  o: { readonly maxCallsPerCaller?: number } = {},
+  o: { readonly maxCallsPerCaller?: number; readonly publicUrl?: string } = {},
 ): Promise<McpProfile & { readonly neo: TestProfile }> {
   const fleet = await relayFleet(t, { neo: { script, tier: 'sonnet' } });
   return { ...(await serveMcp(t, fleet.orchestrator, o)), neo: fleet.worker('neo') };

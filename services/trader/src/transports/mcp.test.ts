@@ -268,3 +268,17 @@ test('a web page that has a token gets 403, which is audited with its caller', a
   assert.equal(await send({}), 403);
   assert.deepEqual(transports.audited(), []);
 });
+
+test('a caller without a token is told of the metadata, which names the scopes', async (t) => {
+  const { url, audited } = await openTransports(t);
+  const refused = await fetch(`${url}/mcp`, { method: 'POST', body: '{}' });
+  assert.equal(refused.status, 401);
+  const [, metadata = ''] =
+    /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '') ?? [];
+  const shown = JSON.parse(await (await fetch(metadata)).text());
+  assert.deepEqual(
+    [shown.resource, shown.scopes_supported],
+    [`${url}/mcp`, ['trader:read', 'trader:decide']],
+  );
+  assert.deepEqual(audited(), []);
+});
