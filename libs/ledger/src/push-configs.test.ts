@@ -36,6 +36,7 @@ describe('a push notification config', () => {
       position: 7,
     };
     assert.deepEqual(again.push.active(0, 10), [{ ...stored, ...delivered }]);
+    assert.deepEqual(again.push.list(id), again.push.active(0, 10));
     await again.push.end(n, 'given_up');
     await again.push.end(n, 'finished');
     assert.deepEqual(again.push.active(0, 10), []);

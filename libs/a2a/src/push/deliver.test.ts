@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { HANDSHAKE_EXTENSION, type JsonObject } from '@hermes-fleet/protocol';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { finish } from '../testing/script.ts';
 import { at, message, type Served, serve } from '../testing/serve.ts';
 import { startWebhook, type Webhook } from '../testing/webhook.ts';
@@ -93,14 +94,20 @@ test('a config of an ended task gets the task, and is finished', async (t) => {
 });
 
 test('a deleted config sends no more, and holds up no other', async (t) => {
-  const dead = await startWebhook(t, () => undefined);
+  const closed = Promise.withResolvers<void>();
+  const dead = await startWebhook(t, (response) => void response.once('close', closed.resolve));
   const hook = await startWebhook(t);
-  const served = await serve(t, { pushes: {}, script: async () => undefined });
+  const served = await serve(t, {
+    // On this clock, an attempt has no end of its own.
+    pushes: { clock: manualClock() },
+    script: async () => undefined,
+  });
   const id = await begin(served, dead);
   await dead.next();
   await served.rpc('CreateTaskPushNotificationConfig', { taskId: id, id: 'other', url: hook.url });
   await hook.next();
   await served.rpc('DeleteTaskPushNotificationConfig', { taskId: id, id: 'c' });
+  await closed.promise;
   await finish(served.ledger, id);
   while (served.ledger.push.find(id, 'other')?.state !== 'finished') await new Promise(setImmediate);
   assert.equal(dead.received.length, 1);
