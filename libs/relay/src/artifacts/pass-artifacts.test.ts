@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import type { PeerPart } from '@hermes-fleet/a2a';
 import { DONE, dispatching, relayFleet, type Script, type TestProfile } from '@hermes-fleet/fleet/testing';
 import type { ArtifactChunk, ArtifactPart, TaskArtifacts } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { beyond, contentOf, merged } from './continuation.ts';
+import { createPassArtifacts } from './pass-artifacts.ts';
 
 const LARGE = Buffer.alloc(600_000, 'z').toString('base64');
 const text = (value: string): ArtifactPart => ({ kind: 'text', text: value });
@@ -126,21 +128,35 @@ test('what exceeds the limits here is left out with one alert, and the task goes
   );
 });
 
-test('a worker that adds more chunks than a task may have passes them on whole', async (t) => {
-  const numbers = Array.from({ length: 1_100 }, (_, n) => n);
-  const { orchestrator } = await relayFleet(t, {
-    neo: {
-      script: adding(async ({ add }) => {
-        for (const place of numbers) await add(chunk('words', place, text(`${place} `)));
-      }),
-    },
+test('of very many chunks, the first thousand are stored as they come, and the rest when the artifact is complete', async () => {
+  const stored: ArtifactChunk[] = [];
+  const artifacts: TaskArtifacts = {
+    maxBytes: 1e6,
+    find: () => stored,
+    add: async (added) => stored.push(added) > 0,
+  };
+  const unused = async () => assert.fail('nothing is fetched or reported');
+  const pass = createPassArtifacts({
+    context: { artifacts, report: unused, signal: new AbortController().signal },
+    client: { file: unused },
+    endpoint: { name: 'neo', url: 'http://127.0.0.1:1/jsonrpc', token: undefined },
+    isMember: true,
+    traceparent: undefined,
+    log: silentLog,
   });
-  const id = await orchestrator.send(dispatching());
-  assert.equal((await orchestrator.result(id)).status, 'done');
-  const words = numbers.map((n) => `${n} `).join('');
-  const [part] = partsOf(orchestrator, id, 'words');
-  assert.equal(part?.kind === 'text' && part.text, words);
-  assert.ok(orchestrator.ledger.artifacts(id).length <= 1_001);
+  const words = Array.from({ length: 1_100 }, (_, n) => `${n} `);
+  const show = (count: number, isComplete: boolean) =>
+    pass({
+      artifacts: [
+        { id: 'words', isComplete, parts: [{ kind: 'text', text: words.slice(0, count).join('') }] },
+      ],
+    });
+  for (const index of words.keys()) await show(index + 1, false);
+  assert.equal(stored.length, 1_000);
+  await show(words.length, true);
+  assert.deepEqual([stored.length, stored.at(-1)?.isLast], [1_001, true]);
+  const [part] = merged(stored.flatMap(({ parts }) => parts));
+  assert.equal(part?.kind === 'text' && part.text, words.join(''));
 });
 
 test('what a peer has beyond ours is found whatever the cuts of its texts', () => {

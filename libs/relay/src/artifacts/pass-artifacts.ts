@@ -45,7 +45,9 @@ interface Standing {
  * from any state of the task: after a crash or a dropped stream, nothing is stored twice. An artifact that is not valid, or
  * exceeds a limit, is left out from there on with an `alert`; the task goes on.
  */
-export function createPassArtifacts(options: PassOptions): (task: PeerTask) => Promise<void> {
+export function createPassArtifacts(
+  options: PassOptions,
+): (task: Pick<PeerTask, 'artifacts'>) => Promise<void> {
   const { context, log, endpoint } = options;
   const { artifacts } = context;
   const known = new Map<string, Standing>();
