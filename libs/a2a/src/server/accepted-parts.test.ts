@@ -75,6 +75,13 @@ describe('the parts of a message', () => {
       -32602,
       /without credentials/,
     ],
+    ['an address with a user', { ...PDF, url: 'https://hush@b.example/' }, -32602, /without credentials/],
+    [
+      'an address with a password',
+      { ...PDF, url: 'https://:hush@b.example/' },
+      -32602,
+      /without credentials/,
+    ],
     ['no address', { ...PDF, url: 'plan.pdf' }, -32602, /parts\[1\]\.url is not an http/],
   ];
   for (const [what, part, code, words] of refused)
