@@ -13,6 +13,7 @@ const COPIED = [
   'libs',
   'services',
   'Makefile',
+  'fleet',
   'package.json',
   'package-lock.json',
   'tsconfig.json',

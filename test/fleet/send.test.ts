@@ -104,6 +104,7 @@ test('a person sends, sees, answers and cancels tasks of a running fleet', async
     left.type(ENTER);
     await left.waitFor(/the task goes on: fleet watch/);
     assert.equal(await left.ended, 0);
+    assert.doesNotMatch(left.screen(), /\[3\dm/, 'NO_COLOR');
 
     const seen = openTerminal(t, words('watch', String(id)));
     await seen.waitFor(/\[36mworking/);
