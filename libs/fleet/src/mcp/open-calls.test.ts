@@ -8,8 +8,8 @@ import { asking, DONE, type Script, untilAborted } from '../testing/scripts.ts';
 /** A script that ends when `end` is called. */
 function held(): { readonly script: Script; readonly end: () => void } {
   const gate = Promise.withResolvers<void>();
-  const script: Script = async () => {
-    await gate.promise;
+  const script: Script = async (task, context) => {
+    await Promise.race([gate.promise, untilAborted(task, context)]);
     return { ...DONE, text: 'done after all' };
   };
   return { script, end: () => gate.resolve() };
@@ -125,22 +125,31 @@ test('a canceled call of fleet_dispatch cancels its task, and only that of its o
 
 test('a canceled call of fleet_task, and a client that disconnects, leave the task running', async (t) => {
   const { script, end } = held();
-  const { connect, post, one, neo } = await mcpFleet(t, script);
+  const one = await profile(t, { script });
+  const { connect, post } = await serveMcp(t, one, { maxCallsPerCaller: 1 });
   const client = await connect();
   const leaving = new AbortController();
   const response = await post(dispatchCall(1), {}, 'operator', leaving.signal);
-  await neo.firstRun;
+  await one.firstRun;
   leaving.abort();
   await assert.rejects(response.text());
+  // The profile has noticed that the client is gone when another call may open.
+  const list = { ...dispatchCall(2), params: { name: 'fleet_tasks', arguments: {} } };
+  for (let status = 429; status === 429; ) {
+    const reply = await post(list);
+    await reply.text();
+    status = reply.status;
+  }
   const [task] = one.ledger.list({ pageSize: 1 }).tasks;
   assert.ok(task);
   const canceling = new AbortController();
   const waiting = callTool(client, 'fleet_task', { id: task.id, wait_s: 60 }, { signal: canceling.signal });
   canceling.abort(new Error('never mind'));
   await assert.rejects(waiting);
+  await post({ jsonrpc: '2.0', id: 3, method: 'ping' });
   end();
-  const done = await callTool(client, 'fleet_task', { id: task.id, wait_s: 60 });
-  assert.deepEqual([done.state, done.result.text], ['completed', 'done after all']);
+  const done = await one.result(task.id);
+  assert.deepEqual([done.status, done.text], ['done', 'done after all']);
 });
 
 test('a caller has a bounded number of open calls, and each ends with its answer', async (t) => {
@@ -174,4 +183,30 @@ test('a call that waits while the profile stops gets the task as it is', async (
   await closed;
   assert.match(text, /"state":"(queued|working)"/);
   assert.match(text, /The task goes on/);
+});
+
+test('the last notification says what ended the wait, however late the log is read', async (t) => {
+  const one = await profile(t, { script: async () => DONE });
+  const { ledger } = one;
+  const late: Pick<typeof ledger, 'watch'> = {
+    async *watch(id, after, signal) {
+      await ledger.settled(id, signal);
+      yield* ledger.watch(id, after, signal);
+    },
+  };
+  const { connect } = await serveMcp(t, {
+    ...one,
+    gateway: one.gateway,
+    peers: one.peers,
+    ledger: Object.assign(Object.create(ledger), late),
+  });
+  const client = await connect();
+  const lines: string[] = [];
+  await callTool(
+    client,
+    'fleet_dispatch',
+    { brief: 'x' },
+    { onprogress: ({ message = '' }) => lines.push(message) },
+  );
+  assert.equal(lines.at(-1), 'completed · 0 tokens');
 });
