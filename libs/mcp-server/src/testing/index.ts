@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { type CallToolResult, ProgressNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 
 export type { Client };
 
@@ -42,7 +42,10 @@ export async function connectStdio(
   return client;
 }
 
-/** Calls a tool, and returns its structured content. Throws the text of an error result. */
+/**
+ * Calls a tool, and returns its structured content. Throws the text of an error result. `onprogress` gets every
+ * notification of the client: the SDK's own handler drops one that comes in the same read as the result.
+ */
 export async function callTool(
   client: Client,
   name: string,
@@ -50,6 +53,9 @@ export async function callTool(
   options: Parameters<Client['callTool']>[2] = {},
   // biome-ignore lint/suspicious/noExplicitAny: the output of a tool under test has no type of its own
 ): Promise<any> {
+  const { onprogress } = options;
+  if (onprogress)
+    client.setNotificationHandler(ProgressNotificationSchema, ({ params }) => onprogress(params));
   const result = (await client.callTool({ name, arguments: input }, undefined, options)) as CallToolResult;
   if (result.isError) throw new Error(JSON.stringify(result.content));
   return result.structuredContent;
