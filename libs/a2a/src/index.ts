@@ -18,4 +18,5 @@ export { bodyText } from './rpc/envelope.ts';
 export type { OnRefused, RefusedRequest } from './rpc/refused-request.ts';
 export { EVENT_METADATA } from './server/follow-task.ts';
 export { PUSH_METADATA } from './server/push-methods.ts';
+export { ownArtifacts } from './wire/artifact-view.ts';
 export { RESULT_ARTIFACT, type TaskViewOptions, TEXT_ARTIFACT, taskView } from './wire/task-view.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callTool } from '@hermes-fleet/mcp-server/testing';
+import type { ArtifactPart } from '@hermes-fleet/protocol';
 import { mcpFleet, serveMcp } from '../testing/mcp-fleet.ts';
 import { profile } from '../testing/profile.ts';
 import { spending } from '../testing/relay-fleet.ts';
@@ -20,7 +21,7 @@ test('the result and the events of a task are resources of its caller', async (t
     [[`fleet://tasks/${task.id}/result`, 'result of mine', 'application/json']],
   );
   const { resourceTemplates } = await client.listResourceTemplates();
-  assert.equal(resourceTemplates.length, 2);
+  assert.equal(resourceTemplates.length, 3);
   assert.deepEqual(jsonOf(await client.readResource({ uri: resources[0]?.uri ?? '' })), task.result);
   const uri = `fleet://tasks/${task.id}/events`;
   const all = jsonOf(await client.readResource({ uri }));
@@ -28,6 +29,37 @@ test('the result and the events of a task are resources of its caller', async (t
   assert.deepEqual([types[0], types.at(-1), all.next_after], ['submitted', 'done', null]);
   const rest = jsonOf(await client.readResource({ uri: `${uri}?after=${all.events[0].seq}` }));
   assert.deepEqual(rest.events, all.events.slice(1));
+});
+
+test('the artifacts of a task are resources of its caller, and the tools name them', async (t) => {
+  const parts: ArtifactPart[] = [
+    { kind: 'text', text: 'first' },
+    { kind: 'data', data: { rows: 2 } },
+    { kind: 'file', base64: btoa('bytes'), name: 'a.bin', mediaType: 'application/x-a' },
+    { kind: 'text', text: 'x'.repeat(300_000), mediaType: 'text/csv' },
+  ];
+  const one = await profile(t, {
+    isFreeOfEffects: true,
+    script: async (_task, { artifacts }) => {
+      await artifacts?.add({ id: 'a report', place: 0, name: 'report.txt', parts, isLast: true });
+      return DONE;
+    },
+  });
+  const { connect } = await serveMcp(t, one);
+  const client = await connect();
+  const { id, artifacts } = await callTool(client, 'fleet_dispatch', { brief: 'x' });
+  const uri = `fleet://tasks/${id}/artifacts/a%20report`;
+  const media_types = ['text/plain', 'application/json', 'application/x-a', 'text/csv'];
+  assert.deepEqual(artifacts, [{ id: 'a report', name: 'report.txt', media_types, uri }]);
+  const { contents } = await client.readResource({ uri });
+  const seq = one.ledger.artifacts(id)[0]?.seq;
+  assert.deepEqual(contents, [
+    { uri, mimeType: 'text/plain', text: 'first' },
+    { uri, mimeType: 'application/json', text: '{"rows":2}' },
+    { uri, mimeType: 'application/x-a', blob: btoa('bytes') },
+    { uri, mimeType: 'text/uri-list', text: `/artifacts/${id}/${seq}/3` },
+  ]);
+  await assert.rejects(client.readResource({ uri: `${uri}2` }), /-32002: .*has nothing for you/);
 });
 
 test('what a caller has not is not found, in the same words whether it exists or not', async (t) => {
@@ -40,13 +72,19 @@ test('what a caller has not is not found, in the same words whether it exists or
     const refused = await client.readResource({ uri }).catch((error: Error) => error.message);
     return String(refused).replaceAll(/tasks\/[^/]+/g, 'tasks/<id>');
   };
-  for (const kind of ['result', 'events']) {
+  for (const kind of ['result', 'events', 'artifacts/a']) {
     const foreign = await words(other, `fleet://tasks/${id}/${kind}`);
     assert.match(foreign, /-32002: .*has nothing for you/);
     assert.equal(foreign, await words(other, `fleet://tasks/ghost/${kind}`));
   }
-  assert.match(await words(mine, `fleet://tasks/${id}/result`), /it has not ended/);
-  for (const uri of ['fleet://tasks/%E0%A4%A/result', 'file:///etc/passwd', 'fleet://tasks/a/b/result'])
+  assert.match(await words(mine, `fleet://tasks/${id}/result`), /the task has not ended/);
+  for (const uri of [
+    'fleet://tasks/%E0%A4%A/result',
+    'file:///etc/passwd',
+    'fleet://tasks/a/b/result',
+    `fleet://tasks/${id}/artifacts`,
+    `fleet://tasks/${id}/result/a`,
+  ])
     assert.match(await words(mine, uri), /-32002/, uri);
   assert.deepEqual((await other.listResources()).resources, []);
   await assert.rejects(sender.listResources(), /lacks the scope "read"/);

@@ -2,22 +2,24 @@ import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { McpResources } from '@hermes-fleet/mcp-server';
 import { type Caller, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { requireScope } from '@hermes-fleet/service';
+import { readArtifact } from './artifact-resources.ts';
 import { ownTask } from './task-report.ts';
 
 const JSON_TYPE = 'application/json';
 const LISTED = 50;
 const EVENTS = 500;
 const ENDED = ['completed', 'failed', 'rejected', 'canceled'] as const;
-const URI = /^fleet:\/\/tasks\/([^/?#]{1,256})\/(result|events)(?:\?after=(\d{1,15}))?$/;
+const URI =
+  /^fleet:\/\/tasks\/([^/?#]{1,256})\/(result|events|artifacts)(?:\?after=(\d{1,15})|\/([^/?#]{1,2000}))?$/;
 
 const resultUri = (id: string): string => `fleet://tasks/${encodeURIComponent(id)}/result`;
 
 /**
- * The resources of POST /mcp for one caller (docs/mcp.md#resources): the results and the events of its own tasks. Listed
- * are the results of ended tasks. Throws FORBIDDEN without the scope `read`, and NOT_FOUND for what the caller has not.
+ * The resources of POST /mcp for one caller (docs/mcp.md#resources): the results, events and artifacts of its own tasks.
+ * Listed are the results of ended tasks. Throws FORBIDDEN without the scope `read`, and NOT_FOUND for what the caller has not.
  */
 export function fleetMcpResources(
-  ledger: Pick<Ledger, 'get' | 'list' | 'events'>,
+  ledger: Pick<Ledger, 'get' | 'list' | 'events' | 'artifacts'>,
   caller: Caller,
 ): McpResources {
   return {
@@ -54,14 +56,24 @@ export function fleetMcpResources(
           description: `What a task of yours did, oldest first, ${EVENTS} at a time; next_after continues`,
           mimeType: JSON_TYPE,
         },
+        {
+          uriTemplate: 'fleet://tasks/{id}/artifacts/{artifact}',
+          name: 'artifact of a task',
+          description: 'Text, data or a file that a task of yours added; the tools name them in artifacts',
+        },
       ],
     }),
     read(uri) {
       requireScope(caller, 'read');
-      const [, id, kind, after = '0'] = URI.exec(uri) ?? [];
-      if (id === undefined) throw notFound(uri);
+      const [, id, kind, after, artifact] = URI.exec(uri) ?? [];
+      if (id === undefined || (kind === 'artifacts') !== (artifact !== undefined)) throw notFound(uri);
       const task = known(ledger, decoded(id), caller, uri);
-      const content = kind === 'events' ? eventsOf(ledger, task, Number(after)) : task.result;
+      if (artifact !== undefined) {
+        const contents = readArtifact(ledger, task.id, decoded(artifact), uri);
+        if (contents === undefined) throw notFound(uri);
+        return { contents };
+      }
+      const content = kind === 'events' ? eventsOf(ledger, task, Number(after ?? '0')) : task.result;
       if (content === undefined) throw notFound(uri);
       return { contents: [{ uri, mimeType: JSON_TYPE, text: JSON.stringify(content) }] };
     },
@@ -98,6 +110,7 @@ function decoded(id: string): string {
 }
 
 function notFound(uri: string): FleetError {
-  const words = 'has nothing for you: the task is unknown, or it has not ended; fleet_tasks lists your tasks';
+  const words =
+    'has nothing for you: the task or artifact is unknown, or the task has not ended; fleet_tasks lists your tasks';
   return new FleetError('NOT_FOUND', `${uri.slice(0, 300)} ${words}`);
 }

@@ -2,9 +2,10 @@ import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { type CostOptions, costView } from '../http/cost-view.ts';
+import { listArtifacts } from './artifact-resources.ts';
 
 export interface TaskReportOptions extends CostOptions {
-  readonly ledger: Pick<Ledger, 'tokens' | 'get' | 'questions' | 'lateResult'>;
+  readonly ledger: Pick<Ledger, 'tokens' | 'get' | 'questions' | 'lateResult' | 'artifacts'>;
 }
 
 const State = z.enum([
@@ -35,6 +36,10 @@ export const TaskReport = z.looseObject({
     .looseObject({ status: z.string() })
     .optional()
     .describe('The TASK_RESULT, once the task has ended: status, text or output, files changed'),
+  artifacts: z
+    .array(z.looseObject({ id: z.string(), name: z.string(), uri: z.string() }))
+    .optional()
+    .describe('What the task added beside its result; read each as the resource of its uri'),
   late_result: z.looseObject({}).optional().describe('A result that came after the end of the task'),
   next: z.string().describe('What to do now'),
 });
@@ -75,6 +80,7 @@ export function taskReport(task: TaskRecord, options: TaskReportOptions): JsonOb
   const cost = costView(task, options);
   const questions = task.state === 'input_required' ? ledger.questions(task.id) : [];
   const asked = questions.at(-1);
+  const artifacts = listArtifacts(ledger, task.id);
   const late = isTerminal(task.state) ? ledger.lateResult(task.id) : undefined;
   return {
     id: task.id,
@@ -86,6 +92,7 @@ export function taskReport(task: TaskRecord, options: TaskReportOptions): JsonOb
     token_budget: isJsonObject(cost.budget) ? (cost.budget.token_budget ?? null) : null,
     ...(asked && { question: { number: questions.length, text: asked.text } }),
     ...(task.result && { result: task.result }),
+    ...(artifacts.length > 0 && { artifacts }),
     ...(late && { late_result: late }),
     next: nextStep(task, questions.length),
   };
