@@ -13,7 +13,8 @@ const DOCKER = `#!/bin/sh
 ${RECORD}
 case "$*" in
   version*|'compose version'*) [ -z "\${NO_ENGINE:-}" ] || exit 1 ;;
-  *' token') echo a-token ;;
+  # As Compose does, it reads what it is given.
+  *' token') cat >/dev/null; echo a-token ;;
   *' ps '*) echo 0123456789ab ;;
   *' port switch '*) echo 127.0.0.1:9999 ;;
 esac
@@ -35,7 +36,7 @@ function checkout(t: TestContext, { node }: { readonly node: boolean }) {
   put('package-lock.json', '');
   if (node) {
     put('node_modules/.package-lock.json', '');
-    put('node_modules/.bin/node', `#!/bin/sh\n${RECORD}\n`);
+    put('node_modules/.bin/node', `#!/bin/sh\n${RECORD}\ncat >"$CALLS.input"\n`);
   }
   for (const tool of TOOLS) {
     const { stdout } = spawnSync('sh', ['-c', `command -v ${tool}`], { encoding: 'utf8' });
@@ -44,15 +45,17 @@ function checkout(t: TestContext, { node }: { readonly node: boolean }) {
   const elsewhere = join(dir, 'else where');
   mkdirSync(elsewhere);
   const calls = join(dir, 'calls');
-  const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}): SpawnSyncReturns<string> =>
+  const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}, input = ''): SpawnSyncReturns<string> =>
     spawnSync(join(dir, 'fleet'), args, {
       cwd: elsewhere,
       encoding: 'utf8',
       env: { PATH: join(dir, 'bin'), CALLS: calls, ...env },
+      input,
       timeout: 30_000,
     });
   const last = (): string => readFileSync(calls, 'utf8').trim().split('\n').at(-1) ?? '';
-  return { dir, elsewhere, run, last };
+  const lastInput = (): string => readFileSync(`${calls}.input`, 'utf8');
+  return { dir, elsewhere, run, last, lastInput };
 }
 
 test('./fleet runs a command with the pinned Node, in the folder of the caller', (t) => {
@@ -81,13 +84,14 @@ test('./fleet works by a symbolic link', (t) => {
 });
 
 test('with containers and Node, a client command runs on the host, with the published addresses and the token', (t) => {
-  const { dir, run, last } = checkout(t, { node: true });
-  const { status, stderr } = run(['tasks', '--', '-x'], { FLEET_MODE: 'docker' });
+  const { dir, run, last, lastInput } = checkout(t, { node: true });
+  const { status, stderr } = run(['tasks', '--', '-x'], { FLEET_MODE: 'docker' }, 'the brief');
   assert.equal(status, 0, stderr);
   assert.ok(
     last().startsWith(`[${join(dir, 'libs/cli/src/main.ts')}][tasks][--reach][switch=http://127.0.0.1:9999]`),
   );
   assert.match(last(), /\[--\]\[-x\] in .*, token a-token$/);
+  assert.equal(lastInput(), 'the brief');
 });
 
 test('with Docker only, a client command runs in a container, with the token in its environment', (t) => {

@@ -84,7 +84,7 @@ remember() {
 # Installs the dependencies of the checkout, with its pinned Node, where they are not those of the lockfile.
 fleet_ready() {
   if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-    npm ci --no-audit --no-fund --loglevel=error >&2
+    npm ci --no-audit --no-fund --loglevel=error </dev/null >&2
   fi
 }
 # Runs the fleet command with the pinned Node, in the root of the checkout.
@@ -180,7 +180,8 @@ require_running() {
   exit 1
 }
 
-operator_token() { docker compose run --rm --no-deps -T keys token; }
+# The input is the command's own: nothing before it may read from there.
+operator_token() { docker compose run --rm --no-deps -T keys token </dev/null; }
 
 # Passes the token on stdin; it is not stored.
 demo_docker() {
