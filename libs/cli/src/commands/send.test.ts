@@ -76,12 +76,15 @@ const card = (url: string) => ({
 async function wrong(t: TestContext): Promise<readonly (readonly [args: string[], says: RegExp])[]> {
   const dir = tempDir(t, { prefix: 'fleet-send-' });
   writeFileSync(join(dir, 'a.txt'), 'x');
+  const large = join(dir, 'large.csv');
+  writeFileSync(large, 'x'.repeat(750_001));
   return [
     [['send', 'a', 'b'], /takes one brief: quote it/],
     [['send', ' '], /the brief is empty: nothing was sent/],
     [['send', '-'], /the brief is empty/],
     [['send', 'x', '--file', join(dir, 'none')], /--file .*none does not exist: nothing was sent/],
     [['send', 'x', '--file', dir], /--file .* is not a file: nothing was sent/],
+    [['send', 'x', '--file', large], /makes the files larger than 750000 bytes together: nothing was sent/],
     [
       ['send', 'x', '--deadline', 'soon'],
       /--deadline must be a time from now such as 10m, or one with its zone/,

@@ -8,7 +8,14 @@ import { printLines } from '../command-line/output.ts';
 import { fleetClient, REACH_OPTIONS, type Reachable, reachable } from '../command-line/reachable.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type Awaited, awaitTask, finish, type Opened, openStream, urlHint } from '../task/await-task.ts';
-import { deadlineOf, readAttachments, readBrief, readSchema } from '../task/brief.ts';
+import {
+  deadlineOf,
+  MAX_FILES_BYTES,
+  MAX_PROFILE_FILES_BYTES,
+  readAttachments,
+  readBrief,
+  readSchema,
+} from '../task/brief.ts';
 import { IDLE_MS } from '../task/follow.ts';
 import { taskDocument } from '../task/result.ts';
 
@@ -52,7 +59,10 @@ export const sendCommand = command({
     refuseContract(values);
     const deadlineAt =
       values.deadline === undefined ? undefined : deadlineOf(values.deadline, systemClock.now());
-    const files = readAttachments(values.file);
+    const files = readAttachments(
+      values.file,
+      values.url === undefined ? MAX_PROFILE_FILES_BYTES : MAX_FILES_BYTES,
+    );
     const brief = await readBrief(positionals, env);
     const content =
       values.url === undefined ? { data: dispatch(values, brief, deadlineAt) } : { text: brief };

@@ -6,8 +6,10 @@ import { text as readAll } from 'node:stream/consumers';
 import { FleetError, isJsonObject, type JsonObject, type MessagePart } from '@hermes-fleet/protocol';
 import { UsageError } from '../command-line/options.ts';
 
-/** What all attached files may have together. An agent may take less: then it refuses the message. */
-const MAX_FILES_BYTES = 16 * 1024 * 1024;
+/** What all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
+export const MAX_PROFILE_FILES_BYTES = 750_000;
+/** As MAX_PROFILE_FILES_BYTES, for other agents. One may take less: then it refuses the message. */
+export const MAX_FILES_BYTES = 16 * 1024 * 1024;
 
 /**
  * The brief: the argument, stdin for `-` and where stdin is not a terminal, or what the user writes in $VISUAL or $EDITOR.
@@ -60,8 +62,11 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The files to attach, with the media type of their name. Throws UsageError for one that cannot be read or is too large. */
-export function readAttachments(paths: readonly string[] = []): MessagePart[] {
-  let left = MAX_FILES_BYTES;
+export function readAttachments(
+  paths: readonly string[] = [],
+  maxBytes: number = MAX_FILES_BYTES,
+): MessagePart[] {
+  let left = maxBytes;
   return paths.map((path, index) => {
     const refuse = (reason: string): UsageError =>
       new UsageError(`--file ${path} ${reason}: nothing was sent`);
@@ -69,7 +74,7 @@ export function readAttachments(paths: readonly string[] = []): MessagePart[] {
     if (!stat) throw refuse('does not exist');
     if (!stat.isFile()) throw refuse('is not a file');
     left -= stat.size;
-    if (left < 0) throw refuse(`makes the files larger than ${MAX_FILES_BYTES} bytes together`);
+    if (left < 0) throw refuse(`makes the files larger than ${maxBytes} bytes together`);
     const mediaType = MEDIA_TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream';
     const bytes = read(path, refuse).toString('base64');
     return { kind: 'file', index, filename: basename(path), mediaType, bytes };
