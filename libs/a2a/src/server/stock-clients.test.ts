@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { contentParts } from '@hermes-fleet/protocol';
 import type * as old from 'a2a-sdk-0.3';
 import {
   ClientFactory as OldFactory,
@@ -18,6 +19,7 @@ import {
   newClient,
   type SeenArtifact,
   type SeenEvent,
+  type SeenFile,
   type SeenTask,
   type StockClient,
 } from '../testing/stock-clients.ts';
@@ -100,6 +102,32 @@ for (const [name, open] of Object.entries(CLIENTS)) {
     await assert.rejects(client.get('unknown'), /not known here|TaskNotFound|-32001/);
   });
 
+  test(`the client ${name} can send a file, and gets the file that a task adds`, async (t) => {
+    const script = async (id: string): Promise<void> => {
+      const parts = [
+        { kind: 'file', name: 'out.bin', mediaType: 'application/x-out', base64: 'AP8=' },
+      ] as const;
+      const limits = { artifactBytes: 1_000, taskBytes: 1_000 };
+      await served.ledger.addArtifact(id, { id: 'out', place: 0, name: 'out', parts, isLast: true }, limits);
+      await runSteps(served, id, 0);
+    };
+    const served = await serve(t, { script, inputModes: ['*/*'] });
+    const { client } = await open(served);
+    const sent = await client.send('take', true, {
+      name: 'in.bin',
+      mediaType: 'application/x-in',
+      base64: 'AAE=',
+    });
+    const [text, file] = contentParts(served.intake.inbound[0]?.raw ?? {});
+    assert.deepEqual(
+      [text?.kind === 'text' && text.text, file],
+      ['take', { kind: 'file', index: 1, filename: 'in.bin', mediaType: 'application/x-in', bytes: 'AAE=' }],
+    );
+    const added = { name: 'out.bin', mediaType: 'application/x-out', base64: 'AP8=' };
+    for (const task of [sent, await client.get(sent.id)])
+      assert.deepEqual(task.artifacts[0], { name: 'out', text: undefined, file: added });
+  });
+
   test(`the client ${name} loses nothing when its stream breaks, after whatever event`, async (t) => {
     const served = await serve(t, { script: IDLE });
     for (let cut = 0; cut < STEPS.length; cut += 1) {
@@ -149,16 +177,16 @@ async function oldClient({ url }: Served, fetchImpl: typeof fetch): Promise<Stoc
   const client = await new OldFactory(
     OldFactoryOptions.createFrom(OldFactoryOptions.default, { transports }),
   ).createFromUrl(url);
-  const message = (text: string): old.Message => ({
+  const message = (text: string, file?: SeenFile): old.Message => ({
     kind: 'message',
     messageId: randomUUID(),
     role: 'user',
-    parts: [{ kind: 'text', text }],
+    parts: [{ kind: 'text', text }, ...(file ? [oldFile(file)] : [])],
   });
   return {
-    async send(text, isWaiting = true) {
+    async send(text, isWaiting = true, file) {
       const sent = await client.sendMessage({
-        message: message(text),
+        message: message(text, file),
         configuration: { blocking: isWaiting },
       });
       if (sent.kind !== 'task') throw new TypeError('it was answered with a message');
@@ -175,6 +203,11 @@ async function oldClient({ url }: Served, fetchImpl: typeof fetch): Promise<Stoc
   };
 }
 
+const oldFile = ({ name, mediaType, base64 }: SeenFile): old.FilePart => ({
+  kind: 'file',
+  file: { bytes: base64, ...(name && { name }), ...(mediaType && { mimeType: mediaType }) },
+});
+
 type OldEvent = old.Message | old.Task | old.TaskStatusUpdateEvent | old.TaskArtifactUpdateEvent;
 
 function oldTask({ id, status, artifacts = [] }: old.Task): SeenTask {
@@ -183,6 +216,10 @@ function oldTask({ id, status, artifacts = [] }: old.Task): SeenTask {
 
 function oldArtifact({ name, parts }: old.Artifact): SeenArtifact {
   const [part] = parts;
+  if (part?.kind === 'file' && 'bytes' in part.file) {
+    const { name: filename, mimeType, bytes } = part.file;
+    return { name, text: undefined, file: { name: filename, mediaType: mimeType, base64: bytes } };
+  }
   return { name, text: part?.kind === 'text' ? part.text : undefined };
 }
 

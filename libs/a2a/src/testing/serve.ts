@@ -56,6 +56,8 @@ export interface Answer {
 export interface ServeOptions extends Partial<Omit<A2AOptions, 'ledger' | 'intake' | 'log'>> {
   readonly script?: Script;
   readonly streaming?: boolean;
+  /** What the card takes beside text and data. */
+  readonly inputModes?: readonly string[];
   readonly clock?: Clock;
   readonly bodyLimitBytes?: number;
   /** Serves push notifications, which may go to loopback. */
@@ -106,6 +108,7 @@ export async function serve(t: TestContext, options: ServeOptions = {}): Promise
       streaming: options.streaming ?? true,
       authRequired: true,
       pushNotifications: options.pushes !== undefined,
+      ...(options.inputModes === undefined ? {} : { inputModes: options.inputModes }),
     });
   const push = createPushService({
     ledger,

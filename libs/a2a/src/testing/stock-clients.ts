@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type Artifact, Role, type StreamResponse, type Task, TaskState, taskStateToJSON } from '@a2a-js/sdk';
+import {
+  type Artifact,
+  type Part,
+  Role,
+  type StreamResponse,
+  type Task,
+  TaskState,
+  taskStateToJSON,
+} from '@a2a-js/sdk';
 import {
   type Client,
   ClientFactory,
@@ -23,6 +31,14 @@ export interface SeenArtifact {
   readonly name: string | undefined;
   /** The text of its first part; undefined for another part. */
   readonly text: string | undefined;
+  /** Its first part, where that is a file. */
+  readonly file?: SeenFile;
+}
+
+export interface SeenFile {
+  readonly name: string | undefined;
+  readonly mediaType: string | undefined;
+  readonly base64: string;
 }
 
 export type SeenEvent =
@@ -33,7 +49,7 @@ export type SeenEvent =
 /** One published client, as its users use it. Every call throws what the client throws. */
 export interface StockClient {
   /** Waits for the end of the task, unless `isWaiting` is false. */
-  send(text: string, isWaiting?: boolean): Promise<SeenTask>;
+  send(text: string, isWaiting?: boolean, file?: SeenFile): Promise<SeenTask>;
   stream(text: string): AsyncIterator<SeenEvent>;
   resubscribe(id: string): AsyncIterator<SeenEvent>;
   get(id: string): Promise<SeenTask>;
@@ -101,7 +117,7 @@ function factory(transport: JsonRpcTransportFactory): ClientFactory {
 }
 
 function ofClient(client: Client): Omit<StockClient, 'list'> {
-  const request = (text: string, returnImmediately: boolean) => ({
+  const request = (text: string, returnImmediately: boolean, file?: SeenFile) => ({
     tenant: '',
     message: {
       messageId: randomUUID(),
@@ -115,6 +131,7 @@ function ofClient(client: Client): Omit<StockClient, 'list'> {
           filename: '',
           mediaType: '',
         },
+        ...(file ? [filePart(file)] : []),
       ],
       metadata: undefined,
       extensions: [],
@@ -124,8 +141,8 @@ function ofClient(client: Client): Omit<StockClient, 'list'> {
     metadata: undefined,
   });
   return {
-    async send(text, isWaiting = true) {
-      const sent = await client.sendMessage(request(text, !isWaiting));
+    async send(text, isWaiting = true, file) {
+      const sent = await client.sendMessage(request(text, !isWaiting, file));
       if (!('status' in sent)) throw new TypeError('it was answered with a message');
       return seenTask(sent);
     },
@@ -144,8 +161,21 @@ function seenTask({ id, status, artifacts }: Task): SeenTask {
   return { id, state: seenState(status?.state), artifacts: artifacts.map(seenArtifact) };
 }
 
+const filePart = ({ name = '', mediaType = '', base64 }: SeenFile): Part => ({
+  content: { $case: 'raw', value: Buffer.from(base64, 'base64') },
+  metadata: undefined,
+  filename: name,
+  mediaType,
+});
+
 function seenArtifact({ name, parts }: Artifact): SeenArtifact {
-  const content = parts[0]?.content;
+  const [{ content, filename, mediaType } = filePart({ name, mediaType: '', base64: '' })] = parts;
+  if (content?.$case === 'raw')
+    return {
+      name,
+      text: undefined,
+      file: { name: filename, mediaType, base64: content.value.toString('base64') },
+    };
   return { name, text: content?.$case === 'text' ? content.value : undefined };
 }
 
