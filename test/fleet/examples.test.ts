@@ -64,9 +64,8 @@ test('the examples work as they are', async (t) => {
       assert.notEqual(code, 0, stdout);
       assert.match(`${stdout}\n${stderr}`, /401|token/i);
     });
-  for (const language of ['python', 'typescript'])
+  for (const [language, [program, ...args]] of Object.entries(clients))
     await t.test(`a dispatch in ${language} that nobody can do is blocked, and fails`, async () => {
-      const [program, ...args] = clients[language] ?? assert.fail();
       const { code, stdout, stderr } = await run(program, [...args, 'nope']);
       assert.equal(code, 1, stdout);
       assert.match(`${stdout}\n${stderr}`, /required MCP server .*nope/);

@@ -138,6 +138,7 @@ export { type Camel, camelize, snakeize } from './wire/casing.ts';
 export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
 export { isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
 export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';
+export { mediaTypeOfName } from './wire/media-types.ts';
 export { fieldErrors, fieldPath, parseMessage } from './wire/parse.ts';
 export {
   answerVersion,

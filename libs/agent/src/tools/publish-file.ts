@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { basename, extname } from 'node:path';
-import { FleetError, MAX_ARTIFACT_NAME, type TaskArtifacts, ToolError } from '@hermes-fleet/protocol';
+import { basename } from 'node:path';
+import {
+  FleetError,
+  MAX_ARTIFACT_NAME,
+  mediaTypeOfName,
+  type TaskArtifacts,
+  ToolError,
+} from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
@@ -104,30 +110,9 @@ async function readWhole(file: FileHandle, maxBytes: number): Promise<Buffer> {
   return bytes.subarray(0, bytesRead);
 }
 
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  '.csv': 'text/csv',
-  '.gif': 'image/gif',
-  '.gz': 'application/gzip',
-  '.htm': 'text/html',
-  '.html': 'text/html',
-  '.jpeg': 'image/jpeg',
-  '.jpg': 'image/jpeg',
-  '.json': 'application/json',
-  '.md': 'text/markdown',
-  '.pdf': 'application/pdf',
-  '.png': 'image/png',
-  '.svg': 'image/svg+xml',
-  '.tar': 'application/x-tar',
-  '.webp': 'image/webp',
-  '.xml': 'application/xml',
-  '.yaml': 'application/yaml',
-  '.yml': 'application/yaml',
-  '.zip': 'application/zip',
-};
-
 /** By the file's name, else by whether it is text. */
 function mediaTypeOf(name: string, bytes: Buffer): string {
-  const known = MEDIA_TYPES[extname(name).toLowerCase()];
+  const known = mediaTypeOfName(name);
   if (known !== undefined) return known;
   return isText(bytes) ? 'text/plain' : 'application/octet-stream';
 }

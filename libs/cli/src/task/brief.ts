@@ -1,9 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, extname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { FleetError, isJsonObject, type JsonObject, type MessagePart } from '@hermes-fleet/protocol';
+import {
+  FleetError,
+  isJsonObject,
+  type JsonObject,
+  type MessagePart,
+  mediaTypeOfName,
+} from '@hermes-fleet/protocol';
 import { UsageError } from '../command-line/options.ts';
 
 /** What all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
@@ -42,25 +48,6 @@ async function fromInput(word: string | undefined, env: NodeJS.ProcessEnv): Prom
   }
 }
 
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css',
-  '.csv': 'text/csv',
-  '.gif': 'image/gif',
-  '.html': 'text/html',
-  '.jpeg': 'image/jpeg',
-  '.jpg': 'image/jpeg',
-  '.json': 'application/json',
-  '.md': 'text/markdown',
-  '.pdf': 'application/pdf',
-  '.png': 'image/png',
-  '.svg': 'image/svg+xml',
-  '.txt': 'text/plain',
-  '.webp': 'image/webp',
-  '.xml': 'application/xml',
-  '.yaml': 'application/yaml',
-  '.yml': 'application/yaml',
-};
-
 /** The files to attach, with the media type of their name. Throws UsageError for one that cannot be read or is too large. */
 export function readAttachments(
   paths: readonly string[] = [],
@@ -75,7 +62,7 @@ export function readAttachments(
     if (!stat.isFile()) throw refuse('is not a file');
     left -= stat.size;
     if (left < 0) throw refuse(`makes the files larger than ${maxBytes} bytes together`);
-    const mediaType = MEDIA_TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream';
+    const mediaType = mediaTypeOfName(path) ?? 'application/octet-stream';
     const bytes = read(path, refuse).toString('base64');
     return { kind: 'file', index, filename: basename(path), mediaType, bytes };
   });
