@@ -21,6 +21,7 @@ import { cancelAtPeer } from './delegation/cancel-delegation.ts';
 import { delegate } from './delegation/delegate.ts';
 import type { DelegationOutcome } from './delegation/delegate-options.ts';
 import type { Delegation } from './delegation/delegation.ts';
+import { createPassProgress } from './delegation/pass-progress.ts';
 import { createQuestionExchange } from './delegation/question-exchange.ts';
 import type { Placement } from './placement.ts';
 import { cancelProseTask, delegateProse } from './prose/delegate-prose.ts';
@@ -82,11 +83,20 @@ export async function attempt(
     saved = { ...saved, remoteTaskId };
     run.note({ current: saved });
   };
+  using progress = createPassProgress({
+    clock: options.clock,
+    signal,
+    report: run.report,
+    peer: current.peer,
+  });
   const delegateOptions = delegateOptionsFor(options, run, current, {
     resumed,
     questions,
     onAccepted,
-    onTask: async (task) => placement.observe(task),
+    async onTask(task) {
+      placement.observe(task);
+      progress.observe(task);
+    },
   });
   if (!delegateOptions)
     return failed('PEER_UNREACHABLE', `${current.peer} is not configured as a peer any more`, false);

@@ -56,6 +56,20 @@ test('the events of a task become lines: state, peer, tool, tokens against budge
   ]);
 });
 
+test('a relayed task shows the tool and the tokens of its worker, until another worker has it', () => {
+  const said = { peer: 'neo', tool: 'terminal', phase: 'started', spent_tokens: 40, budget_tokens: 400 };
+  const updates = [
+    task('working', event('delegated', { peer: 'neo' })),
+    task('working', event('progress', said)),
+    task('working', event('rerouted', { from: 'neo', to: 'trinity' })),
+  ];
+  assert.deepEqual(linesOf(updates), [
+    'working     at neo  12 s',
+    'working     at neo  terminal  █░░░░░░░░░ 40/400 tokens  12 s',
+    'working     at trinity  █░░░░░░░░░ 40/400 tokens  12 s',
+  ]);
+});
+
 test('odd events and odd text change nothing and stay on their line', () => {
   const odd = [
     task('wor\u001b[2Jking'),

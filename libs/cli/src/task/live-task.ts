@@ -33,9 +33,9 @@ function changesOf(type: string, data: JsonObject): Changes {
   if (data.part !== undefined) return {};
   switch (type) {
     case 'delegated':
-      return { peer: textOf(data.peer), waiting: undefined };
+      return { peer: textOf(data.peer), tool: undefined, waiting: undefined };
     case 'rerouted':
-      return { peer: textOf(data.to), waiting: undefined };
+      return { peer: textOf(data.to), tool: undefined, waiting: undefined };
     case 'queued':
       return { waiting: data.waiting === true ? (textOf(data.reason) ?? 'a free place') : undefined };
     case 'started':

@@ -1,5 +1,5 @@
 import type { Ledger, TaskEvent, TaskState } from '@hermes-fleet/ledger';
-import { impliedState } from '@hermes-fleet/ledger';
+import { impliedState, isTerminal } from '@hermes-fleet/ledger';
 import { type Clock, isJsonObject, type Log } from '@hermes-fleet/protocol';
 import { type CostOptions, costView } from '../http/cost-view.ts';
 
@@ -25,7 +25,7 @@ export async function followProgress(
   signal: AbortSignal,
 ): Promise<void> {
   const { ledger, clock, log } = options;
-  const doing: Doing = { state: 'submitted', peer: undefined, tool: undefined };
+  const doing: Doing = { state: 'submitted', peer: undefined, tool: undefined, reported: 0 };
   let isPending = false;
   let pause: Disposable | undefined;
   const failed = (error: unknown): void =>
@@ -65,6 +65,8 @@ interface Doing {
   state: TaskState;
   peer: string | undefined;
   tool: string | undefined;
+  /** Tokens that the peer says it has spent so far; they are booked with its result. */
+  reported: number;
 }
 
 function note(doing: Doing, { type, data }: TaskEvent): void {
@@ -73,19 +75,27 @@ function note(doing: Doing, { type, data }: TaskEvent): void {
   if (type === 'delegated') doing.peer = textOf(data.peer);
   if (type === 'rerouted') doing.peer = textOf(data.to);
   if (type === 'progress') doing.state = 'working';
+  // An event of a part that the task delegated says nothing of its own tool and tokens.
+  if (data.part !== undefined) return;
+  if (type === 'delegated' || type === 'rerouted' || (state !== undefined && isTerminal(state))) {
+    doing.tool = undefined;
+    doing.reported = 0;
+  }
+  if (type === 'progress' && data.peer !== undefined && typeof data.spent_tokens === 'number')
+    doing.reported = data.spent_tokens;
   const tool = textOf(data.tool);
   if (type === 'progress' && tool !== undefined) doing.tool = data.phase === 'ended' ? undefined : tool;
 }
 
 /** `working at neo · terminal · 1200 of 5000 tokens` */
-function line({ state, peer, tool }: Doing, taskId: string, options: ProgressOptions): string {
+function line({ state, peer, tool, reported }: Doing, taskId: string, options: ProgressOptions): string {
   const task = options.ledger.get(taskId);
   const cost = task ? costView(task, options) : undefined;
   const budget = isJsonObject(cost?.budget) ? ` of ${String(cost.budget.token_budget)}` : '';
   return [
     `${state}${peer === undefined ? '' : ` at ${peer}`}`,
     ...(tool === undefined ? [] : [tool]),
-    `${String(cost?.tokens_spent ?? 0)}${budget} tokens`,
+    `${Math.max(Number(cost?.tokens_spent ?? 0), reported)}${budget} tokens`,
   ].join(' · ');
 }
 

@@ -68,7 +68,9 @@ export function createRunContext(options: RunContextOptions): RunContext {
       // An alert about the end of a run is tried as long as the end, because the run may be aborted.
       const until = event.type === 'alert' ? options.closing : undefined;
       await persist(() => ledger.append(task.id, { type: event.type, data }, change), until);
-      if (event.type === 'progress' && event.data.phase === 'ended' && typeof event.data.tool === 'string')
+      if (event.type !== 'progress' || event.data.phase !== 'ended') return;
+      // The calls of a peer are counted where they are made.
+      if (typeof event.data.tool === 'string' && event.data.peer === undefined)
         metrics.toolCall(event.data.tool, event.data.ok === true);
     },
     park,
