@@ -104,6 +104,7 @@ test('a crash between two events of a worker loses nothing but what was not repo
   neo.next();
   await clock.armed(1_000);
   await orchestrator.gateway.stop(1_000);
+  assert.equal(clock.timers, 0);
   await orchestrator.crash();
   clock.advance(1_000);
   await orchestrator.restart(untilAborted);

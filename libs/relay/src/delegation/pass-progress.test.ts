@@ -37,6 +37,13 @@ test('the latest of a second is reported, at most once a second, with the name o
   assert.deepEqual(told.slice(1), [
     { peer: 'neo', tool: 'mcp__memory__read', phase: 'started', spent_tokens: 30, budget_tokens: null },
   ]);
+  says({ spent_tokens: 31 });
+  clock.advance(1_000);
+  assert.deepEqual(
+    told.slice(2),
+    [{ peer: 'neo', spent_tokens: 31 }],
+    'and what was reported is not repeated',
+  );
 });
 
 test('nothing is reported after the end and after an abort, and no timer is left', () => {
