@@ -361,6 +361,14 @@ case ${1:-} in
     if names_agent "$@"; then client_of_agent "$@"
     else case $(mode) in docker) client_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
     ;;
+  events)
+    for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done
+    case $(mode) in
+      docker) echo "fleet: events cannot read a fleet in containers: NATS is not published on this machine" >&2; exit 1 ;;
+      process) fleet_here "$@" ;;
+      *) exit 2 ;;
+    esac
+    ;;
   demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
   route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
   trader) case $(mode) in docker) trader_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;

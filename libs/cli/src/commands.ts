@@ -5,6 +5,7 @@ import { contextDeleteCommand } from './commands/context.ts';
 import { costCommand } from './commands/cost.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { eventsCommand } from './commands/events.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
 import { keysCommands } from './commands/keys.ts';
 import { localCommands } from './commands/local.ts';
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   sendCommand,
   ...taskCommands,
   costCommand,
+  eventsCommand,
   routeCommand,
   peersCommand,
   contextDeleteCommand,

@@ -1,6 +1,6 @@
 import { type Clock, CloudEvent, type Log } from '@hermes-fleet/protocol';
 import { type BusConnection, reasonOf } from '../connection/connection.ts';
-import { supervise } from '../connection/supervise.ts';
+import { type BusState, supervise } from '../connection/supervise.ts';
 import { streamOf } from '../streams/subjects.ts';
 import { type Position, runConsumerSession } from './consumer-session.ts';
 
@@ -21,6 +21,10 @@ export interface ConsumeOptions {
   readonly durable?: string;
   /** True: read from the oldest stored event; otherwise from the first connection on. A durable resumes at its position. */
   readonly fromStart?: boolean;
+  /** True: resolve after the events that the stream held at the connection. Not for a durable. */
+  readonly untilEnd?: boolean;
+  /** Is called when the bus is reached or lost, and after every attempt that fails. */
+  readonly onState?: (state: BusState) => void;
   readonly signal: AbortSignal;
   readonly log: Log;
   readonly clock: Clock;
@@ -30,7 +34,7 @@ export interface ConsumeOptions {
 
 /**
  * Delivers the events of the bus one at a time, in the stream's order, across reconnects; resolves when the signal
- * aborts. Delivery is at least once (see `createDeduplicator`). A message that is not a CloudEvent of the fleet, or that
+ * aborts, or at the end with `untilEnd`. Delivery is at least once (see `createDeduplicator`). A message that is not a CloudEvent of the fleet, or that
  * the owner of its subject has not sent, is logged and skipped. Rejects with the error of `onEvent` (a durable then gets
  * that event again), and with CONFIG_INVALID when the filter does not match exactly one stream.
  */
@@ -62,8 +66,9 @@ export async function consume(options: ConsumeOptions): Promise<void> {
     random: options.random ?? Math.random,
     log: options.log,
     signal: AbortSignal.any([options.signal, broken.signal]),
-    session: (nc, onHealthy) =>
-      runConsumerSession({
+    ...(options.onState === undefined ? {} : { onState: options.onState }),
+    session: async (nc, onHealthy) => {
+      await runConsumerSession({
         nc,
         inboxPrefix: options.connection.inboxPrefix,
         stream,
@@ -71,11 +76,15 @@ export async function consume(options: ConsumeOptions): Promise<void> {
         durable: options.durable,
         fromStart: options.fromStart ?? false,
         position,
+        untilEnd: options.untilEnd ?? false,
         signal: options.signal,
         onHealthy,
         handle,
         onForwarded: (meta) => options.log.warn(meta, 'skipped an event that its profile did not send'),
-      }),
+      });
+      // A session that ends without an error has been told to, or has reached the end.
+      broken.abort();
+    },
   });
   if (thrown) throw thrown.error;
 }

@@ -1,5 +1,6 @@
 import {
   AckPolicy,
+  type ConsumerInfo,
   createInbox,
   DeliverPolicy,
   type JetStreamManager,
@@ -32,6 +33,8 @@ export interface ConsumerSession {
   readonly durable: string | undefined;
   readonly fromStart: boolean;
   readonly position: Position;
+  /** Return after the events that the stream held when the connection was opened. */
+  readonly untilEnd: boolean;
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
   readonly handle: (data: string, meta: { seq: number; subject: string }) => Promise<void>;
@@ -39,7 +42,10 @@ export interface ConsumerSession {
   readonly onForwarded: (meta: { seq: number; subject: string }) => void;
 }
 
-/** Reads over one connection until it throws the connection's failure, or the signal aborts and the current event is done. */
+/**
+ * Reads over one connection until it throws the connection's failure, or the signal aborts and the current event is done,
+ * or, with `untilEnd`, the end is reached.
+ */
 export async function runConsumerSession(session: ConsumerSession): Promise<void> {
   let handling = false;
   const onAbort = (): void => {
@@ -48,11 +54,12 @@ export async function runConsumerSession(session: ConsumerSession): Promise<void
   session.signal.addEventListener('abort', onAbort, { once: true });
   try {
     const reader = await openReader(session);
+    if (session.untilEnd && reader.atEnd()) return;
     for await (const message of reader.messages) {
       handling = true;
       await reader.take(message);
       handling = false;
-      if (session.signal.aborted) return;
+      if (session.signal.aborted || (session.untilEnd && reader.atEnd())) return;
     }
     throw new Error('the connection was closed');
   } finally {
@@ -63,7 +70,7 @@ export async function runConsumerSession(session: ConsumerSession): Promise<void
 async function openReader(session: ConsumerSession) {
   const jsm = await session.nc.jetstreamManager({ checkAPI: false });
   await fixPosition(jsm, session);
-  const name =
+  const { name, num_pending: held } =
     session.durable === undefined
       ? await addEphemeral(jsm, session)
       : await addDurable(jsm, session.durable, session);
@@ -71,6 +78,7 @@ async function openReader(session: ConsumerSession) {
   const messages = session.nc.subscribe(inbox);
   let wanted = 0;
   let delivered = 0;
+  let isDrained = false;
   const pull = (): void => {
     wanted = BATCH;
     session.nc.publish(
@@ -82,7 +90,10 @@ async function openReader(session: ConsumerSession) {
   const take = async (message: Msg): Promise<void> => {
     const delivery = deliveryOf(message);
     if (delivery === undefined) {
-      if (endsPull(message)) pull();
+      if (!endsPull(message)) return;
+      // Events that were held may have been removed since.
+      isDrained = true;
+      pull();
       return;
     }
     if (session.durable === undefined && delivery.count !== delivered + 1) {
@@ -96,7 +107,7 @@ async function openReader(session: ConsumerSession) {
   pull();
   await flushed(session.nc);
   session.onHealthy();
-  return { messages, take };
+  return { messages, take, atEnd: () => isDrained || delivered >= held };
 }
 
 /**
@@ -132,8 +143,8 @@ async function fixPosition(jsm: JetStreamManager, session: ConsumerSession): Pro
   position.created = created;
 }
 
-async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Promise<string> {
-  const info = await jsm.consumers.add(session.stream, {
+async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Promise<ConsumerInfo> {
+  return await jsm.consumers.add(session.stream, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: (session.position.after ?? 0) + 1,
@@ -142,12 +153,15 @@ async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Pr
     mem_storage: true,
     num_replicas: 1,
   });
-  return info.name;
 }
 
 /** Allows one unacknowledged event at a time: with more, a redelivered event could arrive after later ones. */
-async function addDurable(jsm: JetStreamManager, name: string, session: ConsumerSession): Promise<string> {
-  const info = await jsm.consumers.add(session.stream, {
+async function addDurable(
+  jsm: JetStreamManager,
+  name: string,
+  session: ConsumerSession,
+): Promise<ConsumerInfo> {
+  return await jsm.consumers.add(session.stream, {
     durable_name: name,
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ACK_WAIT_MS),
@@ -155,7 +169,6 @@ async function addDurable(jsm: JetStreamManager, name: string, session: Consumer
     deliver_policy: session.fromStart ? DeliverPolicy.All : DeliverPolicy.New,
     filter_subject: session.filter,
   });
-  return info.name;
 }
 
 /** `$JS.ACK.<stream>.<consumer>.<count>.<stream seq>.<consumer seq>.…`, with domain and account before the stream on newer servers. */

@@ -1,0 +1,115 @@
+import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
+import { type CloudEvent, FleetError, LifecycleEvent, systemClock } from '@hermes-fleet/protocol';
+import { createLogger, createSecretEnv } from '@hermes-fleet/service';
+import { command } from '../command-line/command.ts';
+import { noArguments, UsageError } from '../command-line/options.ts';
+import { printLines } from '../command-line/output.ts';
+import { ENTRY_POINT_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { keyPaths, OPERATOR } from '../keys/layout.ts';
+import { readSecret } from '../keys/secret-file.ts';
+
+/**
+ * `fleet events`: prints the task events that NATS holds, oldest first, as the operator (docs/cli.md#events). Returns 0 at
+ * the end of the stream, or with `--follow` on Ctrl-C. Throws PEER_UNREACHABLE when NATS does not answer; with
+ * `--follow`, a connection that breaks later is opened again, and no event is left out.
+ */
+export const eventsCommand = command({
+  name: 'events',
+  summary: 'print the events of tasks from NATS',
+  options: {
+    follow: { type: 'boolean', short: 'f', help: 'go on with new events until Ctrl-C' },
+    type: { type: 'string', value: 'type', help: 'events of this type only, such as done' },
+    profile: { type: 'string', value: 'name', help: 'events of this profile only' },
+    task: { type: 'string', value: 'id', help: 'events of the task with this id or task_id only' },
+    ...ENTRY_POINT_OPTIONS,
+  },
+  examples: ['events --type blocked', 'events --follow --profile neo', 'events --task flight-1 -o json'],
+  run: async ({ values, positionals, env, print }) => {
+    noArguments('events', positionals);
+    const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
+    const follow = values.follow === true;
+    const stop = new AbortController();
+    const onInterrupt = (): void => stop.abort();
+    if (follow) process.once('SIGINT', onInterrupt);
+    let wasConnected = false;
+    let failure: string | undefined;
+    try {
+      await consume({
+        connection: values['as-is'] ? connectionFromEnv(env) : connectionFromKeys(values),
+        filter,
+        fromStart: true,
+        untilEnd: !follow,
+        signal: stop.signal,
+        log: createLogger({ name: 'events', level: 'silent' }),
+        clock: systemClock,
+        onState: ({ connected, lastError }) => {
+          if (connected) wasConnected = true;
+          else if (follow && wasConnected) console.error(`fleet: NATS is lost (${lastError}); trying again`);
+          else {
+            failure = lastError ?? 'the connection was closed';
+            stop.abort();
+          }
+        },
+        onEvent: (event) => {
+          const isOf = event.subject === values.task || event.data.task_id === values.task;
+          if (values.task !== undefined && !isOf) return;
+          if (print) print(event);
+          else printLines([lineOf(event)]);
+        },
+      });
+    } finally {
+      process.removeListener('SIGINT', onInterrupt);
+    }
+    if (failure !== undefined) throw new FleetError('PEER_UNREACHABLE', `events cannot be read: ${failure}`);
+    return 0;
+  },
+});
+
+/** The tokens of a subject that the options name; the wildcard without one. They throw UsageError. */
+function profileToken(profile: string | undefined): string {
+  if (profile === undefined || /^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(profile)) return profile ?? '*';
+  throw new UsageError(`--profile must be one word of letters, digits, "-" and "_", not "${profile}"`);
+}
+
+function typeToken(type: string | undefined): string {
+  if (type === undefined || LifecycleEvent.safeParse(type).success) return type ?? '*';
+  throw new UsageError(`--type must be one of ${LifecycleEvent.options.join(', ')}, not "${type}"`);
+}
+
+function connectionFromKeys(values: Parameters<typeof plannedFleet>[0]): BusConnection {
+  const { keysDir, nats } = plannedFleet(values);
+  const secret = (name: string): string | undefined => readSecret(keyPaths(keysDir).variable(OPERATOR, name));
+  return connectionTo(nats.url, secret('NATS_USER'), secret('NATS_PASSWORD'), keysDir);
+}
+
+function connectionFromEnv(env: NodeJS.ProcessEnv): BusConnection {
+  const secrets = createSecretEnv(env);
+  const url = `nats://${env.NATS_HOST ?? '127.0.0.1'}:${env.NATS_PORT ?? '4222'}`;
+  const where = env.HERMES_KEYS_DIR ?? 'the environment';
+  return connectionTo(url, secrets.read('NATS_USER'), secrets.read('NATS_PASSWORD'), where);
+}
+
+function connectionTo(
+  server: string,
+  user: string | undefined,
+  pass: string | undefined,
+  where: string,
+): BusConnection {
+  if (user === undefined || pass === undefined)
+    throw new FleetError(
+      'PEER_UNREACHABLE',
+      `the operator's NATS login is not in ${where}: start the fleet first`,
+    );
+  return { servers: [server], user, pass, name: 'fleet/events', inboxPrefix: inboxPrefix(OPERATOR) };
+}
+
+/** Time, profile, type, task and the fields of the event beyond those that every event has. */
+function lineOf({ time, source, type, subject, data }: CloudEvent): string {
+  const { task_id, caller: _caller, context_id: _context, ...changed } = data;
+  const profile = source.replace(/^\/profiles\//, '').padEnd(8);
+  const name = type.replace(/^dev\.hermes-fleet\.task\.(.+)\.v\d+$/, '$1').padEnd(14);
+  const fields = Object.entries(changed).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return [time, profile, name, subject ?? String(task_id), ...fields].join('  ');
+}
