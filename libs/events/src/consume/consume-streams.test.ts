@@ -58,3 +58,29 @@ test('a filter that matches several streams or none is refused before connecting
   });
   await assert.rejects(read(away, 'other.>', 1), { code: 'CONFIG_INVALID', message: /no stream holds/ });
 });
+
+test('untilEnd ends at once where the stream holds nothing that matches, and after the last event', {
+  timeout: 20_000,
+}, async (t) => {
+  const server = await startNatsServer(t);
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: silentLog });
+  const subjects: string[] = [];
+  const readAll = () =>
+    consume({
+      connection: { servers: [server.url], name: 'reader' },
+      filter: 'fleet.announce.>',
+      fromStart: true,
+      untilEnd: true,
+      signal: t.signal,
+      log: silentLog,
+      clock: systemClock,
+      onEvent: (_event, { subject }) => void subjects.push(subject),
+    });
+  await readAll();
+  const nc = await connect({ servers: server.url });
+  const event = JSON.stringify(announceEvent('neo', { announce: {}, instanceId: '1', seq: 1, at: 0 }));
+  for (const name of ['neo', 'switch']) await nc.jetstream().publish(`fleet.announce.${name}`, event);
+  await nc.close();
+  await readAll();
+  assert.deepEqual(subjects, ['fleet.announce.neo', 'fleet.announce.switch']);
+});
