@@ -132,3 +132,25 @@ test('with Docker only, a command that needs no fleet uses the image', (t) => {
     /^\[compose\]\[run\]\[--rm\]\[--no-deps\]\[-T\]\[--entrypoint\]\[fleet\]\[keys\]\[--help\]/,
   );
 });
+
+test('with containers, mcp serves the named profile over stdio, on the host or in its container', (t) => {
+  const onHost = checkout(t, { node: true });
+  const served = onHost.run(['mcp'], { FLEET_MODE: 'docker' }, 'a request');
+  assert.deepEqual([served.status, served.stdout], [0, ''], served.stderr);
+  assert.match(
+    onHost.last(),
+    /\[mcp\]\[--url\]\[http:\/\/127\.0\.0\.1:9999\]\[--token-env\]\[FLEET_TOKEN\] in .*, token a-token$/,
+  );
+  assert.equal(onHost.lastInput(), 'a request');
+  const inContainer = checkout(t, { node: false });
+  assert.equal(inContainer.run(['mcp', '--profile', 'neo'], { FLEET_MODE: 'docker' }).status, 0);
+  assert.match(
+    inContainer.last(),
+    /^\[compose\]\[exec\]\[-T\]\[-e\]\[FLEET_TOKEN\]\[-u\]\[1000\]\[neo\]\[fleet\]\[mcp\]\[--url\]\[http:\/\/127\.0\.0\.1:9220\]/,
+  );
+  const wrong = inContainer.run(['mcp', '--profile=ghost'], { FLEET_MODE: 'docker' });
+  assert.deepEqual(
+    [wrong.status, wrong.stderr],
+    [2, 'fleet: there is no profile ghost, only switch, neo, morpheus, trinity\n'],
+  );
+});

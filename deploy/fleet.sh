@@ -252,6 +252,36 @@ client_of_agent() {
   client_in_switch "$@"
 }
 
+# The MCP server over stdio, for the profile that --profile names: on the host where it can run it, else in its container. The
+# standard output is the client's, so nothing else is printed there.
+mcp_docker() {
+  shift
+  profile=switch
+  before=
+  for argument; do
+    case $before:$argument in
+      --profile:*) profile=$argument ;;
+      *:--profile=*) profile=${argument#--profile=} ;;
+      *:--profile) ;;
+      *) echo "fleet: unknown option '$argument' for a fleet in containers: fleet mcp [--profile name]" >&2; exit 2 ;;
+    esac
+    before=$argument
+  done
+  case $profile in switch) port=9219 ;; neo) port=9220 ;; morpheus) port=9221 ;; trinity) port=9222 ;; *)
+    echo "fleet: there is no profile $profile, only switch, neo, morpheus, trinity" >&2
+    exit 2
+    ;;
+  esac
+  require_running "$profile"
+  FLEET_TOKEN=$(operator_token)
+  export FLEET_TOKEN
+  if can_run_node; then
+    fleet_here mcp --url "http://$(docker compose port "$profile" "$port")" --token-env FLEET_TOKEN
+    return
+  fi
+  docker compose exec -T -e FLEET_TOKEN -u 1000 "$profile" fleet mcp --url "http://127.0.0.1:$port" --token-env FLEET_TOKEN
+}
+
 # Prints the published address of a profile as a --reach option.
 reach() {
   published=$(docker compose port "$1" "$2" 2>/dev/null) || return 0
@@ -368,6 +398,11 @@ case ${1:-} in
       process) fleet_here "$@" ;;
       *) exit 2 ;;
     esac
+    ;;
+  mcp)
+    for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done
+    if names_agent "$@"; then client_of_agent "$@"
+    else case $(mode) in docker) mcp_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
     ;;
   demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
   route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
