@@ -29,7 +29,7 @@ test('an empty config.yaml selects the offline runbook with all tools', () => {
   });
   assert.deepEqual(limits, { data_mb: 0, file_mb: 8192, open_files: 16_384, cpu_s: 14_400 });
   assert.deepEqual(web, { enabled: true, allow_internal: [] });
-  const domains = ['workspace', 'progress', 'scratchpad', 'memory', 'a2a', 'fleet', 'mcp', 'ask'];
+  const domains = ['workspace', 'progress', 'scratchpad', 'memory', 'a2a', 'fleet', 'mcp', 'publish', 'ask'];
   assert.deepEqual(others, Object.fromEntries(domains.map((domain) => [domain, { enabled: true }])));
   assert.deepEqual(config.hooks, {
     logToolUse: false,

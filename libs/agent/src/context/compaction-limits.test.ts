@@ -52,7 +52,7 @@ const SUMMARIES: readonly [what: string, reply: Reply | undefined, most: number]
 
 for (const [what, reply, most] of SUMMARIES)
   test(`beside a long task there is little room, and summaries ${what}`, async (t) => {
-    const brief = 'Keep in mind what is said here. '.repeat(2500);
+    const brief = 'Keep in mind what is said here. '.repeat(2480);
     const { model } = await runInWindow(t, { brief, step: talk, ...(reply && { summary: () => reply }) });
     assert.deepEqual(model.refused, []);
     assert.ok(model.stepRequests.length > 20, String(model.stepRequests.length));

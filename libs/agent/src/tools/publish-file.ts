@@ -17,7 +17,7 @@ export function publishFileTool(): AgentTool {
   return defineFileTool({
     name: 'publish_file',
     description:
-      'Hand a file to the caller of this task as its product: a report, an image, an archive. Not for changes of the project, which the caller gets anyway. Publishing a path again replaces what was published.',
+      'Hand a file to the caller as a product: a report, an image, an archive. The caller gets changes of the project anyway. Publishing a path again replaces it.',
     mutates: false,
     repeatable: true,
     isConcurrent: false,
