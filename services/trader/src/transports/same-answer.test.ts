@@ -218,7 +218,11 @@ test('requests without a token are refused and not audited', async (t) => {
     const { status, headers, body } = await sendThrough(transports, transport, JSON.stringify(decision()), {
       as: null,
     });
-    assert.deepEqual([status, headers.get('www-authenticate')], [401, 'Bearer'], transport.name);
+    // MCP clients are told where to read how to get in (RFC 9728).
+    const resource = ' resource_metadata="http://127.0.0.1:<port>/.well-known/oauth-protected-resource/mcp"';
+    const asked = headers.get('www-authenticate')?.replace(/:\d+\//, ':<port>/');
+    const wanted = `Bearer${transport.name === 'MCP' ? resource : ''}`;
+    assert.deepEqual([status, asked], [401, wanted], transport.name);
     assert.equal(at(body, 'error', 'code'), -32000, transport.name);
     const large = await sendThrough(transports, transport, JSON.stringify('x'.repeat(20_000)), { as: null });
     assert.equal(large.status, 401, transport.name);
