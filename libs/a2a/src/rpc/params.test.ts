@@ -14,6 +14,11 @@ const sent = (more: object): object => ({
   message: { messageId: 'm', role: 'ROLE_USER', parts: [part], ...more },
 });
 
+/** One more than a request may have. */
+const MANY_MODES = Array(65).fill('text/plain');
+const LONG_MODE = `text/${'x'.repeat(252)}`;
+const LEGACY_MESSAGE = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'x' }] };
+
 const FIELDS: readonly FieldCase[] = [
   { method: 'SendMessage', params: {}, fields: ['message'] },
   { method: 'SendMessage', params: sent({ messageId: {} }), fields: ['message.messageId'] },
@@ -41,6 +46,26 @@ const FIELDS: readonly FieldCase[] = [
     method: 'SendMessage',
     params: { ...sent({}), configuration: { history_length: -1 } },
     fields: ['configuration.historyLength'],
+  },
+  {
+    method: 'SendMessage',
+    params: { ...sent({}), configuration: { acceptedOutputModes: [LONG_MODE] } },
+    fields: ['configuration.acceptedOutputModes[0]'],
+  },
+  {
+    method: 'SendStreamingMessage',
+    params: { ...sent({}), configuration: { acceptedOutputModes: MANY_MODES } },
+    fields: ['configuration.acceptedOutputModes'],
+  },
+  {
+    method: 'message/send',
+    params: { message: LEGACY_MESSAGE, configuration: { acceptedOutputModes: [LONG_MODE] } },
+    fields: ['configuration.acceptedOutputModes[0]'],
+  },
+  {
+    method: 'message/stream',
+    params: { message: LEGACY_MESSAGE, configuration: { acceptedOutputModes: MANY_MODES } },
+    fields: ['configuration.acceptedOutputModes'],
   },
   { method: 'SendMessage', params: { ...sent({}), tenant: 'acme' }, fields: ['tenant'] },
   { method: 'GetTask', params: { id: 'x', tenant: 'acme' }, fields: ['tenant'] },
@@ -86,6 +111,14 @@ test('invalid parameters are -32602 with an ErrorInfo and one field violation ea
     );
   }
   assert.equal(served.ledger.list({ pageSize: 10 }).totalSize, 0);
+});
+
+test('64 accepted output modes of 256 characters are accepted', async (t) => {
+  const served = await serve(t, { script: (id) => finish(served.ledger, id) });
+  const acceptedOutputModes = [...MANY_MODES.slice(2), LONG_MODE.slice(0, 256)];
+  const configuration = { acceptedOutputModes };
+  const { body } = await served.rpc('SendMessage', { ...sent({}), configuration });
+  assert.equal(at(body, 'result', 'task', 'status', 'state'), 'TASK_STATE_COMPLETED', JSON.stringify(body));
 });
 
 test('a member that is null is unset, as in ProtoJSON', async (t) => {

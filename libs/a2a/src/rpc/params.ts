@@ -12,6 +12,12 @@ const optionalId = z.string().max(MAX_ID).optional();
 const metadata = z.record(z.string(), z.unknown()).optional();
 const historyLength = z.int().nonnegative().optional();
 const strings = z.array(z.string()).optional();
+/** Every part of a reply is compared with them. */
+const MAX_MODES = 64;
+const outputModes = z
+  .array(z.string().max(MAX_ID, `is longer than ${MAX_ID} characters`))
+  .max(MAX_MODES, `has more than ${MAX_MODES} media types; name ranges, such as "image/*"`)
+  .optional();
 /** Only the tenant of the card may be asked for (A2A 1.0, section 8.3.2), and the card names none. */
 const tenant = z.literal('', 'is not known here; leave it out').optional();
 
@@ -106,7 +112,7 @@ export const SendParams = proto({
   tenant,
   message,
   configuration: proto({
-    acceptedOutputModes: strings,
+    acceptedOutputModes: outputModes,
     taskPushNotificationConfig: proto(pushConfig).optional(),
     historyLength,
     returnImmediately: z.boolean().optional(),
@@ -175,7 +181,7 @@ export const LegacySendParams = z.looseObject({
   }),
   configuration: z
     .looseObject({
-      acceptedOutputModes: strings,
+      acceptedOutputModes: outputModes,
       blocking: z.boolean().optional(),
       historyLength,
       pushNotificationConfig: legacyPushConfig.optional(),
