@@ -106,9 +106,9 @@ export type { Accepted, Caller, InboundMessage, Intake, Scope } from './ports/in
 export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ports/ledger.ts';
 export { type Log, silentLog } from './ports/log.ts';
 export { logWith, type TaskFields, taskFields, traceField } from './ports/log-fields.ts';
+export { bareMediaType, mediaRanges } from './ports/media-types.ts';
 export {
   attachments,
-  bareMediaType,
   contentParts,
   encodePart,
   type FilePart,

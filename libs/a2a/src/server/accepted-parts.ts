@@ -8,6 +8,7 @@ import {
   jsonAt,
   MAX_FILES,
   MAX_PARTS,
+  mediaRanges,
 } from '@hermes-fleet/protocol';
 
 type Part = Message['parts'][number];
@@ -48,21 +49,12 @@ export function checkParts(parts: readonly Part[], origin: Written, modes: () =>
     const { $case: kind } = content;
     const type = bareMediaType(mediaType || DEFAULT_TYPES[kind]);
     const isFile = kind === 'raw' || kind === 'url';
-    if (!ALWAYS.has(`${kind} ${type}`) && !isOffered(modes(), type)) throw refused(path, isFile, type);
+    if (!ALWAYS.has(`${kind} ${type}`) && !mediaRanges(modes())(type)) throw refused(path, isFile, type);
     if (!isFile) return;
     files += 1;
     if (files > MAX_FILES) throw invalid('message.parts', `has more than ${MAX_FILES} files`);
     if (content.$case === 'url') checkUrl(content.value, path);
     else checkBase64(writtenBytes(origin, index), path);
-  });
-}
-
-/** True if a media type is in the list, where `text/*` stands for every text, and `*\/*` for everything. */
-function isOffered(modes: readonly string[], type: string): boolean {
-  const range = `${type.split('/')[0]}/*`;
-  return modes.some((mode) => {
-    const offered = bareMediaType(mode);
-    return offered === type || offered === range || offered === '*/*';
   });
 }
 

@@ -27,3 +27,15 @@ test('the first chunk that a client accepts appends to nothing, if all before it
   });
   assert.deepEqual(shown, [undefined, false, undefined, true, false]);
 });
+
+test('a mode that no media type has is refused, also if all objects have a member of its name', () => {
+  for (const mode of ['constructor', 'toString', '__proto__']) {
+    const read = () =>
+      readOutputModes(
+        [mode],
+        () => ['text/plain'],
+        () => false,
+      );
+    assert.throws(read, { code: 'CONTENT_TYPE_NOT_SUPPORTED' }, mode);
+  }
+});

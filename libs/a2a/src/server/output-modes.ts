@@ -1,5 +1,5 @@
 import type { Artifact, StreamResponse, Task } from '@a2a-js/sdk';
-import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_EXTENSION, mediaRanges } from '@hermes-fleet/protocol';
 
 /** The media types that a client accepts; undefined for one that accepts any (A2A 1.0, section 3.2.2). */
 export interface OutputModes {
@@ -11,7 +11,11 @@ export interface OutputModes {
 }
 
 /** Names of kinds that clients of early A2A versions use in place of media types. */
-const KINDS: Readonly<Record<string, string>> = { text: 'text/*', data: 'application/json', file: '*/*' };
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['text', 'text/*'],
+  ['data', 'application/json'],
+  ['file', '*/*'],
+]);
 
 /**
  * Reads `acceptedOutputModes`, which may have ranges, such as `text/*`, and a wildcard for everything. Throws
@@ -23,9 +27,8 @@ export function readOutputModes(
   hasHandshake: () => boolean,
 ): OutputModes | undefined {
   if (asked === undefined || asked.length === 0) return undefined;
-  const ranges = asked.map((mode) => KINDS[mode] ?? bare(mode));
-  const accepts = (mediaType: string): boolean =>
-    mediaType === '' || ranges.some((range) => covers(range, bare(mediaType)));
+  const isAsked = mediaRanges(asked.map((mode) => KINDS.get(mode) ?? mode));
+  const accepts = (mediaType: string): boolean => mediaType === '' || isAsked(mediaType);
   const modes = offered();
   if (modes.some(accepts)) return { accepts, hasHandshake, shown: new Set() };
   const reason = `has none of the media types that this agent offers: ${modes.join(', ')}`;
@@ -63,11 +66,3 @@ function acceptable(artifact: Artifact, { accepts, hasHandshake }: OutputModes):
   const parts = artifact.parts.filter(({ mediaType }) => accepts(mediaType));
   return parts.length === 0 ? undefined : { ...artifact, parts };
 }
-
-function covers(range: string, mediaType: string): boolean {
-  if (range === '*/*' || range === mediaType) return true;
-  return range.endsWith('/*') && mediaType.startsWith(range.slice(0, -1));
-}
-
-/** A media type without its parameters. */
-const bare = (mediaType: string): string => mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? '';

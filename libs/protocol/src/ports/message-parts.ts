@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
 import { HANDSHAKE_MEDIA_TYPE } from '../wire/version.ts';
+import { bareMediaType } from './media-types.ts';
 
 /** The maximum number of parts of a message, and of files among them (docs/handshake.md#data-and-files). */
 export const MAX_PARTS = 256;
@@ -31,10 +32,6 @@ const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESU
 export function isHandshakeObject(value: unknown): value is JsonObject {
   return isJsonObject(value) && typeof value.type === 'string' && HANDSHAKE_TYPES.has(value.type);
 }
-
-/** The media type without its parameters, in lower case. */
-export const bareMediaType = (mediaType: string): string =>
-  (mediaType.split(';')[0] ?? '').trim().toLowerCase();
 
 /** True if a data part with this media type can hold a handshake message (docs/handshake.md#parts). */
 export function mayHoldHandshake(mediaType: string | undefined): boolean {
