@@ -16,6 +16,7 @@ const sent = (more: object): object => ({
 
 /** One more than a request may have. */
 const MANY_MODES = Array(65).fill('text/plain');
+const WRONG_MODES = Array(65).fill(1);
 const LONG_MODE = `text/${'x'.repeat(252)}`;
 const LEGACY_MESSAGE = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'x' }] };
 
@@ -65,6 +66,11 @@ const FIELDS: readonly FieldCase[] = [
   {
     method: 'message/stream',
     params: { message: LEGACY_MESSAGE, configuration: { acceptedOutputModes: MANY_MODES } },
+    fields: ['configuration.acceptedOutputModes'],
+  },
+  {
+    method: 'SendMessage',
+    params: { ...sent({}), configuration: { acceptedOutputModes: WRONG_MODES } },
     fields: ['configuration.acceptedOutputModes'],
   },
   { method: 'SendMessage', params: { ...sent({}), tenant: 'acme' }, fields: ['tenant'] },

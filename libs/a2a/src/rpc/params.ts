@@ -12,11 +12,12 @@ const optionalId = z.string().max(MAX_ID).optional();
 const metadata = z.record(z.string(), z.unknown()).optional();
 const historyLength = z.int().nonnegative().optional();
 const strings = z.array(z.string()).optional();
-/** Every part of a reply is compared with them. */
 const MAX_MODES = 64;
+/** The number is checked before the items, so that a long list of wrong items is one error. */
 const outputModes = z
-  .array(z.string().max(MAX_ID, `is longer than ${MAX_ID} characters`))
+  .array(z.unknown())
   .max(MAX_MODES, `has more than ${MAX_MODES} media types; name ranges, such as "image/*"`)
+  .pipe(z.array(z.string().max(MAX_ID, `is longer than ${MAX_ID} characters`)))
   .optional();
 /** Only the tenant of the card may be asked for (A2A 1.0, section 8.3.2), and the card names none. */
 const tenant = z.literal('', 'is not known here; leave it out').optional();
