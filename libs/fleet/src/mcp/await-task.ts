@@ -28,14 +28,14 @@ export async function awaitTask(
     ? followProgress({ ...options, send: call.progress }, taskId, signal)
     : undefined;
   try {
-    await ledger.settled(taskId, signal);
+    const { lastSeq } = await ledger.settled(taskId, signal);
     // The last notification is what ended the wait.
-    await following;
+    await following?.until(lastSeq);
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
   } finally {
     over.abort();
-    await following;
+    await following?.ended;
   }
   return ledger.get(taskId);
 }

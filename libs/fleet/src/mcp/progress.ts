@@ -13,19 +13,29 @@ export interface ProgressOptions extends CostOptions {
   readonly send: (message: string) => void;
 }
 
+/** The notifications of one call. */
+export interface Progress {
+  /**
+   * Resolves when what the task did up to the event with this sequence is sent, or the notifications have ended before it.
+   * Must be called once.
+   */
+  until(lastSeq: number): Promise<void>;
+  /** Resolves when the notifications have ended. */
+  readonly ended: Promise<void>;
+}
+
 /**
- * Sends one line whenever the task's state, peer or tool changes, with its tokens against its budget. Lines that follow
- * each other too fast are replaced by the latest. Resolves when the task has
- * ended, when it waits for its caller, and when `signal` aborts; an error ends the
- * notifications, but not the wait for the task.
+ * Sends one line whenever the task's state, peer or tool changes, with its tokens against its budget. Of lines that follow
+ * each other faster than `MIN_INTERVAL_MS`, the latest is sent. The notifications end with the task, at the event that
+ * `until` names, and when `signal` aborts. An error ends the notifications, but not the wait for the task.
  */
-export async function followProgress(
-  options: ProgressOptions,
-  taskId: string,
-  signal: AbortSignal,
-): Promise<void> {
+export function followProgress(options: ProgressOptions, taskId: string, signal: AbortSignal): Progress {
   const { ledger, clock, log } = options;
+  const passed = new AbortController();
+  const stop = AbortSignal.any([signal, passed.signal]);
   const doing: Doing = { state: 'submitted', peer: undefined, tool: undefined, reported: 0 };
+  let seq = 0;
+  let lastSeq = Number.POSITIVE_INFINITY;
   let isPending = false;
   let pause: Disposable | undefined;
   const failed = (error: unknown): void =>
@@ -44,20 +54,33 @@ export async function followProgress(
     send();
     pause = clock.timer(flush, MIN_INTERVAL_MS);
   };
-  try {
-    for await (const event of ledger.watch(taskId, 0, signal)) {
-      if (event.type === 'text') continue;
-      note(doing, event);
-      isPending = true;
-      if (!pause) flush();
-      if (doing.state === 'input_required' && event.seq === ledger.get(taskId)?.lastSeq) break;
+  const follow = async (): Promise<void> => {
+    try {
+      for await (const event of ledger.watch(taskId, 0, stop)) {
+        seq = event.seq;
+        if (event.type !== 'text') {
+          note(doing, event, ledger);
+          isPending = true;
+          if (!pause) flush();
+        }
+        if (seq >= lastSeq) break;
+      }
+    } catch (error) {
+      if (!stop.aborted) failed(error);
+    } finally {
+      pause?.[Symbol.dispose]();
+      if (isPending) send();
     }
-  } catch (error) {
-    if (!signal.aborted) failed(error);
-  } finally {
-    pause?.[Symbol.dispose]();
-    if (isPending) send();
-  }
+  };
+  const ended = follow();
+  return {
+    until: (last) => {
+      lastSeq = last;
+      if (seq >= last) passed.abort();
+      return ended;
+    },
+    ended,
+  };
 }
 
 /** What a task does, as far as its events say. */
@@ -69,12 +92,14 @@ interface Doing {
   reported: number;
 }
 
-function note(doing: Doing, { type, data }: TaskEvent): void {
+function note(doing: Doing, { taskId, type, data }: TaskEvent, ledger: Pick<Ledger, 'get'>): void {
   const state = impliedState(type);
   if (state !== undefined) doing.state = state;
   if (type === 'delegated') doing.peer = textOf(data.peer);
   if (type === 'rerouted') doing.peer = textOf(data.to);
-  if (type === 'progress') doing.state = 'working';
+  // A task that waits for its caller may do something else meanwhile, and waits all the same.
+  const isAsking = doing.state === 'input_required' && ledger.get(taskId)?.state === 'input_required';
+  if (type === 'progress' && !isAsking) doing.state = 'working';
   // An event of a part that the task delegated says nothing of its own tool and tokens.
   if (data.part !== undefined) return;
   if (type === 'delegated' || type === 'rerouted' || (state !== undefined && isTerminal(state))) {
