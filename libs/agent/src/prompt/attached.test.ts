@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { readTask, taskMessage } from '../messages/task-message.ts';
 import { scriptedAgent, userTexts } from '../testing/scripted-run.ts';
-import { attachedText, safeJson } from './attached.ts';
+import { attachedText, byLength, type DataPart, safeJson } from './attached.ts';
 
 it('nothing follows the brief when nothing came with it', () => {
   assert.equal(attachedText({ data: [], files: [] }), '');
@@ -21,6 +21,30 @@ it('data stays outside of the brief, whatever it holds', () => {
     files: [],
   });
   assert.equal(readTask(`${taskMessage('the brief')}${text}`), 'the brief');
+});
+
+it('data has 16,000 characters in the message as it is shown there, with its media types', () => {
+  const rows: [name: string, parts: DataPart[], shown: number][] = [
+    ['escaped characters', [{ index: 0, kind: 'data', data: '<'.repeat(15_900) }], 0],
+    ['plain characters', [{ index: 0, kind: 'data', data: 'x'.repeat(15_900) }], 1],
+    [
+      'many small parts',
+      Array.from({ length: 256 }, (_, index) => ({
+        index,
+        kind: 'data',
+        data: 1,
+        mediaType: `application/${'x'.repeat(85)}`,
+      })),
+      // Each line has 101 characters with its newline.
+      158,
+    ],
+  ];
+  const frame = attachedText({ data: [{ index: 0, kind: 'data', data: 0 }], files: [] }).length;
+  for (const [name, parts, count] of rows) {
+    const { shown, long } = byLength(parts);
+    assert.deepEqual([shown.length, long.length], [count, parts.length - count], name);
+    assert.ok(attachedText({ data: shown, files: [] }).length <= 16_000 + frame, name);
+  }
 });
 
 it('the model sees the data of a task as JSON, marked as data, each part with its media type', async (t) => {

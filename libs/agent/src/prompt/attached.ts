@@ -1,7 +1,7 @@
 import type { MessagePart } from '@hermes-fleet/protocol';
 import { dataBlock, dataLine } from './untrusted-data.ts';
 
-/** The most characters of data that the task's message holds; more of it goes into a file of the workspace. */
+/** The most characters that the lines of data in the task's message have; more of it goes into a file of the workspace. */
 const MAX_INLINE_CHARS = 16_000;
 
 const MAX_MEDIA_TYPE_CHARS = 100;
@@ -27,9 +27,12 @@ export const safeJson = (value: unknown): string =>
     ).join(''),
   );
 
+/** A part as the model sees it. */
+const shownLine = (part: DataPart): string => `${typeOf(part)}: ${safeJson(part.data)}`;
+
 /** The part of the task's message after the brief; empty when nothing came with it (docs/agent.md#data-and-files). */
 export function attachedText({ data, files }: Attached): string {
-  const shown = data.map((part) => `${typeOf(part)}: ${safeJson(part.data)}`);
+  const shown = data.map(shownLine);
   return [
     ...(shown.length === 0
       ? []
@@ -51,10 +54,11 @@ export function byLength(parts: readonly MessagePart[]): {
   let left = MAX_INLINE_CHARS;
   for (const part of parts) {
     if (part.kind !== 'data') continue;
-    const { length } = JSON.stringify(part.data);
-    if (length > left) long.push(part);
+    // The line ends with a newline.
+    const chars = shownLine(part).length + 1;
+    if (chars > left) long.push(part);
     else {
-      left -= length;
+      left -= chars;
       shown.push(part);
     }
   }
