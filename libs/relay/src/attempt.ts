@@ -176,6 +176,10 @@ function delegateOptionsFor(
     endpoint,
     isMember: !prose,
     traceparent,
+    clock,
+    random,
+    peerDownAfterMs,
+    deadlineAt: task.deadlineAt,
     log,
   });
   return {

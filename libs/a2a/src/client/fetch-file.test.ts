@@ -15,6 +15,8 @@ async function fileServer(t: TestContext) {
     tokens.push(headers.authorization);
     if (url === '/moved') reply.writeHead(302, { location: '/four' }).end();
     else if (url === '/broken') reply.writeHead(500).end('no');
+    else if (url === '/later') reply.writeHead(408).end();
+    else if (url === '/busy') reply.writeHead(429).end();
     else if (url === '/four') reply.end('four');
     else if (url === '/five') reply.end('fives');
     else reply.writeHead(404).end();
@@ -37,6 +39,12 @@ test("a peer's file is read with the peer's token, up to a size", async (t) => {
   await assert.rejects(client.file(peer, `${url}/five`, call), hasCode('PEER_REFUSED', /more than 4 bytes/));
   await assert.rejects(client.file(peer, `${url}/none`, call), hasCode('PEER_REFUSED', /HTTP 404/));
   await assert.rejects(client.file(peer, `${url}/broken`, call), hasCode('PEER_UNREACHABLE', /HTTP 500/));
+  for (const [path, retryable] of [
+    ['later', true],
+    ['busy', true],
+    ['none', false],
+  ])
+    await assert.rejects(client.file(peer, `${url}/${path}`, call), { code: 'PEER_REFUSED', retryable });
   await assert.rejects(client.file(peer, `${url}/moved`, call), hasCode('PEER_REFUSED', /HTTP 302/));
 });
 

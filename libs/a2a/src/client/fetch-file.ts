@@ -3,6 +3,9 @@ import { createDeadline } from './deadline.ts';
 import { invalidAnswer } from './peer-errors.ts';
 import { type CallOptions, type PeerEndpoint, type TransportDeps, withNetworkErrors } from './transport.ts';
 
+/** The statuses of a refusal that a later request may not have: the request took too long, or there were too many. */
+const ASK_AGAIN: ReadonlySet<number> = new Set([408, 429]);
+
 /**
  * Implements A2AClient.file. Redirects are not followed, because of the token, and an address elsewhere is refused before
  * any request.
@@ -29,7 +32,8 @@ export async function fetchFile(
     if (response.status !== 200) {
       await response.body?.cancel();
       const message = `peer "${peer.name}" did not serve a file (HTTP ${response.status})`;
-      throw new FleetError(response.status >= 500 ? 'PEER_UNREACHABLE' : 'PEER_REFUSED', message);
+      if (response.status >= 500) throw new FleetError('PEER_UNREACHABLE', message);
+      throw new FleetError('PEER_REFUSED', message, { retryable: ASK_AGAIN.has(response.status) });
     }
     return await readAll(response, maxBytes, () =>
       invalidAnswer(peer.name, method, `more than ${maxBytes} bytes`),

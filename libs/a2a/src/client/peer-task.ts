@@ -185,16 +185,16 @@ function withArtifact(task: WireTask, artifact: z.output<typeof WireArtifact>, a
   return { ...task, artifacts };
 }
 
-/** Appends parts and merges adjacent text, so that a thousand text deltas become one part. */
+/**
+ * Appends the parts of a chunk. Its first text goes on where the last one of the same media type ended, so that a thousand text
+ * deltas become one part, as in the task of which a fleet's peer sends them.
+ */
 function joined(known: readonly WirePart[], more: readonly WirePart[]): WirePart[] {
-  const parts = [...known];
-  for (const part of more) {
-    const last = parts.at(-1);
-    const continues = typeof last?.text === 'string' && typeof part.text === 'string';
-    if (continues) parts[parts.length - 1] = { ...last, text: `${last.text}${part.text}` };
-    else parts.push(part);
-  }
-  return parts;
+  const last = known.at(-1);
+  const [first, ...rest] = more;
+  if (typeof last?.text !== 'string' || typeof first?.text !== 'string') return [...known, ...more];
+  if ((last.mediaType || '') !== (first.mediaType || '')) return [...known, ...more];
+  return [...known.slice(0, -1), { ...last, text: `${last.text}${first.text}` }, ...rest];
 }
 
 function textOf(parts: readonly WirePart[]): string {

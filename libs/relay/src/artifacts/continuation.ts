@@ -1,51 +1,96 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { PeerPart } from '@hermes-fleet/a2a';
-import type { ArtifactPart } from '@hermes-fleet/protocol';
+import { type ArtifactPart, MAX_ARTIFACT_NAME } from '@hermes-fleet/protocol';
 
-/** The part of an artifact at a peer, or of ours, as far as the two can be compared. */
-export type Content =
-  | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'data'; readonly data: unknown }
-  | { readonly kind: 'file'; readonly base64?: string | undefined };
-
-/** Our parts as content: a file that is not inline at the peer is equal to any file of ours at its place. */
-export function contentOf(parts: readonly (ArtifactPart | PeerPart)[]): Content[] {
-  return parts.map((part): Content => {
-    if (part.kind === 'text') return { kind: 'text', text: part.text };
-    if (part.kind === 'data') return { kind: 'data', data: part.data };
-    return { kind: 'file', base64: 'base64' in part ? part.base64 : undefined };
-  });
+interface Labels {
+  readonly name?: string | undefined;
+  readonly mediaType?: string | undefined;
 }
 
-/** Parts with neighboring texts joined: an agent and its client may cut a text at different places. */
-export function merged<P extends ArtifactPart | PeerPart>(parts: readonly P[]): P[] {
-  const all: P[] = [];
+/** The part of an artifact at a peer, or of ours, in the form in which the two are compared. */
+export type Content = Labels &
+  (
+    | { readonly kind: 'text'; readonly text: string }
+    | { readonly kind: 'data'; readonly data: unknown }
+    | { readonly kind: 'file'; readonly digest: string }
+    | { readonly kind: 'link'; readonly url: string }
+  );
+
+/** A part that is stored here. */
+export function contentOf(part: ArtifactPart): Content {
+  const labels = labelsOf(part);
+  switch (part.kind) {
+    case 'text':
+      return { kind: 'text', text: part.text, ...labels };
+    case 'data':
+      return { kind: 'data', data: part.data, ...labels };
+    case 'file':
+      return { kind: 'file', digest: digestOf(part.base64), ...labels };
+    case 'link':
+      return { kind: 'link', url: part.url, ...labels };
+  }
+}
+
+/** The labels of a part, as far as they are stored. */
+export function labelsOf({ mediaType, ...part }: { mediaType?: string; name?: string }): Labels {
+  return {
+    ...(mediaType === undefined ? {} : { mediaType: short(mediaType) }),
+    ...(part.name === undefined ? {} : { name: short(part.name) }),
+  };
+}
+
+export const short = (text: string): string => text.slice(0, MAX_ARTIFACT_NAME);
+
+/** Identifies the bytes of a file. */
+export function digestOf(base64: string): string {
+  return createHash('sha256').update(base64, 'base64').digest('hex');
+}
+
+/**
+ * Parts with neighboring texts of one media type joined: an agent and its client may cut a text at different places. It is for
+ * comparing only, because two parts of one chunk are two parts.
+ */
+export function merged(parts: readonly Content[]): Content[] {
+  const all: Content[] = [];
   for (const part of parts) {
     const last = all.at(-1);
-    if (last?.kind === 'text' && part.kind === 'text')
+    if (last?.kind === 'text' && part.kind === 'text' && goesOn(last, part))
       all[all.length - 1] = { ...last, text: last.text + part.text };
     else all.push(part);
   }
   return all;
 }
 
-/** What a peer's parts have beyond ours, both merged; undefined if they do not begin with ours. */
-export function beyond(ours: readonly Content[], theirs: readonly PeerPart[]): PeerPart[] | undefined {
-  if (theirs.length < ours.length) return undefined;
-  const contents = contentOf(theirs.slice(0, ours.length));
-  const at = ours.findIndex((each, index) => !isSame(each, contents[index]));
-  if (at === -1) return theirs.slice(ours.length);
-  const [own, their] = [ours[at], theirs[at]];
-  const isLonger =
-    at === ours.length - 1 &&
-    own?.kind === 'text' &&
-    their?.kind === 'text' &&
-    their.text.startsWith(own.text);
-  if (!isLonger) return undefined;
-  return [{ ...their, text: their.text.slice(own.text.length) }, ...theirs.slice(ours.length)];
+/** What a peer's parts have beyond ours, in the peer's cuts; undefined if they do not begin with ours, which are merged. */
+export function beyond<P extends Content>(ours: readonly Content[], theirs: readonly P[]): P[] | undefined {
+  let at = 0;
+  let read = 0;
+  for (const [index, their] of theirs.entries()) {
+    if (their.kind === 'text' && their.text === '' && goesOn(theirs[index - 1], their)) continue;
+    const own = ours[at];
+    if (own === undefined) return theirs.slice(index);
+    if (own.kind === 'text' && their.kind === 'text' && goesOn(own, their)) {
+      const rest = own.text.slice(read);
+      if (rest.startsWith(their.text)) read += their.text.length;
+      else if (at === ours.length - 1 && their.text.startsWith(rest))
+        return [{ ...their, text: their.text.slice(rest.length) }, ...theirs.slice(index + 1)];
+      else return undefined;
+      if (read < own.text.length) continue;
+    } else if (!isSame(own, their)) return undefined;
+    at += 1;
+    read = 0;
+  }
+  return at === ours.length ? [] : undefined;
 }
 
-function isSame(own: Content, their: Content | undefined): boolean {
-  if (own.kind !== 'file' || their?.kind !== 'file') return isDeepStrictEqual(own, their);
-  return own.base64 === undefined || their.base64 === undefined || own.base64 === their.base64;
+/** True if both are texts of one media type. */
+function goesOn(one: Content | undefined, next: Content): boolean {
+  return one?.kind === 'text' && next.kind === 'text' && one.mediaType === next.mediaType;
+}
+
+function isSame(own: Content, their: Content): boolean {
+  if (own.mediaType !== their.mediaType || own.name !== their.name) return false;
+  if (own.kind === 'data' && their.kind === 'data') return isDeepStrictEqual(own.data, their.data);
+  if (own.kind === 'file' && their.kind === 'file') return own.digest === their.digest;
+  return own.kind === 'link' && their.kind === 'link' && own.url === their.url;
 }

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PeerPart } from '@hermes-fleet/a2a';
 import { DONE, dispatching, relayFleet, type Script, type TestProfile } from '@hermes-fleet/fleet/testing';
-import type { ArtifactChunk, ArtifactPart, TaskArtifacts } from '@hermes-fleet/protocol';
+import {
+  type ArtifactChunk,
+  type ArtifactPart,
+  systemClock,
+  type TaskArtifacts,
+} from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { beyond, contentOf, merged } from './continuation.ts';
+import { beyond, type Content, merged } from './continuation.ts';
 import { createPassArtifacts } from './pass-artifacts.ts';
 
 const LARGE = Buffer.alloc(600_000, 'z').toString('base64');
@@ -30,7 +34,7 @@ const adding =
   };
 
 const partsOf = (at: TestProfile, id: string, artifact: string): ArtifactPart[] =>
-  merged(at.ledger.wholeArtifact(id, artifact).flatMap(({ parts }) => parts));
+  at.ledger.wholeArtifact(id, artifact).flatMap(({ parts }) => parts);
 
 test("a relayed task has its worker's artifacts as they come: text, data, links, and files of any size", async (t) => {
   const gate = Promise.withResolvers<void>();
@@ -67,7 +71,8 @@ test("a relayed task has its worker's artifacts as they come: text, data, links,
   gate.resolve();
   assert.equal((await orchestrator.result(id)).status, 'done');
   assert.deepEqual(partsOf(orchestrator, id, 'report'), [
-    { kind: 'text', text: 'one two', mediaType: 'text/markdown' },
+    { kind: 'text', text: 'one ', mediaType: 'text/markdown' },
+    { kind: 'text', text: 'two', mediaType: 'text/markdown' },
   ]);
   assert.deepEqual(partsOf(orchestrator, id, 'data'), [
     { kind: 'data', data: { n: 1 }, mediaType: 'application/json' },
@@ -142,11 +147,16 @@ test('of very many chunks, the first thousand are stored as they come, and the r
     endpoint: { name: 'neo', url: 'http://127.0.0.1:1/jsonrpc', token: undefined },
     isMember: true,
     traceparent: undefined,
+    clock: systemClock,
+    random: () => 0,
+    peerDownAfterMs: 1_000,
+    deadlineAt: Date.now() + 60_000,
     log: silentLog,
   });
   const words = Array.from({ length: 1_100 }, (_, n) => `${n} `);
   const show = (count: number, isComplete: boolean) =>
     pass({
+      terminal: false,
       artifacts: [
         { id: 'words', isComplete, parts: [{ kind: 'text', text: words.slice(0, count).join('') }] },
       ],
@@ -155,48 +165,56 @@ test('of very many chunks, the first thousand are stored as they come, and the r
   assert.equal(stored.length, 1_000);
   await show(words.length, true);
   assert.deepEqual([stored.length, stored.at(-1)?.isLast], [1_001, true]);
-  const [part] = merged(stored.flatMap(({ parts }) => parts));
-  assert.equal(part?.kind === 'text' && part.text, words.join(''));
+  const texts = stored.flatMap(({ parts }) => parts.map((part) => (part.kind === 'text' ? part.text : '?')));
+  assert.equal(texts.join(''), words.join(''));
 });
 
 test('what a peer has beyond ours is found whatever the cuts of its texts', () => {
-  const theirs = (...parts: PeerPart[]): PeerPart[] => merged(parts);
-  const ours = (...parts: ArtifactPart[]) => contentOf(merged(parts));
-  const file = (base64: string): PeerPart => ({ kind: 'file', base64 });
-  const rows: [name: string, found: PeerPart[] | undefined, wanted: PeerPart[] | undefined][] = [
-    ['nothing of ours', beyond(ours(), theirs(file('eA=='))), [file('eA==')]],
-    ['all', beyond(ours(text('ab')), theirs(text('a') as PeerPart, text('b') as PeerPart)), []],
+  const words = (value: string, mediaType?: string): Content => ({
+    kind: 'text',
+    text: value,
+    ...(mediaType === undefined ? {} : { mediaType }),
+  });
+  const data = (value: unknown): Content => ({ kind: 'data', data: value });
+  const file = (digest: string, more: { name?: string; mediaType?: string } = {}): Content => ({
+    kind: 'file',
+    digest,
+    ...more,
+  });
+  const link = (url: string): Content => ({ kind: 'link', url });
+  const rows: [name: string, ours: Content[], theirs: Content[], wanted: Content[] | undefined][] = [
+    ['nothing of ours', [], [file('x')], [file('x')]],
+    ['all', [words('ab')], [words('a'), words('b')], []],
+    ['all, in our cuts', [words('a'), words('b')], [words('ab')], []],
+    ['more text', [words('ab')], [words('abc')], [words('c')]],
+    ['more text in a part of its own', [words('a')], [words('a'), words('b')], [words('b')]],
     [
-      'more text',
-      beyond(ours(text('ab')), theirs({ kind: 'text', text: 'abc' })),
-      [{ kind: 'text', text: 'c' }],
+      'more text, cut inside',
+      [words('abc')],
+      [words('ab'), words('cd'), words('e')],
+      [words('d'), words('e')],
     ],
+    ['a part after the text', [words('ab')], [words('ab'), file('x')], [file('x')]],
+    ['no text', [words('ab')], [words('ab'), words('')], []],
+    ['another text', [words('ab')], [words('xb')], undefined],
+    ['less', [words('ab')], [], undefined],
+    ['less text', [words('ab')], [words('a')], undefined],
+    ['less text before a part', [words('ab'), data(1)], [words('a'), data(1)], undefined],
+    ['longer text before another part', [words('ab'), data(1)], [words('abc'), data(1)], undefined],
+    ['a text of another type', [words('a', 'text/csv')], [words('a', 'text/plain')], undefined],
+    ['more of another type', [words('a')], [words('a'), words('b', 'text/csv')], [words('b', 'text/csv')]],
+    ['other data', [data({ a: 1 })], [data({ a: 2 })], undefined],
+    ['another file', [file('x')], [file('y')], undefined],
+    ['another name of a file', [file('x', { name: 'a' })], [file('x', { name: 'b' })], undefined],
     [
-      'a part after the text',
-      beyond(ours(text('ab')), theirs({ kind: 'text', text: 'ab' }, file('eA=='))),
-      [file('eA==')],
-    ],
-    ['another text', beyond(ours(text('ab')), theirs({ kind: 'text', text: 'xb' })), undefined],
-    ['less', beyond(ours(text('ab')), theirs()), undefined],
-    [
-      'longer text before another part',
-      beyond(
-        ours(text('ab'), { kind: 'data', data: 1 }),
-        theirs({ kind: 'text', text: 'abc' }, { kind: 'data', data: 1 }),
-      ),
+      'another type of a file',
+      [file('x', { mediaType: 'a/a' })],
+      [file('x', { mediaType: 'a/b' })],
       undefined,
     ],
-    [
-      'other data',
-      beyond(ours({ kind: 'data', data: { a: 1 } }), theirs({ kind: 'data', data: { a: 2 } })),
-      undefined,
-    ],
-    ['another file', beyond(ours({ kind: 'file', base64: 'eA==' }), theirs(file('eQ=='))), undefined],
-    [
-      'a file by reference',
-      beyond(ours({ kind: 'file', base64: 'eA==' }), theirs({ kind: 'file', url: 'u' })),
-      [],
-    ],
+    ['another link', [link('u')], [link('v')], undefined],
+    ['the same link', [link('u')], [link('u'), link('v')], [link('v')]],
   ];
-  for (const [name, found, wanted] of rows) assert.deepEqual(found, wanted, name);
+  for (const [name, ours, theirs, wanted] of rows)
+    assert.deepEqual(beyond(merged(ours), theirs), wanted, name);
 });

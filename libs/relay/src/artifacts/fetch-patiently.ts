@@ -1,0 +1,61 @@
+import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
+import { backoffMs, type Clock, FleetError, type RunContext } from '@hermes-fleet/protocol';
+
+const FILE_TIMEOUT_MS = 30_000;
+const FILE_TRIES = 3;
+const PAUSE = { firstMs: 200, longestMs: 5_000 };
+
+export interface FetchOptions {
+  readonly context: Pick<RunContext, 'artifacts' | 'signal'>;
+  readonly client: Pick<A2AClient, 'file'>;
+  readonly endpoint: PeerEndpoint;
+  readonly traceparent: string | undefined;
+  readonly clock: Pick<Clock, 'monotonic' | 'now' | 'sleep'>;
+  readonly random: () => number;
+  /** How long a peer that is away is waited for when its task has ended, ms. */
+  readonly peerDownAfterMs: number;
+  /** The task's deadline, ms since the epoch: at most half of the time to it is waited, because the result counts more. */
+  readonly deadlineAt: number | undefined;
+}
+
+/** How long a peer whose task has ended is still waited for; each file that it serves begins the time anew. */
+export interface Patience {
+  leftMs(): number;
+  renew(): void;
+}
+
+export function createPatience({ clock, peerDownAfterMs, deadlineAt }: FetchOptions): Patience {
+  let until = 0;
+  const renew = (): void => {
+    until = clock.monotonic() + Math.min(peerDownAfterMs, ((deadlineAt ?? Infinity) - clock.now()) / 2);
+  };
+  renew();
+  return { leftMs: () => until - clock.monotonic(), renew };
+}
+
+/**
+ * Reads a file of a peer, as base64. While the peer does not serve it, it is asked a few times, or as long as there is patience.
+ * Throws the last error, which is retryable if a later call may find the file.
+ */
+export async function fetchPatiently(
+  options: FetchOptions,
+  url: string,
+  patience: Patience | undefined,
+): Promise<string> {
+  const { client, endpoint, context, traceparent, clock, random } = options;
+  const { signal } = context;
+  const maxBytes = context.artifacts?.maxBytes ?? 0;
+  for (let failures = 1; ; failures += 1) {
+    const timeoutMs = Math.max(1, Math.min(FILE_TIMEOUT_MS, patience?.leftMs() ?? FILE_TIMEOUT_MS));
+    try {
+      const file = await client.file(endpoint, url, { timeoutMs, signal, traceparent, maxBytes });
+      patience?.renew();
+      return file.toString('base64');
+    } catch (error) {
+      signal.throwIfAborted();
+      const isOver = patience ? patience.leftMs() <= 0 : failures === FILE_TRIES;
+      if (!(error instanceof FleetError) || !error.retryable || isOver) throw error;
+      await clock.sleep(backoffMs(failures, { ...PAUSE, random }), signal);
+    }
+  }
+}
