@@ -107,4 +107,18 @@ describe('a push notification config', () => {
     assert.throws(() => ledger.push.assertRoom('switch', undefined, LIMITS, 1), full);
     await ledger.push.save(config(other, { id: 'c2' }), LIMITS);
   });
+
+  it('that was given up comes back only where its caller has room', async (t) => {
+    const { ledger } = openTestLedger(t);
+    const { id } = (await ledger.accept(newTask())).task;
+    const other = (await ledger.accept(newTask())).task.id;
+    const dead = await ledger.push.save(config(id), LIMITS);
+    await ledger.push.end(dead.n, 'given_up');
+    await ledger.push.save(config(id, { id: 'c2' }), LIMITS);
+    await ledger.push.save(config(other), LIMITS);
+    const last = await ledger.push.save(config(other, { id: 'c2' }), LIMITS);
+    await assert.rejects(ledger.push.save(config(id), LIMITS), { code: 'QUEUE_FULL' });
+    await ledger.push.remove(other, last.id);
+    assert.equal((await ledger.push.save(config(id), LIMITS)).state, 'active');
+  });
 });

@@ -83,8 +83,12 @@ function saveConfig(db: Queries, config: NewPushConfig, limits: PushLimits | und
   const owner = db.get('SELECT caller FROM tasks WHERE id = ?', taskId);
   if (task === undefined || !owner) throw notFound(taskId);
   const known = findBy(db, 't.id = ? AND p.id = ?', taskId, id);
-  if (known && isSame(known, config)) return revived(db, known);
   const caller = text(owner, 'caller');
+  if (known && isSame(known, config)) {
+    // One that was given up gave its place to another.
+    if (limits && known.state === 'given_up') assertRoom(db, { caller, taskId: undefined }, limits, 0);
+    return revived(db, known);
+  }
   if (limits)
     assertRoom(
       db,

@@ -91,7 +91,7 @@ const credentials = z
 const pushUrl = z.string('is required: the address that gets the notifications').min(1).max(2_048);
 
 const pushConfig = {
-  tenant: z.string().optional(),
+  tenant,
   id: optionalId,
   taskId: optionalId,
   url: pushUrl,
@@ -101,9 +101,9 @@ const pushConfig = {
 
 export const PushCreateParams = proto({ ...pushConfig, taskId: id });
 /** Get and delete. */
-export const PushConfigParams = proto({ tenant: z.string().optional(), taskId: id, id });
+export const PushConfigParams = proto({ tenant, taskId: id, id });
 export const PushListParams = proto({
-  tenant: z.string().optional(),
+  tenant,
   taskId: id,
   pageSize: z.int().min(0).optional(),
   pageToken: z.string().max(2048).optional(),
