@@ -42,7 +42,7 @@ export interface A2AOptions {
   readonly heartbeatMs?: number;
   /** Becomes Task.metadata of replies about a task, e.g. `{"urn:hermes-fleet:handshake:2": <announce>}`. */
   readonly replyMetadata?: (taskId: string) => JsonObject | undefined;
-  /** What the extended card says to a caller beside its scopes, in wire form; read at each request for that card. */
+  /** The part of the extended card that is about a caller, beside its scopes, in wire form; read at each request for that card. */
   readonly callerView?: (caller: Caller) => JsonObject;
   /** Push notifications, which the card must then declare; absent: they are refused. */
   readonly push?: PushPort | undefined;

@@ -40,7 +40,7 @@ export const COMMANDS: readonly Command[] = [
   completionCommand(() => COMMANDS),
 ];
 
-/** What the commands with this first word are about. */
+/** The summary of each group of commands, by the words that its commands begin with. */
 export const GROUPS: Readonly<Record<string, string>> = {
   context: 'delete a context with its tasks and files',
   trader: 'strategies, decisions and the audit of the trader',

@@ -100,7 +100,7 @@ const endedEarly = ({ peer, method }: RpcCall): FleetError =>
 interface StreamState {
   readonly task?: WireTask;
   readonly message?: NonNullable<z.output<typeof StreamReply>['message']>;
-  /** Of the last event, if it was a status update. */
+  /** The metadata of the last event, if that was a status update. */
   readonly metadata?: JsonObject;
 }
 

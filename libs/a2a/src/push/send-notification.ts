@@ -20,7 +20,7 @@ export interface SendOptions {
 }
 
 export interface SendFailure {
-  /** What went wrong; without the address and the credentials. */
+  /** The fault, without the address and the credentials. */
   readonly detail: string;
   /** True if the target is not to be asked again. */
   readonly isFinal: boolean;

@@ -28,7 +28,7 @@ const DEFAULT_TYPES = {
   url: 'application/octet-stream',
 } as const;
 
-/** What every card has, so that the usual message needs no card. */
+/** The modes that every card has, so that the usual message needs no card. */
 const ALWAYS: ReadonlySet<string> = new Set([
   'text text/plain',
   'data application/json',

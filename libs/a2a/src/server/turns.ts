@@ -4,7 +4,7 @@ export interface Turns {
   take(caller: string, signal: AbortSignal): Promise<Disposable>;
 }
 
-/** What one caller does and waits for; removed when there is neither. */
+/** The turns that one caller has and waits for; removed when there are none. */
 interface Line {
   running: number;
   readonly waiting: Set<() => void>;

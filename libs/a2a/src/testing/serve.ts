@@ -56,7 +56,7 @@ export interface Answer {
 export interface ServeOptions extends Partial<Omit<A2AOptions, 'ledger' | 'intake' | 'log'>> {
   readonly script?: Script;
   readonly streaming?: boolean;
-  /** What the card takes beside text and data. */
+  /** The input modes of the card beside text and data. */
   readonly inputModes?: readonly string[];
   readonly clock?: Clock;
   readonly bodyLimitBytes?: number;

@@ -5,7 +5,7 @@ import type { ReceivedFile } from './read-files.ts';
 
 /** The folder of the workspace that the files of tasks are in, each task's in a folder of its own. */
 export const INBOX = 'inbox';
-/** Of the end of the task's id, which is random: no earlier task of the context could know the folder. */
+/** Characters from the end of the task's id, which is random: no earlier task of the context could know the folder. */
 const ID_CHARS = 8;
 /** How many names are tried for a file before it counts as an error. */
 const MAX_TRIES = 100;

@@ -137,7 +137,7 @@ function createRun(
 ): Run {
   const { limits, hooks, log, onGuard } = options;
   const { signal, stopping, budget, report, park, ask, artifacts } = context;
-  // What a review has to know of the task.
+  // A review has to know the data of the task too.
   const brief = `${task.dispatch.brief}${attachedText({ data: byLength(task.parts).shown, files: [] })}`;
   const { priority = 'normal' } = task.dispatch.task;
   const contract = replyContract(task);

@@ -8,7 +8,7 @@ const MAX_MEDIA_TYPE_CHARS = 100;
 
 export type DataPart = Extract<MessagePart, { kind: 'data' }>;
 
-/** What came with the brief: data to show, and files by their place in the workspace. */
+/** The data to show with a brief, and its files by their place in the workspace. */
 export interface Attached {
   readonly data: readonly DataPart[];
   /** One line for each file: a `dataName` and what is known about it. */

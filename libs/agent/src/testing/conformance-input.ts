@@ -9,7 +9,7 @@ const PARTS: readonly MessagePart[] = [
 
 const LINE = /^(inbox\/[0-9a-f]{8}\/plan\.txt) \(application\/octet-stream, 9 bytes\)$/m;
 
-/** What comes with a task: data and files. */
+/** Cases of tasks with data and files. */
 export const INPUT_CASES: readonly ConformanceCase[] = [
   {
     name: 'data and files of a task are in its first prompt, and the files in the workspace, outside of its changes',

@@ -3,7 +3,7 @@ import { decodeDispatch, FleetError, type JsonObject, PROTOCOL_VERSION } from '@
 import type { OptionSpecs, Values } from './command.ts';
 import { definedFields, invalidFields, wholeNumber } from './options.ts';
 
-/** What a dispatch may require of the peer that takes it. */
+/** Options for the requirements of a dispatch. */
 export const CONTRACT_OPTIONS = {
   mcp: { type: 'string', multiple: true, value: 'names', help: 'required MCP servers; a list, or repeated' },
   capability: {

@@ -5,7 +5,7 @@ import { UsageError } from './options.ts';
 import { sanitize } from './output.ts';
 import { serialize } from './parse.ts';
 
-/** What a person can do about an error, where its message does not say it. */
+/** Hints for errors whose message does not say what to do. */
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   UNAUTHENTICATED: 'fleet token prints the token of the operator; after keys rotate, restart the services',
   TASK_NOT_FOUND: 'fleet tasks lists your tasks',

@@ -22,7 +22,7 @@ export const REACH_OPTIONS = {
 
 export type ReachValues = Values<typeof REACH_OPTIONS>;
 
-/** Who is asked: an agent by A2A, and a profile by its HTTP API too. */
+/** An agent that can be asked by A2A, and, if it is a profile, by its HTTP API too. */
 export interface Reachable {
   readonly name: string;
   readonly endpoint: PeerEndpoint;

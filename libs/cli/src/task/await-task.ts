@@ -98,7 +98,7 @@ export function finish({ at, print }: Pick<Awaited, 'at' | 'print'>, task: PeerT
   return exitCodeOf(task);
 }
 
-/** What a command for the same agent needs beside the id. */
+/** The options that a command for the same agent needs beside the id. */
 export const urlHint = ({ target, endpoint }: Reachable): string =>
   target === undefined ? ` --url ${new URL(endpoint.url).origin}` : '';
 

@@ -12,7 +12,7 @@ import {
 } from '@hermes-fleet/protocol';
 import { UsageError } from '../command-line/options.ts';
 
-/** What all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
+/** The most that all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
 export const MAX_PROFILE_FILES_BYTES = 750_000;
 /** As MAX_PROFILE_FILES_BYTES, for other agents. One may take less: then it refuses the message. */
 export const MAX_FILES_BYTES = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { sanitize as visible } from '../command-line/output.ts';
 
-/** What the live view of a task shows. */
+/** The state that the live view of a task shows. */
 export interface LiveTask {
   readonly id: string;
   readonly contextId: string;

@@ -83,7 +83,7 @@ export function followProgress(options: ProgressOptions, taskId: string, signal:
   };
 }
 
-/** What a task does, as far as its events say. */
+/** The work of a task at this moment, as far as its events say. */
 interface Doing {
   state: TaskState;
   peer: string | undefined;
