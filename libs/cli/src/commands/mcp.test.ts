@@ -48,12 +48,37 @@ test('a fleet that is not there, or does not accept the token, is an error of th
   await assert.rejects(connect(t, url, 'stranger'), /does not accept the token/);
 });
 
+/** Runs the command with this as its whole input. */
+async function runWith(t: TestContext, args: readonly string[], env: Record<string, string>, input: string) {
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  t.after(() => child.kill());
+  child.stdin.end(input);
+  const exit = once(child, 'exit');
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [code] = await exit;
+  return { code, out, err };
+}
+
+const lineOf = (method: string, params: object = {}): string =>
+  `${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })}\n`;
+
+test('requests that are open when the input ends get their answers, and one without is an error', async (t) => {
+  const { url, one } = await mcpFleet(t, untilAborted);
+  const env = { THE_TOKEN: mcpTokenOf('operator') };
+  const listed = await runWith(t, argsFor(url), env, lineOf('tools/list'));
+  assert.deepEqual([listed.code, listed.err], [0, '']);
+  assert.equal(JSON.parse(listed.out).result.tools.length, 7);
+  const input = { name: 'fleet_dispatch', arguments: { brief: 'x', task_id: 'mine', wait_s: 240 } };
+  const left = await runWith(t, argsFor(url), env, lineOf('tools/call', input));
+  assert.deepEqual([left.code, left.out], [1, '']);
+  assert.match(left.err, /^fleet: no answer within 5 s of the end of the input \(open: 1\); tasks go on\n$/);
+  const id = one.ledger.findByKey('operator', 'mine')?.task.id ?? '';
+  assert.equal(one.task(id).result, undefined);
+});
+
 test('wrong options are refused before anything is read, and the end of the input ends the command', async (t) => {
   const run = async (args: readonly string[], env: Record<string, string> = {}) => {
-    const child = spawn(process.execPath, [MAIN, 'mcp', ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
-    t.after(() => child.kill());
-    child.stdin.end();
-    const [[code], err] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
+    const { code, err } = await runWith(t, [MAIN, 'mcp', ...args], env, '');
     return { code, err };
   };
   const url = 'http://127.0.0.1:1';

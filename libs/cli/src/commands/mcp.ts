@@ -1,4 +1,4 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { REACH_OPTIONS } from '../command-line/reachable.ts';
@@ -9,7 +9,7 @@ const { 'token-stdin': _, ...FLEET } = FLEET_OPTIONS;
 /**
  * `fleet mcp`: serves the fleet's MCP server over standard input and output, for clients that start a process
  * (docs/mcp.md#over-stdio). It calls a profile of the fleet as the operator, or `--url` with the token in the variable that
- * `--token-env` names. Returns 0 when the input ends.
+ * `--token-env` names. Returns when the input has ended: 0, or 1 if a request stayed without an answer.
  */
 export const mcpCommand = command({
   name: 'mcp',
@@ -26,14 +26,15 @@ export const mcpCommand = command({
     const { url, token } = values.url === undefined ? findProfile(values).target : named(values, env);
     // The SDK is loaded for this command only.
     const { forwardStdio } = await import('@hermes-fleet/mcp-server');
-    await forwardStdio({
+    const isDone = await forwardStdio({
       url: new URL('/mcp', url).href,
       token,
       input: process.stdin,
       output: process.stdout,
+      clock: systemClock,
       onError: (message) => console.error(`fleet: ${message}`),
     });
-    return 0;
+    return isDone ? 0 : 1;
   },
 });
 
