@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token demo route peers trader doctor check test test-quick durations bench eval picture
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-quick durations bench eval picture
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
@@ -26,10 +26,12 @@ route: ## where a dispatch would go, and why: make route ARGS='--mcp filesystem 
 	@./fleet route --explain $(ARGS)
 peers: ## the peers of switch and their state: make peers ARGS='--profile neo'
 	@./fleet peers $(ARGS)
-trader: ## strategies, decisions and the audit: make trader ARGS='list', ARGS='audit verify'
-	@./fleet trader $(ARGS)
+trader: ## the strategies of the trader, or its decisions and audit: make trader ARGS='audit verify'
+	@./fleet trader $(or $(ARGS),list)
 doctor: ## check a profile's configuration and everything that it connects to: make doctor ARGS='--profile neo'
 	@./fleet doctor $(ARGS)
+console: ## print a link that opens the console in a browser once, and open it
+	@./fleet console $(ARGS)
 ps: ## list the fleet's processes or containers
 	@./fleet ps
 token: ## the operator's token: make -s token
@@ -41,6 +43,7 @@ check: install ## format, lint and types
 test: install ## everything: checks, unit tests, whole fleets; containers where a Docker engine answers
 	@deploy/system-packages.sh --tests
 	@deploy/claude-sdk.sh
+	@deploy/mcp-inspector.sh
 	npm run --silent check
 	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test -- --again
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { startStockAgent } from '../test/support/stock-agent.ts';
+import { CTRL_C, DOWN, ENTER, openTerminal, type Terminal } from '../test/support/terminal.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -16,10 +18,31 @@ case "$*" in
   # As Compose does, it reads what it is given.
   *' token') cat >/dev/null; echo a-token ;;
   *' ps '*) echo 0123456789ab ;;
-  *' port switch '*) echo 127.0.0.1:9999 ;;
+  *' logs '*) cat >/dev/null; echo 'a line' ;;
+  *' port switch '*) echo "\${SWITCH:-127.0.0.1:9999}" ;;
+  *' exec '*)
+    if [ -n "\${NODE:-}" ]; then
+      while [ "$1" != fleet ]; do shift; done
+      shift
+      exec "$NODE" "$MAIN" "$@"
+    fi
+    ;;
 esac
 `;
-const TOOLS = ['sh', 'cat', 'cd', 'dirname', 'readlink', 'find', 'mkdir', 'chmod', 'rm', 'env'];
+const TOOLS = [
+  'sh',
+  'cat',
+  'cd',
+  'dirname',
+  'readlink',
+  'find',
+  'mkdir',
+  'chmod',
+  'rm',
+  'env',
+  'script',
+  'stty',
+];
 
 /** A checkout at a path with a space, with stubs for Docker and, with `node`, for the pinned Node. */
 function checkout(t: TestContext, { node }: { readonly node: boolean }) {
@@ -53,9 +76,12 @@ function checkout(t: TestContext, { node }: { readonly node: boolean }) {
       input,
       timeout: 30_000,
     });
-  const last = (): string => readFileSync(calls, 'utf8').trim().split('\n').at(-1) ?? '';
+  const terminal = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv): Terminal =>
+    openTerminal(t, [join(dir, 'fleet'), ...args], { PATH: join(dir, 'bin'), CALLS: calls, ...env });
+  const allCalls = (): string => readFileSync(calls, 'utf8');
+  const last = (): string => allCalls().trim().split('\n').at(-1) ?? '';
   const lastInput = (): string => readFileSync(`${calls}.input`, 'utf8');
-  return { dir, elsewhere, run, last, lastInput };
+  return { dir, elsewhere, run, terminal, calls: allCalls, last, lastInput };
 }
 
 test('./fleet runs a command with the pinned Node, in the folder of the caller', (t) => {
@@ -77,10 +103,10 @@ test('./fleet works by a symbolic link', (t) => {
   });
   assert.equal(status, 0, stderr);
   assert.match(last(), /\[--version\]/);
-  assert.equal(
-    run(['up', '--help']).stdout,
-    'usage: ./fleet up, as make up: docs/operations.md describes it\n',
-  );
+  for (const verb of ['up', 'down', 'ps', 'logs']) {
+    assert.equal(run([verb, '--help']).status, 0);
+    assert.match(last(), new RegExp(`main\\.ts\\]\\[${verb}\\]\\[--help\\]`));
+  }
 });
 
 test('with containers and Node, a client command runs on the host, with the published addresses and the token', (t) => {
@@ -103,9 +129,16 @@ test('with Docker only, a client command runs in a container, with the token in 
     /^\[compose\]\[exec\]\[-T\]\[-e\]\[NO_COLOR\]\[-e\]\[FLEET_TOKEN\]\[-u\]\[1000\]\[switch\]\[fleet\]\[send\]\[--reach\]/,
   );
   assert.match(last(), /\[--reach\]\[trinity=http:\/\/trinity:9222\]\[two words\] in .*, token a-token$/);
-  const file = run(['send', 'x', '--file=a'], { FLEET_MODE: 'docker' });
-  assert.equal(file.status, 2);
-  assert.match(file.stderr, /^fleet: --file reads a file of this machine, so it needs Node here/);
+  for (const [option, ...args] of [
+    ['--file', 'send', 'x', '--file=a'],
+    ['--schema', 'send', 'x', '--schema', 'a'],
+    ['--artifacts', 'task', 'x', '--artifacts', 'out'],
+    ['--artifacts', 'task', 'x', '--artifacts=out'],
+  ]) {
+    const refused = run(args, { FLEET_MODE: 'docker' });
+    const says = `fleet: ${option} uses files of this machine, so it needs Node here: install Node with npm\n`;
+    assert.deepEqual([refused.status, refused.stderr], [2, says]);
+  }
 });
 
 test('a command for another agent gets no token of the fleet, only the variable that it names', (t) => {
@@ -153,4 +186,86 @@ test('with containers, mcp serves the named profile over stdio, on the host or i
     [wrong.status, wrong.stderr],
     [2, 'fleet: there is no profile ghost, only switch, neo, morpheus, trinity\n'],
   );
+});
+
+test('logs with a task searches the logs of the processes, or those of the containers on stdin', (t) => {
+  const onHost = checkout(t, { node: true });
+  assert.equal(onHost.run(['logs', 't-1', '--json'], { FLEET_MODE: 'process' }).status, 0);
+  assert.match(onHost.last(), /main\.ts\]\[logs\]\[t-1\]\[--json\] in .*else where,/);
+  assert.equal(onHost.run(['logs', 't-1', '--json'], { FLEET_MODE: 'docker' }).status, 0);
+  assert.match(onHost.last(), /main\.ts\]\[logs\]\[--stdin\]\[t-1\]\[--json\] in .*else where,/);
+  assert.equal(onHost.lastInput(), 'a line\n');
+  const inContainer = checkout(t, { node: false });
+  assert.equal(inContainer.run(['logs', 't-1'], { FLEET_MODE: 'docker' }).status, 0);
+  assert.match(
+    inContainer.calls(),
+    /^\[compose\]\[run\]\[--rm\]\[--no-deps\]\[-T\]\[--entrypoint\]\[fleet\]\[keys\]\[logs\]\[--stdin\]\[t-1\] /m,
+  );
+  assert.match(
+    inContainer.calls(),
+    /^\[compose\]\[logs\]\[--no-color\]\[--no-log-prefix\]\[switch\]\[neo\]\[morpheus\]\[trinity\]\[trader\] /m,
+  );
+  assert.doesNotMatch(inContainer.calls(), /--follow/);
+  assert.equal(inContainer.run(['logs'], { FLEET_MODE: 'docker' }).status, 0);
+  assert.match(inContainer.last(), /^\[compose\]\[logs\]\[--follow\]\[--tail\]\[100\] /);
+});
+
+test('ps takes the options of its command, and no command of ./fleet leaves one out in silence', (t) => {
+  const { run, last } = checkout(t, { node: true });
+  assert.equal(run(['ps', '--json'], { FLEET_MODE: 'process' }).status, 0);
+  assert.match(last(), /main\.ts\]\[local\]\[ps\]\[--json\] /);
+  const inContainers = run(['ps', '--json'], { FLEET_MODE: 'docker' });
+  assert.deepEqual(
+    [inContainers.status, inContainers.stdout, inContainers.stderr],
+    [
+      2,
+      '',
+      'fleet: ps takes no "--json" for a fleet in containers: docker compose ps --all has --format json\n',
+    ],
+  );
+  for (const verb of ['up', 'down'])
+    for (const mode of ['docker', 'process']) {
+      const { status, stderr } = run([verb, '--json'], { FLEET_MODE: mode });
+      assert.deepEqual([status, stderr], [2, `fleet: ${verb} takes no "--json"\n`]);
+    }
+});
+
+for (const [where, node, mode] of [
+  ['as plain processes', true, 'process'],
+  ['with containers and Node', true, 'docker'],
+  ['with Docker only', false, 'docker'],
+] as const)
+  test(`${where}, Ctrl-C reaches the command alone, whose exit code is that of ./fleet`, async (t) => {
+    const agent = await startStockAgent(t, { behaviour: () => new Promise(() => undefined) });
+    const { origin, host } = new URL(agent.rpcUrl);
+    const { dir, terminal } = checkout(t, { node });
+    if (node) {
+      rmSync(join(dir, 'node_modules/.bin/node'));
+      symlinkSync(process.execPath, join(dir, 'node_modules/.bin/node'));
+      symlinkSync(join(root, 'libs'), join(dir, 'libs'));
+    }
+    const reach = mode === 'process' ? ['--reach', `switch=${origin}`] : node ? [] : ['--url', origin];
+    const shown = terminal(t, ['send', 'it', ...reach], {
+      FLEET_MODE: mode,
+      FLEET_TOKEN: 'a-token',
+      SWITCH: host,
+      NODE: process.execPath,
+      MAIN: join(root, 'libs/cli/src/main.ts'),
+    });
+    await shown.waitFor(/working/);
+    shown.type(CTRL_C);
+    await shown.waitFor(/The task is not done[\s\S]*go on watching/);
+    shown.type(`${DOWN}${ENTER}`);
+    await shown.waitFor(/status {5}canceled/);
+    assert.equal(await shown.ended, 1);
+  });
+
+test('make trader lists the strategies, unless ARGS says more', (t) => {
+  const { dir, elsewhere } = checkout(t, { node: true });
+  copyFileSync(join(root, 'Makefile'), join(dir, 'Makefile'));
+  const made = (...args: string[]): string =>
+    spawnSync('make', ['--dry-run', '-C', dir, 'trader', ...args], { cwd: elsewhere, encoding: 'utf8' })
+      .stdout;
+  assert.match(made(), /^\.\/fleet trader list$/m);
+  assert.match(made('ARGS=audit verify'), /^\.\/fleet trader audit verify$/m);
 });

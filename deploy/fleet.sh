@@ -93,19 +93,21 @@ fleet() {
   PATH="$root/node_modules/.bin:$PATH" node libs/cli/src/main.ts "$@"
 }
 
-# As `fleet`, in the folder of the caller, where the files that it names are.
-fleet_here() (
+# As `fleet`, in the folder of the caller, where the files that it names are, and in place of this shell: a shell that waits
+# for a command dies of Ctrl-C, which the command handles.
+fleet_here() {
   fleet_ready
   cd "$here"
-  PATH="$root/node_modules/.bin:$PATH" exec node "$root/libs/cli/src/main.ts" "$@"
-)
+  export PATH="$root/node_modules/.bin:$PATH"
+  exec node "$root/libs/cli/src/main.ts" "$@"
+}
 
 # The host can run the fleet command: it has the pinned Node already, or npm to install it.
 can_run_node() { [ -x node_modules/.bin/node ] || command -v npm >/dev/null 2>&1; }
 
 # Commands that need neither a running fleet nor its keys, such as --help. A host with Docker only uses the image.
 anywhere() {
-  if can_run_node; then fleet_here "$@"; return; fi
+  if can_run_node; then fleet_here "$@"; fi
   docker compose run --rm --no-deps -T --entrypoint fleet keys "$@"
 }
 
@@ -131,21 +133,61 @@ up_docker() {
     exit 1
   fi
   refuse_second_fleet docker
+  sh deploy/docker/preflight.sh up || exit 1
   echo "starting the fleet in containers"
   remember docker
   make_readable
   reload_nats
-  COMPOSE_PROFILES='' docker compose up --build --detach --wait || { report_failure >&2; exit 1; }
+  # shellcheck disable=SC2046 # names have no spaces
+  COMPOSE_PROFILES='' docker compose up --build --detach --wait $(all_but_console) || { report_failure >&2; exit 1; }
+  console
   grafana
   # shellcheck disable=SC2046 # addresses have no spaces
   docker compose exec -T -u 1000 switch node libs/cli/src/main.ts first-flight --root "$root" --settle http://127.0.0.1:9219 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
-    $(address trader 9223) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+    $(address trader 9223) $(address console 9224) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000) \
+    $(console_option)
+}
+
+# The services without the console, without which the fleet runs where it does not start.
+all_but_console() { COMPOSE_PROFILES='' docker compose config --services | grep -v '^console$'; }
+
+console() {
+  log=.fleet/console.log
+  if ! COMPOSE_PROFILES='' docker compose up --detach --wait console >"$log" 2>&1; then
+    echo "the fleet runs without the console: $(tail -n 1 "$log"); docker compose logs console says more"
+  fi
+}
+
+# Prints a link that opens the console once, as an option, or nothing where no console runs.
+console_option() {
+  link=$(console_command 2>/dev/null) || return 0
+  [ -z "$link" ] || printf -- '--console %s' "$link"
+}
+
+# Runs `fleet console` in the console's container, where CONSOLE_LOGIN is.
+console_command() {
+  docker compose exec -T console fleet console --as-is --address "http://$(docker compose port console 9224)" "$@" </dev/null
+}
+
+console_docker() {
+  shift
+  if [ -z "$(docker compose ps --status running --quiet console 2>/dev/null)" ]; then
+    echo "no console runs: make up starts it, and says why where it does not start" >&2
+    exit 1
+  fi
+  if [ $# -gt 0 ] || [ ! -t 1 ]; then console_command "$@"; return; fi
+  link=$(console_command)
+  echo "$link"
+  echo "The link works once, within five minutes." >&2
+  if [ "$(uname)" = Darwin ]; then open "$link"
+  elif [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && command -v xdg-open >/dev/null; then xdg-open "$link" >/dev/null 2>&1 &
+  fi
 }
 
 # The containers' users read these files through bind mounts, even if a strict umask made them private.
 make_readable() {
-  find deploy/profiles deploy/trader deploy/prometheus deploy/grafana \( -name state -o -name workspace \) -prune \
+  find deploy/profiles deploy/trader deploy/console deploy/prometheus deploy/grafana \( -name state -o -name workspace \) -prune \
     -o ! -perm -o=r -exec chmod a+rX {} +
 }
 
@@ -211,20 +253,19 @@ client_docker() {
   if can_run_node; then
     # shellcheck disable=SC2046 # addresses have no spaces
     fleet_here "$verb" $(reach switch 9219) $(reach neo 9220) $(reach morpheus 9221) $(reach trinity 9222) "$@"
-    return
   fi
   client_in_switch "$verb" --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 "$@"
 }
 
-# Runs a client command in switch's container, with the variables that it reads.
+# Runs a client command in switch's container, with the variables that it reads, in place of this shell as `fleet_here` does.
 client_in_switch() {
   variables='FLEET_TOKEN NO_COLOR'
   before=
   for argument; do
     case $before:$argument in
-      *:--file | *:--file=* | *:--schema | *:--schema=*)
-        echo "fleet: ${argument%%=*} reads a file of this machine, so it needs Node here: install Node with npm" >&2
+      *:--file | *:--file=* | *:--schema | *:--schema=* | *:--artifacts | *:--artifacts=*)
+        echo "fleet: ${argument%%=*} uses files of this machine, so it needs Node here: install Node with npm" >&2
         exit 2
         ;;
       --token-env:*) variables="$variables $argument" ;;
@@ -242,12 +283,20 @@ client_in_switch() {
   terminal=-T
   if [ -t 0 ] && [ -t 1 ]; then terminal=; fi
   # shellcheck disable=SC2086 # options are words without spaces
-  docker compose exec $terminal $options -u 1000 switch fleet "$@"
+  exec docker compose exec $terminal $options -u 1000 switch fleet "$@"
+}
+
+# `logs` for one task, from the logs of the containers that have tasks, also of those that have ended.
+task_logs_docker() {
+  shift
+  docker compose logs --no-color --no-log-prefix switch neo morpheus trinity trader </dev/null |
+    if can_run_node; then fleet_here logs --stdin "$@"
+    else docker compose run --rm --no-deps -T --entrypoint fleet keys logs --stdin "$@"; fi
 }
 
 # A command for an agent that is not of the fleet, which needs neither the fleet nor its keys where the host runs it.
 client_of_agent() {
-  if can_run_node; then fleet_here "$@"; return; fi
+  if can_run_node; then fleet_here "$@"; fi
   require_running switch
   client_in_switch "$@"
 }
@@ -277,9 +326,8 @@ mcp_docker() {
   export FLEET_TOKEN
   if can_run_node; then
     fleet_here mcp --url "http://$(docker compose port "$profile" "$port")" --token-env FLEET_TOKEN
-    return
   fi
-  docker compose exec -T -e FLEET_TOKEN -u 1000 "$profile" fleet mcp --url "http://127.0.0.1:$port" --token-env FLEET_TOKEN
+  exec docker compose exec -T -e FLEET_TOKEN -u 1000 "$profile" fleet mcp --url "http://127.0.0.1:$port" --token-env FLEET_TOKEN
 }
 
 # Prints the published address of a profile as a --reach option.
@@ -365,24 +413,37 @@ up_process() {
   fleet local up ${FLEET_PORT_OFFSET:+--port-offset $FLEET_PORT_OFFSET}
 }
 
-case ${1:-}:${2:-} in up:-h | up:--help | down:-h | down:--help | logs:-h | logs:--help | ps:-h | ps:--help)
-  echo "usage: ./fleet $1, as make $1: docs/operations.md describes it"
-  exit 0
-  ;;
-esac
+# Refuses arguments of a command that takes none.
+takes_nothing() {
+  verb=$1
+  shift
+  [ $# -eq 0 ] || { echo "fleet: $verb takes no \"$*\"" >&2; exit 2; }
+}
+
+case ${1:-} in up | down | logs | ps) for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done ;; esac
+case ${1:-} in up | down) takes_nothing "$@" ;; esac
 
 case ${1:-} in
   up) case $(mode) in docker) up_docker ;; process) up_process ;; *) exit 2 ;; esac ;;
   down)
     ended=$(mode)
-    case $ended in docker) COMPOSE_PROFILES=grafana docker compose down ;; process) fleet local down ;; esac
+    case $ended in docker) sh deploy/docker/preflight.sh down; COMPOSE_PROFILES=grafana,welcome docker compose down ;; process) fleet local down ;; esac
     case $(cat "$marker" 2>/dev/null) in "$ended") rm -f "$marker" ;; esac
     ;;
   logs)
+    if [ $# -gt 1 ]; then case $(mode) in docker) task_logs_docker "$@"; exit ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
     case $(mode) in docker) COMPOSE_PROFILES=grafana docker compose logs --follow --tail 100 ;; process) fleet local logs --follow ;; *) exit 2 ;; esac
     ;;
   ps)
-    case $(mode) in docker) COMPOSE_PROFILES=grafana docker compose ps --all ;; process) fleet local ps ;; *) exit 2 ;; esac
+    shift
+    case $(mode) in
+      docker)
+        [ $# -eq 0 ] || { echo "fleet: ps takes no \"$*\" for a fleet in containers: docker compose ps --all has --format json" >&2; exit 2; }
+        COMPOSE_PROFILES=grafana docker compose ps --all
+        ;;
+      process) fleet_here local ps "$@" ;;
+      *) exit 2 ;;
+    esac
     ;;
   token)
     case $(mode) in docker) docker compose run --rm --no-deps -T keys token ;; process) fleet token ;; *) exit 2 ;; esac
@@ -398,6 +459,10 @@ case ${1:-} in
       process) fleet_here "$@" ;;
       *) exit 2 ;;
     esac
+    ;;
+  console)
+    for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done
+    case $(mode) in docker) console_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac
     ;;
   mcp)
     for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done

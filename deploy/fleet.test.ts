@@ -169,11 +169,13 @@ function checkout(t: TestContext) {
   for (const name of [
     'profiles/neo/fleet.yaml',
     'trader/trader.yaml',
+    'console/console.yaml',
     'prometheus/prometheus.yml',
     'grafana/dashboard.json',
   ])
     put(join('deploy', name));
   copyFileSync(script, join(dir, 'deploy/fleet.sh'));
+  put('deploy/docker/preflight.sh', readFileSync(join(dirname(script), 'docker/preflight.sh'), 'utf8'));
   const PATH = `${join(dir, 'bin')}:${process.env.PATH}`;
   const fleet = (verb: string, env: NodeJS.ProcessEnv = {}) =>
     spawnSync('sh', [join(dir, 'deploy/fleet.sh'), verb], {
@@ -241,6 +243,14 @@ test('a running fleet keeps its mode until down, and up refuses the other mode',
   assert.equal(fleet('down').status, 0);
   assert.equal(existsSync(join(dir, '.fleet/mode')), false);
   assert.equal(fleet('token').stdout, 'a-container-token\n');
+});
+
+test('down in containers ends also what only a plain docker compose up has started', (t) => {
+  const { dir, put, fleet } = checkout(t);
+  put('engine');
+  put('bin/docker', DOCKER.replace('echo "$@"', 'echo "$COMPOSE_PROFILES: $@"'), 0o755);
+  assert.equal(fleet('down').status, 0);
+  assert.match(readFileSync(join(dir, 'calls'), 'utf8'), /^grafana,welcome: compose down$/m);
 });
 
 test('up makes the mounted files readable, whatever the umask of the checkout', (t) => {

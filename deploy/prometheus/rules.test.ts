@@ -38,10 +38,13 @@ for (const file of files) {
       assert.ok(tests.includes(`alertname: ${alert}`), `${alert} has no test`);
       assert.ok(annotations?.summary, `${alert} has no summary`);
       const [doc = '', anchor = ''] = (annotations.runbook_url ?? '').split('#');
-      const headings = [...readFileSync(join(ROOT, doc), 'utf8').matchAll(/^#+ (.+)$/gm)].map(
-        ([, text = '']) => text.toLowerCase().replaceAll(' ', '-'),
+      const sections = readFileSync(join(ROOT, doc), 'utf8').split(/^#+ /m);
+      const section = sections.find(
+        (text) => text.split('\n')[0]?.toLowerCase().replaceAll(' ', '-') === anchor,
       );
-      assert.ok(headings.includes(anchor), `${alert}: ${doc} has no heading for #${anchor}`);
+      assert.ok(section, `${alert}: ${doc} has no heading for #${anchor}`);
+      assert.ok(section.includes(alert), `${alert}: #${anchor} of ${doc} does not name it`);
+      assert.match(section, /^1\. |What to do:/m, `${alert}: #${anchor} of ${doc} does not say what to do`);
     }
   });
 }
@@ -49,6 +52,23 @@ for (const file of files) {
 test('the trader has its alerts', () => {
   const alerts = rulesIn('trader.rules.yml').map(({ alert }) => alert);
   assert.deepEqual(alerts, ['TraderDegraded', 'AuditVerifyFailed']);
+});
+
+test('the fleet has an alert for each kind of failure', () => {
+  const alerts = rulesIn('alerts.rules.yml').map(({ alert }) => alert);
+  assert.deepEqual(alerts, [
+    'ServiceDown',
+    'PeerStale',
+    'ModelDown',
+    'McpServerDown',
+    'OutboxBehind',
+    'LedgerFailing',
+    'DiskFilling',
+    'BlockedShareBurnsFast',
+    'BlockedShareBurnsSlowly',
+    'BudgetOverrun',
+    'TasksWaitTooLong',
+  ]);
 });
 
 test('the Prometheus configuration is valid', { skip }, () => {

@@ -7,17 +7,17 @@ type Json = Record<string, any>;
 const { FLEET_URL = 'http://127.0.0.1:9219', FLEET_TOKEN, WORKER_TOKEN, PORT = '9230' } = process.env;
 if (!FLEET_TOKEN || !WORKER_TOKEN) throw new Error('set FLEET_TOKEN and WORKER_TOKEN (examples/README.md)');
 const url = `http://127.0.0.1:${PORT}/jsonrpc`;
-const version = { protocol_version: '2.0' };
+const versions = { protocol_versions: ['2.0'] };
 const tools = ['count_words'];
 /** Tasks by task_id. A copy of a dispatch is the same task, and is done once; a real worker keeps them on a disk. */
 const tasks = new Map<string, Json>();
 
-function message(contextId: string, role: string): Json {
+function announce(contextId = 'handshake:hermes-switch', role = 'ROLE_USER'): Json {
   const worker = { agent_id: 'counter', model: 'none', model_tier: 'haiku', context_window: 200_000 };
   const repo_state = { branch: 'main', clean: true };
   const session = { context_id: contextId, active_tasks: 0, session_fresh: tasks.size === 0, repo_state };
   const own = { worker, session, capabilities: { tools, mcp_servers: [] }, mcp_health: {}, ttl_s: 30 };
-  const data = { type: 'SESSION_ANNOUNCE', ...version, protocol_versions: ['2.0'], endpoint: url, ...own };
+  const data = { type: 'SESSION_ANNOUNCE', protocol_version: '2.0', ...versions, endpoint: url, ...own };
   return { message: { messageId: randomUUID(), contextId, role, parts: [{ data }] } };
 }
 
@@ -30,21 +30,20 @@ function work({ task, requirements, brief }: Json, contextId = randomUUID()): Js
     ? { status: 'blocked', blocked_reason: `counter has no ${missing.join(', no ')}` }
     : { status: 'done', blocked_reason: null, text: `${words} words`, output: { words } };
   const spent = { tokens_spent: 0, next_steps: [], artifacts: { files_changed: [] }, executed_by: 'counter' };
-  const data = { type: 'TASK_RESULT', ...version, task_id: task.task_id, ...outcome, ...spent };
+  const data = { type: 'TASK_RESULT', protocol_version: '2.0', task_id: task.task_id, ...outcome, ...spent };
   const state = missing.length ? 'TASK_STATE_REJECTED' : 'TASK_STATE_COMPLETED';
   const artifacts = [{ artifactId: 'task-result', name: 'task-result', parts: [{ data }] }];
   return { id: randomUUID(), contextId, status: { state, timestamp: new Date() }, artifacts };
 }
 
 function answer(method: string, params: Json): Json {
-  if (method !== 'SendMessage') {
-    const task = [...tasks.values()].find(({ id }) => id === params.id);
-    if (method === 'GetTask' && task) return { result: task };
-    return { error: { code: method === 'GetTask' ? -32001 : -32004, message: `cannot answer ${method}` } };
-  }
+  const known = [...tasks.values()].find(({ id }) => id === params.id);
+  if (method === 'GetTask')
+    return known ? { result: known } : { error: { code: -32001, message: 'unknown' } };
+  if (method !== 'SendMessage') return { error: { code: -32004, message: `cannot answer ${method}` } };
   const { contextId, parts } = params.message;
   const data = parts.find((part: Json) => part.data)?.data;
-  if (data?.type !== 'TASK_DISPATCH') return { result: message(contextId, 'ROLE_AGENT') };
+  if (data?.type !== 'TASK_DISPATCH') return { result: announce(contextId, 'ROLE_AGENT') };
   const task = tasks.get(data.task.task_id) ?? work(data, contextId);
   tasks.set(data.task.task_id, task);
   return { result: { task } };
@@ -53,9 +52,7 @@ function answer(method: string, params: Json): Json {
 const app = fastify();
 app.get('/.well-known/agent-card.json', () => ({
   ...{ name: 'counter', description: 'Counts words.', version: '1.0.0', skills: [] },
-  capabilities: {
-    extensions: [{ uri: 'urn:hermes-fleet:handshake:2', params: { protocol_versions: ['2.0'] } }],
-  },
+  capabilities: { extensions: [{ uri: 'urn:hermes-fleet:handshake:2', params: versions }] },
   supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
 }));
 app.post<{ Body: Json }>('/jsonrpc', ({ body, headers }, reply) => {
@@ -64,15 +61,11 @@ app.post<{ Body: Json }>('/jsonrpc', ({ body, headers }, reply) => {
 });
 await app.listen({ host: '127.0.0.1', port: Number(PORT) });
 
-/** Announces this worker to switch, which gives it work until 30 s after its last announce. */
-async function join(): Promise<void> {
-  const headers = { authorization: `Bearer ${FLEET_TOKEN}`, 'content-type': 'application/json' };
-  const params = message('handshake:hermes-switch', 'ROLE_USER');
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params });
-  const reply = await fetch(`${FLEET_URL}/jsonrpc`, { method: 'POST', headers, body });
-  process.stdout.write(`announced: ${await reply.text()}\n`);
-}
+// Announces this worker to switch, which gives it work until 30 s after its last announce.
+const headers = { authorization: `Bearer ${FLEET_TOKEN}`, 'content-type': 'application/json' };
 for (;;) {
-  await join().catch((error) => process.stdout.write(`switch does not answer: ${error}\n`));
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: announce() });
+  const reply = fetch(`${FLEET_URL}/jsonrpc`, { method: 'POST', headers, body }).then((got) => got.text());
+  process.stdout.write(`switch answers: ${await reply.catch(String)}\n`);
   await new Promise((resolve) => setTimeout(resolve, 10_000));
 }

@@ -21,6 +21,8 @@ export async function startScript(
   onRequest: (offered: readonly string[]) => void,
 ): Promise<{ readonly url: string; close(): void }> {
   const server = createServer(async (request, response) => {
+    // A probe of the model's health, which comes only while a run is slow.
+    if (request.method !== 'POST') return void response.writeHead(404).end();
     let body = '';
     for await (const chunk of request) body += chunk;
     const { messages, tools } = Chat.parse(JSON.parse(body));

@@ -6,6 +6,7 @@ import { basename } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { composeProject } from '../support/compose.ts';
+import { openLink } from '../support/console.ts';
 import { withoutEngine } from '../support/engine.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { resultOf } from '../support/rpc.ts';
@@ -26,7 +27,12 @@ test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and th
   assert.equal(up.code, 0, up.stdout + up.stderr);
   assert.match(up.stdout, /^starting the fleet in containers$/m);
   assert.match(up.stdout, /^the fleet runs without Grafana: .*localhost:1/m);
-  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'prometheus'])
+  assert.doesNotMatch(
+    up.stderr,
+    /pull access denied|(Warning|Error)\s*$/m,
+    'the image that is built here is not pulled',
+  );
+  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'console', 'prometheus'])
     assert.match(up.stdout, new RegExp(`^ +${name} +http://127\\.0\\.0\\.1:\\d+$`, 'm'));
 
   await t.test('the printed curl, pasted into a shell somewhere else, answers done', async () => {
@@ -36,6 +42,17 @@ test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and th
     const result = resultOf(JSON.parse(pasted.stdout).result?.task);
     assert.equal(result?.status, 'done', pasted.stdout);
     assert.deepEqual(result.artifacts.files_changed, ['hello.txt']);
+  });
+
+  await t.test('the printed link opens the console once, and make console prints another', async () => {
+    const printed = /^ {2}(http:\/\/127\.0\.0\.1:\d+\/login\?code=\S+)$/m.exec(up.stdout)?.[1] ?? '';
+    assert.equal((await openLink(printed)).status, 303);
+    assert.equal((await openLink(printed)).browser, undefined);
+    const other = await make('console');
+    assert.equal(other.code, 0, other.stderr);
+    assert.equal((await openLink(other.stdout.trim())).status, 303);
+    const doctor = await make('doctor', { ARGS: '--profile console' });
+    assert.equal(doctor.code, 0, doctor.stdout + doctor.stderr);
   });
 
   await t.test('make token prints the token and nothing else, make ps what runs', async () => {
@@ -55,9 +72,24 @@ test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and th
     const port = typeof address === 'object' && address ? String(address.port) : '';
     const failed = await make('up', { SWITCH_PORT: port });
     assert.notEqual(failed.code, 0);
-    const end = failed.stderr.trimEnd().split('\n').slice(-4).join('\n');
-    assert.match(end, new RegExp(`127\\.0\\.0\\.1:${port}.*address already in use`), failed.stderr);
-    assert.match(end, /^switch was not started\nthe fleet is not up, for the reason above.*make down/m);
+    assert.match(
+      failed.stderr,
+      new RegExp(`^port ${port} of switch is in use by node \\(pid ${process.pid}\\)`, 'm'),
+    );
+    assert.match(failed.stderr, /^nothing was started: .*SWITCH_PORT=\d+ make up$/m);
+  });
+
+  await t.test('the fleet runs without the console where its port is in use, and says so', async (t) => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const address = server.address();
+    const port = typeof address === 'object' && address ? String(address.port) : '';
+    const without = await make('up', { CONSOLE_PORT: port });
+    assert.equal(without.code, 0, without.stderr);
+    assert.match(without.stdout, new RegExp(`^the fleet runs without the console: .*${port}.*in use`, 'm'));
+    assert.doesNotMatch(without.stdout, /login\?code/);
+    assert.notEqual((await make('console')).code, 0);
   });
 
   await t.test('make down leaves no container', async () => {

@@ -24,7 +24,8 @@ test('fleet events prints what the stream has, and follows it until Ctrl-C', asy
   await readEvents(fleet, (events) => events.some((event) => event.subject === id && isEnd(event)));
 
   const first = String((await lines.next()).value);
-  assert.match(first, new RegExp(`^\\d{4}-\\S+Z {2}switch {4}submitted {7}${id}$`));
+  const fields = 'priority=normal  write=true  target=neo';
+  assert.match(first, new RegExp(`^\\d{4}-\\S+Z {2}switch {4}submitted {7}${id} {2}${fields}$`));
   following.kill('SIGINT');
   assert.equal(await ended, 0);
 

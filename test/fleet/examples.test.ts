@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Fleet, ROOT, runProgram, startFleet } from '../support/fleet.ts';
@@ -39,6 +40,12 @@ const startChangedFleet = (t: TestContext): Promise<Fleet> =>
       },
     },
   );
+
+test('the worker has at most 60 lines of code', async () => {
+  const source = await readFile(join(EXAMPLES, 'worker/word-counter.ts'), 'utf8');
+  const code = source.split('\n').filter((line) => !/^\s*(\/\/|\/?\*|$)/.test(line));
+  assert.ok(code.length > 30 && code.length <= 60, `it has ${code.length} lines of code`);
+});
 
 test('the examples work as they are', async (t) => {
   const fleet = await startChangedFleet(t);

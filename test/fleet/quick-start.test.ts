@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { withoutPrometheus } from '../../deploy/grafana/src/testing/prometheus-server.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { freeOffset } from '../support/ports.ts';
 import { resultOf } from '../support/rpc.ts';
@@ -18,6 +19,9 @@ const COPIED = [
   'package-lock.json',
   'tsconfig.json',
 ];
+
+/** Prometheus, where it is installed. */
+const BESIDE = withoutPrometheus ? 0 : 1;
 
 test('the quick start of the README, without containers, at a path with spaces: up, the printed curl, ps, token, down', async (t) => {
   let down = async (): Promise<unknown> => undefined;
@@ -43,8 +47,9 @@ test('the quick start of the README, without containers, at a path with spaces: 
 
   const up = await make('up');
   assert.equal(up.code, 0, up.stdout + up.stderr);
-  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'nats'])
+  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'console', 'nats'])
     assert.match(up.stdout, new RegExp(`${name} +\\S+://`));
+  assert.equal(/^ {2}prometheus +http:\/\/127\.0\.0\.1:\d+$/m.test(up.stdout), BESIDE === 1, up.stdout);
   const curl = up.stdout.slice(up.stdout.indexOf('\ncurl '));
   const pasted = await runProgram('bash', ['-c', curl], { env, cwd: tmpdir() });
   assert.equal(pasted.code, 0, pasted.stderr);
@@ -52,12 +57,12 @@ test('the quick start of the README, without containers, at a path with spaces: 
 
   const again = await make('up');
   assert.equal(again.code, 0, again.stderr);
-  assert.equal([...again.stdout.matchAll(/already running/g)].length, 6, again.stdout);
+  assert.equal([...again.stdout.matchAll(/already running/g)].length, 7 + BESIDE, again.stdout);
   const ps = await make('ps');
-  assert.equal([...ps.stdout.matchAll(/ ready /g)].length, 6, ps.stdout);
+  assert.equal([...ps.stdout.matchAll(/ ready /g)].length, 7 + BESIDE, ps.stdout);
   assert.match((await make('token')).stdout, /^[\w-]{43}\n$/);
 
   const stopped = await make('down');
   assert.equal(stopped.code, 0, stopped.stderr);
-  assert.equal([...stopped.stdout.matchAll(/ stopped/g)].length, 6, stopped.stdout);
+  assert.equal([...stopped.stdout.matchAll(/ stopped/g)].length, 7 + BESIDE, stopped.stdout);
 });

@@ -27,8 +27,10 @@ import {
   TaskResultWire,
   UnmetKind,
 } from '@hermes-fleet/protocol';
-import { createMetrics, PEER_SCOPES } from '@hermes-fleet/service';
+import { createMetrics, PEER_SCOPES, registerCircuits, registerDisk } from '@hermes-fleet/service';
 import { parse } from 'yaml';
+import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';
+import { registerConsoleFamilies } from '../../services/console/src/metrics.ts';
 import { createDraft } from '../../services/trader/src/control/response-draft.ts';
 import { createTraderMetrics } from '../../services/trader/src/metrics.ts';
 import { controlEvent } from '../../services/trader/src/store/control-event.ts';
@@ -38,10 +40,11 @@ import { type Leaf, leaves } from '../support/schema.ts';
 
 const names = (table: readonly string[][]): string[] => table.map(([name]) => plain(name)).sort();
 
-test('configuration.md has every key of both files, with its default', () => {
+test('configuration.md has every key of the files of profiles and of the console, with its default', () => {
   for (const [heading, schema] of [
     ['fleet.yaml', FleetConfigSchema],
     ['config.yaml', AgentConfigSchema],
+    ['console.yaml', ConsoleConfigSchema],
   ] as const) {
     const table = rows(section(doc('docs/configuration.md'), heading));
     const keys = leaves(schema, { brackets: false });
@@ -196,6 +199,9 @@ test('metrics.md has every family, with its type and labels', () => {
     concerns: [],
     strategies: [],
   });
+  registerConsoleFamilies(registry, () => ({ connected: false, behind: undefined, sessions: 0 }));
+  registerDisk(registry, 'ledger.db');
+  registerCircuits(registry, () => ({}));
   const families = registry.getMetricsAsArray().map((metric) => {
     const { name, type } = metric as { name: string; type: unknown };
     const labels = 'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames : [];

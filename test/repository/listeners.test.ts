@@ -10,6 +10,7 @@ const LISTENERS: Readonly<Record<string, string>> = {
   'libs/claude-code/src/metering-proxy.ts':
     'loopback, for one run of Claude Code: the only way to its model, and what it spends is metered there',
   'libs/member/src/listen.ts': 'the one listener of a profile, and of the trader, started by main.ts',
+  'services/console/src/listen.ts': 'the one listener of the console, which is no member: it takes no tasks',
 };
 
 const sources = globSync('{libs,services,deploy}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { readRun } from '../../docs/picture/read-run.ts';
 import { renderDemo } from '../../docs/picture/render.ts';
 import { drawSequence } from '../../docs/picture/sequence.ts';
+import { lineOf } from '../../libs/cli/src/task/live-task.ts';
 import { doc, fenced } from '../support/docs.ts';
 
 const output = doc('docs/picture/demo.txt');
@@ -50,4 +51,22 @@ test('a text that does not fit is refused or cut, and never breaks the SVG', () 
   assert.match(draw('<a & "b">', ''), />&lt;a &amp; &quot;b&quot;&gt;</);
   assert.throws(() => draw('x'.repeat(40), ''), /does not fit between a and b/);
   assert.match(draw('', 'y'.repeat(500)), />y{50,150}…</);
+});
+
+test('the recording of fleet send has the lines that its live view draws', () => {
+  const blocks = fenced(doc('docs/cli.md'), 'text');
+  const run = blocks.find((block) => block.includes('$ ./fleet send ')) ?? '';
+  const lines = run.split('\n').filter((line) => /^(working|completed) /.test(line));
+  assert.ok(lines.length >= 5, run);
+  for (const line of lines) {
+    const [, state = '', peer, tool, spent, budget, seconds] =
+      /^(\w+) +(?:at (\w+) {2})?(?:(\w+) {2}(?=\S))?(?:[█░]{10} (\d+)\/(\d+) tokens {2})?(\d+) s of 10 min$/.exec(
+        line,
+      ) ?? [];
+    const task = { id: 't', contextId: 'c', state, peer, tool, spent: Number(spent ?? 0) };
+    const view = budget === undefined ? task : { ...task, budget: Number(budget) };
+    const elapsedMs = Number(seconds) * 1000;
+    assert.equal(lineOf(view, { elapsedMs, deadlineMs: 600_000, width: 100, colours: false }), line);
+  }
+  assert.match(run, /^task (\S+) in context (\S+)\n[\s\S]* {2}task {7}\1\n {2}context {4}\2\n/m);
 });

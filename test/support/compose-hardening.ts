@@ -4,7 +4,7 @@ import { runProgram } from './fleet.ts';
 
 /** Every container runs as docker-compose.yml promises, and its ports are open on this machine only. */
 export async function assertHardened(fleet: ComposeFleet): Promise<void> {
-  const services = [...MEMBERS, 'nats', 'prometheus'];
+  const services = [...MEMBERS, 'console', 'nats', 'prometheus'];
   for (const service of services) {
     const { HostConfig: host, NetworkSettings: network } = await fleet.inspect(service);
     assert.equal(host.ReadonlyRootfs, true, service);
@@ -22,8 +22,12 @@ export async function assertHardened(fleet: ComposeFleet): Promise<void> {
     const top = await runProgram('docker', ['top', await fleet.container(service), '-eo', 'pid,uid,args']);
     const processes = top.stdout.split('\n').map((line) => line.trim().split(/\s+/).slice(1));
     const main =
-      { nats: 'nats-server', prometheus: '/bin/prometheus', trader: 'node services/trader/' }[service] ??
-      'node services/profile/';
+      {
+        nats: 'nats-server',
+        prometheus: '/bin/prometheus',
+        trader: 'node services/trader/',
+        console: 'node services/console/',
+      }[service] ?? 'node services/profile/';
     const uids = processes.flatMap(([uid, ...args]) => (args.join(' ').startsWith(main) ? [uid] : []));
     assert.deepEqual([...new Set(uids)], [service === 'prometheus' ? '65534' : '1000'], top.stdout);
   }

@@ -14,6 +14,7 @@ const PORTS: Readonly<Record<string, number>> = {
   morpheus: 9221,
   trinity: 9222,
   trader: 9223,
+  console: 9224,
   prometheus: 9090,
 };
 const UP_MS = 300_000;
@@ -102,13 +103,14 @@ export function composeProject(t: TestContext, env: NodeJS.ProcessEnv = {}): Com
       COMPOSE_PROJECT_NAME: name,
       COMPOSE_PROFILES: '',
       FLEET_IMAGE: image,
-      ...Object.fromEntries([...MEMBERS, 'prometheus', 'grafana'].map(portVariable)),
+      ...Object.fromEntries([...MEMBERS, 'console', 'prometheus', 'grafana'].map(portVariable)),
       ...env,
     },
   };
   const down = (): void => {
     const args = ['compose', 'down', '--volumes', '--remove-orphans', '--timeout', '2'];
     spawnSync('docker', args, { cwd: ROOT, env: project.env, stdio: 'ignore', timeout: COMMAND_MS });
+    spawnSync('docker', ['volume', 'rm', '--force', `${name}_checkout`], { stdio: 'ignore' });
   };
   const interrupted = (): void => {
     down();

@@ -51,6 +51,8 @@ export interface FleetChanges {
   readonly fleetYaml?: (profile: string, shipped: string) => string;
   /** The text of a profile's config.yaml, from the shipped one. */
   readonly configYaml?: (profile: string, shipped: string) => string;
+  /** True: the console runs too. */
+  readonly console?: boolean;
   /** Is called before the start. */
   readonly onPlanned?: (plan: FleetPlan) => void;
   /** Secrets beside the fleet's own: by profile, by variable. */
@@ -81,6 +83,7 @@ export async function startFleet(
     env: { ...process.env, LOG_LEVEL: 'info', ...env },
     clock: systemClock,
     log: silentLog,
+    withConsole: changes.console ?? false,
   };
   stop = () => fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
 

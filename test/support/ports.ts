@@ -5,11 +5,13 @@ import { createServer, type Server } from 'node:net';
  * The ports of a fleet, by their distance to each other at most 9 in each of three places, so blocks whose offsets
  * differ by a multiple of 10 and by less than 1,000 share no port.
  */
-const PLANNED = [4222, 9219, 9220, 9221, 9222, 9223];
+const PLANNED = [4222, 9219, 9220, 9221, 9222, 9223, 9224];
 /** In every block; no fleet listens on it. Whoever does owns the block. */
 const MARK = 9228;
 const STEP = 10;
 const BLOCKS = 90;
+/** Of the Prometheus that `fleet local up` starts beside a fleet; another block has it as the port of a profile. */
+const BESIDE = 9090;
 
 /** Marks of this process; the system frees them when it ends, however it ends. */
 const marks: Server[] = [];
@@ -25,7 +27,7 @@ export async function freeOffset(): Promise<number> {
     const mark = await listen(MARK + offset);
     if (mark === undefined) continue;
     marks.push(mark);
-    const free = await Promise.all(PLANNED.map((port) => isFree(port + offset)));
+    const free = await Promise.all([...PLANNED, BESIDE].map((port) => isFree(port + offset)));
     if (free.every(Boolean)) return offset;
   }
   throw new Error('no free block of ports was found');

@@ -41,8 +41,13 @@ export async function post(
 }
 
 /** Calls a JSON-RPC method. */
-export function call(target: Target, method: string, params: Json): Promise<RpcReply> {
-  return post(target, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+export function call(
+  target: Target,
+  method: string,
+  params: Json,
+  headers: Record<string, string> = {},
+): Promise<RpcReply> {
+  return post(target, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), headers);
 }
 
 export interface DispatchOptions {

@@ -1,8 +1,12 @@
 import {
+  AnnotationQueryBuilder,
   DashboardBuilder,
   DashboardCursorSync,
+  DashboardLinkBuilder,
+  DashboardLinkType,
   DatasourceVariableBuilder,
   QueryVariableBuilder,
+  TextBoxVariableBuilder,
   VariableRefresh,
   VariableSort,
 } from '@grafana/grafana-foundation-sdk/dashboard';
@@ -33,7 +37,24 @@ export function labelVariable({
     .current({ selected: true, text: 'All', value: '$__all' });
 }
 
-/** A dashboard with the last hour and the variables for data source and profile. */
+/** The port of the console (docs/operations.md#ports). */
+const CONSOLE = 'http://localhost:9224';
+
+/** A line at each start of a process. */
+const restarts = (): AnnotationQueryBuilder =>
+  new AnnotationQueryBuilder()
+    .name('Starts')
+    .datasource(DATASOURCE)
+    .enable(true)
+    .iconColor('blue')
+    .expr(`process_start_time_seconds{${OF_PROFILE}} * 1000`)
+    .useValueForTime(true)
+    .titleFormat('{{profile}} started');
+
+/**
+ * A dashboard with the last hour, the variables for data source and profile, links to the other dashboards and to the
+ * console, and the starts of processes as annotations.
+ */
 export function newDashboard(options: {
   readonly uid: string;
   readonly title: string;
@@ -49,6 +70,15 @@ export function newDashboard(options: {
     .refresh('10s')
     .timezone('browser')
     .tooltip(DashboardCursorSync.Crosshair)
+    .annotation(restarts())
+    .links([
+      new DashboardLinkBuilder('Dashboards')
+        .type(DashboardLinkType.Dashboards)
+        .tags(['hermes-fleet'])
+        .includeVars(true)
+        .keepTime(true),
+      new DashboardLinkBuilder('Console').type(DashboardLinkType.Link).url('$console').targetBlank(true),
+    ])
     .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
     .withVariable(
       labelVariable({
@@ -56,5 +86,11 @@ export function newDashboard(options: {
         label: 'Profile',
         query: `label_values(${options.profilesOf}, profile)`,
       }),
+    )
+    .withVariable(
+      new TextBoxVariableBuilder('console')
+        .label('Console')
+        .defaultValue(CONSOLE)
+        .current({ selected: true, text: CONSOLE, value: CONSOLE }),
     );
 }

@@ -1,13 +1,21 @@
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import {
   BigValueTextMode,
+  GraphThresholdsStyleConfigBuilder,
+  GraphThresholdsStyleMode,
   LegendDisplayMode,
   LegendPlacement,
   TooltipDisplayMode,
   VizLegendOptionsBuilder,
   VizTooltipOptionsBuilder,
 } from '@grafana/grafana-foundation-sdk/common';
-import { MappingType, type Panel, type ValueMapping } from '@grafana/grafana-foundation-sdk/dashboard';
+import {
+  MappingType,
+  type Panel,
+  ThresholdsConfigBuilder,
+  ThresholdsMode,
+  type ValueMapping,
+} from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as StateTimelineBuilder } from '@grafana/grafana-foundation-sdk/statetimeline';
@@ -47,10 +55,13 @@ const tableLegend = (): VizLegendOptionsBuilder =>
     .displayMode(LegendDisplayMode.Table)
     .placement(LegendPlacement.Bottom);
 
-/** A time series with its latest values in the legend. The axis starts at 0 unless `fromZero` is false. */
+/**
+ * A time series with its latest values in the legend. The axis starts at 0 unless `fromZero` is false; a `threshold` is drawn
+ * as a red line.
+ */
 export function timeSeries(
   id: number,
-  options: PanelOptions & { readonly fromZero?: false },
+  options: PanelOptions & { readonly fromZero?: false; readonly threshold?: number },
 ): Builder<Panel> {
   const builder = new TimeseriesBuilder()
     .id(id)
@@ -64,11 +75,24 @@ export function timeSeries(
     .legend(tableLegend().calcs(['lastNotNull', 'max']))
     .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi))
     .targets(options.queries.map((query, index) => target(query, index, false)));
+  if (options.threshold !== undefined)
+    builder
+      .thresholds(thresholdAt(options.threshold))
+      .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(GraphThresholdsStyleMode.Line));
   return options.fromZero === false ? builder : builder.min(0);
 }
 
+const thresholdAt = (value: number): ThresholdsConfigBuilder =>
+  new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([
+    { value: null, color: 'green' },
+    { value, color: 'red' },
+  ]);
+
 /** Text and Grafana color for each value. */
 export type ValueLabels = Readonly<Record<number, readonly [text: string, color: string]>>;
+
+/** The colors of something that answers, or does not. */
+export const UP: ValueLabels = { 0: ['down', 'red'], 1: ['up', 'green'] };
 
 const mappings = (valueLabels: ValueLabels): ValueMapping[] => [
   {

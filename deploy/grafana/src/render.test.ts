@@ -5,19 +5,53 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { dashboards, render } from './render.ts';
-import { traderMetrics } from './testing/exporters.ts';
+import { profileMetrics, traderMetrics } from './testing/exporters.ts';
 import { charts, expressions, FOLDER, filled, read } from './testing/read-dashboard.ts';
 
 const rulesFile = join(import.meta.dirname, '../../prometheus/rules/fleet.rules.yml');
 const VARIABLES: Readonly<Record<string, readonly string[]>> = {
-  'fleet-overview': ['datasource', 'profile'],
-  trader: ['datasource', 'profile', 'concern'],
+  trader: ['datasource', 'profile', 'console', 'concern'],
 };
+
+test('every metric family is on a panel', async () => {
+  const asked = new Set(
+    Object.keys(dashboards)
+      .flatMap(expressions)
+      .join(' ')
+      .match(/\bfleet_\w+/g),
+  );
+  for (const { registry } of [profileMetrics(), traderMetrics()])
+    for (const { name } of await registry.getMetricsAsJSON())
+      if (name.startsWith('fleet_'))
+        assert.ok(
+          ['', '_bucket', '_count'].some((end) => asked.has(`${name}${end}`)),
+          `${name} is on no panel`,
+        );
+});
+
+test('thresholds are drawn where an alert or routing has one', () => {
+  const drawn = Object.keys(dashboards).flatMap((name) =>
+    charts(name).flatMap(({ title, fieldConfig }) => {
+      const { custom, thresholds } = fieldConfig?.defaults ?? {};
+      const values = thresholds?.steps.flatMap(({ value }) => value ?? []);
+      return custom?.thresholdsStyle?.mode === 'line' ? [[title, values]] : [];
+    }),
+  );
+  assert.deepEqual(Object.fromEntries(drawn), {
+    'Time since the last announce': [90],
+    'Blocked share against the objective': [0.05],
+    'Age of the oldest waiting event': [60],
+    'Free disk': [0.05],
+    'Longest wait': [600],
+  });
+});
 
 test('the committed dashboards match the generator', () => {
   assert.deepEqual(
     readdirSync(FOLDER).sort(),
-    Object.keys(dashboards).map((name) => `${name}.json`),
+    Object.keys(dashboards)
+      .map((name) => `${name}.json`)
+      .sort(),
   );
   for (const [name, build] of Object.entries(dashboards)) {
     assert.equal(
@@ -39,13 +73,36 @@ for (const name of Object.keys(dashboards)) {
     }
     assert.deepEqual(
       read(name).templating.list.map((variable) => variable.name),
-      VARIABLES[name],
+      VARIABLES[name] ?? ['datasource', 'profile', 'console'],
     );
+  });
+
+  test(`${name}: it links to the other dashboards and to the console, and marks the starts of processes`, () => {
+    const { tags, links, annotations } = read(name);
+    const [boards, web] = links;
+    assert.ok(boards?.type === 'dashboards' && boards.tags.every((tag) => tags.includes(tag)));
+    assert.equal(web?.url, '$console');
+    assert.ok(read(name).templating.list.some(({ query }) => query === 'http://localhost:9224'));
+    assert.match(annotations.list[0]?.expr ?? '', /^process_start_time_seconds/);
+  });
+
+  test(`${name}: no legend lists counters that stand still`, () => {
+    for (const { type, title, targets } of charts(name)) {
+      if (type !== 'timeseries') continue;
+      for (const { expr } of targets ?? [])
+        if (expr.includes('rate(')) assert.match(expr, / >=? 0$/, `${title}: ${expr}`);
+    }
   });
 
   test(`${name}: every query uses metrics that a service exports or a rule records`, async () => {
     const exported = new Set(
-      (await traderMetrics().registry.getMetricsAsJSON()).map((family) => family.name),
+      (
+        await Promise.all(
+          [profileMetrics(), traderMetrics()].map(({ registry }) => registry.getMetricsAsJSON()),
+        )
+      )
+        .flat()
+        .map((family) => family.name),
     );
     const recorded = [...readFileSync(rulesFile, 'utf8').matchAll(/record: (\S+)/g)].map((match) => match[1]);
     for (const expr of expressions(name)) {

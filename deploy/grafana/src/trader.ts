@@ -97,7 +97,7 @@ export function trader(): Dashboard {
         span: 12,
         queries: [
           {
-            expr: `sum by (action, status) (rate(fleet_trader_decisions_total{${OF_PROFILE}}[$__rate_interval]))`,
+            expr: `sum by (action, status) (rate(fleet_trader_decisions_total{${OF_PROFILE}}[$__rate_interval])) > 0`,
             legend: '{{action}}: {{status}}',
           },
         ],
@@ -111,7 +111,7 @@ export function trader(): Dashboard {
         span: 12,
         queries: [
           {
-            expr: `sum by (code) (rate(fleet_trader_rejections_total{${OF_PROFILE}}[$__rate_interval]))`,
+            expr: `sum by (code) (rate(fleet_trader_rejections_total{${OF_PROFILE}}[$__rate_interval])) > 0`,
             legend: '{{code}}',
           },
         ],
@@ -146,7 +146,7 @@ export function trader(): Dashboard {
         span: 12,
         queries: [
           {
-            expr: `sum by (strategy, kind) (rate(fleet_trader_orders_total{${OF_PROFILE}}[$__rate_interval]))`,
+            expr: `sum by (strategy, kind) (rate(fleet_trader_orders_total{${OF_PROFILE}}[$__rate_interval])) > 0`,
             legend: '{{strategy}}: {{kind}}',
           },
         ],
@@ -160,7 +160,7 @@ export function trader(): Dashboard {
         span: 12,
         queries: [
           {
-            expr: `sum by (strategy, kind) (fleet_trader_orders_total{${OF_PROFILE}})`,
+            expr: `sum by (strategy, kind) (fleet_trader_orders_total{${OF_PROFILE}}) > 0`,
             legend: '{{strategy}}: {{kind}}',
           },
         ],
@@ -213,7 +213,7 @@ export function trader(): Dashboard {
         span: 12,
         queries: [
           {
-            expr: `sum by (profile) (rate(fleet_trader_audit_records_total{${OF_PROFILE}}[$__rate_interval]))`,
+            expr: `sum by (profile) (rate(fleet_trader_audit_records_total{${OF_PROFILE}}[$__rate_interval])) > 0`,
             legend: '{{profile}}',
           },
         ],

@@ -14,8 +14,8 @@ import {
 import { isAnonymous, translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from './card/card-route.ts';
+import { bodyTooLarge, RELAY_BYTES, readBody } from './rpc/body-limit.ts';
 import type { CustomMethod } from './rpc/custom-method.ts';
-import { bodyText } from './rpc/envelope.ts';
 import { HEARTBEAT_MS } from './rpc/heartbeat-reply.ts';
 import { type OnRefused, reportRefusal } from './rpc/refused-request.ts';
 import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
@@ -23,6 +23,9 @@ import { createRpcRoute } from './rpc/rpc-route.ts';
 import { registerArtifactRoute } from './server/artifact-route.ts';
 import { OpenCalls } from './server/open-calls.ts';
 import type { PushPort } from './server/push-methods.ts';
+
+/** Of Fastify. */
+const DEFAULT_BODY_LIMIT = 1_048_576;
 
 export interface A2AOptions {
   readonly ledger: Ledger;
@@ -73,16 +76,18 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     send: options.maxWaitingPerCaller ?? 1_000,
   });
   registerArtifactRoute(app, options);
+  const { bodyLimit: limit = DEFAULT_BODY_LIMIT } = app.initialConfig;
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(
       'application/json',
       { parseAs: 'buffer' },
       // Fastify passes on what it throws.
-      (_request, body: Buffer, done) => done(null, bodyText(body)),
+      (_request, body: Buffer, done) => done(null, readBody(body, limit)),
     );
     scope.setErrorHandler(async (thrown, request, reply) => {
-      const error = translateError(thrown, request, reply);
+      const translated = translateError(thrown, request, reply);
+      const error = translated.code === 'BODY_TOO_LARGE' ? bodyTooLarge(limit) : translated;
       // Requests that are refused before their caller is known are not reported.
       if (request.method === 'POST' && !isAnonymous(request.caller))
         await reportRefusal(options, request, { text: null, error });
@@ -98,7 +103,8 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     const { ids = systemIds, heartbeatMs = 15_000 } = options;
     await scope.register(fastifySSE, { heartbeatInterval: heartbeatMs });
     const handler = createRpcRoute({ ...options, calls, heartbeats, ids });
-    for (const url of ['/jsonrpc', '/jsonrpc/', '/']) scope.post(url, { sse: { kind: 'manual' } }, handler);
+    for (const url of ['/jsonrpc', '/jsonrpc/', '/'])
+      scope.post(url, { sse: { kind: 'manual' }, bodyLimit: limit + RELAY_BYTES }, handler);
   });
   return { closeStreams: () => calls.close() };
 }

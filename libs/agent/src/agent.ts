@@ -7,6 +7,7 @@ import {
   type Log,
   type RemoteAgents,
   type RepoState,
+  type Tracing,
   type Unmet,
 } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
@@ -26,6 +27,7 @@ import { createEchoExecutor } from './echo.ts';
 import type { FileLimits } from './inbox/read-files.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import { measuredWorkspaces, withinRoom } from './loop/room.ts';
+import type { MeasuredCall } from './model/call/measured-model.ts';
 import type { ModelCalls } from './model/call/model-calls.ts';
 import { createModel } from './model/create-model.ts';
 import { createModelWindow, type ModelWindow } from './model/probe/model-window.ts';
@@ -75,11 +77,14 @@ export interface AgentOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
   readonly onGuard?: (guard: string, level: string) => void;
   /** Called after each metered model call with the provider's input token count divided by our estimate. */
   readonly onTokenDrift?: (ratio: number) => void;
   /** Called each time a conversation was made shorter. */
   readonly onCompaction?: (stage: CompactionStage) => void;
+  /** Called when a call of the loop's model, or of a fallback, has ended. */
+  readonly onModelCall?: (call: MeasuredCall) => void;
   /** Learns how calls of the model end, see `createModelMonitor`. */
   readonly modelCalls?: ModelCalls;
   /** The same, and the window, for each of `fallback_models`. */
@@ -130,11 +135,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const { config } = options;
   const handler = options.responseHandler ?? 'agent';
   const { tier, env, modelCalls: calls } = options;
+  const measurement = options.onModelCall && { clock: options.clock, onCall: options.onModelCall };
   const window = options.modelWindow ?? createModelWindow(config, options.log);
   const model =
     handler === 'echo'
       ? undefined
-      : await createModel(config, tier, env, { window, calls, others: options.modelFallbacks });
+      : await createModel(config, tier, env, { window, calls, measurement, others: options.modelFallbacks });
   const lead = leadOf(handler, options);
   const commandsDir = join(options.stateDir, 'commands');
   const made =

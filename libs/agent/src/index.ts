@@ -23,6 +23,7 @@ export { createTextReporter, type TextReporter } from './loop/text-reporter.ts';
 export { toolContext } from './loop/tool-context.ts';
 export { loggable } from './messages/redact.ts';
 export { cut } from './messages/text.ts';
+export { createCallTokens } from './model/call/call-tokens.ts';
 export { callUsage, meteredInputTokens } from './model/call/call-usage.ts';
 export { MIN_OUTPUT_TOKENS } from './model/call/model-call.ts';
 export type { ModelCallEnd, ModelCalls } from './model/call/model-calls.ts';

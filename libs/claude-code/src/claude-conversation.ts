@@ -1,6 +1,7 @@
 import {
   type Conversation,
   type CreateConversation,
+  createCallTokens,
   createLoopConversation,
   createTextReporter,
   FOLLOW_UP_TOKENS,
@@ -48,6 +49,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     let session: ClaudeSession | undefined;
     let reporter: TextReporter | undefined;
     let events: Promise<void> = Promise.resolve();
+    const tokens = createCallTokens();
     /** Ends the tool calls of a session that is over. */
     const over = new AbortController();
     const running = AbortSignal.any([signal, over.signal]);
@@ -55,11 +57,11 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     const reserved = (): number => proxy?.reservedOutput() ?? 0;
     const left = (): number => Math.max(0, budget.remaining() + reserved() - options.keepTokens);
 
-    async function progress(data: JsonObject): Promise<void> {
+    async function progress(data: JsonObject, used = tokens.take()): Promise<void> {
       const spent = { spent_tokens: budget.spent() - reserved(), budget_tokens: budget.limit ?? null };
       await report({
         type: 'progress',
-        data: { step: state.step, ...options.progressFields, ...data, ...spent },
+        data: { step: state.step, ...options.progressFields, ...data, ...spent, ...used },
       });
     }
 
@@ -134,7 +136,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     }
 
     async function openSession(prompt: string, resumed: boolean): Promise<ClaudeSession> {
-      proxy ??= await openMeteringProxy({ ...claude, ...resources });
+      proxy ??= await openMeteringProxy({ ...claude, ...resources, onUsage: tokens.add });
       state.claude ??= { id: claude.ids.uuid(), begun: [] };
       const { id } = state.claude;
       await save();
@@ -245,6 +247,12 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
         over.abort(new Error('the session of Claude Code has ended'));
         await within(calls.idle(), IDLE_MS, clock);
         await proxy?.[Symbol.asyncDispose]();
+        // A call is settled after its response has reached Claude Code.
+        const rest = tokens.take();
+        if (Object.keys(rest).length > 0)
+          await progress({}, rest).catch((err: unknown) =>
+            log.warn({ ...taskFields(task), err }, 'the last model calls of a run have no event'),
+          );
         if (session === undefined || resumesLater()) return;
         session = undefined;
         await removeSession(resources);

@@ -13,7 +13,7 @@ test('a streamed response is relayed unchanged and settled with its usage, cache
     cache_creation_input_tokens: 100,
     output_tokens: 40,
   };
-  const { server, context, proxy, call } = await scriptedProxy(
+  const { server, context, proxy, call, used } = await scriptedProxy(
     t,
     () => ({ text: 'The sea is wide.', usage }),
     {
@@ -41,6 +41,8 @@ test('a streamed response is relayed unchanged and settled with its usage, cache
     { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, source },
     { inputTokens: 200, outputTokens: 40, cacheReadTokens: 300, cacheWriteTokens: 100, source: 'metered' },
   );
+  const booked = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, source };
+  assert.deepEqual(used, [{ ...booked, model: 'anthropic/claude-sonnet-4-5' }]);
   assert.equal(proxy.stopReason(), 'end_turn');
 });
 

@@ -37,6 +37,8 @@ export interface MeteringProxyOptions {
   readonly signal: AbortSignal;
   readonly log: Log;
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
+  /** Called when a call is over, with what is booked for it. */
+  readonly onUsage?: ((usage: Parameters<Reservation['settle']>[0]) => void) | undefined;
 }
 
 export interface MeteringProxy extends AsyncDisposable {
@@ -145,7 +147,10 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
         .finally(() => {
           reservedOutput -= maxOutputTokens;
         })
-        .then((usage) => reservation.settle(usage));
+        .then((usage) => {
+          options.onUsage?.({ ...usage, model: model.info.id });
+          return reservation.settle(usage);
+        });
       settling.add(settled);
       try {
         await settled;

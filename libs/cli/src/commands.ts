@@ -1,6 +1,8 @@
 import type { Command } from './command-line/command.ts';
 import { cardCommand } from './commands/card.ts';
+import { checkoutCommands } from './commands/checkout.ts';
 import { completionCommand } from './commands/completion.ts';
+import { consoleCommand } from './commands/console.ts';
 import { contextDeleteCommand } from './commands/context.ts';
 import { costCommand } from './commands/cost.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -9,6 +11,7 @@ import { eventsCommand } from './commands/events.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
 import { keysCommands } from './commands/keys.ts';
 import { localCommands } from './commands/local.ts';
+import { logsCommand } from './commands/logs.ts';
 import { mcpCommand } from './commands/mcp.ts';
 import { natsCommands } from './commands/nats.ts';
 import { peersCommand } from './commands/peers.ts';
@@ -24,6 +27,8 @@ export const COMMANDS: readonly Command[] = [
   ...taskCommands,
   costCommand,
   eventsCommand,
+  consoleCommand,
+  logsCommand,
   routeCommand,
   peersCommand,
   contextDeleteCommand,
@@ -32,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   cardCommand,
   ...traderCommands,
   ...auditCommands,
+  ...checkoutCommands,
   demoCommand,
   firstFlightCommand,
   ...keysCommands,

@@ -1,3 +1,4 @@
+export { type ConsoleLink, newLink, rebuild } from './console/client.ts';
 export { initKeys, type KeysOptions, type KeysSummary, readOperatorToken, tokenHash } from './keys/init.ts';
 export {
   DEFAULT_SERVICES,

@@ -1,4 +1,9 @@
 #!/usr/bin/env node
 import { run } from './run.ts';
 
+// A reader that has enough, such as `head`, closes the pipe: that is no error of the command.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
 process.exitCode = await run(process.argv.slice(2), process.env);

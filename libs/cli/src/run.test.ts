@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { COMMANDS, GROUPS } from './commands.ts';
@@ -87,4 +89,17 @@ test('-o yaml prints an answer as YAML, and text from a peer cannot control the 
   const refused = await profileStub(t, { '/fleet/peers': { status: 418, body: error } });
   const { stderr } = await fleet(['peers', '--dir', refused.dir, '--reach', `switch=${refused.url}`]);
   assert.equal(stderr, 'fleet: switch answered HTTP 418: a\ufffd[2Jb\ufffdc\n');
+});
+
+test('a reader that closes the pipe ends the command without a word', () => {
+  const main = resolve(import.meta.dirname, 'main.ts');
+  const { status, stderr } = spawnSync(
+    'bash',
+    ['-c', '"$0" "$1" --help | true; exit $PIPESTATUS', process.execPath, main],
+    {
+      encoding: 'utf8',
+      timeout: 60_000,
+    },
+  );
+  assert.deepEqual([status, stderr], [0, '']);
 });

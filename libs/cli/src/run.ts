@@ -3,6 +3,7 @@ import { CommanderError, Command as ParserNode } from 'commander';
 import { reportError } from './command-line/errors.ts';
 import { UsageError } from './command-line/options.ts';
 import { attach, outputIn, refusedLine } from './command-line/parse.ts';
+import { agentOptions } from './command-line/reachable.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 
 const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take the dispatch, the task waits for an
@@ -11,6 +12,7 @@ answer, or the trader rejected the decision; 4 partial: the task ended before it
 /** The `fleet` command: runs one subcommand and resolves with the exit code (docs/cli.md). */
 export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   let code = 0;
+  let asked: string | undefined;
   const program = root();
   const nodes = new Map<string, ParserNode>([['', program]]);
   for (const command of COMMANDS) {
@@ -18,6 +20,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
     const parent = groupOf(nodes, words.slice(0, -1));
     const node = quiet(parent.command(words.at(-1) ?? ''), command.summary);
     attach(node, command, env, async (work) => {
+      const { url, tokenEnv } = node.opts();
+      asked = agentOptions({ url, 'token-env': tokenEnv });
       code = await work();
     });
   }
@@ -26,7 +30,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
     return code;
   } catch (thrown) {
     const error = thrown instanceof CommanderError ? refusedLine(thrown) : thrown;
-    return error === undefined ? 0 : reportError(error, outputIn(argv), `fleet${calledName(argv)}`);
+    if (error === undefined) return 0;
+    return reportError(error, outputIn(argv), { name: `fleet${calledName(argv)}`, agent: asked });
   }
 }
 

@@ -11,7 +11,8 @@ export {
 export { readHead } from './audit-heads/read-head.ts';
 export type { BusConnection } from './connection/connection.ts';
 export type { BusState } from './connection/supervise.ts';
-export { type ConsumeOptions, consume, type EventMeta } from './consume/consume.ts';
+export { type ConsumeOptions, consume, type StreamPosition } from './consume/consume.ts';
+export type { EventMeta, StreamFacts } from './consume/consumer-session.ts';
 export { createDeduplicator, type Deduplicator } from './consume/deduplicator.ts';
 export {
   createOutboxPublisher,
@@ -19,7 +20,14 @@ export {
   type OutboxPublisherOptions,
 } from './outbox/outbox-publisher.ts';
 export { type NatsConfigOptions, type NatsUser, renderNatsConfig } from './streams/nats-config.ts';
-export { type BusPermissions, busPermissions, inboxPrefix } from './streams/permissions.ts';
+export {
+  type BusPermissions,
+  busPermissions,
+  consumerOf,
+  inboxPrefix,
+  readerPermissions,
+} from './streams/permissions.ts';
+export { type ReadableStream, readStreams } from './streams/read-streams.ts';
 export {
   type StreamOutcome,
   type StreamSetup,

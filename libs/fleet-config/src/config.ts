@@ -140,7 +140,7 @@ const Push = z.strictObject({
     .max(64)
     .default([]),
   max_per_task: positive.max(100).default(10),
-  max_per_caller: positive.max(100_000).default(100),
+  max_per_caller: positive.max(100_000).default(1000),
   give_up_after_s: seconds.max(2_592_000).default(86_400),
   signing_key_env: variable.optional(),
 });

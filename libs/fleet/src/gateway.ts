@@ -21,6 +21,7 @@ import {
   PROTOCOL_VERSIONS,
   type RepoState,
   type SessionAnnounce,
+  type Tracing,
   taskFields,
 } from '@hermes-fleet/protocol';
 import { createGivenUpTasks } from '@hermes-fleet/relay';
@@ -57,6 +58,7 @@ export interface GatewayOptions {
   readonly ids: Ids;
   readonly log: Log;
   readonly metrics: FleetMetrics;
+  readonly tracing?: Tracing | undefined;
   readonly config: FleetConfig;
   /** The budget, in tokens, of tasks without one; absent for no limit. */
   readonly defaultBudget?: number | undefined;
@@ -112,13 +114,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const measure = (): ReturnType<GatewayAgent['repoState']> => agent.repoState();
   const repo = createRepoWatch({ measure, onChange: () => announcer.changed(), clock, log });
   const questionWaits = createQuestionWaits({ clock, metrics, max: queue.max_waiting });
+  const shared = { profile, versions, ledger, clock, log, metrics, tracing: options.tracing };
   const runner = {
-    profile,
-    versions,
-    ledger,
-    clock,
-    log,
-    metrics,
+    ...shared,
     questionWaits,
     defaultBudget: spending.defaultBudget,
     countCache: options.countCache ?? false,
@@ -164,12 +162,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     repoState: repo.measure,
   });
   const dispatcher = createDispatcher({
-    profile,
-    versions,
-    ledger,
-    clock,
-    log,
-    metrics,
+    ...shared,
     queues,
     destinationOf: destinations.destinationOf,
     maxInputWaitMs: runner.maxInputWaitMs,
@@ -223,15 +216,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     metrics,
   });
   const intake = {
-    profile,
-    versions,
-    ledger,
+    ...shared,
     peers,
     dispatcher,
-    clock,
     ids,
-    log,
-    metrics,
     announce: self.now,
     closed: () => stopping,
     onInformed: self.remember,

@@ -7,7 +7,7 @@ import { createTaskQueue, Lane, Scheduler, type TaskQueue, type TaskQueueOptions
 type RelayOptions = Parameters<typeof createRelay>[0];
 
 export interface QueuesOptions
-  extends Pick<RelayOptions, 'peers' | 'client' | 'clock' | 'log' | 'random' | 'onGivenUp'>,
+  extends Pick<RelayOptions, 'peers' | 'client' | 'clock' | 'log' | 'random' | 'onGivenUp' | 'tracing'>,
     Pick<TaskQueueOptions, 'runner' | 'metrics' | 'onChange' | 'onExpired'> {
   readonly profile: string;
   readonly versions: readonly string[];

@@ -63,7 +63,7 @@ describe('a newer minor version', () => {
 
     const [remote = ''] = neo.runs;
     const seen = neo.task(remote).dispatch;
-    const rewritten = ['task_id', 'token_budget', 'conversation', 'parent', 'root_id', 'path'];
+    const rewritten = ['task_id', 'token_budget', 'conversation', 'parent', 'root_id', 'root_caller', 'path'];
     assert.deepEqual(without(seen.task, ...rewritten), without(asked.task, ...rewritten));
     assert.equal(
       JSON.stringify(without(seen, 'protocol_version', 'task', 'routing')),

@@ -37,7 +37,7 @@ export function acceptTask(
   const { acceptUntil } = task;
   const lateMs = acceptUntil === undefined ? 0 : now - acceptUntil;
   if (lateMs > 0) return knownTask(db, writes, task) ?? { kind: 'refused', error: expired(lateMs) };
-  const planned = plan(now, task.id, following);
+  const planned = plan(now, task, following);
   const n = insertTask(db, writes.number(), task, now, planned);
   if (n === undefined) {
     const known = knownTask(db, writes, task);
@@ -56,9 +56,14 @@ export function acceptTask(
 }
 
 /** The events of the acceptance up to the first that ends the task, without their sequences. Throws as `stateAfter`. */
-function plan(now: number, taskId: string, following: readonly FollowingEvent[]): Appended[] {
+function plan(
+  now: number,
+  { id: taskId, submitted = {} }: NewTask,
+  following: readonly FollowingEvent[],
+): Appended[] {
   const planned: Appended[] = [];
-  for (const { event, change } of [SUBMITTED, ...following]) {
+  const first: FollowingEvent = { event: { type: 'submitted', data: submitted } };
+  for (const { event, change } of [first, ...following]) {
     const isTerminal = TERMINAL_EVENTS.has(event.type);
     planned.push({
       event: { seq: 0, taskId, type: event.type, at: now, data: event.data },
@@ -71,8 +76,6 @@ function plan(now: number, taskId: string, following: readonly FollowingEvent[])
   }
   return planned;
 }
-
-const SUBMITTED: FollowingEvent = { event: { type: 'submitted', data: {} } };
 
 /** The number of the new row, `n`; undefined if the key is bound, or the context is being deleted. */
 function insertTask(
@@ -109,6 +112,8 @@ function insertTask(
     stored.text,
     JSON.stringify(task.message),
   );
+  if (task.lineage)
+    db.run('INSERT INTO lineages (task, fields) VALUES (?, ?)', n, JSON.stringify(task.lineage));
   return n;
 }
 
@@ -126,7 +131,7 @@ function storedDispatch({ message, dispatch }: NewTask): { part: number | null; 
 }
 
 function newRecord(task: NewTask, now: number): TaskRecord {
-  const { id, contextId, caller, key, message, dispatch, traceparent } = task;
+  const { id, contextId, caller, key, message, dispatch, traceparent, lineage } = task;
   return {
     id,
     contextId,
@@ -141,6 +146,7 @@ function newRecord(task: NewTask, now: number): TaskRecord {
     updatedAt: now,
     lastSeq: 0,
     ...(traceparent === undefined ? {} : { traceparent }),
+    ...(lineage === undefined ? {} : { lineage }),
   };
 }
 

@@ -74,6 +74,8 @@ test('a chunk is stored with its event, which has its name, media type and size,
     task_id: again.get(id)?.key,
     caller: 'switch',
     context_id: 'context-1',
+    root_id: again.get(id)?.key,
+    root_caller: 'switch',
     ...event?.data,
   });
 });

@@ -96,9 +96,9 @@ function begunAgain(
 /** Erases the tasks of a context, whose numbers are a JSON list. */
 function erase(db: Queries, sums: Sums, contextId: string, numbers: string): void {
   db.run(
-    `INSERT INTO erased_events (seq, task_id, type, at, data, key, caller, context_id, traceparent)
-     SELECT e.seq, t.id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
-     FROM tasks t JOIN events e ON e.task = t.n
+    `INSERT INTO erased_events (seq, task_id, type, at, data, key, caller, context_id, traceparent, lineage)
+     SELECT e.seq, t.id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent, l.fields
+     FROM tasks t JOIN events e ON e.task = t.n LEFT JOIN lineages l ON l.task = t.n
      WHERE t.context_id = ? AND e.type <> 'text' AND e.seq > (SELECT cursor FROM outbox)`,
     contextId,
   );

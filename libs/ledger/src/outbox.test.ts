@@ -28,7 +28,15 @@ test('lifecycle events become CloudEvents; text never leaves the ledger', deadli
     time: '2026-01-01T00:00:00.000Z',
     datacontenttype: 'application/json',
     traceparent,
-    data: { step: 1, nested: { a: [1] }, task_id: 'k', caller: 'switch', context_id: 'context-1' },
+    data: {
+      step: 1,
+      nested: { a: [1] },
+      task_id: 'k',
+      caller: 'switch',
+      context_id: 'context-1',
+      root_id: 'k',
+      root_caller: 'switch',
+    },
   });
   for (const { event } of events) CloudEvent.parse(event);
   const { id: plain } = (await ledger.accept(newTask())).task;

@@ -1,5 +1,5 @@
 import { type Clock, FleetError, type OutboxEvent, type OutboxSource } from '@hermes-fleet/protocol';
-import { integer, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
+import { integer, json, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
 import { taskEvent } from './rows.ts';
 import type { TaskEvent } from './types.ts';
 
@@ -52,7 +52,9 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
 
   const toOutboxEvent = (row: Row): OutboxEvent => {
     const { seq, type, at, data } = taskEvent(row);
-    const traceparent = row.traceparent;
+    const { traceparent } = row;
+    const [key, caller] = [text(row, 'key'), text(row, 'caller')];
+    const lineage = row.lineage === null ? {} : json(row, 'lineage');
     return {
       seq,
       subject: `fleet.task.${profile}.${type}`,
@@ -67,9 +69,12 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
         ...(typeof traceparent === 'string' ? { traceparent } : {}),
         data: {
           ...data,
-          task_id: text(row, 'key'),
-          caller: text(row, 'caller'),
+          task_id: key,
+          caller,
           context_id: text(row, 'context_id'),
+          root_id: key,
+          root_caller: caller,
+          ...lineage,
         },
       },
     };
@@ -83,11 +88,12 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
         const first = afterSeq < cursor ? undefined : oldestAfter(db, cursor);
         return db
           .all(
-            `SELECT e.seq, t.id AS task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
-             FROM events e NOT INDEXED CROSS JOIN tasks t ON t.n = e.task
+            `SELECT e.seq, t.id AS task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent,
+               l.fields AS lineage
+             FROM events e NOT INDEXED CROSS JOIN tasks t ON t.n = e.task LEFT JOIN lineages l ON l.task = e.task
              WHERE e.type <> 'text' AND e.seq > ?1
              UNION ALL
-             SELECT seq, task_id, type, at, data, key, caller, context_id, traceparent
+             SELECT seq, task_id, type, at, data, key, caller, context_id, traceparent, lineage
              FROM erased_events WHERE seq > ?1
              ORDER BY seq LIMIT ?2`,
             first === undefined ? afterSeq : Math.max(afterSeq, first.seq - 1),

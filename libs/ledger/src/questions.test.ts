@@ -18,7 +18,7 @@ test('a question, its state and its event are one transaction, and the event omi
   assert.deepEqual(asked, { key: 'q1', seq: 2, askedAt: START, text: 'Which room?', answer: undefined });
   assert.equal(ledger.get(id)?.state, 'input_required');
   assert.deepEqual(ledger.events(id, 1), [
-    { seq: 2, taskId: id, type: 'input_required', at: START, data: { number: 1 } },
+    { seq: 2, taskId: id, type: 'input_required', at: START, data: { number: 1, chars: 11 } },
   ]);
   clock.advance(2_400);
   const { question, isNew } = await ledger.answer(id, answerOf('m1'));

@@ -32,7 +32,7 @@ export function askQuestion(
   if (!to.unfinished) return { question: undefined };
   if (questions.some(isOpen))
     throw new FleetError('INTERNAL', `task ${to.taskId} already waits for the answer to another question`);
-  const data = { number: known ? questions.length : questions.length + 1 };
+  const data = { number: known ? questions.length : questions.length + 1, chars: text.length };
   const appended = appendEvent(db, clock, sums, writes, to, { type: 'input_required', data }, undefined);
   if (!appended) return { question: undefined };
   writes.stores(to, 'questions');

@@ -39,6 +39,7 @@ export function taskRecord(row: Row): TaskRecord {
     updatedAt: integer(row, 'updated_at'),
     lastSeq: integer(row, 'last_seq'),
     ...(row.traceparent === null ? {} : { traceparent: text(row, 'traceparent') }),
+    ...(row.lineage === null ? {} : { lineage: json(row, 'lineage') }),
   };
 }
 
@@ -81,6 +82,7 @@ export function tokenEntry(row: Row): TokenEntry {
     outputTokens: integer(row, 'output_tokens'),
     cacheReadTokens: integer(row, 'cache_read_tokens'),
     cacheWriteTokens: integer(row, 'cache_write_tokens'),
+    ...(row.reasoning_tokens === 0 ? {} : { reasoningTokens: integer(row, 'reasoning_tokens') }),
     source: integer(row, 'settled') === 0 ? 'estimated' : oneOf(row, 'source', SOURCES),
     model: text(row, 'model'),
   };

@@ -2,6 +2,7 @@ import type { StoreSchema } from '@hermes-fleet/store';
 import { STEP_8 } from './schema-8.ts';
 import { STEP_9 } from './schema-9.ts';
 import { STEP_10 } from './schema-10.ts';
+import { STEP_11 } from './schema-11.ts';
 
 /**
  * The schema as a list of steps, applied once and in order. A published step is never edited: a change is a new step.
@@ -195,6 +196,7 @@ const MIGRATIONS: readonly string[] = [
   STEP_8,
   STEP_9,
   STEP_10,
+  STEP_11,
 ];
 
 /** `applicationId` is "HFLG". */

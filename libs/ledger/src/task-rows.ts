@@ -8,8 +8,9 @@ export const SELECT_TASK = `
   SELECT t.n, t.id, t.context_id, t.caller, t.key, t.traceparent, t.created_at, t.dispatch_part, t.dispatch, t.message,
     coalesce(e.state, u.state) AS state, coalesce(e.resumes, u.resumes) AS resumes,
     coalesce(e.updated_at, u.updated_at) AS updated_at, e.result,
-    coalesce(e.seq, (SELECT max(v.seq) FROM events v WHERE v.task = t.n)) AS last_seq
-  FROM tasks t LEFT JOIN endings e ON e.task = t.n LEFT JOIN unfinished u ON u.task = t.n`;
+    coalesce(e.seq, (SELECT max(v.seq) FROM events v WHERE v.task = t.n)) AS last_seq, l.fields AS lineage
+  FROM tasks t LEFT JOIN endings e ON e.task = t.n LEFT JOIN unfinished u ON u.task = t.n
+    LEFT JOIN lineages l ON l.task = t.n`;
 
 /** A task that was read, with its number in the file. */
 export interface NumberedTask {

@@ -64,7 +64,7 @@ export function createTokenStore(
 function settle(db: Queries, id: number, actual: TokenEntry): Row | undefined {
   const row = db.get(
     `UPDATE tokens SET settled = 1, kind = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
-       cache_write_tokens = ?, source = ?, model = ?
+       cache_write_tokens = ?, reasoning_tokens = ?, source = ?, model = ?
      WHERE id = ? AND settled = 0 RETURNING ${BOOKED}`,
     ...columns(actual),
     id,
@@ -96,9 +96,9 @@ function insert(
 ): number {
   writes.stores(task, 'tokens');
   return db.run(
-    `INSERT INTO tokens (kind, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, source, model,
-       id, task, settled, tier)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO tokens (kind, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
+       source, model, id, task, settled, tier)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...columns(entry),
     writes.tokenId(),
     task.n,
@@ -107,13 +107,14 @@ function insert(
   ).rowid;
 }
 
-function columns(entry: TokenEntry): [string, number, number, number, number, string, string] {
+function columns(entry: TokenEntry): [string, number, number, number, number, number, string, string] {
   return [
     entry.kind,
     entry.inputTokens,
     entry.outputTokens,
     entry.cacheReadTokens,
     entry.cacheWriteTokens,
+    entry.reasoningTokens ?? 0,
     entry.source,
     entry.model,
   ];

@@ -45,6 +45,11 @@ export interface TaskRecord {
   readonly lastSeq: number;
   /** The `traceparent` of the request that created the task (W3C Trace Context). */
   readonly traceparent?: string;
+  /**
+   * The fields `root_id`, `root_caller`, `parent_task_id` and `parent_profile` of its events; absent for the first task of a
+   * chain, whose events have its own key and caller (docs/events.md#the-body).
+   */
+  readonly lineage?: JsonObject;
 }
 
 export interface NewTask {
@@ -56,6 +61,10 @@ export interface NewTask {
   readonly message: JsonObject;
   readonly dispatch: JsonObject;
   readonly traceparent?: string;
+  /** See `TaskRecord.lineage`. */
+  readonly lineage?: JsonObject;
+  /** The data of its event `submitted`; empty if absent. */
+  readonly submitted?: JsonObject;
   /** The time after which the task is not accepted if it is new, ms since the epoch. */
   readonly acceptUntil?: number | undefined;
 }
@@ -213,7 +222,10 @@ export interface Ledger {
   artifactPart(event: Pick<TaskEvent, 'taskId' | 'seq'>, part: number): ArtifactPart | undefined;
   /** The chunks of one artifact with their content, in the order of their places: as much as one artifact may have. */
   wholeArtifact(taskId: string, id: string): ArtifactChunk[];
-  /** The size of those parts of a task's artifacts that replies have inline, in bytes of content; at most 1 MiB. */
+  /**
+   * The size of those parts of a task's artifacts that replies have inline, in bytes of content: at most 1 MiB, and the URLs of
+   * links, which are always inline.
+   */
   inlineArtifactBytes(taskId: string): number;
   /** The record of an unfinished task has the message and the dispatch that were accepted: they must not be changed. */
   get(taskId: string): TaskRecord | undefined;

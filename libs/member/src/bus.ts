@@ -8,7 +8,7 @@ import {
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { AnnouncePublisher } from '@hermes-fleet/peers';
-import { type Clock, encodeAnnounce, type JsonObject, type Log } from '@hermes-fleet/protocol';
+import { type Clock, encodeAnnounce, type JsonObject, type Log, type Tracing } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
 /** Publishes the ledger's outbox on NATS in the background; undefined when fleet.yaml names no broker. */
@@ -19,6 +19,7 @@ export function connectBus(options: {
   readonly ledger: Pick<Ledger, 'outbox'>;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
   readonly metrics: Pick<FleetMetrics, 'eventPublished'>;
 }): OutboxPublisher | undefined {
   const { nats } = options.config.fleet;
@@ -29,6 +30,7 @@ export function connectBus(options: {
     subjectPrefix: `fleet.task.${options.profile}`,
     clock: options.clock,
     log: options.log,
+    tracing: options.tracing,
     onPublished: options.metrics.eventPublished,
   });
 }

@@ -28,3 +28,4 @@ export { createProblems, type Problems } from './problems.ts';
 export { busState, type DependencyState, readinessFrom, storeState } from './readiness.ts';
 export { type MemberService, serveMember } from './serve-member.ts';
 export { closeConnections, closeStores, leaveRotation, type ServingMember } from './shutdown-steps.ts';
+export { openMemberTracing } from './tracing.ts';

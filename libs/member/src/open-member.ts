@@ -12,7 +12,14 @@ import {
   recordAnnounceOf,
 } from '@hermes-fleet/peers';
 import { type Clock, HANDSHAKE_EXTENSION, type Ids, systemClock, systemIds } from '@hermes-fleet/protocol';
-import { type createLogger, createMetrics, type FleetMetrics } from '@hermes-fleet/service';
+import {
+  type createLogger,
+  createMetrics,
+  type FleetMetrics,
+  type OpenTracing,
+  registerCircuits,
+  registerDisk,
+} from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
 import { connectAnnounces } from './bus.ts';
 import type { MemberConfiguration } from './configuration.ts';
@@ -34,6 +41,8 @@ export interface Member {
   readonly ids: Ids;
   readonly log: Logger;
   readonly metrics: FleetMetrics;
+  /** Undefined where traces are off. */
+  readonly tracing: OpenTracing | undefined;
   readonly ownership: Disposable;
   readonly ledger: Ledger;
 }
@@ -45,7 +54,11 @@ export interface Member {
 export function openMember(
   environment: MemberEnvironment,
   { fleet: config, credentials, identity, notes, warnings }: MemberConfiguration,
-  { log, disabled }: { readonly log: Logger; readonly disabled: string },
+  {
+    log,
+    tracing,
+    disabled,
+  }: Pick<Member, 'log'> & Partial<Pick<Member, 'tracing'>> & { readonly disabled: string },
   opened: AsyncDisposableStack,
 ): Member | undefined {
   const { name: profile, stateDir } = environment;
@@ -60,16 +73,16 @@ export function openMember(
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const shared = { profile, clock: systemClock, ids: systemIds, log };
   const ownership = opened.use(acquireOwnership({ dir: stateDir, profile }));
-  const ledger = opened.adopt(openLedger({ file: join(stateDir, 'ledger.db'), ...shared }), (open) =>
-    open.close(),
-  );
+  const file = join(stateDir, 'ledger.db');
+  const ledger = opened.adopt(openLedger({ file, ...shared }), (open) => open.close());
   const metrics = createMetrics({
     profile,
     peers: Object.keys(credentials.peers),
     callers: server.auth_required ? credentials.callers.map(({ name }) => name) : [SHARED_CALLER.name],
     tiers,
   });
-  return { ...shared, version, config, server, credentials, identity, metrics, ownership, ledger };
+  registerDisk(metrics.registry, file);
+  return { ...shared, version, config, server, credentials, identity, metrics, tracing, ownership, ledger };
 }
 
 export interface MemberPeers {
@@ -77,18 +90,27 @@ export interface MemberPeers {
   readonly peers: PeerRegistry;
 }
 
-export function createMemberPeers({ profile, credentials, ledger, clock, log }: Member): MemberPeers {
-  return {
-    client: createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] }),
-    peers: createPeerRegistry({
-      ledger,
-      configured: credentials.peers,
-      join: credentials.join,
-      clock,
-      log,
-      self: profile,
-    }),
-  };
+export function createMemberPeers(member: Member): MemberPeers {
+  const { profile, credentials, ledger, metrics, clock, log } = member;
+  const configured = credentials.peers;
+  const peers = createPeerRegistry({
+    ledger,
+    configured,
+    join: credentials.join,
+    clock,
+    log,
+    self: profile,
+  });
+  registerCircuits(metrics.registry, () =>
+    Object.fromEntries(
+      peers
+        .list()
+        .flatMap(({ name, circuitOpenUntil }) =>
+          name in configured ? [[name, circuitOpenUntil > clock.now()]] : [],
+        ),
+    ),
+  );
+  return { client: createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] }), peers };
 }
 
 /** The time that resumed tasks get to reach a checkpoint when the start fails after them. */

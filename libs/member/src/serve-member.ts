@@ -59,7 +59,7 @@ export async function serveMember(
   service: MemberService,
   opened: AsyncDisposableStack,
 ): Promise<void> {
-  const { profile, version, config, server, credentials, ledger, clock, log, metrics } = member;
+  const { profile, version, config, server, credentials, ledger, clock, log, metrics, tracing } = member;
   const { countCache, bodyLimitBytes = BODY_LIMIT_BYTES } = service;
   const { limits, push: pushConfig } = config.fleet;
   const stopping = new AbortController();
@@ -69,6 +69,7 @@ export async function serveMember(
     version,
     log,
     metrics,
+    tracing,
     hosts: ownHosts(server),
     connections: {
       maxConnections: limits.max_connections,
@@ -126,7 +127,10 @@ export async function serveMember(
   const signals = onShutdown({
     log,
     graceMs: graceMs + service.afterTasksMs,
-    steps: service.shutdownSteps(serving, () => stopping.abort(), graceMs),
+    steps: [
+      ...service.shutdownSteps(serving, () => stopping.abort(), graceMs),
+      ...(tracing ? [{ name: 'send the last traces', run: () => tracing.close() }] : []),
+    ],
   });
   try {
     await service.recover();

@@ -23,6 +23,7 @@ export {
   exclusionReasons,
   NO_MODEL,
   neededWindow,
+  reasonInEvent,
   takesTasks,
   tierFits,
   tierRange,

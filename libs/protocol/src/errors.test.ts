@@ -6,6 +6,7 @@ import { ERRORS, type ErrorCode, FleetError } from './index.ts';
 const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   UNAUTHENTICATED: [401, -32000, false],
   FORBIDDEN: [403, -32000, false],
+  TOKEN_NEEDED: [403, -32000, false],
   PARSE_ERROR: [400, -32700, false],
   INVALID_REQUEST: [400, -32600, false],
   METHOD_NOT_FOUND: [404, -32601, false],

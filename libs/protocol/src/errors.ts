@@ -5,6 +5,7 @@
 export const ERRORS = {
   UNAUTHENTICATED: { httpStatus: 401, jsonrpcCode: -32000, retryable: false },
   FORBIDDEN: { httpStatus: 403, jsonrpcCode: -32000, retryable: false },
+  TOKEN_NEEDED: { httpStatus: 403, jsonrpcCode: -32000, retryable: false },
   PARSE_ERROR: { httpStatus: 400, jsonrpcCode: -32700, retryable: false },
   INVALID_REQUEST: { httpStatus: 400, jsonrpcCode: -32600, retryable: false },
   METHOD_NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32601, retryable: false },

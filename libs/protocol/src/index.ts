@@ -134,7 +134,16 @@ export {
   withInputNotes,
 } from './ports/tool.ts';
 export { readToolInput, type ToolInput } from './ports/tool-input.ts';
+export {
+  failureCode,
+  inSpan,
+  type Span,
+  type SpanAttributes,
+  type SpanStart,
+  type Tracing,
+} from './ports/tracing.ts';
 export { type Camel, camelize, snakeize } from './wire/casing.ts';
+export { nameInUrl, numbered, safeName } from './wire/file-name.ts';
 export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
 export { isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
 export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';

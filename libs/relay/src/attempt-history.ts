@@ -66,7 +66,8 @@ export async function bookDelegated(
   if (reported > booked) await budget.addDelegated(reported - booked);
 }
 
-function statusOf(outcome: AttemptOutcome): string {
+/** The status of an attempt without a result. */
+export function statusOf(outcome: AttemptOutcome): string {
   if (outcome.kind === 'failed') return 'error';
   return outcome.kind === 'refused' && outcome.declined ? 'refused' : UNREACHABLE;
 }

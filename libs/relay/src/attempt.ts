@@ -4,6 +4,7 @@ import {
   type Clock,
   FleetError,
   HANDSHAKE_EXTENSION,
+  inSpan,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -11,6 +12,7 @@ import {
   logWith,
   type RunOutcome,
   type TaskResult,
+  type Tracing,
   taskFields,
   versionOf,
 } from '@hermes-fleet/protocol';
@@ -37,6 +39,7 @@ export interface AttemptOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: FleetMetrics;
+  readonly tracing?: Tracing | undefined;
   readonly peerDownAfterMs: number;
   readonly random: () => number;
   /** A task ends that its peer may go on doing. It is durable. */
@@ -48,13 +51,39 @@ export interface AttemptOptions {
 /** `failed`: the peer may have begun the work, so no other peer may get the task. */
 export type AttemptOutcome = DelegationOutcome | { readonly kind: 'failed'; readonly outcome: RunOutcome };
 
+type AttemptPlacement = Pick<Placement, 'hold' | 'observe' | 'ask'>;
+
 /** Delegates the task to one peer. Throws only the signal's reason, after reading the task's result at the peer. */
-export async function attempt(
+export function attempt(
   options: AttemptOptions,
   run: RelayedRun,
   current: Delegation,
   resumed: boolean,
-  placement: Pick<Placement, 'hold' | 'observe' | 'ask'>,
+  placement: AttemptPlacement,
+): Promise<AttemptOutcome> {
+  const { id, traceparent: parent } = run.task;
+  const attributes = { 'hermes.task.id': id, 'hermes.peer': current.peer, 'hermes.attempt.resumed': resumed };
+  return inSpan(
+    options.tracing,
+    `dispatch ${current.peer}`,
+    { kind: 'client', parent, attributes },
+    async (span) => {
+      const traceparent = span?.traceparent ?? parent;
+      const outcome = await delegateOnce(options, run, current, { resumed, traceparent }, placement);
+      span?.set({
+        'hermes.attempt.outcome': outcome.kind === 'result' ? outcome.result.status : outcome.kind,
+      });
+      return outcome;
+    },
+  );
+}
+
+async function delegateOnce(
+  options: AttemptOptions,
+  run: RelayedRun,
+  current: Delegation,
+  { resumed, traceparent }: Pick<ProseOptions, 'resumed' | 'traceparent'>,
+  placement: AttemptPlacement,
 ): Promise<AttemptOutcome> {
   const { signal, stopping, ask } = run.context;
   let saved = current;
@@ -91,6 +120,7 @@ export async function attempt(
   });
   const delegateOptions = delegateOptionsFor(options, run, current, {
     resumed,
+    traceparent,
     questions,
     onAccepted,
     async onTask(task) {
@@ -153,10 +183,11 @@ function delegateOptionsFor(
   { peer, payload, prose }: Delegation,
   {
     resumed,
+    traceparent,
     questions,
     onAccepted,
     onTask,
-  }: Pick<ProseOptions, 'resumed' | 'questions' | 'onAccepted' | 'onTask'>,
+  }: Pick<ProseOptions, 'resumed' | 'traceparent' | 'questions' | 'onAccepted' | 'onTask'>,
 ): ProseOptions | undefined {
   const { task, context } = run;
   const { peers, client, clock, log, random, peerDownAfterMs } = options;
@@ -169,7 +200,6 @@ function delegateOptionsFor(
   let lastState = '';
   let reports = 0;
   let learnedSeq: JsonValue | undefined;
-  const { traceparent } = task;
   const passArtifacts = createPassArtifacts({
     context,
     client,

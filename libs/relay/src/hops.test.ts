@@ -93,6 +93,7 @@ describe('three hops', () => {
       conversation: orchestrator.ledger.contexts.conversationName('operator', contextId, undefined),
       parent: { task_id: 'abc', profile: 'switch' },
       root_id: 'abc',
+      root_caller: 'operator',
       path: ['switch'],
     });
     const middle = await worker('neo').result(second);
@@ -108,10 +109,31 @@ describe('three hops', () => {
       conversation: 'switch',
       parent: { task_id: id, profile: 'neo' },
       root_id: 'abc',
+      root_caller: 'operator',
       path: ['switch', 'neo'],
     });
     const last = await worker('trinity').result(third);
     assert.deepEqual([last.tokensSpent, last.usage?.delegatedTokens ?? 0], [5, 0]);
+  });
+
+  it('have one root and its caller in the events of all', async (t) => {
+    const { orchestrator, worker } = await chain(t, 'trinity');
+    // A client cannot name another caller: its own name counts, and goes on with the task.
+    const id = await send(orchestrator, { root_caller: 'mallory' });
+    await orchestrator.result(id);
+    const root = { root_id: 'abc', root_caller: 'operator' };
+    for (const [at, chained] of [
+      [orchestrator, root],
+      [worker('neo'), { ...root, parent_task_id: 'abc', parent_profile: 'switch' }],
+      [worker('trinity'), { ...root, parent_task_id: id, parent_profile: 'neo' }],
+    ] as const) {
+      const events = at.ledger.outbox.read(0, 100);
+      assert.ok(events.length > 3);
+      for (const { event } of events) {
+        const named = Object.entries(event.data).filter(([name]) => /^root_|^parent_/.test(name));
+        assert.deepEqual(Object.fromEntries(named), chained);
+      }
+    }
   });
 
   it('reject a cycle before anything is sent', async (t) => {
@@ -207,6 +229,12 @@ describe('the tokens that a peer reports', () => {
     const result = await orchestrator.result(id);
     assert.deepEqual([result.status, result.error?.code], ['error', 'budget_exhausted']);
     assert.ok(result.attempts?.some(({ peer, tokensSpent }) => peer === 'odd' && tokensSpent === 30));
+    const told = orchestrator.ledger.events(id).map(({ data }) => data);
+    assert.ok(
+      told.some(
+        ({ peer, outcome, tokens_spent }) => peer === 'odd' && outcome === 'refused' && tokens_spent === 30,
+      ),
+    );
   });
 });
 

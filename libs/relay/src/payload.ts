@@ -30,7 +30,7 @@ export function payloadFor(
   task: AdmittedTask,
   peer: PeerProfile,
   policy: Pick<RoutingPolicy, 'self' | 'versions'>,
-  budget: Budget,
+  budget: Pick<Budget, 'remaining'>,
   now: number,
   terms: PayloadTerms,
 ): Pick<Delegation, 'payload' | 'prose' | 'slice'> {
@@ -48,13 +48,13 @@ function proseOf(relayed: TaskDispatch, { endpoint }: PeerProfile): JsonObject {
 }
 
 function relayedDispatch(
-  { id, dispatch }: AdmittedTask,
+  { id, dispatch, caller, rootCaller = caller.name }: AdmittedTask,
   peer: PeerProfile,
   { self, versions }: Pick<RoutingPolicy, 'self' | 'versions'>,
   slice: number | undefined,
   { mayQueue, conversation, isMoved }: PayloadTerms,
 ): TaskDispatch {
-  const { tokenBudget: _asked, ...contract } = dispatch.task;
+  const { tokenBudget: _asked, rootCaller: _said, ...contract } = dispatch.task;
   // Each hop sets its own, by the clock of the next.
   const { acceptUntil: _ours, ...routing } = dispatch.routing ?? {};
   return {
@@ -68,6 +68,7 @@ function relayedDispatch(
       conversation,
       parent: { taskId: dispatch.task.taskId, profile: self },
       rootId: dispatch.task.rootId ?? dispatch.task.taskId,
+      ...(rootCaller === null ? {} : { rootCaller }),
       path: [...(dispatch.task.path ?? []), self],
     },
     routing: { ...routing, target: peer.name, whenFull: mayQueue ? 'queue' : 'refuse' },

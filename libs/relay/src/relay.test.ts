@@ -47,6 +47,7 @@ describe('the relay', () => {
       conversation: orchestrator.ledger.contexts.conversationName('operator', 'ctx', undefined),
       parent: { task_id: 'abc', profile: 'switch' },
       root_id: 'abc',
+      root_caller: 'operator',
       path: ['switch'],
       colour: 'red',
     });

@@ -8,6 +8,7 @@ import {
 } from '@hermes-fleet/protocol';
 import { errorOutcome, type Lane, type Scheduler } from '@hermes-fleet/tasks';
 import { type AttemptOptions, type AttemptOutcome, attempt } from './attempt.ts';
+import { attemptInEvent, explanationInEvent } from './attempt-events.ts';
 import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
 import { awaitPlace, type Placed } from './await-place.ts';
 import { outcomeOfAbort, returnBlocked } from './blocked-outcome.ts';
@@ -112,7 +113,10 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
       change === undefined || (failed && !run.after(change, () => hasAlternative(options, run)));
     if (refusal) options.peers.health(peer)?.recordRefused();
     run.tell(bookDelegated(context.budget, attempts));
-    if (change && !isResult) await keep(run, delegation, outcome, change);
+    if (change && !isResult) {
+      reportAttempt(run, delegation, outcome, false);
+      await keep(run, delegation, outcome, change);
+    }
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
     if (outcome.kind !== 'result') continue;
     // A refusal, and a budget that is too small, say nothing about the peer.
@@ -167,7 +171,19 @@ async function turnAway(
   peers.health(delegation.peer)?.load.recordFull();
   metrics.retry('capacity');
   placement.leave(false);
+  reportAttempt(run, delegation, outcome, true);
   await keep(run, delegation, outcome, { turnedAway: run.state.turnedAway + 1, current: undefined });
+}
+
+/** Reports what became of an attempt that leaves the task without a result. */
+function reportAttempt(
+  run: RelayedRun,
+  delegation: Delegation,
+  outcome: AttemptOutcome,
+  isFull: boolean,
+): void {
+  const data = attemptInEvent(delegation, run.state.attempts.length + 1, outcome, isFull);
+  run.report({ type: 'progress', data });
 }
 
 /**
@@ -240,8 +256,11 @@ async function startDelegation(
   const from = last?.peer === to ? undefined : last;
   const reason = from?.unmet[0]?.kind ?? (from?.transient ? 'unreachable' : 'failed');
   if (from) run.report({ type: 'rerouted', data: { from: from.peer, to, reason } });
-  const brief = considered.map(({ peer: name, verdict, score }) => ({ peer: name, verdict, score }));
-  const data = { peer: to, attempt: state.attempts.length + 1, considered: brief };
+  const data = {
+    peer: to,
+    attempt: state.attempts.length + 1,
+    considered: explanationInEvent(considered),
+  };
   run.report({ type: 'delegated', data });
   // The dispatch leaves when all of this is durable: one commit, which has a result of the attempt before too.
   try {

@@ -48,13 +48,14 @@ export function openConnections(
   file: string,
   schema: StoreSchema,
   identify: (db: Queries) => string,
+  cacheKib = CACHE_KIB,
 ): Connections {
   let writer: DatabaseSync | undefined;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     if (!existsSync(file)) writeFileSync(file, '', { mode: 0o600, flag: 'wx' });
     writer = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
-    enableWal(writer, file);
+    enableWal(writer, file, cacheKib);
     migrate(writer, file, schema);
     // Not before the migrations: one that makes an index of a large table would sort it in memory.
     writer.exec('PRAGMA temp_store = MEMORY');
@@ -82,13 +83,13 @@ function inPlaceCheck(file: string): () => void {
 }
 
 /** Throws CONFIG_INVALID on a file system without support for a write-ahead log, such as most network file systems. */
-export function enableWal(db: DatabaseSync, file: string): void {
+export function enableWal(db: DatabaseSync, file: string, cacheKib = CACHE_KIB): void {
   if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
     const message = `${file} is on a file system that cannot hold a write-ahead log; use a local disk`;
     throw new FleetError('CONFIG_INVALID', message);
   }
   db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}`);
-  db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  db.exec(`PRAGMA cache_size = -${cacheKib}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
 }
 
 /** Converts an error of opening a database file into one that says what to do. */

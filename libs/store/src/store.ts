@@ -49,13 +49,15 @@ export interface StoreOptions {
   readonly log: Log;
   /** The size of the write-ahead log that starts a checkpoint, in pages of 4 kB; `CHECKPOINT_PAGES` without it. */
   readonly checkpointPages?: number;
+  /** The pages that SQLite keeps in memory, in KiB; 16 MiB without it. */
+  readonly cacheKib?: number;
 }
 
 export function openStore(options: StoreOptions): Store {
-  const { file, schema, checkpointPages } = options;
+  const { file, schema, checkpointPages, cacheKib } = options;
   return createStore(
     options,
-    openConnections(file, schema, (db) => identify(db, options)),
+    openConnections(file, schema, (db) => identify(db, options), cacheKib),
     checkpointPages,
   );
 }

@@ -49,10 +49,14 @@ export function meteredEntry(model: string, usage: Settlement): TokenEntry {
     outputTokens: tokenCount('outputTokens', usage.outputTokens),
     cacheReadTokens: tokenCount('cacheReadTokens', usage.cacheReadTokens ?? 0),
     cacheWriteTokens: tokenCount('cacheWriteTokens', usage.cacheWriteTokens ?? 0),
+    ...reasoningIn(tokenCount('reasoningTokens', usage.reasoningTokens ?? 0)),
     source: usage.source,
     model: usage.model ?? model,
   };
 }
+
+const reasoningIn = (tokens: number): { readonly reasoningTokens?: number } =>
+  tokens > 0 ? { reasoningTokens: tokens } : {};
 
 /** The charge of work that a peer did: one number, of which nobody here knows the parts. */
 export function delegatedEntry(model: string, tokens: number): TokenEntry {
@@ -74,6 +78,7 @@ export function delegatedEntry(model: string, tokens: number): TokenEntry {
 export function summarize(entries: Iterable<TokenEntry>, model: string): Usage {
   const sum = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let delegatedTokens = 0;
+  let reasoningTokens = 0;
   let leastReliable = -1;
   let lastModel = model;
   for (const entry of entries) {
@@ -85,11 +90,19 @@ export function summarize(entries: Iterable<TokenEntry>, model: string): Usage {
     sum.outputTokens += entry.outputTokens;
     sum.cacheReadTokens += entry.cacheReadTokens;
     sum.cacheWriteTokens += entry.cacheWriteTokens;
+    reasoningTokens += entry.reasoningTokens ?? 0;
     leastReliable = Math.max(leastReliable, SOURCES.indexOf(entry.source));
     lastModel = entry.model;
   }
   const withoutCalls = delegatedTokens > 0 ? 'reported' : 'metered';
-  return { ...sum, delegatedTokens, model: lastModel, source: SOURCES[leastReliable] ?? withoutCalls };
+  const source = SOURCES[leastReliable] ?? withoutCalls;
+  return { ...sum, ...reasoningIn(reasoningTokens), delegatedTokens, model: lastModel, source };
+}
+
+/** The usage of a task whose run is over, from its entries; undefined without one. */
+export function usageOf(entries: readonly TokenEntry[]): Usage | undefined {
+  const last = entries.at(-1);
+  return last && summarize(entries, last.model);
 }
 
 /** The usage of a task that has no entry. */

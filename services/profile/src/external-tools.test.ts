@@ -33,6 +33,7 @@ function externalTools(o: {
     get: () => peer,
     record: unused,
     onChange: unused,
+    isMember: unused,
     health: unused,
     cardUrl: unused,
     recordCard: unused,

@@ -13,6 +13,7 @@ import {
   createMemberPeers,
   type DependencyState,
   openMember,
+  openMemberTracing,
   readinessFrom,
   serveMember,
   startBacklogGauge,
@@ -45,8 +46,9 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
   const { stateDir, workspaceDir } = environment;
 
   await using opened = new AsyncDisposableStack();
+  const tracing = await openMemberTracing(environment.name, processEnv, log, opened);
   const disabled = 'this profile sends and serves nothing';
-  const member = openMember(environment, configuration, { log, disabled }, opened);
+  const member = openMember(environment, configuration, { log, tracing, disabled }, opened);
   if (!member) return;
   const { profile, config, ledger, metrics, clock, ids } = member;
   const bus = connectBus({ ...member, login: member.credentials.bus });
@@ -95,8 +97,10 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     modelWindow: model.window,
     modelFallbacks: model.others,
     onGuard: metrics.guard,
+    tracing,
     onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
     onCompaction: metrics.compaction,
+    onModelCall: metrics.modelCall,
     tier,
     workspaceRoot: workspaceDir,
     stateDir,

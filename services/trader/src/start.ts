@@ -6,6 +6,7 @@ import {
   createMemberPeers,
   type MemberEnvironment,
   openMember,
+  openMemberTracing,
   serveMember,
   startBacklogGauge,
 } from '@hermes-fleet/member';
@@ -46,8 +47,9 @@ export async function startTrader(
   const configuration = readConfiguration(environment, createSecretEnv(processEnv), clock, processEnv);
 
   await using opened = new AsyncDisposableStack();
+  const tracing = await openMemberTracing(environment.name, processEnv, log, opened);
   const disabled = 'the trader serves nothing';
-  const member = openMember(environment, configuration, { log, disabled }, opened);
+  const member = openMember(environment, configuration, { log, tracing, disabled }, opened);
   if (!member) return;
   const { profile: name, version, config, credentials, ids, ledger, metrics } = member;
   const { nats } = config.fleet;
@@ -96,6 +98,7 @@ export async function startTrader(
     limits,
     clock,
     log,
+    tracing,
     watcher: watchers.decisions,
   });
   opened.defer(() => decisions.close());

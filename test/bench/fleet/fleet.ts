@@ -12,7 +12,7 @@ const STOP_MS = 10_000;
 export async function startFleet(plan: FleetPlan): Promise<number> {
   const startedAt = performance.now();
   const env = { ...process.env, LOG_LEVEL: 'error' };
-  const outcomes = await fleetUp({ plan, env, clock, log: silentLog });
+  const outcomes = await fleetUp({ plan, env, clock, log: silentLog, withConsole: false });
   const failed = outcomes.filter(({ state }) => state === 'failed');
   if (failed.length > 0) throw new Error(failed.map(({ name, reason }) => `${name} ${reason}`).join('\n'));
   const seconds = (performance.now() - startedAt) / 1000;

@@ -1,5 +1,6 @@
 import type { Section } from '../frame/section.ts';
 import { abortsSection, contextsSection, loopSection } from './agent.ts';
+import { consoleSection } from './console.ts';
 import { dispatchSection } from './dispatch.ts';
 import { burstsSection, routedSection, servicesSection, startsSection } from './fleet.ts';
 import { routingSection, schedulingSection } from './peers.ts';
@@ -23,4 +24,5 @@ export const SECTIONS: readonly Section[] = [
   burstsSection,
   servicesSection,
   youngGenerationSection,
+  consoleSection,
 ];

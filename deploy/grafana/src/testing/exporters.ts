@@ -1,4 +1,4 @@
-import { createMetrics } from '@hermes-fleet/service';
+import { createMetrics, registerCircuits, registerDisk } from '@hermes-fleet/service';
 import type { Concern } from '../../../../libs/paper/src/market/concern.ts';
 import { createTraderMetrics } from '../../../../services/trader/src/metrics.ts';
 
@@ -15,6 +15,16 @@ const CONCERN: Concern = {
 /** A profile's metrics; `record` changes each of them. */
 export function profileMetrics() {
   const metrics = createMetrics({ profile: 'neo', peers: ['switch'], callers: ['switch'], tiers: ['haiku'] });
+  // Any file will do.
+  registerDisk(metrics.registry, import.meta.filename);
+  registerCircuits(metrics.registry, () => ({ switch: false }));
+  metrics.dependencies({ ledger: true });
+  metrics.taskTreeCeiling(1_000_000);
+  metrics.spending('switch', { limit: 1000, spent: 0, reserved: 0 });
+  for (const queue of ['own', 'waiting', 'input']) {
+    metrics.queueDepth(queue, 0);
+    metrics.queueOldestAge(queue, 0);
+  }
   metrics.mcpServerUp('filesystem', true);
   metrics.modelHealthy('offline/runbook', true);
   const record = (): void => {
@@ -30,7 +40,26 @@ export function profileMetrics() {
     metrics.tasksInFlight(1);
     metrics.taskTook('haiku', 'done', { run: 2, total: 3 });
     metrics.peerLastAnnounce('switch', Date.now() / 1000);
-    metrics.outbox({ count: 0, oldestAgeS: 0 });
+    metrics.outbox({ count: 1, oldestAgeS: 1 });
+    metrics.count([{ counter: 'tokens_cached', labels: [], by: 5 }]);
+    metrics.announce('switch', 'in', 'ok');
+    metrics.spending('switch', { limit: 1000, spent: 100, reserved: 50 });
+    metrics.dispatchOverhead(0.01);
+    metrics.queueDepth('own', 1);
+    metrics.queueOldestAge('own', 1);
+    metrics.retry('send');
+    metrics.reroute('neo', 'switch', 'mcp');
+    metrics.budgetOverrun('exceeded');
+    metrics.resumed();
+    metrics.tokenDrift('haiku', 1);
+    metrics.modelCall({ outcome: 'ok', seconds: 1, firstTokenSeconds: 0.5 });
+    metrics.toolCall('read_file', false);
+    metrics.guard('loop', 'warn');
+    metrics.compaction('prune');
+    metrics.mcpOperation('filesystem', 'ping', 'ok', 0.01);
+    metrics.eventPublished('ok');
+    metrics.pushAttempt('ok');
+    metrics.httpRequest('GET', '/ready', 200, 0.001);
   };
   return { registry: metrics.registry, record };
 }

@@ -11,7 +11,7 @@ import { type Prometheus, prometheus } from '../../../../test/support/prometheus
 type After = { after(fn: () => Promise<void> | void): void };
 
 const START_MS = 30_000;
-const RULES = join(import.meta.dirname, '../../../prometheus/rules');
+export const RULES = join(import.meta.dirname, '../../../prometheus/rules');
 
 /** A reason to skip tests without Prometheus, or false. */
 export const withoutPrometheus = spawnSync('prometheus', ['--version']).error
@@ -23,21 +23,39 @@ export type Exporters = Readonly<Record<string, () => Promise<string>>>;
 
 /** Starts a real Prometheus on 127.0.0.1 that scrapes these profiles, with the fleet's rules; it stops with the test. */
 export async function startPrometheus(t: After, exporters: Exporters): Promise<Prometheus> {
-  const dir = tempDir(t, { prefix: 'prometheus-' });
   const target = `127.0.0.1:${await serve(t, exporters)}`;
-  const scrape = Object.keys(exporters).map((profile) => ({
-    job_name: profile,
-    honor_labels: true,
-    metrics_path: `/${profile}`,
-    static_configs: [{ targets: [target], labels: { profile } }],
+  const targets = Object.keys(exporters).map((profile) => ({
+    targets: [target],
+    labels: { profile, __metrics_path__: `/${profile}` },
   }));
+  return runPrometheus(t, { intervalMs: 250, rules: RULES, targets });
+}
+
+export interface PrometheusRun {
+  /** The interval of scrapes and of the evaluation of rules. */
+  readonly intervalMs: number;
+  /** The folder of the rules. */
+  readonly rules: string;
+  readonly targets: readonly {
+    readonly targets: readonly string[];
+    readonly labels: Readonly<Record<string, string>>;
+  }[];
+}
+
+/** Starts a real Prometheus on 127.0.0.1 with the job `fleet`; it stops with the test. */
+export async function runPrometheus(
+  t: After,
+  { intervalMs, rules, targets }: PrometheusRun,
+): Promise<Prometheus> {
+  const dir = tempDir(t, { prefix: 'prometheus-' });
   const file = join(dir, 'prometheus.json');
+  const interval = `${intervalMs}ms`;
   writeFileSync(
     file,
     JSON.stringify({
-      global: { scrape_interval: '250ms', scrape_timeout: '250ms', evaluation_interval: '250ms' },
-      rule_files: [join(RULES, '*.rules.yml')],
-      scrape_configs: scrape,
+      global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },
+      rule_files: [join(rules, '*.rules.yml')],
+      scrape_configs: [{ job_name: 'fleet', honor_labels: true, static_configs: targets }],
     }),
   );
   const port = await freePort();

@@ -9,7 +9,13 @@ export interface Panel {
   readonly title?: string;
   readonly description?: string;
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
-  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
+  readonly fieldConfig?: {
+    readonly defaults: {
+      readonly unit?: string;
+      readonly custom?: { readonly thresholdsStyle?: { readonly mode: string } };
+      readonly thresholds?: { readonly steps: readonly { readonly value: number | null }[] };
+    };
+  };
 }
 
 interface Variable {
@@ -17,16 +23,30 @@ interface Variable {
   readonly query: string;
 }
 
+export interface Dashboard {
+  readonly title: string;
+  readonly tags: readonly string[];
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly Variable[] };
+  readonly links: readonly {
+    readonly type: string;
+    readonly tags: readonly string[];
+    readonly url?: string;
+  }[];
+  readonly annotations: { readonly list: readonly { readonly expr: string }[] };
+}
+
 /** A committed dashboard, as Grafana reads it. */
-export const read = (
-  name: string,
-): { readonly panels: readonly Panel[]; readonly templating: { readonly list: readonly Variable[] } } =>
+export const read = (name: string): Dashboard =>
   JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8'));
 
 export const charts = (name: string): Panel[] => read(name).panels.filter(({ type }) => type !== 'row');
 
 export const expressions = (name: string): string[] =>
   charts(name).flatMap(({ targets }) => (targets ?? []).map(({ expr }) => expr));
+
+/** A query without the filter at its end that leaves out series in which nothing happens. */
+export const unfiltered = (expr: string): string => expr.replace(/ >=? 0$/, '');
 
 /** A query with Grafana's variables replaced. */
 export const filled = (expr: string): string =>

@@ -72,8 +72,8 @@ export interface A2AClient {
   listTasks(peer: PeerEndpoint, contextId: string, options: CallOptions): Promise<ListedTask[]>;
   watch(peer: PeerEndpoint, id: string, options: WatchOptions): AsyncIterableIterator<PeerTask>;
   /**
-   * The content of a file to which the peer refers, at most `maxBytes`. The peer's token goes to its own address only: any
-   * other is PEER_REFUSED.
+   * The content of a file to which the peer refers; ARTIFACT_TOO_LARGE beyond `maxBytes`. The peer's token goes to its own
+   * address only: any other is PEER_REFUSED.
    */
   file(
     peer: PeerEndpoint,

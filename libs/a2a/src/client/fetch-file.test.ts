@@ -36,7 +36,10 @@ test("a peer's file is read with the peer's token, up to a size", async (t) => {
   const peer = { name: 'neo', url: `${url}/jsonrpc`, token: 'secret' };
   assert.equal((await client.file(peer, `${url}/four`, call)).toString(), 'four');
   assert.deepEqual(tokens, ['Bearer secret']);
-  await assert.rejects(client.file(peer, `${url}/five`, call), hasCode('PEER_REFUSED', /more than 4 bytes/));
+  await assert.rejects(
+    client.file(peer, `${url}/five`, call),
+    hasCode('ARTIFACT_TOO_LARGE', /more than 4 bytes/),
+  );
   await assert.rejects(client.file(peer, `${url}/none`, call), hasCode('PEER_REFUSED', /HTTP 404/));
   await assert.rejects(client.file(peer, `${url}/broken`, call), hasCode('PEER_UNREACHABLE', /HTTP 500/));
   for (const [path, retryable] of [

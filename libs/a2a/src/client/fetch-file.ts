@@ -1,6 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { createDeadline } from './deadline.ts';
-import { invalidAnswer } from './peer-errors.ts';
 import { type CallOptions, type PeerEndpoint, type TransportDeps, withNetworkErrors } from './transport.ts';
 
 /** The statuses of a refusal that a later request may not have: the request took too long, or there were too many. */
@@ -35,9 +34,8 @@ export async function fetchFile(
       if (response.status >= 500) throw new FleetError('PEER_UNREACHABLE', message);
       throw new FleetError('PEER_REFUSED', message, { retryable: ASK_AGAIN.has(response.status) });
     }
-    return await readAll(response, maxBytes, () =>
-      invalidAnswer(peer.name, method, `more than ${maxBytes} bytes`),
-    );
+    const tooLarge = `peer "${peer.name}" serves a file of more than ${maxBytes} bytes`;
+    return await readAll(response, maxBytes, () => new FleetError('ARTIFACT_TOO_LARGE', tooLarge));
   });
 }
 

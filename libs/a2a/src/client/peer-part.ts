@@ -63,13 +63,15 @@ export function toPeerParts(parts: readonly WirePart[]): PeerPart[] {
     const typed = mediaType ? { mediaType } : {};
     if (typeof text === 'string') return [{ kind: 'text', text, ...typed }];
     if (data !== undefined) return [{ kind: 'data', data, ...typed }];
-    if (!raw && !url) return [];
+    // An empty `raw` is the content of an empty file.
+    const inline = typeof raw === 'string' && (raw !== '' || !url) ? raw : undefined;
+    if (inline === undefined && !url) return [];
     return [
       {
         kind: 'file',
         ...(filename ? { name: filename } : {}),
         ...typed,
-        ...(raw ? { base64: raw, bytes: Buffer.byteLength(raw, 'base64') } : {}),
+        ...(inline === undefined ? {} : { base64: inline, bytes: Buffer.byteLength(inline, 'base64') }),
         ...(url ? { url } : {}),
       },
     ];

@@ -6,7 +6,7 @@ import { manualClock } from '@hermes-fleet/protocol/testing';
 import { finish } from '../testing/script.ts';
 import { at, message, type Served, serve } from '../testing/serve.ts';
 import { startWebhook, type Webhook } from '../testing/webhook.ts';
-import type { PushResult } from './deliver-config.ts';
+import type { PushResult } from './target.ts';
 
 const TOKEN = 'token-of-the-client';
 const AUTHENTICATION = { scheme: 'Bearer', credentials: 'credentials-of-the-target' };

@@ -10,6 +10,10 @@ export interface Notification {
 
 const LEGACY = new V03PushNotificationSerializer();
 
+/** True if targets are told of an event of this type; of A2A 0.3, targets are not told of parts of the output. */
+export const isTold = (version: PushVersion, type: string): boolean =>
+  version === '1.0' || (type !== 'text' && type !== 'artifact');
+
 /**
  * The notification of an update: the StreamResponse that a stream would carry (A2A 1.0, section 4.3.3). A2A 0.3 gets the
  * whole task as it is now, without one for a part of its output: a thousand parts would carry their text a thousand times.

@@ -2,15 +2,14 @@ import type { Ledger, PushConfig, PushLimits } from '@hermes-fleet/ledger';
 import { checkDestination, type DestinationRules } from '@hermes-fleet/outbound';
 import { backoffMs, type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
 import type { PlannedPush, PushPort } from '../server/push-methods.ts';
-import { type DeliveryDeps, deliverConfig, type PushResult } from './deliver-config.ts';
+import { type DeliveryDeps, deliverConfig } from './deliver-config.ts';
 import type { PushSigner } from './signature.ts';
-import { createSlots } from './slots.ts';
+import type { PushResult } from './target.ts';
+import { createTargetSlots } from './target-slots.ts';
 
 /** The longest time of a look-up when a config is created. */
 const LOOKUP_MS = 5_000;
-/** The deliveries of a caller that are sent at a time: a dead target of one caller delays no other caller. */
-const SLOTS_PER_CALLER = 16;
-/** The configs that a start reads at a time; requests are served between two pages. */
+/** The configs that a start reads at a time. */
 const PAGE = 100;
 
 export interface PushOptions {
@@ -46,6 +45,8 @@ interface Delivery {
   readonly done: Promise<void>;
 }
 
+const isFault = (err: unknown): boolean => !(err instanceof FleetError) || err.code === 'INTERNAL';
+
 export function createPushService(options: PushOptions): PushService {
   const { ledger, rules = {}, limits, clock, log, random = Math.random, signer } = options;
   const stopping = new AbortController();
@@ -57,7 +58,7 @@ export function createPushService(options: PushOptions): PushService {
     ledger,
     rules,
     giveUpAfterMs: options.giveUpAfterMs,
-    slots: createSlots(SLOTS_PER_CALLER),
+    slots: createTargetSlots(),
     clock,
     log,
     random,
@@ -67,13 +68,27 @@ export function createPushService(options: PushOptions): PushService {
     onAttempt: options.onAttempt ?? (() => undefined),
   };
 
-  /** Delivers a config until it is no longer active. An error of this side, such as a full disk, is tried again. */
+  /** Ends a config that cannot be delivered through a fault of this program, where its caller and the operator see it. */
+  const giveUpAfterFault = async (n: number, err: unknown): Promise<void> => {
+    await ledger.push.failed(n, clock.now(), 'this agent could not make or send the notification');
+    await ledger.push.end(n, 'given_up');
+    deps.onAttempt('given_up');
+    log.error({ err, config: n }, 'push notifications given up after an internal error');
+  };
+
+  /**
+   * Delivers a config until it is no longer active. What may pass, such as a full disk, is tried again; a fault of this
+   * program would be the same each time.
+   */
   const keepDelivering = async (n: number, signal: AbortSignal): Promise<void> => {
     for (let failures = 0; !signal.aborted; ) {
       try {
         const config = ledger.push.get(n);
         if (config?.state !== 'active') return;
-        await deliverConfig(config, deps, signal);
+        await deliverConfig(config, deps, signal).catch(async (err: unknown) => {
+          if (signal.aborted || !isFault(err)) throw err;
+          await giveUpAfterFault(n, err);
+        });
         failures = 0;
       } catch (err) {
         if (signal.aborted) return;
@@ -101,10 +116,13 @@ export function createPushService(options: PushOptions): PushService {
   const launchAll = async (): Promise<void> => {
     for (let after = 0; !stopping.signal.aborted; ) {
       const page = ledger.push.active(after, PAGE);
-      for (const config of page) launch(config);
+      for (const config of page) {
+        launch(config);
+        // A launch reads the log of its task: requests are served between two of them.
+        await new Promise(setImmediate);
+      }
       if (page.length < PAGE) return;
       after = page.at(-1)?.n ?? after;
-      await new Promise(setImmediate);
     }
   };
 
@@ -128,29 +146,39 @@ export function createPushService(options: PushOptions): PushService {
     }
   };
 
+  /** Keeps a place for a config that is not stored yet; disposing it again changes nothing. Throws QUEUE_FULL. */
+  const reserve = (caller: string, taskId: string | undefined): Disposable => {
+    const pending = planned.get(caller) ?? 0;
+    ledger.push.assertRoom(caller, taskId, limits, pending);
+    planned.set(caller, pending + 1);
+    const place = new DisposableStack();
+    place.defer(() => {
+      const left = (planned.get(caller) ?? 1) - 1;
+      if (left === 0) planned.delete(caller);
+      else planned.set(caller, left);
+    });
+    return place;
+  };
+
   const plan: PushPort['plan'] = async (wanted, caller, task): Promise<PlannedPush> => {
     if (stopping.signal.aborted)
       throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
     await checkAddress(wanted.url);
     const before = task && ledger.push.find(task.id, task.config);
-    const pending = planned.get(caller) ?? 0;
     // A config that is known takes no further place.
-    if (!before) ledger.push.assertRoom(caller, task?.id, limits, pending);
-    planned.set(caller, pending + 1);
+    const place = before ? undefined : reserve(caller, task?.id);
     return {
       async save(taskId, id) {
         const position = ledger.get(taskId)?.lastSeq ?? 0;
         const known = ledger.push.find(taskId, id);
         const saved = await ledger.push.save({ ...wanted, taskId, id, position }, task && limits);
+        // It counts as stored from now on.
+        place?.[Symbol.dispose]();
         if (known && known.n !== saved.n) await cancel(known.n);
         launch(saved);
         return saved;
       },
-      [Symbol.dispose]() {
-        const left = (planned.get(caller) ?? 1) - 1;
-        if (left === 0) planned.delete(caller);
-        else planned.set(caller, left);
-      },
+      [Symbol.dispose]: () => place?.[Symbol.dispose](),
     };
   };
 

@@ -6,6 +6,7 @@ import {
   createAuthenticatingFetchWithRetry,
   JsonRpcTransportFactory,
 } from '@a2a-js/sdk/client';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import * as legacy from 'a2a-sdk-0.3/client';
 import { finish } from '../testing/script.ts';
 import { at, message, type Served, serve, TOKEN } from '../testing/serve.ts';
@@ -44,7 +45,7 @@ test("the SDK's client can create, get, list and delete a config, whose target i
   assert.deepEqual((await client.listTaskPushNotificationConfig(asked)).configs, []);
 });
 
-test('so can the published client of A2A 0.3', async (t) => {
+test('so can the published client of A2A 0.3', deadline, async (t) => {
   const hook = await startWebhook(t);
   const served = await serve(t, { pushes: {}, script: async () => undefined });
   const transports = [

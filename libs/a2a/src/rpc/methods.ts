@@ -116,13 +116,18 @@ export function authorize(caller: Caller, method: Method, sendScopes: readonly S
   throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope ${needed} that ${name} needs`);
 }
 
-/** Returns the parameters with camelCase names; throws INVALID_PARAMS with every wrong field. */
+/** The wrong fields that an error names. */
+const MAX_FIELDS = 20;
+
+/** Returns the parameters with camelCase names; throws INVALID_PARAMS that names the wrong fields, up to 20 of them. */
 export function readParams(method: Method, params: unknown): JsonObject {
   const parsed = method.params.safeParse(params === undefined || params === null ? {} : params);
   if (parsed.success && isJsonObject(parsed.data)) return parsed.data;
-  const fields = parsed.success ? [] : fieldErrors(parsed.error);
-  const list = fields.map(({ path, reason }) => `${path || 'params'}: ${reason}`).join('; ');
-  throw new FleetError('INVALID_PARAMS', `params of ${method.name} are not valid: ${list}`, {
-    fields: fields.map(({ path, reason }) => ({ path: path || 'params', reason })),
+  const all = parsed.success ? [] : fieldErrors(parsed.error);
+  const fields = all.slice(0, MAX_FIELDS).map(({ path, reason }) => ({ path: path || 'params', reason }));
+  const list = fields.map(({ path, reason }) => `${path}: ${reason}`).join('; ');
+  const more = all.length > fields.length ? `; and ${all.length - fields.length} more` : '';
+  throw new FleetError('INVALID_PARAMS', `params of ${method.name} are not valid: ${list}${more}`, {
+    fields,
   });
 }

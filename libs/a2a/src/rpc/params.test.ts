@@ -119,6 +119,19 @@ test('invalid parameters are -32602 with an ErrorInfo and one field violation ea
   assert.equal(served.ledger.list({ pageSize: 10 }).totalSize, 0);
 });
 
+test('a long list of wrong fields is cut, and the error says how many more there are', async (t) => {
+  const served = await serve(t);
+  const { text, body } = await served.post({
+    ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+    params: sent({ parts: Array(50_000).fill({ text: 5 }) }),
+  });
+  const violations = at(body, 'error', 'data', 1, 'fieldViolations');
+  assert.ok(Array.isArray(violations), text.slice(0, 1_000));
+  assert.deepEqual([violations.length, at(violations, 19, 'field')], [20, 'message.parts[19].text']);
+  assert.match(String(at(body, 'error', 'message')), /message\.parts\[19\]\.text: [^;]+; and 49980 more$/);
+  assert.ok(text.length < 8_192, `${text.length} characters`);
+});
+
 test('64 accepted output modes of 256 characters are accepted', async (t) => {
   const served = await serve(t, { script: (id) => finish(served.ledger, id) });
   const acceptedOutputModes = [...MANY_MODES.slice(2), LONG_MODE.slice(0, 256)];

@@ -41,12 +41,14 @@ export function createRpcRoute(deps: RouteDeps) {
       if (ownMethod !== undefined) {
         const paramsText = paramsIn(text);
         progress.handedOver = true;
+        request.span?.set(rpcAttributes(name));
         const { status, body } = await runCustomMethod(ownMethod, { request, reply, id, paramsText });
         if (envelope.request.notification) return reply.code(204).send();
         sendReply(reply, status, body);
         return reply;
       }
       const method = findMethod(envelope.request.method, requestedVersion(request));
+      request.span?.set(rpcAttributes(name));
       authorize(request.caller, method, deps.sendScopes);
       if (method.isPush && deps.push === undefined) throw pushNotSupported();
       const params = readParams(method, envelope.request.params);
@@ -68,6 +70,9 @@ export function createRpcRoute(deps: RouteDeps) {
     return reply.code(204).send();
   };
 }
+
+/** Attributes of the span of a request whose method is known: semantic conventions of OpenTelemetry for RPC. */
+const rpcAttributes = (method: string | undefined) => ({ 'rpc.system': 'jsonrpc', 'rpc.method': method });
 
 /** The raw text of a request's params. Throws INVALID_REQUEST for duplicate params, which are ambiguous. */
 function paramsIn(text: string): string | undefined {

@@ -42,6 +42,8 @@ async function* numbered(
     for (let next = first; !next.done; next = await envelopes.next()) {
       if (!isJsonObject(next.value)) throw new TypeError('the transport yielded no envelope');
       yield { ...(call.eventId === undefined ? {} : { id: String(call.eventId) }), data: next.value };
+      // Until the next event, it would be kept here and in the SDK.
+      next.value.result = null;
     }
   } finally {
     await envelopes.return();
@@ -67,10 +69,16 @@ async function pumpEvents(
   options.signal.addEventListener('abort', limitEnd, { once: true });
   ending.defer(() => options.signal.removeEventListener('abort', limitEnd));
 
-  const closed = new Promise<void>((resolve) => raw.once('close', resolve));
+  // Ends the wait for the event in progress. A promise of the end would keep a reaction for each event of the stream.
+  let onClosed = (): void => undefined;
+  raw.once('close', () => onClosed());
   const send = async (event: SseEvent): Promise<void> => {
     using _ = options.clock.timer(() => raw.destroy(), STALL_MS);
-    await Promise.race([reply.sse.send(event), closed]);
+    await new Promise<void>((resolve, reject) => {
+      onClosed = resolve;
+      if (raw.closed) resolve();
+      reply.sse.send(event).then(resolve, reject);
+    });
   };
   try {
     for await (const event of events) {
@@ -83,7 +91,7 @@ async function pumpEvents(
   }
   if (raw.destroyed || raw.writableFinished) return;
   limitEnd();
-  const finished = new Promise<void>((resolve) => raw.once('finish', resolve));
+  const ended = new Promise<void>((resolve) => raw.once('finish', resolve).once('close', resolve));
   reply.sse.close();
-  await Promise.race([closed, finished]);
+  await ended;
 }

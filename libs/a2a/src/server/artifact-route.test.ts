@@ -3,16 +3,22 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { ArtifactPart } from '@hermes-fleet/protocol';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { finish } from '../testing/script.ts';
-import { at, message, type Served, serve, TOKEN } from '../testing/serve.ts';
+import { at, message, type Served, type ServeOptions, serve, TOKEN } from '../testing/serve.ts';
 
 /** More than the buffers of a connection take. */
 const HUGE = 24 * 2 ** 20;
 const LIMITS = { artifactBytes: 2 * HUGE, taskBytes: 2 * HUGE };
 const AUTHORIZATION = `Bearer ${TOKEN}`;
 
-async function taskWith(t: TestContext, parts: readonly ArtifactPart[]): Promise<[Served, string[]]> {
+async function taskWith(
+  t: TestContext,
+  parts: readonly ArtifactPart[],
+  options: Pick<ServeOptions, 'clock'> = {},
+): Promise<[Served, string[]]> {
   const served: Served = await serve(t, {
+    ...options,
     script: async (id) => {
       const { ledger } = served;
       await ledger.append(id, { type: 'started', data: {} });
@@ -61,4 +67,34 @@ test('a caller that reads slowly is sent four contents at a time; its next ones 
   assert.equal(await fetching, long);
   for (let n = 0; n < 3; n += 1)
     assert.equal(await (await fetch(small, { headers: { authorization: AUTHORIZATION } })).text(), long);
+});
+
+test('a client that has not read a content after two minutes is disconnected, and its turn is free', async (t) => {
+  const clock = manualClock();
+  const [, [huge = '', small = '']] = await taskWith(
+    t,
+    [
+      { kind: 'file', base64: Buffer.alloc(HUGE).toString('base64') },
+      { kind: 'text', text: 'z'.repeat(300_000) },
+    ],
+    { clock },
+  );
+  const slow: Socket[] = [];
+  for (let n = 0; n < 4; n += 1) slow.push(await stalled(t, huge));
+  const next = fetch(small, { headers: { authorization: AUTHORIZATION } });
+  const closed = slow.map((socket) =>
+    once(
+      socket.on('error', () => undefined),
+      'close',
+    ),
+  );
+  clock.advance(119_999);
+  assert.deepEqual(
+    slow.map((socket) => socket.destroyed),
+    [false, false, false, false],
+  );
+  clock.advance(1);
+  assert.equal((await (await next).text()).length, 300_000);
+  for (const socket of slow) socket.resume();
+  await Promise.all(closed);
 });

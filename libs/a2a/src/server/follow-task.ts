@@ -36,12 +36,10 @@ export interface StreamItem {
 
 const PAGE = 500;
 
-/**
- * Streams a task: first its snapshot after event `afterSeq`, then an update for every later event up to the terminal one,
- * or with `untilAsked` up to a question to the caller. The ledger's log is the only source, so a resumed stream neither
- * misses nor repeats an event. Rejects with the signal's reason.
- */
-export async function* followTask(options: {
+/** An update with more content of artifacts is large, in bytes. */
+const LARGE_BYTES = 64 * 1024;
+
+interface FollowOptions {
   ledger: Ledger;
   record: TaskRecord;
   afterSeq: number;
@@ -53,8 +51,53 @@ export async function* followTask(options: {
   hasHandshake: () => boolean;
   urlOf: PartUrl;
   signal: AbortSignal;
-}): AsyncGenerator<StreamItem, void, undefined> {
-  const { ledger, record, afterSeq, untilAsked, isResumed, urlOf, signal } = options;
+  /** Awaited before a large update is read; disposed when the next update is asked for. */
+  takeTurn?: (() => Promise<Disposable>) | undefined;
+}
+
+/**
+ * Streams a task: first its snapshot after event `afterSeq`, then an update for every later event up to the terminal one,
+ * or with `untilAsked` up to a question to the caller. The ledger's log is the only source, so a resumed stream neither
+ * misses nor repeats an event. Rejects with the signal's reason. It keeps no content of an update that was taken.
+ */
+export async function* followTask(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
+  const { ledger, record, afterSeq, untilAsked, signal } = options;
+  const begun = yield* snapshot(options);
+  if (begun.isLast) return;
+  let { state, hasText } = begun;
+  for await (const event of ledger.watch(record.id, afterSeq, signal)) {
+    if (TERMINAL_EVENTS.has(event.type)) {
+      yield* endUpdates(options, event);
+      return;
+    }
+    if (event.type === 'text') {
+      using _turn = await turnFor(options, deltaOf(event).length);
+      yield item(event.seq, textUpdate(record, event, hasText));
+      hasText = true;
+    } else if (event.type === 'artifact') {
+      yield* chunkUpdates(options, event);
+    } else {
+      state = currentState(ledger, event) ?? impliedState(event.type) ?? state;
+      yield item(event.seq, statusUpdate(record, event, state, questionOf(ledger, event)));
+      if (untilAsked && state === 'input_required') return;
+    }
+  }
+}
+
+/** What a stream goes on from. */
+interface Begun {
+  readonly state: TaskState;
+  readonly hasText: boolean;
+  /** Nothing follows the snapshot. */
+  readonly isLast: boolean;
+}
+
+async function* snapshot(options: FollowOptions): AsyncGenerator<StreamItem, Begun, undefined> {
+  const { ledger, record, afterSeq, isResumed, urlOf } = options;
+  using _turn = await turnFor(
+    options,
+    isResumed ? 0 : ledger.inlineArtifactBytes(record.id) + resultLength(record),
+  );
   const isCurrent = afterSeq >= record.lastSeq;
   const chunks = isResumed ? [] : ledger.artifacts(record.id).filter(({ seq }) => seq <= afterSeq);
   const own = ownArtifacts(chunks, urlOf);
@@ -69,27 +112,42 @@ export async function* followTask(options: {
     : runningView(record, past);
   const task = isResumed ? { ...shown, artifacts: [] } : shown;
   yield item(afterSeq, { $case: 'task', value: { ...task, metadata: options.metadata } });
-  let { state } = past;
-  if (isOver || (untilAsked && isCurrent && state === 'input_required')) return;
+  const { state, text } = past;
+  const isAsked = options.untilAsked && isCurrent && state === 'input_required';
+  return { state, hasText: text !== '', isLast: isOver || isAsked };
+}
 
-  let hasText = past.text !== '';
-  for await (const event of ledger.watch(record.id, afterSeq, signal)) {
-    if (TERMINAL_EVENTS.has(event.type)) {
-      yield* finalUpdates(requireTask(ledger, record.id), event);
-      return;
-    }
-    if (event.type === 'text') {
-      yield item(event.seq, textUpdate(record, event, hasText));
-      hasText = true;
-    } else if (event.type === 'artifact') {
-      const update = chunkUpdate(record, event, ledger.artifactAt(event), urlOf);
-      if (update) yield item(event.seq, update);
-    } else {
-      state = currentState(ledger, event) ?? impliedState(event.type) ?? state;
-      yield item(event.seq, statusUpdate(record, event, state, questionOf(ledger, event)));
-      if (untilAsked && state === 'input_required') return;
-    }
-  }
+async function* chunkUpdates(
+  options: FollowOptions,
+  event: TaskEvent,
+): AsyncGenerator<StreamItem, void, undefined> {
+  const { ledger, record, urlOf } = options;
+  using _turn = await turnFor(options, Number(event.data.bytes));
+  const update = chunkUpdate(record, event, ledger.artifactAt(event), urlOf);
+  if (update) yield item(event.seq, update);
+}
+
+async function* endUpdates(
+  options: FollowOptions,
+  event: TaskEvent,
+): AsyncGenerator<StreamItem, void, undefined> {
+  const { ledger, record } = options;
+  let ended: TaskRecord | undefined = requireTask(ledger, record.id);
+  const length = resultLength(ended);
+  // A large result is read again when it is its turn.
+  if (length > LARGE_BYTES) ended = undefined;
+  using _turn = await turnFor(options, length);
+  yield* finalUpdates(ended ?? requireTask(ledger, record.id), event);
+}
+
+async function turnFor({ takeTurn }: FollowOptions, bytes: number): Promise<Disposable | undefined> {
+  return bytes > LARGE_BYTES ? await takeTurn?.() : undefined;
+}
+
+/** The length of the text and the output of a task that has ended: the rest of a result is short. */
+function resultLength({ result }: TaskRecord): number {
+  const text = typeof result?.text === 'string' ? result.text.length : 0;
+  return text + (result?.output === undefined ? 0 : JSON.stringify(result.output).length);
 }
 
 type Replayed = Omit<RunningState, 'own'>;

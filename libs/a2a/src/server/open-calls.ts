@@ -5,6 +5,10 @@ import { FleetError } from '@hermes-fleet/protocol';
 export const CLIENT_GONE = Symbol('the client disconnected');
 export const CLOSING = Symbol('the service closes');
 
+/** The error of a call that a stopping service does not answer. */
+export const shuttingDown = (): FleetError =>
+  new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
+
 export interface OpenCall extends Disposable {
   /** Aborts with CLIENT_GONE or CLOSING; with CLIENT_GONE also after the call, when its connection closes. */
   readonly signal: AbortSignal;
@@ -34,7 +38,7 @@ export class OpenCalls {
   /** Throws TOO_MANY_STREAMS above the caller's limit and SHUTTING_DOWN after close(). */
   open(caller: string, kind: CallKind, connection: Socket): OpenCall {
     if (this.#closing !== undefined) {
-      throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
+      throw shuttingDown();
     }
     const count = this.#countOf(caller, kind);
     const limit = this.#limits[kind];

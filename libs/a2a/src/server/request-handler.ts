@@ -20,7 +20,6 @@ import {
   FleetError,
   HANDSHAKE_EXTENSION,
   type Ids,
-  type InboundMessage,
   type Intake,
   type JsonObject,
 } from '@hermes-fleet/protocol';
@@ -28,12 +27,17 @@ import { ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
 import { agentMessage } from '../wire/parts.ts';
 import { type TaskViewOptions, taskView } from '../wire/task-view.ts';
 import { partUrlAt } from './artifact-route.ts';
+import { continuable } from './continuable.ts';
 import { followTask, readLastEventId } from './follow-task.ts';
 import { toInbound } from './inbound.ts';
-import { CLOSING } from './open-calls.ts';
+import { CLOSING, shuttingDown } from './open-calls.ts';
 import { acceptableTask, acceptableUpdate, type OutputModes, readOutputModes } from './output-modes.ts';
 import { createPushMethods, type PushPort } from './push-methods.ts';
 import { listTasks, requireTask, taskNotFound } from './read-tasks.ts';
+import { createTurns, type Turns } from './turns.ts';
+
+/** The large updates that the streams of a caller have unsent at a time: each is in memory until its client has read it. */
+const MAX_LARGE_UPDATES = 8;
 
 /** The interface that the SDK's transport handlers call. */
 export type A2ARequestHandler = ConstructorParameters<typeof JsonRpcTransportHandler>[0];
@@ -104,6 +108,7 @@ const capture =
 export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler, 'getAgentCard'> {
   const { ledger, intake } = deps;
   const push = createPushMethods({ push: deps.push, ids: deps.ids });
+  const turns = createTurns(MAX_LARGE_UPDATES);
 
   /** Another caller's task is indistinguishable from an unknown one. */
   const ownTask = ({ caller }: Call, id: string): TaskRecord => {
@@ -175,13 +180,19 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { modes, ...shape } = options;
     const { signal } = call;
-    const shown = { ...shape, hasHandshake: () => hasHandshake(call), urlOf: urlOf(call, record.id) };
-    const items = followTask({ ledger, record, afterSeq, signal, ...shown });
-    for await (const { eventId, response } of items) {
+    const takeTurn = (): Promise<Disposable> => takeTurnOf(turns, call);
+    const shown = {
+      ...{ ...shape, takeTurn },
+      ...{ hasHandshake: () => hasHandshake(call), urlOf: urlOf(call, record.id) },
+    };
+    for await (const { eventId, response } of followTask({ ledger, record, afterSeq, signal, ...shown })) {
       const acceptable = acceptableUpdate(response, modes);
       if (acceptable === undefined) continue;
       call.eventId = eventId;
       yield acceptable;
+      // The generators between here and the client keep each update until the next one, which may be hours later.
+      response.payload = undefined;
+      acceptable.payload = undefined;
     }
   };
 
@@ -252,6 +263,16 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
   };
 }
 
+/** Throws SHUTTING_DOWN to a call that waits for its turn when the service closes. */
+async function takeTurnOf(turns: Turns, { caller, signal }: Call): Promise<Disposable> {
+  try {
+    return await turns.take(caller.name, signal);
+  } catch (thrown) {
+    if (thrown !== CLOSING) throw thrown;
+    throw shuttingDown();
+  }
+}
+
 /** True if the client has activated the handshake extension. */
 const hasHandshake = (call: Call): boolean => call.activeExtensions().includes(HANDSHAKE_EXTENSION);
 
@@ -267,27 +288,4 @@ function modesOf(call: Call, { configuration }: SendMessageRequest): OutputModes
 function ofExtensions(active: readonly string[], metadata: JsonObject | undefined): JsonObject | undefined {
   const shown = Object.entries(metadata ?? {}).filter(([uri]) => active.includes(uri));
   return shown.length === 0 ? undefined : Object.fromEntries(shown);
-}
-
-/**
- * Throws CONTEXT_MISMATCH or UNSUPPORTED_OPERATION unless the task accepts a further message: it has not ended, and the
- * message names its context or none. A copy of an earlier answer is accepted even after the task has ended.
- */
-function continuable(
-  ledger: Ledger,
-  record: TaskRecord,
-  { contextId, messageId }: Pick<InboundMessage, 'contextId' | 'messageId'>,
-): TaskRecord {
-  if (contextId !== undefined && contextId !== record.contextId) {
-    const reason = 'is not the context of the task that the message names';
-    throw new FleetError('CONTEXT_MISMATCH', `message.contextId ${reason}`, {
-      fields: [{ path: 'message.contextId', reason }],
-    });
-  }
-  const isCopy = (): boolean =>
-    ledger.questions(record.id).some((one) => one.answer?.messageId === messageId);
-  if (isTerminal(record.state) && !isCopy()) {
-    throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; send the message without its task id');
-  }
-  return record;
 }

@@ -26,10 +26,14 @@ test('a caller has so many turns at a time, the others wait in order, and no cal
   one[Symbol.dispose]();
   const third = await three;
   assert.deepEqual(begun, ['one', 'two', 'other', 'three'], 'a turn that ends twice lets one begin');
+  const five = take('five');
+  await new Promise(setImmediate);
+  assert.equal(begun.length, 4, 'a turn that is handed on is not free');
   two[Symbol.dispose]();
   third[Symbol.dispose]();
   (await four)[Symbol.dispose]();
+  (await five)[Symbol.dispose]();
   (await take('last'))[Symbol.dispose]();
-  assert.deepEqual(begun.slice(-2), ['four', 'last']);
+  assert.deepEqual(begun.slice(-2), ['five', 'last']);
   await assert.rejects(turns.take('a', AbortSignal.abort('before')), (reason) => reason === 'before');
 });

@@ -9,8 +9,8 @@ import {
   recordingLog,
   tempDir,
 } from '@hermes-fleet/protocol/testing';
-import type { PushResult } from '../push/deliver-config.ts';
 import { createPushService, type PushOptions, type PushService } from '../push/push-service.ts';
+import type { PushResult } from '../push/target.ts';
 
 export interface Pushing {
   readonly ledger: Ledger;

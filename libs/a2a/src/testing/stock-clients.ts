@@ -102,13 +102,18 @@ export async function newClient({ url }: Served, fetchImpl: typeof fetch): Promi
   return { ...ofClient(client), list };
 }
 
-/** A client of 1.x that reads the card as one of A2A 0.3, as it does where a card has nothing newer. */
-export async function modeClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+/** A client of 1.x that reads the card as one of A2A 0.3. */
+export async function modeClient(served: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+  return ofClient(await sdkModeClient(served, fetchImpl));
+}
+
+/** The SDK's own client of 1.x, in the mode that it takes where a card has nothing newer than A2A 0.3. */
+export async function sdkModeClient({ url }: Served, fetchImpl: typeof fetch): Promise<Client> {
   const card: unknown = await (await fetch(`${url}/.well-known/agent-card.json`)).json();
   assert.ok(isJsonObject(card));
   const { supportedInterfaces: _, ...legacy } = card;
   const transport = new JsonRpcTransportFactory({ fetchImpl, legacyCompat: { enabled: true } });
-  return ofClient(await factory(transport).createFromAgentCard(parseLegacyAgentCard(legacy)));
+  return await factory(transport).createFromAgentCard(parseLegacyAgentCard(legacy));
 }
 
 function factory(transport: JsonRpcTransportFactory): ClientFactory {

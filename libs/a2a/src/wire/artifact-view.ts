@@ -10,8 +10,8 @@ export function ownArtifacts(chunks: readonly StoredChunk[], urlOf: PartUrl): Ar
   for (const chunk of chunks) {
     const known = artifacts.get(chunk.id);
     const next = chunkArtifact(chunk, urlOf);
-    if (known) {
-      known.parts = chunk.replaces ? next.parts : joined(known.parts, next.parts);
+    if (known && !chunk.replaces) {
+      known.parts = joined(known.parts, next.parts);
       known.name = known.name || next.name;
       known.description = known.description || next.description;
     } else artifacts.set(chunk.id, next);

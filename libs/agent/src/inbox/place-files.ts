@@ -1,6 +1,5 @@
-import { ToolError } from '@hermes-fleet/protocol';
+import { numbered, ToolError } from '@hermes-fleet/protocol';
 import { type AnchoredFiles, type AnchoredFolder, hasCode } from '@hermes-fleet/workspace';
-import { numbered } from './file-name.ts';
 import type { ReceivedFile } from './read-files.ts';
 
 /** The folder of the workspace that the files of tasks are in, each task's in a folder of its own. */

@@ -1,6 +1,5 @@
 import { guardedFetch, type Resolve } from '@hermes-fleet/outbound';
-import { type Clock, type FilePart, FleetError } from '@hermes-fleet/protocol';
-import { nameInUrl, safeName } from './file-name.ts';
+import { type Clock, type FilePart, FleetError, nameInUrl, safeName } from '@hermes-fleet/protocol';
 
 /** The limits of a task's files: `fleet.files` (docs/configuration.md#fleetyaml). */
 export interface FileLimits {

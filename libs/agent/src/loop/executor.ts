@@ -6,6 +6,7 @@ import {
   type Log,
   type RunContext,
   type RunOutcome,
+  type Tracing,
   taskFields,
 } from '@hermes-fleet/protocol';
 import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
@@ -44,6 +45,7 @@ export interface LoopOptions {
   readonly toolbox: Toolbox;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
   /** The limits of the files that come with a task; undefined where the model cannot read files. */
   readonly files: FileLimits | undefined;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
@@ -101,10 +103,9 @@ export function createLoopExecutor(options: LoopOptions): Executor {
         const left = uncommitted.flatMap(({ todo, certain }) => (certain || hasChanges ? [todo] : []));
         return { ...result, nextSteps: [...result.nextSteps, ...left] };
       } catch (error) {
+        const resumes = resumesLater(context, error);
         const message = commitMessage(task);
-        const kept = resumesLater(context, error)
-          ? workspace.leave(message)
-          : workspace.commit(message, { isTold: false });
+        const kept = resumes ? workspace.leave(message) : workspace.commit(message, { isTold: false });
         await kept.catch((cause) => {
           log.error(
             { ...taskFields(task), err: cause },
@@ -135,7 +136,7 @@ function createRun(
   tools: Offer['tools'],
   instructions: string,
 ): Run {
-  const { limits, hooks, log, onGuard } = options;
+  const { limits, hooks, log } = options;
   const { signal, stopping, budget, report, park, ask, artifacts } = context;
   // A review has to know the data of the task too.
   const brief = `${task.dispatch.brief}${attachedText({ data: byLength(task.parts).shown, files: [] })}`;
@@ -145,8 +146,16 @@ function createRun(
   const toolNames = new Set(tools.map(({ name }) => options.nameOf?.(name) ?? name));
   const save = async (): Promise<void> => context.checkpoint.save(write(state), 'messages');
   const { files } = workspace;
+  function onGuard(guard: string, level: string): void {
+    options.onGuard?.(guard, level);
+    const data = { guard, level, spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
+    report({ type: 'progress', data }).catch((err: unknown) => {
+      log.warn({ ...taskFields(task), guard, level, err }, 'an intervention of a guard has no event');
+    });
+  }
   const resources: RunResources = {
     ...options,
+    onGuard,
     task,
     workspace,
     files,
@@ -184,13 +193,13 @@ function createRun(
     if (verify !== undefined && !state.wrapped_up && (await main.canAfford(2, verify))) {
       main.followUp(verify, 'on');
       state.nudges += 1;
-      onGuard?.('verify', 'warn');
+      onGuard('verify', 'warn');
       return true;
     }
     const objections = isDeep(priority) ? await review({ state, brief, tools, resources, main, save }) : [];
     if (objections.length > 0) {
       main.followUp(objectionsPrompt(objections), 'on');
-      onGuard?.('review', 'warn');
+      onGuard('review', 'warn');
       return true;
     }
     const { problems } = readReply(message, contract);
@@ -198,7 +207,7 @@ function createRun(
     if (problems.length === 0 || state.repaired || !(await main.canAfford(1, repair))) return false;
     main.followUp(repair, 'off');
     state.repaired = true;
-    onGuard?.('reply', 'warn');
+    onGuard('reply', 'warn');
     return true;
   }
 
@@ -206,7 +215,7 @@ function createRun(
   function earlyEnd(): RunEnd {
     const stop = main.guardStop();
     if (stop !== undefined) return stoppedByGuard(stop, state.step);
-    onGuard?.('steps', 'stop');
+    onGuard('steps', 'stop');
     return stoppedByStepLimit(limits.max_steps);
   }
 
@@ -221,7 +230,7 @@ function createRun(
       const stopped = stoppedByError(error, state.step);
       if (stopped === undefined) throw error;
       const guard = STOP_GUARDS[stopped.code];
-      if (guard !== undefined) onGuard?.(guard, 'stop');
+      if (guard !== undefined) onGuard(guard, 'stop');
       log.warn({ ...taskFields(task), code: stopped.code, err: error }, 'a run was stopped');
       // The next task of the context is to know of this one, also if it ends in its first step.
       if (state.step === 0) await save();

@@ -5,9 +5,11 @@ import { createContextWindow } from '../context/context-window.ts';
 import type { SentInput } from '../context/options.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
 import { lastText, pendingCalls, withoutCalls, withoutEmpty } from '../messages/history.ts';
+import { createCallTokens } from '../model/call/call-tokens.ts';
 import { callModel, type ModelCallRequest, type ModelCallResult } from '../model/call/model-call.ts';
 import type { ModelRetry } from '../model/call/retries.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
+import { inModelSpan } from '../run/spans.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { createPendingCalls } from './pending-calls.ts';
 import { createPendingWrites } from './pending-writes.ts';
@@ -34,6 +36,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
   const left = (): number => Math.max(0, budget.remaining() - keepTokens);
 
   const writes = createPendingWrites();
+  const tokens = createCallTokens();
   const calls = createToolCalls({ ...options, contextOf, pause, progress, writes }, resources);
   const window = createContextWindow(
     {
@@ -53,7 +56,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
     await report({
       type: 'progress',
-      data: { step: state.step, ...options.progressFields, ...data, ...spent },
+      data: { step: state.step, ...options.progressFields, ...data, ...spent, ...tokens.take() },
     });
   }
 
@@ -107,23 +110,26 @@ export function createLoopConversation(options: ConversationOptions, resources: 
   }
 
   function call(sent: SentInput, toolsOff: boolean, maxOutputTokens: number, heard: Heard) {
-    return callModel({
-      ...sent,
-      ...heard,
-      model,
-      budget,
-      keepTokens,
-      instructions,
-      tools: definitions.set,
-      toolsOff,
-      maxOutputTokens,
-      signal,
-      ready: writes.durable,
-      clock: resources.clock,
-      stopping,
-      deadlineAt: task.deadlineAt,
-      onFallback: (from, to) => writes.add(reportFallback(from, to, { ...resources, progress })),
-    });
+    return inModelSpan(resources, model.info.id, () =>
+      callModel({
+        ...sent,
+        ...heard,
+        model,
+        budget,
+        keepTokens,
+        instructions,
+        tools: definitions.set,
+        toolsOff,
+        maxOutputTokens,
+        signal,
+        ready: writes.durable,
+        clock: resources.clock,
+        stopping,
+        deadlineAt: task.deadlineAt,
+        onUsage: tokens.add,
+        onFallback: (from, to) => writes.add(reportFallback(from, to, { ...resources, progress })),
+      }),
+    );
   }
 
   /** A call outside the conversation's steps, such as one for a summary. */

@@ -19,6 +19,7 @@ import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '
 import { type GuardStop, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';
 import { forgetCall, type JournalEntry } from '../run/run-state.ts';
+import { inToolSpan } from '../run/spans.ts';
 import { meantTool } from '../tools/tool-names.ts';
 import type { PendingWrites } from './pending-writes.ts';
 import { resultParts } from './result-parts.ts';
@@ -166,7 +167,10 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     if (tool === undefined)
       return toolFailure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
     try {
-      return await tool.run(guarded.input, options.contextOf(keyOf(call), together));
+      const context = options.contextOf(keyOf(call), together);
+      return await inToolSpan(resources, tool.name, (own) =>
+        tool.run(guarded.input, { ...context, task: own }),
+      );
     } catch (error) {
       signal.throwIfAborted();
       if (stopping.aborted && error === stopping.reason) throw error;

@@ -5,6 +5,7 @@ import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import type { AgentModel } from './call/agent-model.ts';
 import { withFallbacks } from './call/fallbacks.ts';
+import { type CallMeasurement, withMeasurement } from './call/measured-model.ts';
 import { type ModelCalls, observedFetch } from './call/model-calls.ts';
 import { patienceOf } from './call/patience.ts';
 import { createModelWindow, type ModelWindow } from './probe/model-window.ts';
@@ -28,6 +29,8 @@ export interface ModelDependencies {
   readonly window?: ModelWindow | undefined;
   /** Learns how calls of the provider end. */
   readonly calls?: ModelCalls | undefined;
+  /** Learns how long calls take, also those of fallbacks and of `offline/runbook`. */
+  readonly measurement?: CallMeasurement | undefined;
   /** The same for each of `fallback_models`. */
   readonly others?: readonly Pick<ModelDependencies, 'window' | 'calls'>[] | undefined;
 }
@@ -44,7 +47,10 @@ export async function createModel(
 ): Promise<AgentModel> {
   const first = await createOne(config, tier, env, dependencies);
   const others = fallbackConfigs(config).map((other, index) =>
-    createOne(other, tier, env, dependencies.others?.[index] ?? {}),
+    createOne(other, tier, env, {
+      ...dependencies.others?.[index],
+      measurement: dependencies.measurement,
+    }),
   );
   return withFallbacks(first, await Promise.all(others));
 }
@@ -53,7 +59,7 @@ async function createOne(
   config: AgentConfig,
   tier: string,
   env: ReadableEnv,
-  { calls, ...rest }: ModelDependencies,
+  { calls, measurement, ...rest }: ModelDependencies,
 ): Promise<AgentModel> {
   const named = parseModelName(config.model, config.provider !== undefined);
   if (named === undefined) throw invalid('model', `"${config.model}" names no model`);
@@ -68,10 +74,13 @@ async function createOne(
       return window.isPending();
     },
   };
-  if (named.provider === 'offline') return { model: createRunbookModel(), info, usageSource: 'estimated' };
+  const measured = (model: LanguageModelV4): LanguageModelV4 =>
+    measurement === undefined ? model : withMeasurement(model, measurement);
+  if (named.provider === 'offline')
+    return { model: measured(createRunbookModel()), info, usageSource: 'estimated' };
   const endpoint = endpointOf(config, named, env);
   return {
-    model: withSeparateThinking(await remoteModel(config, named, endpoint, env, calls)),
+    model: withSeparateThinking(measured(await remoteModel(config, named, endpoint, env, calls))),
     secrets: secretsOf(config, endpoint.key),
     info,
     usageSource: 'metered',

@@ -7,6 +7,7 @@ import type {
   RunContext,
   Tool,
   ToolCall,
+  Tracing,
 } from '@hermes-fleet/protocol';
 import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
@@ -29,6 +30,7 @@ export interface RunResources extends Pick<RunContext, 'park' | 'ask' | 'report'
   readonly stopping: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
   readonly onCompaction?: ((stage: CompactionStage) => void) | undefined;

@@ -50,6 +50,21 @@ test('a repeated call publishes nothing twice, and a changed file replaces what 
   );
 });
 
+test('another description replaces what was published, and one that is left out is gone', async (t) => {
+  const { dir, artifacts, publish } = await setUp(t);
+  await writeFile(join(dir, 'text'), 'one');
+  for (const description of ['a draft', 'a draft', 'the final text', undefined, undefined])
+    assert.equal((await publish({ path: 'text', ...(description && { description }) })).ok, true);
+  assert.deepEqual(
+    artifacts.chunks.map(({ place, replaces, description }) => [place, replaces, description]),
+    [
+      [0, false, 'a draft'],
+      [1, true, 'the final text'],
+      [2, true, undefined],
+    ],
+  );
+});
+
 test('the media type is the given one, else that of the name, else whether it is text', async (t) => {
   const { dir, artifacts, publish } = await setUp(t);
   await writeFile(join(dir, 'a.PNG'), '');

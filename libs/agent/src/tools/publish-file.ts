@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import {
+  type ArtifactChunk,
   FleetError,
   MAX_ARTIFACT_NAME,
   mediaTypeOfName,
@@ -63,11 +64,16 @@ async function publish(artifacts: TaskArtifacts, product: Product): Promise<void
   const base64 = product.bytes.toString('base64');
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const stored = artifacts.find(id);
-    const last = stored.at(-1)?.parts[0];
-    if (last?.kind === 'file' && last.base64 === base64 && last.mediaType === product.mediaType) return;
+    if (isSame(stored.at(-1), product, base64)) return;
     if (await add(artifacts, { ...product, id, base64, place: stored.length })) return;
   }
   throw new ToolError('the file is not published: the task has ended, or others publish the same path');
+}
+
+function isSame(last: ArtifactChunk | undefined, product: Product, base64: string): boolean {
+  const part = last?.parts[0];
+  if (part?.kind !== 'file' || part.base64 !== base64) return false;
+  return part.mediaType === product.mediaType && last?.description === product.description;
 }
 
 async function add(

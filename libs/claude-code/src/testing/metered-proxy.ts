@@ -44,6 +44,8 @@ export async function proxyTo(
     begin: () => ({ [Symbol.dispose]: () => undefined }),
     ended: (end: ModelCallEnd) => void ends.push(end),
   };
+  /** What is booked for each call, as the events of the run hear of it. */
+  const used: { readonly inputTokens: number; readonly outputTokens: number; readonly model?: string }[] = [];
   const proxy = await openMeteringProxy({
     upstream,
     apiKey: SECRET,
@@ -55,6 +57,7 @@ export async function proxyTo(
     }),
     budget: context.budget,
     signal: context.signal,
+    onUsage: (usage) => void used.push(usage),
   });
   t.after(() => proxy[Symbol.asyncDispose]());
   const call = (
@@ -69,7 +72,7 @@ export async function proxyTo(
       body: JSON.stringify({ ...REQUEST, ...body }),
       signal,
     });
-  return { context, proxy, call, ends };
+  return { context, proxy, call, ends, used };
 }
 
 /** A metering proxy in front of a scripted provider. */

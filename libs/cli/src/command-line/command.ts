@@ -26,6 +26,8 @@ export interface Invocation<T extends OptionSpecs> {
   readonly values: Values<T>;
   readonly positionals: readonly string[];
   readonly env: NodeJS.ProcessEnv;
+  /** What the caller wants on stdout. */
+  readonly output: Output;
   /** Prints a value as one document, in JSON on one line or in YAML; undefined when the caller wants text. */
   readonly print: ((value: unknown) => void) | undefined;
 }

@@ -5,25 +5,41 @@ import { UsageError } from './options.ts';
 import { sanitize } from './output.ts';
 import { serialize } from './parse.ts';
 
-/** Hints for errors whose message does not say what to do. */
-const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
+type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
+
+/** Hints for errors of the fleet whose message does not say what to do. */
+const HINTS: Hints = {
   UNAUTHENTICATED: 'fleet token prints the token of the operator; after keys rotate, restart the services',
   TASK_NOT_FOUND: 'fleet tasks lists your tasks',
   TASK_NOT_CANCELABLE: 'fleet task <id> shows its result',
 };
+
+/** As HINTS, for an agent that `options` name. */
+const agentHints = (options: string): Hints => ({
+  UNAUTHENTICATED: '--token-env names the variable with a bearer token that the agent accepts',
+  TASK_NOT_CANCELABLE: `fleet task <id>${options} shows its result`,
+});
+
+/** The command that ended. */
+export interface Called {
+  /** Its words, such as `fleet trader audit`. */
+  readonly name: string;
+  /** The options that name the agent that it asked (`agentOptions`); undefined for the fleet. */
+  readonly agent: string | undefined;
+}
 
 /**
  * Prints why a command ended, and returns its exit code: 2 for a UsageError, else 1. Text goes to stderr, one line and one
  * more per invalid field and hint. With JSON or YAML the error is the only document on stdout
  * (docs/cli.md#errors).
  */
-export function reportError(thrown: unknown, output: Output, commandName: string): number {
+export function reportError(thrown: unknown, output: Output, { name, agent }: Called): number {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const isUsage = error instanceof UsageError;
   const fields = error instanceof FleetError ? error.fields : [];
   const known = error instanceof FleetError ? (peerErrorCode(error) ?? error.code) : undefined;
   const code = isUsage ? 'USAGE' : (known ?? 'INTERNAL');
-  const hint = isUsage ? `${commandName} --help` : known && HINTS[known];
+  const hint = isUsage ? `${name} --help` : known && (agent === undefined ? HINTS : agentHints(agent))[known];
   if (output !== 'text') {
     const found = { code, message: error.message, hint: hint ?? null, fields };
     process.stdout.write(serialize({ error: found }, output));

@@ -40,7 +40,8 @@ export function attach(
       });
       // The parser makes what the options of the command say.
       const values = Object.fromEntries(given) as Invocation<OptionSpecs>['values'];
-      return command.run({ values, positionals: words, env, print: printerOf(values) });
+      const output = outputOf(parsed);
+      return command.run({ values, positionals: words, env, output, print: printerOf(output) });
     }),
   );
 }
@@ -53,8 +54,7 @@ function optionOf(name: string, { type, multiple, short, value, help }: OptionSp
   return option;
 }
 
-function printerOf(given: Readonly<Record<string, unknown>>): Invocation<OptionSpecs>['print'] {
-  const output = outputOf(given);
+function printerOf(output: Output): Invocation<OptionSpecs>['print'] {
   return output === 'text' ? undefined : (value) => process.stdout.write(serialize(value, output));
 }
 

@@ -30,6 +30,8 @@ export interface Reachable {
   readonly target: Target | undefined;
   /** False if its card offers no streams. */
   readonly streams: boolean;
+  /** What the command line of another command for the same agent needs: options after a space, or nothing. */
+  readonly again: string;
 }
 
 const DISCOVER_MS = 15_000;
@@ -71,6 +73,7 @@ export async function reachable(
       endpoint: { name, url: `${url}/jsonrpc`, token },
       target: { name, url, token },
       streams: true,
+      again: '',
     }));
 }
 
@@ -100,5 +103,16 @@ async function agentAt(
     endpoint: { name, url: found.url, version: found.version, ...(token === undefined ? {} : { token }) },
     target: undefined,
     streams: found.card.capabilities?.streaming === true,
+    again: agentOptions(values) ?? '',
   };
 }
+
+/** The options that name an agent that is not of the fleet, after a space, quoted for a shell; undefined for the fleet. */
+export function agentOptions(values: Pick<ReachValues, 'url' | 'token-env'>): string | undefined {
+  if (values.url === undefined) return undefined;
+  const variable = values['token-env'];
+  return ` --url ${quoted(values.url)}${variable === undefined ? '' : ` --token-env ${quoted(variable)}`}`;
+}
+
+const quoted = (word: string): string =>
+  /^[\w.:/@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -132,7 +132,7 @@ export function findEntryPoint(
   const plan = plannedFleet(values);
   const entryPoint = { command: commandOf(plan.root, name), cwd: plan.root };
   if (values['as-is']) return { ...entryPoint, env };
-  const member = plan.members.find((each) => each.name === name);
+  const member = [...plan.members, plan.console].find((each) => each.name === name);
   if (member) return { ...entryPoint, env: serviceEnv(plan, member, env) };
   const names = plan.members.map((each) => each.name).join(', ');
   throw new UsageError(`there is no profile ${name}, only ${names}; --as-is looks below HERMES_HOME`);

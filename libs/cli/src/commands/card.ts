@@ -2,6 +2,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
+import { CONSOLE } from '../keys/layout.ts';
 import { runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
 
 /**
@@ -17,6 +18,7 @@ export const cardCommand = command({
   run: async ({ values, positionals, env, print }) => {
     const [profile, ...rest] = positionals;
     if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
+    if (profile === CONSOLE) throw new UsageError('the console has no agent card: it is no agent');
     const { code, stdout, stderr } = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
     if (code !== 0) {
       const reason = stderr.trim() || `no card within ${TIMEOUT_MS / 1000} s`;

@@ -4,6 +4,7 @@ import { namedAddress, noArguments } from '../command-line/options.ts';
 import { FLEET_OPTIONS, operatorToken, plannedFleet, requireFleet } from '../command-line/running-fleet.ts';
 import { runDemo } from '../demo/demo.ts';
 import { TRADER } from '../keys/layout.ts';
+import { prometheusStatus } from '../local/prometheus.ts';
 
 const { profile: _, ...OPTIONS } = FLEET_OPTIONS;
 const NOT_PROFILES = new Set([TRADER, 'prometheus', 'grafana', 'nats']);
@@ -31,7 +32,9 @@ export const demoCommand = command({
     noArguments('demo', positionals);
     const plan = plannedFleet(values);
     const given = (values.address ?? []).map((text) => namedAddress('address', text));
-    const shown = given.length > 0 ? given : plan.members.map(({ name, url }) => ({ name, url }));
+    const seen = given.length > 0 ? undefined : await prometheusStatus(plan);
+    const own = [...plan.members, ...(seen?.state === 'ready' ? [seen] : [])];
+    const shown = given.length > 0 ? given : own.map(({ name, url }) => ({ name, url }));
     const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
     const known = reach.length > 0 ? reach : shown;
     return requireFleet(async () => {

@@ -59,8 +59,14 @@ test('a report is rendered with a line per check, the fixes and the number of fa
   assert.deepEqual(renderReport({ findings: FINDINGS.slice(0, 1) }).at(-1), 'nothing failed');
 });
 
-test('the trader has no model to call', async () => {
-  const { code, stderr } = await fleet(['doctor', '--profile', 'trader', '--call']);
+test('the trader and the console have no model to call, and the console has no card', async () => {
+  for (const name of ['trader', 'console']) {
+    const { code, stderr } = await fleet(['doctor', '--profile', name, '--call']);
+    assert.equal(code, 2);
+    const text = `fleet: --call calls a model, and the ${name} has none\nhint: fleet doctor --help\n`;
+    assert.equal(stderr, text);
+  }
+  const { code, stderr } = await fleet(['card', 'console']);
   assert.equal(code, 2);
-  assert.match(stderr, /^fleet: --call calls a model, and the trader has none\nhint: fleet doctor --help\n$/);
+  assert.match(stderr, /^fleet: the console has no agent card/);
 });

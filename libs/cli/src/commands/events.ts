@@ -103,13 +103,25 @@ function connectionTo(
   return { servers: [server], user, pass, name: 'fleet/events', inboxPrefix: inboxPrefix(OPERATOR) };
 }
 
-/** Time, profile, type, task and the fields of the event beyond those that every event has. */
+/** Fields that every event of a task has (docs/events.md#the-body). */
+const COMMON: ReadonlySet<string> = new Set([
+  'task_id',
+  'caller',
+  'context_id',
+  'root_id',
+  'root_caller',
+  'parent_task_id',
+  'parent_profile',
+]);
+
+const isEmpty = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);
+
+/** Time, profile, type, task and the fields of the event that say something, beyond those that every event has. */
 function lineOf({ time, source, type, subject, data }: CloudEvent): string {
-  const { task_id, caller: _caller, context_id: _context, ...changed } = data;
   const profile = source.replace(/^\/profiles\//, '').padEnd(8);
   const name = type.replace(/^dev\.hermes-fleet\.task\.(.+)\.v\d+$/, '$1').padEnd(14);
-  const fields = Object.entries(changed).map(
-    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
-  return [time, profile, name, subject ?? String(task_id), ...fields].join('  ');
+  const fields = Object.entries(data)
+    .filter(([key, value]) => !COMMON.has(key) && !isEmpty(value))
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  return [time, profile, name, subject ?? String(data.task_id), ...fields].join('  ');
 }

@@ -19,6 +19,7 @@ export const firstFlightCommand = command({
     },
     root: { type: 'string', value: 'folder', help: 'the checkout to name' },
     'token-command': { type: 'string', value: 'command', help: 'a shell command that prints the token' },
+    console: { type: 'string', value: 'url', help: 'the link to the console to print' },
     id: { type: 'string', help: 'the task id; a new one by default' },
     settle: {
       type: 'string',
@@ -36,6 +37,7 @@ export const firstFlightCommand = command({
         addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
         root: values.root ?? repositoryRoot(),
         id: values.id ?? newTaskId(),
+        ...(values.console === undefined ? {} : { consoleLink: values.console }),
         ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
       }),
     );

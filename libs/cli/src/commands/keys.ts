@@ -3,8 +3,8 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command, type Values } from '../command-line/command.ts';
 import { noArguments, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
 import { initKeys, type KeysSummary, readOperatorToken } from '../keys/init.ts';
-import { DEFAULT_SERVICES } from '../keys/layout.ts';
-import type { Owner } from '../keys/secret-file.ts';
+import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
+import { type Owner, readSecret } from '../keys/secret-file.ts';
 
 const DIR = {
   dir: {
@@ -33,11 +33,15 @@ const keysCommand = (name: string, summary: string, renew: boolean): Command =>
     examples: [name],
     run: ({ values, positionals, env, print }) => {
       noArguments(name, positionals);
+      const { natsConfig } = keyPaths(folderOf(values, env));
+      const before = readSecret(natsConfig);
       const summary = writeKeys(values, env, renew);
       if (print) print(summary);
       else {
         const { created, repaired, kept } = summary;
         process.stdout.write(`keys: ${created} created, ${repaired} repaired, ${kept} unchanged\n`);
+        if (!renew && before !== undefined && readSecret(natsConfig) !== before)
+          process.stdout.write('restart NATS: it does not know its new users and passwords until then\n');
         if (renew) process.stdout.write('restart NATS and every service: they use the old keys until then\n');
       }
       return 0;

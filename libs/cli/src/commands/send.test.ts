@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { startStockAgent } from '../../../../test/support/stock-agent.ts';
@@ -75,7 +76,9 @@ const card = (url: string) => ({
 
 async function wrong(t: TestContext): Promise<readonly (readonly [args: string[], says: RegExp])[]> {
   const dir = tempDir(t, { prefix: 'fleet-send-' });
-  writeFileSync(join(dir, 'a.txt'), 'x');
+  const [text, list] = [join(dir, 'a.txt'), join(dir, 'list.json')];
+  writeFileSync(text, 'x\n2');
+  writeFileSync(list, '[]');
   const large = join(dir, 'large.csv');
   writeFileSync(large, 'x'.repeat(750_001));
   return [
@@ -85,6 +88,16 @@ async function wrong(t: TestContext): Promise<readonly (readonly [args: string[]
     [['send', 'x', '--file', join(dir, 'none')], /--file .*none does not exist: nothing was sent/],
     [['send', 'x', '--file', dir], /--file .* is not a file: nothing was sent/],
     [['send', 'x', '--file', large], /makes the files larger than 750000 bytes together: nothing was sent/],
+    [
+      ['send', '--schema', join(dir, 'none')],
+      /--schema \S+none does not exist: nothing was sent\nhint: fleet send/,
+    ],
+    [['send', '--schema', dir], /--schema \S+ is not a file: nothing was sent/],
+    [['send', '--schema', text], /--schema \S+a\.txt is not JSON \(Unexpected token .*\): nothing was sent/],
+    [
+      ['send', '--schema', list],
+      /--schema \S+ must hold a JSON Schema, which is an object: nothing was sent/,
+    ],
     [
       ['send', 'x', '--deadline', 'soon'],
       /--deadline must be a time from now such as 10m, or one with its zone/,
@@ -119,7 +132,8 @@ test('an invalid command line about tasks ends with 2 and says what to change', 
 
 test('without a fleet, the commands about tasks say so', async (t) => {
   const { dir } = keysFolder(t);
-  const reach = ['--dir', dir, '--reach', 'switch=http://127.0.0.1:1'];
+  // Nothing listens at port 2. Requests to port 1 would not be sent (https://fetch.spec.whatwg.org/#port-blocking).
+  const reach = ['--dir', dir, '--reach', 'switch=http://127.0.0.1:2'];
   const all: readonly Promise<Ended>[] = [
     fleet(['send', 'x', ...reach]),
     fleet(['tasks', ...reach]),
@@ -130,4 +144,30 @@ test('without a fleet, the commands about tasks say so', async (t) => {
     assert.equal(code, 1);
     assert.match(stderr, /^fleet: no fleet runs \(.*\): make up first\n$/);
   }
+});
+
+test('a dispatch whose answer is lost is sent again under the same task_id', async (t) => {
+  const { dir } = keysFolder(t);
+  const ids: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    const { id, params } = JSON.parse(await readAll(request));
+    ids.push(params.message.parts[0].data.task.task_id);
+    if (ids.length % 2 === 1) return void response.destroy();
+    const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } };
+    const answer = JSON.stringify({ jsonrpc: '2.0', id, result: { task } });
+    const isStream = request.headers.accept === 'text/event-stream';
+    response.setHeader('content-type', isStream ? 'text/event-stream' : 'application/json');
+    response.end(isStream ? `data: ${answer}\n\n` : answer);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const reach = ['--dir', dir, '--reach', `switch=http://127.0.0.1:${address.port}`];
+  for (const more of [[], ['--detach']]) {
+    const { code, stderr } = await fleet(['send', 'x', ...reach, ...more]);
+    assert.equal(code, 0, stderr);
+  }
+  assert.equal(ids.length, 4);
+  assert.deepEqual([ids[0], ids[2]], [ids[1], ids[3]]);
 });

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a';
-import { FleetError, isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { objectAt, textAt } from '../client/fields.ts';
 import { command, type Invocation, type OptionSpecs, type Values } from '../command-line/command.ts';
 import { CONTRACT_OPTIONS, dispatchOf } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { fleetClient, REACH_OPTIONS, type Reachable, reachable } from '../command-line/reachable.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
-import { type Awaited, awaitTask, finish, type Opened, openStream, urlHint } from '../task/await-task.ts';
+import { type Awaited, awaitTask, finish, type Opened, openStream } from '../task/await-task.ts';
 import {
   deadlineOf,
   MAX_FILES_BYTES,
@@ -17,6 +18,7 @@ import {
   readSchema,
 } from '../task/brief.ts';
 import { IDLE_MS } from '../task/follow.ts';
+import { type HandOverOptions, handOver } from '../task/hand-over.ts';
 import { taskDocument } from '../task/result.ts';
 
 const SEND_MS = 30_000;
@@ -63,9 +65,11 @@ export const sendCommand = command({
       values.file,
       values.url === undefined ? MAX_PROFILE_FILES_BYTES : MAX_FILES_BYTES,
     );
+    const schema = values.schema === undefined ? undefined : readSchema(values.schema);
+    // After all that may be wrong: a brief that was written in an editor is not lost.
     const brief = await readBrief(positionals, env);
     const content =
-      values.url === undefined ? { data: dispatch(values, brief, deadlineAt) } : { text: brief };
+      values.url === undefined ? { data: dispatch(values, brief, { deadlineAt, schema }) } : { text: brief };
     const message = {
       messageId: randomUUID(),
       ...content,
@@ -97,8 +101,15 @@ function receiverOf(among: readonly Reachable[]): Reachable {
   throw new UsageError(`say which --profile takes the task: ${among.map(({ name }) => name).join(', ')}`);
 }
 
-function dispatch(values: SendValues, brief: string, deadlineAt: number | undefined): JsonObject {
-  const { to, deadline: _, schema, ...contract } = values;
+function dispatch(
+  values: SendValues,
+  brief: string,
+  {
+    deadlineAt,
+    schema,
+  }: { readonly deadlineAt: number | undefined; readonly schema: JsonObject | undefined },
+): JsonObject {
+  const { to, deadline: _, schema: __, ...contract } = values;
   const built = dispatchOf({
     ...contract,
     brief,
@@ -106,15 +117,15 @@ function dispatch(values: SendValues, brief: string, deadlineAt: number | undefi
     ...(deadlineAt === undefined ? {} : { deadline: new Date(deadlineAt).toISOString() }),
   });
   if (schema === undefined || !isJsonObject(built.task)) return built;
-  return { ...built, task: { ...built.task, reply_schema: 'json', output_schema: readSchema(schema) } };
+  return { ...built, task: { ...built.task, reply_schema: 'json', output_schema: schema } };
 }
 
 async function watch(awaited: Awaited, message: OutboundMessage): Promise<number> {
   const { client, at } = awaited;
   const leaving = new AbortController();
-  const { reply, tasks } = await open(client, at, message, leaving.signal).catch((error: unknown) => {
-    throw withoutFleet(error, at);
-  });
+  const { reply, tasks } = await handOver(deliveryOf(at, message), () =>
+    open(client, at, message, leaving.signal),
+  );
   if (reply.kind === 'message') return finishMessage(awaited, reply);
   if (reply.task.terminal) return finish(awaited, reply.task);
   if (!awaited.print) process.stderr.write(`task ${reply.task.id} in context ${reply.task.contextId}\n`);
@@ -139,16 +150,20 @@ async function open(
 async function detach(awaited: Awaited, message: OutboundMessage): Promise<number> {
   const { client, at, print } = awaited;
   const options = { timeoutMs: SEND_MS, isOnce: true };
-  const reply = await client.send(at.endpoint, message, options).catch((error: unknown) => {
-    throw withoutFleet(error, at);
-  });
+  const reply = await handOver(deliveryOf(at, message), () => client.send(at.endpoint, message, options));
   if (reply.kind === 'message') return finishMessage(awaited, reply);
   if (reply.task.terminal) return finish(awaited, reply.task);
   const { id, contextId } = reply.task;
   if (print) print(taskDocument(reply.task, at.name));
-  else printLines([`task ${id} in context ${contextId}`, `to see it: fleet watch ${id}${urlHint(at)}`]);
+  else printLines([`task ${id} in context ${contextId}`, `to see it: fleet watch ${id}${at.again}`]);
   return 0;
 }
+
+const deliveryOf = (at: Reachable, { data = {} }: OutboundMessage): HandOverOptions => ({
+  clock: systemClock,
+  at,
+  taskId: textAt(objectAt(data, 'task'), 'task_id'),
+});
 
 /** An agent may answer with a message and make no task. */
 function finishMessage(
@@ -159,13 +174,4 @@ function finishMessage(
   if (print) print({ profile: at.name, context_id: contextId ?? null, text, data });
   else printLines([...text.split('\n'), ...data.map((each) => JSON.stringify(each))]);
   return 0;
-}
-
-/** A message that a profile did not answer: the fleet does not run, as far as the caller can see. */
-function withoutFleet(error: unknown, { target }: Reachable): unknown {
-  const isAway = error instanceof FleetError && error.code === 'PEER_UNREACHABLE';
-  if (!isAway || target === undefined) return error;
-  return new FleetError('PEER_UNREACHABLE', `no fleet runs (${error.message}): make up first`, {
-    cause: error,
-  });
 }

@@ -1,14 +1,16 @@
+import type { PeerTask } from '@hermes-fleet/a2a';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
 import { rpc } from '../client/rpc.ts';
-import { type Command, command, type OptionSpecs } from '../command-line/command.ts';
+import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
 import { definedFields, noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
+import { columns, printLines, sanitize } from '../command-line/output.ts';
 import { fleetClient, REACH_OPTIONS, type ReachValues, reachable } from '../command-line/reachable.ts';
 import { answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { type FoundTask, findTask } from '../task/find-task.ts';
 import { isAsking } from '../task/result.ts';
+import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
 
 const CALL_MS = 30_000;
 const MAX_LIMIT = 100;
@@ -45,18 +47,22 @@ const listCommand = command({
     const answers = await Promise.all(
       asked.flatMap(({ target }) => (target ? [listAt(target, params)] : [])),
     );
-    const silent = answers.flatMap(({ profile, tasks }) => (tasks === undefined ? [profile] : []));
-    if (silent.length === asked.length)
+    const failed = answers.flatMap(({ profile, error }) => (error === undefined ? [] : [{ profile, error }]));
+    const silent = failed.map(({ profile }) => profile);
+    if (silent.length === asked.length) {
+      const refused = failed.find(({ error }) => error.code !== 'PEER_UNREACHABLE');
+      if (refused) throw refused.error;
       throw new FleetError(
         'PEER_UNREACHABLE',
         `no fleet runs (${silent.join(', ')}: no answer): make up first`,
       );
+    }
     const found = answers
       .flatMap(({ profile, tasks = [] }) => tasks.map((task) => ({ profile, task })))
       .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
     if (print) print({ tasks: found, silent });
     else printLines(found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
-    if (silent.length > 0 && !print) console.error(`${silent.join(', ')} did not answer`);
+    if (!print) for (const { error } of failed) console.error(sanitize(`not listed: ${error.message}`));
     return silent.length > 0 ? 1 : 0;
   },
 });
@@ -78,18 +84,21 @@ function rowOf({ profile, task }: { readonly profile: string; readonly task: Jso
 
 const changedAt = (task: JsonObject): string => textAt(objectAt(task, 'status'), 'timestamp');
 
-async function listAt(
-  target: Target,
-  params: JsonObject,
-): Promise<{ readonly profile: string; readonly tasks: readonly JsonObject[] | undefined }> {
+interface Listed {
+  readonly profile: string;
+  readonly tasks?: readonly JsonObject[];
+  /** Why the profile's tasks are not known. */
+  readonly error?: FleetError;
+}
+
+async function listAt(target: Target, params: JsonObject): Promise<Listed> {
   const profile = target.name;
   try {
     const request = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params };
     const { result } = await rpc(target, JSON.stringify(request));
     return { profile, tasks: objectsAt(result, 'tasks').filter(isJsonObject) };
   } catch (error) {
-    if (error instanceof FleetError && error.code === 'PEER_UNREACHABLE')
-      return { profile, tasks: undefined };
+    if (error instanceof FleetError) return { profile, error };
     throw error;
   }
 }
@@ -117,19 +126,63 @@ const OPTIONS = {
   },
 } as const satisfies OptionSpecs;
 
-/** `fleet task <id>`: prints a task as it is now. Exit code 0 whatever its state. */
+/**
+ * `fleet task <id>`: prints a task as it is now, or saves its artifacts. Exit code 0 whatever its state; 1 if a part was not
+ * saved.
+ */
 const showCommand = command({
   name: 'task',
   summary: 'print a task as it is now, with its result',
   args: '<id>',
-  options: OPTIONS,
-  examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml'],
+  options: {
+    ...OPTIONS,
+    artifacts: {
+      type: 'string',
+      value: 'folder',
+      help: 'save the artifacts of the task there, and print the paths of the files instead',
+    },
+    force: { type: 'boolean', help: 'with --artifacts: replace files that exist' },
+  },
+  examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml', 'task 01a20cd2-… --artifacts out'],
   run: async ({ values, positionals, env, print }) => {
-    const { at, task } = await named('task', positionals, values, env);
+    const { artifacts: folder, force = false } = values;
+    if (folder === undefined && force) throw new UsageError('--force needs --artifacts');
+    if (folder === '') throw new UsageError('--artifacts takes the path of a folder');
+    const { client, at, task } = await named('task', positionals, values, env);
+    if (folder !== undefined) return saved({ client, at, folder, force }, task, print);
     finish({ at, print }, task);
     return 0;
   },
 });
+
+/** Saves the artifacts of a task, and prints the path of each file when it is written. */
+async function saved(
+  options: Omit<SaveOptions, 'onSaved' | 'onLeft'>,
+  task: PeerTask,
+  print: Invocation<OptionSpecs>['print'],
+): Promise<number> {
+  const files: SavedFile[] = [];
+  const left: LeftFile[] = [];
+  await saveArtifacts(
+    {
+      ...options,
+      onSaved: (file) => {
+        files.push(file);
+        if (!print) printLines([file.path]);
+      },
+      onLeft: (file) => {
+        left.push(file);
+        const { name, url, reason } = file;
+        if (!print)
+          console.error(sanitize(`not saved: ${name}${url === null ? '' : ` at ${url}`}: ${reason}`));
+      },
+    },
+    task,
+  );
+  if (print) print({ id: task.id, profile: options.at.name, saved: files, not_saved: left });
+  else if (files.length + left.length === 0) console.error('the task has no artifacts');
+  return left.length > 0 ? 1 : 0;
+}
 
 /** `fleet watch <id>`: shows a task until it ends, as `fleet send` does. */
 const watchCommand = command({

@@ -147,8 +147,13 @@ function whereToSeeMore({ shown, trader }: DemoOptions): string[] {
     ...(first ? [`  metrics     curl -s ${first.url}/metrics | grep ^fleet_`] : []),
     prometheus
       ? `  Prometheus  ${prometheus}  (ask for ${queries.join(', or ')})`
-      : '  Prometheus  runs only with a fleet in containers',
-    ...(prometheus ? [`  Grafana     ${grafana ?? 'does not run: make up says why'}`] : []),
+      : '  Prometheus  does not run: make up starts it where it is installed',
+    ...(prometheus
+      ? [
+          `  Grafana     ${grafana ?? 'does not run: make up in containers says why; processes can use your own'}`,
+        ]
+      : []),
+    '  console     make console',
     ...(trader ? ["  decisions   make trader ARGS='audit show'"] : []),
     '  logs        make logs',
   ];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -52,7 +52,7 @@ test('every token and password is unique', (t) => {
     .filter(([file, text]) => /TOKEN|token|PASSWORD/.test(file) && !text.startsWith('sha256:'))
     .map(([, text]) => text);
   assert.equal(new Set(plain).size, plain.length);
-  assert.equal(plain.length, 2 + 1 + 4);
+  assert.equal(plain.length, 2 + 1 + 5);
 });
 
 test('files are 0400 and folders 0700', (t) => {
@@ -103,6 +103,31 @@ test('an added service gets keys, and the keys of the others stay', (t) => {
   assert.ok(after[join(dir, 'switch', 'A2A_HERMES_TOKEN_SWITCH_TO_TRADER')]);
   assert.ok(after[join(dir, 'trader', 'A2A_HERMES_TOKEN_OPERATOR')]);
   assert.match(after[join(dir, 'nats', 'nats.conf')] ?? '', /user: "trader"/);
+});
+
+test('the console has a NATS user and the secret that makes links, and no token of a service', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  assert.deepEqual(readdirSync(join(dir, 'console')).sort(), ['CONSOLE_LOGIN', 'NATS_PASSWORD', 'NATS_USER']);
+  const login = read(dir, 'console', 'CONSOLE_LOGIN');
+  assert.match(login, /^[\w-]{43}$/);
+  assert.notEqual(login, read(dir, 'console', 'NATS_PASSWORD'));
+  assert.match(read(dir, 'nats', 'nats.conf'), /user: "console"/);
+});
+
+test('keys of before the console get its folder, and stay as they are', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  const all = contents(dir);
+  rmSync(join(dir, 'console'), { recursive: true });
+  init();
+  const { [join(dir, 'nats', 'nats.conf')]: config = '', ...rest } = contents(dir);
+  const others = Object.entries(rest).filter(([file]) => !file.startsWith(join(dir, 'console')));
+  assert.deepEqual(
+    Object.fromEntries(others),
+    Object.fromEntries(Object.entries(all).filter(([file]) => file in rest && !file.includes('/console/'))),
+  );
+  assert.ok(config.includes(read(dir, 'console', 'NATS_PASSWORD')));
 });
 
 test('only switch and the trader have tokens for each other; workers and the trader have none', (t) => {
@@ -169,10 +194,10 @@ test('as root, the files get the given owner', { skip: root ? false : 'needs roo
 test('every invalid service name is reported', (t) => {
   const { init } = keysIn(t);
   assert.throws(
-    () => init({ services: ['neo', '../neo', 'nats', 'neo'] }),
+    () => init({ services: ['neo', '../neo', 'console', 'neo'] }),
     (error: unknown) =>
       error instanceof FleetError &&
       error.code === 'CONFIG_INVALID' &&
-      error.fields.map(({ path }) => path).join(' ') === '../neo nats neo',
+      error.fields.map(({ path }) => path).join(' ') === '../neo console neo',
   );
 });

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { checkServices, keyPaths, mayCall, OPERATOR, SETUP, tokenVariable } from './layout.ts';
+import { CONSOLE, checkServices, keyPaths, mayCall, OPERATOR, SETUP, tokenVariable } from './layout.ts';
 import { type NatsSettings, renderBusConfig } from './nats-config.ts';
 import { type Change, keepSecret, type Owner, putSecret, readSecret, secretFolder } from './secret-file.ts';
 
@@ -29,7 +29,8 @@ export const tokenHash = (token: string): string =>
 /**
  * Creates missing keys and repairs inconsistent ones; running it again changes nothing (docs/operations.md#keys). Every
  * pair of caller and receiver has its own token, which the receiver stores as a hash. Every service has a NATS user, as
- * do the operator, who reads events, and the setup user, who creates streams. Throws CONFIG_INVALID.
+ * do the operator and the console, which read events, and the setup user, who creates streams. The console's folder also has
+ * CONSOLE_LOGIN, the secret that makes links to it. Throws CONFIG_INVALID.
  */
 export function initKeys(options: KeysOptions): KeysSummary {
   checkServices(options.services);
@@ -47,7 +48,7 @@ export function initKeys(options: KeysOptions): KeysSummary {
   };
 
   secretFolder(dir, undefined);
-  for (const reader of [...services, OPERATOR, SETUP]) secretFolder(paths.folder(reader), owner);
+  for (const reader of [...services, OPERATOR, SETUP, CONSOLE]) secretFolder(paths.folder(reader), owner);
   secretFolder(paths.natsFolder, owner);
 
   const operatorHash = tokenHash(secret(paths.operatorToken));
@@ -59,7 +60,8 @@ export function initKeys(options: KeysOptions): KeysSummary {
       put(paths.variable(to, variable), tokenHash(secret(paths.variable(from, variable))));
     }
   }
-  const users = [...services, OPERATOR, SETUP].map((user) => {
+  secret(paths.consoleLogin);
+  const users = [...services, OPERATOR, SETUP, CONSOLE].map((user) => {
     put(paths.variable(user, 'NATS_USER'), user);
     return { user, password: secret(paths.variable(user, 'NATS_PASSWORD')) };
   });

@@ -14,10 +14,12 @@ export const DEFAULT_SERVICES: readonly string[] = [...PROFILES, TRADER];
 export const OPERATOR = 'operator';
 /** The NATS user that creates streams. */
 export const SETUP = 'setup';
+/** The service that shows the fleet in a browser. It reads events, calls no service with a token of its own, and is called by none. */
+export const CONSOLE = 'console';
 const NATS = 'nats';
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
-const RESERVED = new Set([OPERATOR, SETUP, NATS]);
+const RESERVED = new Set([OPERATOR, SETUP, CONSOLE, NATS]);
 
 const upper = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
@@ -39,6 +41,7 @@ export const keyPaths = (dir: string) => ({
   folder: (reader: string) => join(dir, reader),
   variable: (reader: string, variable: string) => join(dir, reader, variable),
   operatorToken: join(dir, OPERATOR, 'token'),
+  consoleLogin: join(dir, CONSOLE, 'CONSOLE_LOGIN'),
   natsFolder: join(dir, NATS),
   natsConfig: join(dir, NATS, 'nats.conf'),
 });

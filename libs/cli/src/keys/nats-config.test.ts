@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
 import {
   ANNOUNCE_STREAM,
   AUDIT_STREAM,
@@ -11,7 +8,6 @@ import {
   consume,
   createOutboxPublisher,
   forgetHead,
-  inboxPrefix,
   STREAM,
   setUpStreams,
   startAnnounceBus,
@@ -19,57 +15,10 @@ import {
 } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
 import { FleetError, type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
-import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
-import { findNatsServer } from '../local/nats-server.ts';
-import { waitUntilReady } from '../local/ready.ts';
-import { initKeys } from './init.ts';
-import { keyPaths } from './layout.ts';
-import { readSecret } from './secret-file.ts';
+import { silentLog as log } from '@hermes-fleet/protocol/testing';
+import { startKeyedBus } from '../testing/keyed-bus.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
-}
-
-/** A nats-server with the configuration that `keys init` writes. */
-async function server(t: TestContext) {
-  const parent = tempDir(t, { prefix: 'bus-' });
-  const [port, monitorPort] = [await freePort(), await freePort()];
-  const { command, syncAlways } = findNatsServer(process.env);
-  const dir = join(parent, 'keys');
-  const storeDir = join(parent, 'store');
-  initKeys({
-    dir,
-    services: ['switch', 'neo', 'trader'],
-    nats: { storeDir, host: '127.0.0.1', port, monitorPort, syncAlways },
-  });
-  const child = spawn(command, ['--config', keyPaths(dir).natsConfig], { stdio: 'ignore' });
-  const ended = new AbortController();
-  child.once('exit', () => ended.abort('nats-server ended'));
-  t.after(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  });
-  const url = `http://127.0.0.1:${monitorPort}/healthz`;
-  assert.equal(
-    await waitUntilReady({ url, deadlineMs: 20_000, ended: ended.signal, clock: systemClock }),
-    undefined,
-  );
-  return (user: string) => ({
-    servers: [`nats://127.0.0.1:${port}`],
-    user,
-    pass: readSecret(keyPaths(dir).variable(user, 'NATS_PASSWORD')) ?? '',
-    name: user,
-    inboxPrefix: inboxPrefix(user),
-  });
-}
 
 /** An outbox with one event. */
 function outboxOf(profile: string, subject = `fleet.task.${profile}.done`): OutboxSource {
@@ -106,7 +55,7 @@ function outboxOf(profile: string, subject = `fleet.task.${profile}.done`): Outb
 test('the setup user creates the streams, the services publish to them, and the operator reads all', {
   skip,
 }, async (t) => {
-  const as = await server(t);
+  const as = await startKeyedBus(t);
   for (const wanted of ['created', 'unchanged']) {
     const { outcome, announceOutcome, auditOutcome } = await setUpStreams({ connection: as('setup'), log });
     assert.deepEqual([outcome, announceOutcome, auditOutcome], [wanted, wanted, wanted]);
@@ -186,7 +135,7 @@ async function first(
 test('the setup user splits a stream that has all subjects, and may not purge, delete or read', {
   skip,
 }, async (t) => {
-  const as = await server(t);
+  const as = await startKeyedBus(t);
   const nc = await openConnection(as('setup'), t.signal);
   t.after(() => nc.close());
   const jsm = await nc.jetstreamManager();
@@ -202,7 +151,7 @@ test('the setup user splits a stream that has all subjects, and may not purge, d
 });
 
 test('the setup user removes an audit head and may not publish', { skip }, async (t) => {
-  const as = await server(t);
+  const as = await startKeyedBus(t);
   await setUpStreams({ connection: as('setup'), log });
   const head = { store: '1', seq: 7, hash: '0'.repeat(64) };
   const heads = startHeadPublisher({
@@ -236,7 +185,7 @@ test('the setup user removes an audit head and may not publish', { skip }, async
 });
 
 test('the operator may not change a stream or publish', { skip }, async (t) => {
-  const as = await server(t);
+  const as = await startKeyedBus(t);
   await setUpStreams({ connection: as('setup'), log });
   const nc = await openConnection(as('operator'), t.signal);
   t.after(() => nc.close());
@@ -256,7 +205,7 @@ test('the operator may not change a stream or publish', { skip }, async (t) => {
 });
 
 test('a profile may not create or change the streams', { skip }, async (t) => {
-  const as = await server(t);
+  const as = await startKeyedBus(t);
   await assert.rejects(
     setUpStreams({ connection: as('neo'), log }),
     (error: unknown) => error instanceof FleetError,

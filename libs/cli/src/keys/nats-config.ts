@@ -1,14 +1,17 @@
 import {
   ANNOUNCE_STREAM,
+  ANNOUNCE_SUBJECTS,
   AUDIT_STREAM,
   AUDIT_SUBJECTS,
   type BusPermissions,
   busPermissions,
   inboxPrefix,
+  readerPermissions,
   renderNatsConfig,
   STREAM,
+  STREAM_SUBJECTS,
 } from '@hermes-fleet/events';
-import { OPERATOR, SETUP, TRADER } from './layout.ts';
+import { CONSOLE, OPERATOR, SETUP, TRADER } from './layout.ts';
 
 export interface NatsSettings {
   /** A path on the server's machine or in its container. */
@@ -37,12 +40,12 @@ const setupPermissions = (): BusPermissions => ({
 });
 
 /** May read every event through its own consumers; publishes none. */
-const readerPermissions = (): BusPermissions => ({
-  publish: ['$JS.API.INFO', ...STREAMS.flatMap(readerSubjects), '$JS.FC.>'],
+const operatorPermissions = (): BusPermissions => ({
+  publish: ['$JS.API.INFO', ...STREAMS.flatMap(operatorSubjects), '$JS.FC.>'],
   subscribe: [`${inboxPrefix(OPERATOR)}.>`],
 });
 
-const readerSubjects = (stream: string): string[] => [
+const operatorSubjects = (stream: string): string[] => [
   `$JS.API.STREAM.INFO.${stream}`,
   `$JS.API.STREAM.MSG.GET.${stream}`,
   `$JS.API.DIRECT.GET.${stream}.>`,
@@ -53,9 +56,13 @@ const readerSubjects = (stream: string): string[] => [
   `$JS.ACK.${stream}.>`,
 ];
 
+/** What the console reads, each through a consumer of its own. */
+const CONSOLE_READS = [...STREAM_SUBJECTS, ...ANNOUNCE_SUBJECTS, ...AUDIT_SUBJECTS];
+
 const permissionsOf = (user: string): BusPermissions => {
   if (user === SETUP) return setupPermissions();
-  return user === OPERATOR ? readerPermissions() : busPermissions(user, { control: user === TRADER });
+  if (user === CONSOLE) return readerPermissions(CONSOLE, CONSOLE_READS);
+  return user === OPERATOR ? operatorPermissions() : busPermissions(user, { control: user === TRADER });
 };
 
 /** Renders nats.conf; every user has the least permissions that it needs (docs/events.md). */

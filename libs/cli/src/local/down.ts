@@ -13,8 +13,8 @@ const KILL_MS = 5_000;
 const INTERVAL_MS = 50;
 
 /**
- * Stops the fleet: the profiles in parallel, then the trader, which they may still call, then NATS, which receives the
- * last events. Each process gets SIGTERM and `graceMs`; after that its process group gets SIGKILL. Touches only
+ * Stops the fleet: the profiles in parallel, then the trader, which they may still call, then the console, which reads
+ * the last events, then NATS, which receives them. Each process gets SIGTERM and `graceMs`; after that its process group gets SIGKILL. Touches only
  * processes that `up` started.
  */
 export async function fleetDown({
@@ -28,10 +28,21 @@ export async function fleetDown({
 }): Promise<readonly Stopped[]> {
   const stop = (name: string): Promise<Stopped> => stopProcess(plan.runDir, name, graceMs, clock);
   const profiles = await Promise.all([...plan.profiles].reverse().map(({ name }) => stop(name)));
-  return [...profiles, await stop(plan.trader.name), await stop(plan.nats.name)];
+  return [
+    ...profiles,
+    await stop(plan.trader.name),
+    await stop(plan.console.name),
+    await stop(plan.nats.name),
+  ];
 }
 
-async function stopProcess(runDir: string, name: string, graceMs: number, clock: Clock): Promise<Stopped> {
+/** Stops one process that `up` started: SIGTERM, and after `graceMs` SIGKILL to its process group. */
+export async function stopProcess(
+  runDir: string,
+  name: string,
+  graceMs: number,
+  clock: Clock,
+): Promise<Stopped> {
   const running = runningProcess(runDir, name);
   if (running === undefined) {
     forgetProcess(runDir, name);

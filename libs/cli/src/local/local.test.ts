@@ -93,8 +93,8 @@ test('down leaves a process alone that reuses a recorded pid', async (t) => {
 test('a port offset moves every port, and must keep them in range', () => {
   const plan = planFleet({ root, portOffset: 1000 });
   assert.deepEqual(
-    [plan.nats, ...plan.members].map(({ port }) => port),
-    [5222, 10_219, 10_220, 10_221, 10_222, 10_223],
+    plan.processes.map(({ port }) => port),
+    [5222, 10_219, 10_220, 10_221, 10_222, 10_223, 10_224],
   );
   assert.throws(() => planFleet({ root, portOffset: 60_000 }), FleetError);
 });
@@ -118,7 +118,7 @@ function smallFleet(t: TestContext): {
 } {
   const down = (): Promise<unknown> => fleetDown({ plan, clock, graceMs: 2_000 });
   const dir = tempDir(t, { prefix: 'local-', closeFirst: down });
-  const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: 1_000 + (process.pid % 4_000) * 5 });
+  const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: 1_000 + (process.pid % 3_500) * 6 });
   const entryPoint = join(dir, 'gateway.mjs');
   writeFileSync(entryPoint, GATEWAY);
   return {
@@ -135,7 +135,7 @@ test('up starts what is down and leaves running processes alone; down stops ever
   const first = await up({ A2A_HERMES_TOKEN_OPERATOR: 'left in the shell' });
   assert.deepEqual(
     first.map(({ state }) => state),
-    ['nats', 'trader', 'switch', 'neo', 'morpheus', 'trinity'].map(() => 'started'),
+    ['nats', 'trader', 'switch', 'neo', 'morpheus', 'trinity', 'console'].map(() => 'started'),
     JSON.stringify(first),
   );
   const before = await fleetStatus(plan);
@@ -159,10 +159,11 @@ test('up starts what is down and leaves running processes alone; down stops ever
       ['neo', 'started'],
       ['morpheus', 'already running'],
       ['trinity', 'already running'],
+      ['console', 'already running'],
     ],
   );
   const pids = (await fleetStatus(plan)).flatMap(({ pid }) => pid ?? []);
-  assert.equal(pids.length, 6);
+  assert.equal(pids.length, 7);
   const stopped = await fleetDown({ plan, clock });
   assert.deepEqual(
     stopped.map(({ name, state }) => [name, state]),
@@ -172,6 +173,7 @@ test('up starts what is down and leaves running processes alone; down stops ever
       ['neo', 'stopped'],
       ['switch', 'stopped'],
       ['trader', 'stopped'],
+      ['console', 'stopped'],
       ['nats', 'stopped'],
     ],
   );
@@ -215,6 +217,16 @@ test('up names the process that failed and shows the end of its log', { skip }, 
   assert.match(failed[0]?.reason ?? '', /exit code 3/);
   assert.match(failed[0]?.reason ?? '', /no config for morpheus/);
   assert.equal(readFileSync(join(plan.dir, 'logs/morpheus.log'), 'utf8').trim(), 'no config for morpheus');
+});
+
+test('a console that does not start leaves the others running', { skip }, async (t) => {
+  const { up } = smallFleet(t);
+  const outcomes = await up({ BROKEN: 'console' });
+  assert.deepEqual(
+    outcomes.filter(({ state }) => state === 'failed').map(({ name }) => name),
+    ['console'],
+  );
+  assert.equal(outcomes.length, 7);
 });
 
 test('up fails when another program uses the NATS port', { skip }, async (t) => {

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { PROFILES, TRADER } from '../keys/layout.ts';
+import { CONSOLE, PROFILES, TRADER } from '../keys/layout.ts';
 
 /** Default ports (docs/operations.md#ports). */
 const PORTS: Readonly<Record<string, number>> = {
@@ -9,6 +9,7 @@ const PORTS: Readonly<Record<string, number>> = {
   morpheus: 9221,
   trinity: 9222,
   [TRADER]: 9223,
+  [CONSOLE]: 9224,
 };
 const NATS_PORT = 4222;
 
@@ -31,7 +32,7 @@ export interface PlannedProcess {
   readonly logFile: string;
 }
 
-/** A service of the fleet: a profile or the trader. */
+/** A service of the fleet: a profile, the trader or the console. */
 export interface PlannedMember extends PlannedProcess {
   readonly stateDir: string;
   /** Only for services that run commands. */
@@ -56,6 +57,9 @@ export interface FleetPlan {
   readonly trader: PlannedMember;
   /** The profiles and the trader. */
   readonly members: readonly PlannedMember[];
+  readonly console: PlannedMember;
+  /** NATS, the members and the console. */
+  readonly processes: readonly PlannedProcess[];
 }
 
 /** Plans a fleet of plain processes. Throws CONFIG_INVALID when the offset moves a port out of range. */
@@ -83,6 +87,15 @@ export function planFleet(options: PlanOptions): FleetPlan {
     workspaceDir: join(dir, 'workspaces', name),
   }));
   const trader = member(TRADER);
+  const members = [...profiles, trader];
+  const console = member(CONSOLE);
+  const nats = {
+    name: 'nats',
+    port: at(NATS_PORT),
+    url: `nats://127.0.0.1:${at(NATS_PORT)}`,
+    readyUrl: `nats://127.0.0.1:${at(NATS_PORT)}`,
+    logFile: logFile('nats'),
+  };
   return {
     root,
     dir,
@@ -91,23 +104,19 @@ export function planFleet(options: PlanOptions): FleetPlan {
     runDir: join(dir, 'run'),
     cacheDir: join(dir, 'cache'),
     natsStoreDir: join(dir, 'nats'),
-    nats: {
-      name: 'nats',
-      port: at(NATS_PORT),
-      url: `nats://127.0.0.1:${at(NATS_PORT)}`,
-      readyUrl: `nats://127.0.0.1:${at(NATS_PORT)}`,
-      logFile: logFile('nats'),
-    },
+    nats,
     profiles,
     trader,
-    members: [...profiles, trader],
+    members,
+    console,
+    processes: [nats, ...members, console],
   };
 }
 
 /** The entry point of a service, with the argument that names its profile. */
 export function commandOf(root: string, name: string): readonly string[] {
-  return name === TRADER
-    ? [join(root, 'services/trader/src/main.ts')]
+  return name === TRADER || name === CONSOLE
+    ? [join(root, 'services', name, 'src/main.ts')]
     : [join(root, 'services/profile/src/main.ts'), '--profile', name];
 }
 
@@ -122,12 +131,13 @@ export function memberEnv(plan: FleetPlan, member: PlannedMember): Record<string
     // Caches compiled TypeScript: later starts are faster and use about 20 MB less memory.
     NODE_COMPILE_CACHE: plan.cacheDir,
     // Objects of a request die young: a large young generation is collected less often (docs/performance.md#young-generation).
-    NODE_OPTIONS: '--max-semi-space-size=32',
+    // The console serves few, and stays small.
+    NODE_OPTIONS: `--max-semi-space-size=${member.name === CONSOLE ? 1 : 32}`,
     BIND_HOST: '127.0.0.1',
     NATS_HOST: '127.0.0.1',
     NATS_PORT: String(plan.nats.port),
     ...Object.fromEntries(
-      plan.members.flatMap(({ name, port }) => [
+      [...plan.members, plan.console].flatMap(({ name, port }) => [
         [`${name.toUpperCase()}_HOST`, '127.0.0.1'],
         [`${name.toUpperCase()}_PORT`, String(port)],
       ]),

@@ -9,6 +9,7 @@ import { setupConnectionFromKeys } from '../keys/setup-user.ts';
 import { findNatsServer, type NatsServer, reloadNats } from './nats-server.ts';
 import { isAlive, runningProcess } from './pid-file.ts';
 import { commandOf, type FleetPlan, type PlannedMember, type PlannedProcess, serviceEnv } from './plan.ts';
+import { portOwner } from './port-owner.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
 import { logTail, type Started, startProcess } from './start.ts';
 
@@ -22,6 +23,8 @@ export interface UpOptions {
   readonly readyMs?: number;
   /** Replaces the entry point of every service. */
   readonly entryPoint?: string;
+  /** False: start no console. */
+  readonly withConsole?: boolean;
 }
 
 export interface Outcome {
@@ -36,8 +39,8 @@ const READY_MS = 60_000;
 const TAIL_LINES = 15;
 
 /**
- * Starts the fleet as plain processes: keys, NATS and its streams, the trader, then the profiles in parallel. Leaves
- * running processes alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
+ * Starts the fleet as plain processes: keys, NATS and its streams, the trader, then the profiles and the console in
+ * parallel. Leaves running processes alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
  * CONFIG_INVALID when there is no nats-server, or when the fleet in this folder runs on other ports.
  */
 export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
@@ -67,10 +70,11 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   await setUpStreams({ connection: setupConnectionFromKeys(plan.keysDir, plan.nats.url), log: options.log });
   // Before the profiles, because switch checks the trader's MCP server at its own start.
   const trader = await ensureRunning(options, plan.trader, () => startMember(options, plan.trader));
-  const profiles = await Promise.all(
-    plan.profiles.map((profile) => ensureRunning(options, profile, () => startMember(options, profile))),
+  const others = options.withConsole === false ? plan.profiles : [...plan.profiles, plan.console];
+  const started = await Promise.all(
+    others.map((member) => ensureRunning(options, member, () => startMember(options, member))),
   );
-  return [nats, trader, ...profiles];
+  return [nats, trader, ...started];
 }
 
 function startMember(options: UpOptions, member: PlannedMember): Started {
@@ -83,15 +87,17 @@ function startMember(options: UpOptions, member: PlannedMember): Started {
   });
 }
 
-async function ensureRunning(
-  options: UpOptions,
+/** Starts a process unless it runs, and waits until it is ready. */
+export async function ensureRunning(
+  options: Pick<UpOptions, 'plan' | 'clock' | 'readyMs'>,
   planned: PlannedProcess,
   start: () => Started,
 ): Promise<Outcome> {
   const { name, url } = planned;
   const running = runningProcess(options.plan.runDir, name);
   if (running === undefined && (await isTaken(planned.port, options.clock))) {
-    const reason = `cannot start: port ${planned.port} is in use by another program; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
+    const owner = await portOwner(options.plan.root, planned.port);
+    const reason = `cannot start: port ${planned.port} is in use by ${owner}; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
     return { name, url, state: 'failed', reason };
   }
   const started = running === undefined ? start() : undefined;
@@ -141,7 +147,7 @@ function prepareFolders(plan: FleetPlan): void {
   ] as const) {
     makeFolder(path, mode);
   }
-  for (const { stateDir } of plan.members) makeFolder(stateDir, 0o700);
+  for (const { stateDir } of [...plan.members, plan.console]) makeFolder(stateDir, 0o700);
   for (const profile of plan.profiles) {
     const asRoot = process.getuid?.() === 0;
     makeFolder(profile.workspaceDir, asRoot ? 0o755 : 0o700);
@@ -155,9 +161,7 @@ function makeFolder(path: string, mode: number): void {
 
 /** Records the port offset, so that later commands for the same folder use it. */
 function recordOffset(plan: FleetPlan): void {
-  const isRunning = [plan.nats, ...plan.members].some(
-    ({ name }) => runningProcess(plan.runDir, name) !== undefined,
-  );
+  const isRunning = plan.processes.some(({ name }) => runningProcess(plan.runDir, name) !== undefined);
   const recorded = recordedOffset(plan.dir);
   if (isRunning && recorded !== undefined && recorded !== plan.portOffset) {
     throw new FleetError(

@@ -9,6 +9,8 @@ export interface Welcome {
   readonly id: string;
   /** A shell command that prints the operator's token; `make token` in `root` by default. */
   readonly tokenCommand?: string;
+  /** A link that opens the console once. */
+  readonly consoleLink?: string;
 }
 
 /** The last lines of `up`: the addresses, and a request to paste. */
@@ -24,6 +26,14 @@ export function renderWelcome(welcome: Welcome): string {
     '',
     ...welcome.addresses.map(({ name, url }) => `  ${name.padEnd(width)}  ${url}`),
     '',
+    ...(welcome.consoleLink === undefined
+      ? []
+      : [
+          'The fleet in a browser. The link works once, within five minutes; make console prints another:',
+          '',
+          `  ${welcome.consoleLink}`,
+          '',
+        ]),
     'A first task, to paste: switch picks a worker, which writes a file and reads it back.',
     '',
     curl,

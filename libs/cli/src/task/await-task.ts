@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isCancel, select, text } from '@clack/prompts';
-import type { A2AClient, PeerReply, PeerTask } from '@hermes-fleet/a2a';
+import { type A2AClient, type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import type { Invocation, OptionSpecs } from '../command-line/command.ts';
 import { printLines, sanitize } from '../command-line/output.ts';
@@ -44,11 +44,24 @@ export async function awaitTask(
     clock: systemClock,
     deadlineAt: options.deadlineAt,
   });
+  // Two prompts at once would share the keys that are typed, so there is one at a time.
+  let isAnswering = false;
+  let menu: Promise<void> | undefined;
+  const ended = new AbortController();
   const onInterrupt = (): void => {
-    void askHowToLeave(options, id, view).then(
-      (leaves) => leaves && leaving.abort(new Detached()),
-      (error: unknown) => leaving.abort(error),
-    );
+    if (menu !== undefined || isAnswering) return;
+    menu = askHowToLeave(options, id, view, ended.signal)
+      .then(
+        (leaves) => leaves && leaving.abort(new Detached()),
+        (error: unknown) => leaving.abort(error),
+      )
+      .then(() => {
+        menu = undefined;
+      });
+  };
+  const closeMenu = async (): Promise<void> => {
+    ended.abort();
+    await menu;
   };
   if (isInteractive) process.on('SIGINT', onInterrupt);
   const follow = (source?: AsyncIterable<PeerTask>): Promise<PeerTask> =>
@@ -67,21 +80,31 @@ export async function awaitTask(
   try {
     let task = await follow(first);
     while (isInteractive && isAsking(task)) {
+      if (menu !== undefined) {
+        await menu;
+        // The user may have left or canceled the task meanwhile.
+        task = await follow();
+        continue;
+      }
       view.pause();
+      isAnswering = true;
       const answer = await text({
         message: sanitize(task.statusText || 'The task asks for your answer'),
         output: process.stderr,
       });
+      isAnswering = false;
       if (isCancel(answer)) break;
       view.resume();
       task = await follow(answerStream(options, task, answer));
     }
+    await closeMenu();
     view[Symbol.dispose]();
     return finish(options, task);
   } catch (error) {
+    await closeMenu();
     view[Symbol.dispose]();
     if (!(error instanceof Detached)) throw error;
-    process.stderr.write(`the task goes on: fleet watch ${sanitize(id)}${urlHint(at)}\n`);
+    process.stderr.write(`the task goes on: fleet watch ${sanitize(id)}${at.again}\n`);
     return 0;
   } finally {
     process.off('SIGINT', onInterrupt);
@@ -93,14 +116,10 @@ export function finish({ at, print }: Pick<Awaited, 'at' | 'print'>, task: PeerT
   if (print) print(taskDocument(task, at.name));
   else {
     printLines(renderTask(task));
-    if (isAsking(task)) printLines(['', `to answer: fleet answer ${task.id} "…"${urlHint(at)}`]);
+    if (isAsking(task)) printLines(['', `to answer: fleet answer ${task.id} "…"${at.again}`]);
   }
   return exitCodeOf(task);
 }
-
-/** The options that a command for the same agent needs beside the id. */
-export const urlHint = ({ target, endpoint }: Reachable): string =>
-  target === undefined ? ` --url ${new URL(endpoint.url).origin}` : '';
 
 /** Sends the answer to the question of a task; yields the snapshots that follow. */
 export async function* answerStream(
@@ -120,8 +139,16 @@ export async function* answerStream(
   if (reply.kind === 'task' && !isAsking(reply.task)) yield reply.task;
 }
 
-/** True if the caller leaves: the task goes on. After a cancel, the stream tells its end. */
-async function askHowToLeave({ client, at }: Awaited, id: string, view: LiveView): Promise<boolean> {
+/**
+ * True if the caller leaves: the task goes on. After a cancel, the stream tells its end. `ended` closes the menu, as an answer
+ * to it would have no effect.
+ */
+async function askHowToLeave(
+  { client, at }: Awaited,
+  id: string,
+  view: LiveView,
+  ended: AbortSignal,
+): Promise<boolean> {
   view.pause();
   const choice = await select({
     message: 'The task is not done',
@@ -131,11 +158,22 @@ async function askHowToLeave({ client, at }: Awaited, id: string, view: LiveView
       { value: 'stay', label: 'go on watching' },
     ],
     output: process.stderr,
+    signal: ended,
   });
+  if (ended.aborted) return false;
   if (choice === 'detach' || isCancel(choice)) return true;
-  if (choice === 'cancel') await client.cancelTask(at.endpoint, id, { timeoutMs: CALL_MS });
+  if (choice === 'cancel') await cancel({ client, at }, id);
   view.resume();
   return false;
+}
+
+/** Cancels a task; one that has ended meanwhile is left as it is. */
+async function cancel({ client, at }: Pick<Awaited, 'client' | 'at'>, id: string): Promise<void> {
+  try {
+    await client.cancelTask(at.endpoint, id, { timeoutMs: CALL_MS });
+  } catch (error) {
+    if (peerErrorCode(error) !== 'TASK_NOT_CANCELABLE') throw error;
+  }
 }
 
 export interface Opened {

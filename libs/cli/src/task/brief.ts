@@ -3,13 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import {
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  type MessagePart,
-  mediaTypeOfName,
-} from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type MessagePart, mediaTypeOfName } from '@hermes-fleet/protocol';
 import { UsageError } from '../command-line/options.ts';
 
 /** The most that all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
@@ -76,18 +70,31 @@ function read(path: string, refuse: (reason: string) => UsageError): Buffer {
   }
 }
 
-/** The JSON Schema in a file. Throws INVALID_PARAMS. */
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EISDIR: 'is not a file',
+};
+
+/** The JSON Schema in a file. Throws UsageError with the file and the reason. */
 export function readSchema(path: string): JsonObject {
-  let schema: unknown;
-  try {
-    schema = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (cause) {
-    throw new FleetError('INVALID_PARAMS', `${path} is not a file with a JSON Schema`, { cause });
-  }
-  if (!isJsonObject(schema))
-    throw new FleetError('INVALID_PARAMS', `${path} must hold a JSON Schema, as an object`);
+  const schema = parsed(path);
+  if (!isJsonObject(schema)) throw wrongSchema(path, 'must hold a JSON Schema, which is an object');
   return schema;
 }
+
+function parsed(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError)
+      throw wrongSchema(path, `is not JSON (${error.message.replace(/\s+/g, ' ')})`);
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    throw wrongSchema(path, UNREADABLE[code] ?? `cannot be read (${code})`);
+  }
+}
+
+const wrongSchema = (path: string, reason: string): UsageError =>
+  new UsageError(`--schema ${path} ${reason}: nothing was sent`);
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

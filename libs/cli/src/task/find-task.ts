@@ -10,8 +10,8 @@ export interface FoundTask {
 }
 
 /**
- * Asks one profile after the other for a task of the operator. Throws TASK_NOT_FOUND when none has it, PEER_UNREACHABLE when
- * none answers, and the first other refusal.
+ * Asks one profile after the other for a task of the operator, or the one agent for a task. When none has it, throws the
+ * first refusal for another reason, else PEER_UNREACHABLE when none answers, else TASK_NOT_FOUND.
  */
 export async function findTask(
   client: A2AClient,
@@ -19,15 +19,18 @@ export async function findTask(
   id: string,
 ): Promise<FoundTask> {
   const silent: string[] = [];
+  let refusal: FleetError | undefined;
   for (const at of among) {
     try {
       return { at, task: await client.getTask(at.endpoint, id, { timeoutMs: CALL_MS }) };
     } catch (error) {
       if (!(error instanceof FleetError)) throw error;
+      if (error.code === 'PEER_UNREACHABLE' && at.target === undefined) throw error;
       if (error.code === 'PEER_UNREACHABLE') silent.push(at.name);
-      else if (peerErrorCode(error) !== 'TASK_NOT_FOUND') throw error;
+      else if (peerErrorCode(error) !== 'TASK_NOT_FOUND') refusal ??= error;
     }
   }
+  if (refusal) throw refusal;
   const names = among.map(({ name }) => name).join(', ');
   if (silent.length === among.length)
     throw new FleetError('PEER_UNREACHABLE', `no fleet runs (${names}: no answer): make up first`);

@@ -17,8 +17,8 @@ function patient() {
 
 const task = (state: string) => ({ id: 't', contextId: 'c', status: { state: `TASK_STATE_${state}` } });
 
-/** An agent that answers each GetTask with the next state; a stream sends the state `streamed`, and breaks off. */
-async function agent(t: TestContext, states: readonly string[], streamed: string) {
+/** An agent that answers each GetTask with the next state; a stream sends the state `streamed`, if any, and breaks off. */
+async function agent(t: TestContext, states: readonly string[], streamed?: string) {
   const asked: string[] = [];
   let reads = 0;
   const server = createServer(async (request, response) => {
@@ -30,6 +30,7 @@ async function agent(t: TestContext, states: readonly string[], streamed: string
       else response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: task(state) }));
       return;
     }
+    if (streamed === undefined) return void response.destroy();
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const event = { jsonrpc: '2.0', id: 1, result: { task: task(streamed) } };
     response.write(`data: ${JSON.stringify(event)}\n\n`, () => response.destroy());
@@ -75,4 +76,12 @@ test('an agent that stops answering is given up after about a minute', async (t)
   assert.equal(asked.length, 10);
   const total = waits.reduce((sum, ms) => sum + ms, 0);
   assert.ok(total > 45_000 && total < 90_000, `${total} ms`);
+});
+
+test('an agent that answers for the task but streams nothing is given up as well', async (t) => {
+  const { asked, peer } = await agent(t, Array(20).fill('WORKING'));
+  const { clock, waits } = patient();
+  const options = { client, clock, peer, streams: true, signal, onUpdate: () => undefined };
+  await assert.rejects(followTask(options, 't'), { code: 'PEER_UNREACHABLE' });
+  assert.deepEqual([asked.length, waits.length], [18, 8]);
 });

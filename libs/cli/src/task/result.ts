@@ -1,9 +1,14 @@
 import type { PeerArtifact, PeerTask } from '@hermes-fleet/a2a';
-import { decodeResult, FleetError, type JsonObject, type TaskResult } from '@hermes-fleet/protocol';
+import {
+  decodeResult,
+  FleetError,
+  type JsonObject,
+  RESERVED_ARTIFACTS,
+  type TaskResult,
+} from '@hermes-fleet/protocol';
 import { sanitize } from '../command-line/output.ts';
 import { duration } from './live-task.ts';
 
-const OWN_ARTIFACTS = new Set(['task-result', 'text', 'late-result']);
 const EXIT_CODES: Readonly<Record<string, number>> = { done: 0, error: 1, blocked: 3, partial: 4 };
 
 /** The TASK_RESULT of a task; undefined where there is none, as from an agent that does not know the handshake. */
@@ -46,10 +51,14 @@ export function taskDocument(task: PeerTask, profile: string): JsonObject {
     question: isAsking(task) ? task.statusText : null,
     text: task.text,
     result: wireResult(task) ?? null,
-    artifacts: task.artifacts
-      .filter(({ id }) => !OWN_ARTIFACTS.has(id))
-      .map((artifact) => JSON.parse(JSON.stringify(artifact))),
+    artifacts: addedArtifacts(task).map((artifact) => JSON.parse(JSON.stringify(artifact))),
   };
+}
+
+/** The artifacts of a task beside those of its TASK_RESULT. */
+export function addedArtifacts(task: PeerTask): readonly PeerArtifact[] {
+  if (wireResult(task) === undefined) return task.artifacts;
+  return task.artifacts.filter(({ id }) => !RESERVED_ARTIFACTS.has(id));
 }
 
 export const isAsking = ({ state }: PeerTask): boolean =>
@@ -65,9 +74,7 @@ export function renderTask(task: PeerTask): string[] {
     ...(text.trim() === '' ? [] : [...paragraphs(text), '']),
     row('status', result?.status ?? task.state),
     ...(result === undefined ? reason(task.state === 'completed' ? '' : task.statusText) : detailsOf(result)),
-    ...task.artifacts
-      .filter(({ id }) => !OWN_ARTIFACTS.has(id))
-      .flatMap((each) => artifactRows(each, result)),
+    ...addedArtifacts(task).flatMap((each) => artifactRows(each, result)),
     ...ids,
   ];
 }

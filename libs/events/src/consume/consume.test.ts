@@ -9,6 +9,7 @@ import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
 import { openTestOutbox } from '../testing/outbox.ts';
 import { startProxy } from '../testing/proxy.ts';
 import { type ConsumeOptions, consume } from './consume.ts';
+import type { EventMeta } from './consumer-session.ts';
 import { createDeduplicator } from './deduplicator.ts';
 
 const deadline = { timeout: 60_000 };
@@ -41,7 +42,7 @@ function collector(t: TestContext, url: string, options: Partial<ConsumeOptions>
   const stop = new AbortController();
   const log = recordingLog();
   const ids: string[] = [];
-  const metas: { seq: number; subject: string }[] = [];
+  const metas: EventMeta[] = [];
   let check = (): void => {};
   const ended = consume({
     connection: { servers: [url], name: 'reader' },
@@ -77,7 +78,9 @@ test('a reader gets stored events and then new ones, in order, with their sequen
   await reader.until(600);
   await publish(600);
   assert.deepEqual(await reader.until(1200), outbox.ids());
-  assert.deepEqual(reader.metas[0], { seq: 1, subject: outbox.read(0, 1)[0]?.subject });
+  const [{ created = '', ...first } = {}] = reader.metas;
+  assert.deepEqual(first, { seq: 1, subject: outbox.read(0, 1)[0]?.subject, pending: 599 });
+  assert.ok(Date.parse(created) > 0, created);
   reader.stop.abort();
   await reader.ended;
 });

@@ -2,12 +2,14 @@ import { type Clock, CloudEvent, type Log } from '@hermes-fleet/protocol';
 import { type BusConnection, reasonOf } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
 import { streamOf } from '../streams/subjects.ts';
-import { type Position, runConsumerSession } from './consumer-session.ts';
+import { type EventMeta, type Position, runConsumerSession, type StreamFacts } from './consumer-session.ts';
 
-export interface EventMeta {
-  /** The sequence in the stream: increasing, with gaps. */
+/** A position that a reader has stored with what it made of the events up to it. */
+export interface StreamPosition {
+  /** The sequence of the last event that was handled. */
   readonly seq: number;
-  readonly subject: string;
+  /** `EventMeta.created` of that event. */
+  readonly created: string;
 }
 
 export interface ConsumeOptions {
@@ -19,8 +21,18 @@ export interface ConsumeOptions {
    * events. A server that crashes may lose the latest acknowledgements, and a new reader then gets some events again.
    */
   readonly durable?: string;
+  /**
+   * The name of the consumer on the server, where it is not durable; the server chooses one by default. A reader takes the
+   * place of another one with its name. A user that may create only certain names (readerPermissions) needs one.
+   */
+  readonly name?: string;
   /** True: read from the oldest stored event; otherwise from the first connection on. A durable resumes at its position. */
   readonly fromStart?: boolean;
+  /**
+   * The position to continue behind; takes precedence over `fromStart`. A stream that was created again is read from its
+   * start. Not for a durable.
+   */
+  readonly after?: StreamPosition | undefined;
   /** True: resolve after the events that the stream held at the connection. Not for a durable. */
   readonly untilEnd?: boolean;
   /** Is called when the bus is reached or lost, and after every attempt that fails. */
@@ -30,6 +42,10 @@ export interface ConsumeOptions {
   readonly clock: Clock;
   readonly random?: () => number;
   readonly onEvent: (event: CloudEvent, meta: EventMeta) => Promise<void> | void;
+  /** Is called for each message that is skipped, in its turn; an error of it counts as one of `onEvent`. */
+  readonly onSkipped?: (reason: string, meta: EventMeta) => Promise<void> | void;
+  /** Is called at every connection, before its first event. */
+  readonly onStream?: (stream: StreamFacts) => void;
 }
 
 /**
@@ -40,23 +56,29 @@ export interface ConsumeOptions {
  */
 export async function consume(options: ConsumeOptions): Promise<void> {
   const stream = streamOf(options.filter);
-  const position: Position = { after: undefined, created: undefined };
+  const position: Position = { after: options.after?.seq, created: options.after?.created };
   const broken = new AbortController();
   let thrown: { readonly error: unknown } | undefined;
 
-  const handle = async (data: string, meta: EventMeta): Promise<void> => {
-    const event = parseEvent(data);
-    if ('problem' in event) {
-      options.log.warn({ ...meta, reason: event.problem }, 'skipped a message that is not an event');
-      return;
-    }
+  const guarded = async (work: () => Promise<void> | void): Promise<void> => {
     try {
-      await options.onEvent(event.event, meta);
+      await work();
     } catch (error) {
       thrown = { error };
       broken.abort();
       throw error;
     }
+  };
+  const skip = (reason: string, meta: EventMeta): Promise<void> =>
+    guarded(() => options.onSkipped?.(reason, meta));
+
+  const handle = async (data: string, meta: EventMeta): Promise<void> => {
+    const event = parseEvent(data);
+    if ('problem' in event) {
+      options.log.warn({ ...meta, reason: event.problem }, 'skipped a message that is not an event');
+      return await skip(event.problem, meta);
+    }
+    await guarded(() => options.onEvent(event.event, meta));
   };
 
   await supervise({
@@ -74,13 +96,18 @@ export async function consume(options: ConsumeOptions): Promise<void> {
         stream,
         filter: options.filter,
         durable: options.durable,
+        name: options.name,
         fromStart: options.fromStart ?? false,
         position,
         untilEnd: options.untilEnd ?? false,
         signal: options.signal,
         onHealthy,
+        onStream: (facts) => options.onStream?.(facts),
         handle,
-        onForwarded: (meta) => options.log.warn(meta, 'skipped an event that its profile did not send'),
+        onForwarded: async (meta) => {
+          options.log.warn(meta, 'skipped an event that its profile did not send');
+          await skip('not sent by the owner of its subject', meta);
+        },
       });
       // A session that ends without an error has been told to, or has reached the end.
       broken.abort();

@@ -6,6 +6,7 @@ import {
   type JetStreamManager,
   type Msg,
   type NatsConnection,
+  NatsError,
   nanos,
 } from 'nats';
 import { flushed } from '../connection/connection.ts';
@@ -16,6 +17,7 @@ const PULL_EXPIRES_MS = 30_000;
 const ACK_WAIT_MS = 10_000;
 const INACTIVE_MS = 60_000;
 const ACK_TIMEOUT_MS = 5_000;
+const CONSUMER_NOT_FOUND = 10_014;
 
 /** The position of a reader; kept across connections. */
 export interface Position {
@@ -31,15 +33,39 @@ export interface ConsumerSession {
   readonly stream: string;
   readonly filter: string;
   readonly durable: string | undefined;
+  /** The name of a consumer that is not durable; undefined: the server chooses. */
+  readonly name: string | undefined;
   readonly fromStart: boolean;
   readonly position: Position;
   /** Return after the events that the stream held when the connection was opened. */
   readonly untilEnd: boolean;
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
-  readonly handle: (data: string, meta: { seq: number; subject: string }) => Promise<void>;
+  /** Called when the stream is known, before its first event. */
+  readonly onStream: (stream: StreamFacts) => void;
+  readonly handle: (data: string, meta: EventMeta) => Promise<void>;
   /** Called for a message that the owner of its subject has not sent; it is skipped. */
-  readonly onForwarded: (meta: { seq: number; subject: string }) => void;
+  readonly onForwarded: (meta: EventMeta) => Promise<void>;
+}
+
+export interface EventMeta {
+  /** The sequence in the stream: increasing, with gaps. */
+  readonly seq: number;
+  readonly subject: string;
+  /** The creation time of the stream, which tells it from one that was created again. */
+  readonly created: string;
+  /** The number of events that match the filter and are still to come. */
+  readonly pending: number;
+}
+
+/** What a stream holds when a reader connects. */
+export interface StreamFacts {
+  readonly created: string;
+  /** The oldest sequence that is still stored, and the newest; 0 in an empty stream. */
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  /** The sequence that the reader continues behind. */
+  readonly after: number;
 }
 
 /**
@@ -100,7 +126,7 @@ async function openReader(session: ConsumerSession) {
       throw new Error(`delivery ${delivery.count} came after ${delivered}: events were lost in transit`);
     }
     delivered = delivery.count;
-    await deliver(session, message, delivery.seq);
+    await deliver(session, message, delivery);
     wanted -= 1;
     if (wanted === 0) pull();
   };
@@ -114,11 +140,16 @@ async function openReader(session: ConsumerSession) {
  * Delivers an event; for a durable, acknowledges it or returns it at once (NAK). A crashed server may have lost
  * acknowledgements: an event that this reader has handled is acknowledged again, not delivered again.
  */
-async function deliver(session: ConsumerSession, message: Msg, seq: number): Promise<void> {
+async function deliver(
+  session: ConsumerSession,
+  message: Msg,
+  { seq, pending }: Pick<Delivery, 'seq' | 'pending'>,
+): Promise<void> {
   const handled = session.durable !== undefined && seq <= (session.position.after ?? 0);
   try {
-    const meta = { seq, subject: message.subject };
-    if (!handled && isForwarded(message)) session.onForwarded(meta);
+    const { created = '' } = session.position;
+    const meta = { seq, subject: message.subject, created, pending };
+    if (!handled && isForwarded(message)) await session.onForwarded(meta);
     else if (!handled) await session.handle(message.string(), meta);
     session.position.after = Math.max(session.position.after ?? 0, seq);
   } catch (error) {
@@ -141,10 +172,15 @@ async function fixPosition(jsm: JetStreamManager, session: ConsumerSession): Pro
   else if (position.created !== created) position.after = 0;
   else position.after = Math.min(position.after, state.last_seq);
   position.created = created;
+  const { first_seq: firstSeq, last_seq: lastSeq } = state;
+  session.onStream({ created, firstSeq, lastSeq, after: position.after });
 }
 
 async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Promise<ConsumerInfo> {
+  // The one of the last connection may still be there, with an older position.
+  if (session.name !== undefined) await deleteConsumer(jsm, session.stream, session.name);
   return await jsm.consumers.add(session.stream, {
+    ...(session.name === undefined ? {} : { name: session.name }),
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: (session.position.after ?? 0) + 1,
@@ -153,6 +189,14 @@ async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Pr
     mem_storage: true,
     num_replicas: 1,
   });
+}
+
+async function deleteConsumer(jsm: JetStreamManager, stream: string, name: string): Promise<void> {
+  try {
+    await jsm.consumers.delete(stream, name);
+  } catch (error) {
+    if (!(error instanceof NatsError && error.api_error?.err_code === CONSUMER_NOT_FOUND)) throw error;
+  }
 }
 
 /** Allows one unacknowledged event at a time: with more, a redelivered event could arrive after later ones. */
@@ -171,12 +215,18 @@ async function addDurable(
   });
 }
 
+interface Delivery {
+  readonly seq: number;
+  readonly count: number;
+  readonly pending: number;
+}
+
 /** `$JS.ACK.<stream>.<consumer>.<count>.<stream seq>.<consumer seq>.…`, with domain and account before the stream on newer servers. */
-function deliveryOf(message: Msg): { seq: number; count: number } | undefined {
+function deliveryOf(message: Msg): Delivery | undefined {
   const tokens = message.reply?.split('.') ?? [];
   if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined;
   const at = tokens.length >= 11 ? 7 : 5;
-  return { seq: Number(tokens[at]), count: Number(tokens[at + 1]) };
+  return { seq: Number(tokens[at]), count: Number(tokens[at + 1]), pending: Number(tokens[at + 3]) };
 }
 
 /** True when a status message ends the pull request (expired); throws when the consumer is gone. */

@@ -1,4 +1,4 @@
-import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
+import type { Clock, Log, OutboxSource, Tracing } from '@hermes-fleet/protocol';
 import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
 import { runPublishSession } from './publish-session.ts';
@@ -12,6 +12,8 @@ export interface OutboxPublisherOptions {
   /** The prefix of all subjects in this outbox, e.g. `fleet.task.neo`. */
   readonly subjectPrefix: string;
   readonly log: Log;
+  /** Each event of an exported trace gets a span; absent where traces are off. */
+  readonly tracing?: Tracing | undefined;
   readonly clock: Clock;
   /** The maximum number of events in flight, default 64. */
   readonly window?: number;
@@ -63,6 +65,7 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
         ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
         clock: options.clock,
         log: options.log,
+        tracing: options.tracing,
         signal: stop.signal,
         onHealthy,
         onAdvanced: notify,

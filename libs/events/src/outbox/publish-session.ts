@@ -1,4 +1,12 @@
-import type { Clock, Log, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol';
+import {
+  type Clock,
+  failureCode,
+  type Log,
+  type OutboxEvent,
+  type OutboxSource,
+  type Span,
+  type Tracing,
+} from '@hermes-fleet/protocol';
 import type { NatsConnection } from 'nats';
 import { reasonOf } from '../connection/connection.ts';
 import { InFlight } from './in-flight.ts';
@@ -18,6 +26,7 @@ export interface PublishSession {
   readonly ackTimeoutMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
   readonly onAdvanced: () => void;
@@ -46,8 +55,10 @@ export async function runPublishSession(session: PublishSession): Promise<never>
   const send = (entry: OutboxEvent): void => {
     const body = encode(entry, session.nc.info?.max_payload);
     const sent = inFlight.send(entry.seq);
+    const span = startSpan(session.tracing, entry);
     js.publish(entry.subject, body, { msgID: entry.event.id, timeout: session.ackTimeoutMs }).then(
       () => {
+        span?.end();
         if (signal.aborted) return;
         session.onPublished('ok');
         session.onHealthy();
@@ -55,8 +66,10 @@ export async function runPublishSession(session: PublishSession): Promise<never>
         if (run) saver.save(run.upTo, run.count);
         wake();
       },
-      (error: unknown) =>
-        fail(new Error(`event ${entry.event.id} on ${entry.subject}: ${reasonOf(error)}`, { cause: error })),
+      (error: unknown) => {
+        span?.end(failureCode(error));
+        fail(new Error(`event ${entry.event.id} on ${entry.subject}: ${reasonOf(error)}`, { cause: error }));
+      },
     );
   };
 
@@ -90,6 +103,23 @@ export async function runPublishSession(session: PublishSession): Promise<never>
   } finally {
     await saver.settled();
   }
+}
+
+/** A span of its own trace, linked to that of the event: an event may be published long after its task. */
+function startSpan(tracing: Tracing | undefined, { event, subject }: OutboxEvent): Span | undefined {
+  const { traceparent, id, type } = event;
+  // An event of a trace that is not exported has no span. The sampler decides again for the span's own trace.
+  if (!tracing || traceparent?.endsWith('-01') !== true) return undefined;
+  return tracing.start(`publish ${type}`, {
+    kind: 'producer',
+    links: [traceparent],
+    attributes: {
+      'messaging.system': 'nats',
+      'messaging.operation.name': 'publish',
+      'messaging.destination.name': subject,
+      'messaging.message.id': id,
+    },
+  });
 }
 
 function encode(entry: OutboxEvent, maxPayload = 1024 * 1024): Uint8Array {

@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import { AUDIT_STREAM, auditSubject, isSubjectName, STREAM } from './subjects.ts';
+import { AUDIT_STREAM, auditSubject, isSubjectName, STREAM, streamOf } from './subjects.ts';
 
 /** The subjects that a NATS user may publish and subscribe to; the server refuses all others. */
 export interface BusPermissions {
@@ -41,4 +41,26 @@ export function busPermissions(name: string, options: { readonly control?: boole
     ],
     subscribe: [`${inbox}.>`, 'fleet.announce.>'],
   };
+}
+
+/** The name of a reader's own consumer for a filter, such as `console-task` for `fleet.task.>`. */
+export const consumerOf = (reader: string, filter: string): string => `${reader}-${filter.split('.')[1]}`;
+
+/**
+ * The least privileges of a user that only reads (docs/events.md#users): for each filter the state of its stream, and one
+ * consumer, whose name and filter are fixed (consumerOf). It can publish no event, change no stream, read no single message,
+ * and reach no consumer of others. Throws CONFIG_INVALID for a name that would widen a subject.
+ */
+export function readerPermissions(reader: string, filters: readonly string[]): BusPermissions {
+  const inbox = inboxPrefix(reader);
+  const publish = filters.flatMap((filter) => {
+    const own = `${streamOf(filter)}.${consumerOf(reader, filter)}`;
+    return [
+      `$JS.API.STREAM.INFO.${streamOf(filter)}`,
+      `$JS.API.CONSUMER.CREATE.${own}.${filter}`,
+      `$JS.API.CONSUMER.DELETE.${own}`,
+      `$JS.API.CONSUMER.MSG.NEXT.${own}`,
+    ];
+  });
+  return { publish: [...new Set(publish)], subscribe: [`${inbox}.>`] };
 }

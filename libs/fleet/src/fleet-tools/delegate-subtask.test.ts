@@ -59,6 +59,7 @@ describe('a subtask', () => {
           reply_schema: 'structured',
           token_budget: 2_000,
           root_id: 'abc',
+          root_caller: 'operator',
           path: ['switch'],
           conversation: contexts.conversationName('operator', own, undefined),
           parent: { task_id: 'abc', profile: 'switch' },

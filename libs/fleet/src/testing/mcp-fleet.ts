@@ -32,7 +32,12 @@ export interface McpProfile {
 export async function serveMcp(
   t: TestContext,
   one: TestProfile,
-  o: { readonly maxCallsPerCaller?: number; readonly publicUrl?: string } = {},
+  o: {
+    readonly maxCallsPerCaller?: number;
+    readonly publicUrl?: string;
+    /** Is called when the profile has noticed that a client disconnected before its answer was complete. */
+    readonly onGone?: () => void;
+  } = {},
 ): Promise<McpProfile> {
   const log = recordingLog();
   const app = createApp({
@@ -44,6 +49,11 @@ export async function serveMcp(
       Object.entries(SCOPES).map(([name, scopes]) => ({ name, scopes, secret: tokenOf(name) })),
     ),
     readiness: () => ({ ready: true, dependencies: {} }),
+  });
+  app.addHook('onRequest', async (_request, { raw }) => {
+    raw.once('close', () => {
+      if (!raw.writableFinished) setImmediate(() => o.onGone?.());
+    });
   });
   registerFleetMcp(app, {
     profile: one.name,

@@ -124,6 +124,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       clock: o.clock ?? systemClock,
       ids: systemIds,
       log: o.log ?? silentLog,
+      tracing: o.tracing,
     });
     return {
       ledger,

@@ -22,7 +22,7 @@ export async function relayFleet(
   >,
   o: { fleet?: JsonObject; announce?: boolean } & Pick<
     ProfileOptions,
-    'script' | 'defaultBudget' | 'ledger' | 'log' | 'contexts' | 'clock'
+    'script' | 'defaultBudget' | 'ledger' | 'log' | 'tracing' | 'contexts' | 'clock'
   > = {},
 ): Promise<RelayFleet> {
   const names = ['switch', ...Object.keys(workers)];
@@ -42,6 +42,7 @@ export async function relayFleet(
     random: () => 0,
     ...(o.ledger ? { ledger: o.ledger } : {}),
     ...(o.log ? { log: o.log } : {}),
+    ...(o.tracing ? { tracing: o.tracing } : {}),
     ...(o.clock ? { clock: o.clock } : {}),
     ...(o.contexts ? { contexts: o.contexts } : {}),
     ...(o.defaultBudget === undefined ? {} : { defaultBudget: o.defaultBudget }),

@@ -1,6 +1,14 @@
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
-import type { Caller, Clock, decodeResult, InboundMessage, JsonObject, Log } from '@hermes-fleet/protocol';
+import type {
+  Caller,
+  Clock,
+  decodeResult,
+  InboundMessage,
+  JsonObject,
+  Log,
+  Tracing,
+} from '@hermes-fleet/protocol';
 import type { createApp } from '@hermes-fleet/service';
 import type { AgentContexts } from '../contexts/agent-contexts.ts';
 import type { Gateway } from '../gateway.ts';
@@ -38,6 +46,8 @@ export interface ProfileOptions {
   readonly versions?: readonly string[];
   /** The log of the gateway; silent when absent. */
   readonly log?: Log;
+  /** Gets the spans of the gateway. */
+  readonly tracing?: Tracing;
   /** The agent's contexts on disk; none when absent. */
   readonly contexts?: AgentContexts;
   /** Replaces the routes of the fleet, which a served profile has beside A2A. */

@@ -54,6 +54,16 @@ describe('a joined worker', () => {
     assert.deepEqual([peers.get('tank')?.standing, peers.get('tank')?.endpoint], ['known', undefined]);
   });
 
+  it('makes the caller of its token a member, as a configured peer is; a shared secret is none', async (t) => {
+    const { peers, restart } = testRegistry(t);
+    assert.deepEqual(['neo', 'tank', 'operator'].map(peers.isMember), [true, false, false]);
+    await peers.record(said(1, {}, 'worker-1'), joining());
+    await peers.record(announceOf('operator', { seq: 1 }), plain('operator'));
+    assert.deepEqual(['tank', 'operator', 'worker-1'].map(peers.isMember), [true, false, false]);
+    const again = await restart(JOIN, { peer: { url: 'http://127.0.0.1:9300/jsonrpc' } });
+    assert.deepEqual(['tank', 'peer', 'neo'].map(again.isMember), [true, false, false]);
+  });
+
   it('owns its name until its announce expires', async (t) => {
     const { peers, clock } = testRegistry(t);
     const mine = (seq: number) => said(seq, { ttlS: 60 }, 'worker-1');

@@ -1,5 +1,5 @@
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
-import { normalizePeerUrl, peerUrlKey } from '@hermes-fleet/fleet-config';
+import { normalizePeerUrl, peerUrlKey, SHARED_CALLER } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import {
   type Clock,
@@ -50,6 +50,11 @@ export interface PeerRegistry {
   get(name: string): PeerProfile | undefined;
   /** Calls the listener after an input of routing has changed. An equal heartbeat is not a change. */
   onChange(listener: () => void): Disposable;
+  /**
+   * True for the token of a configured peer, and for one with which a worker has joined: what it says of the callers of its
+   * tasks is believed. False for a secret that several callers share.
+   */
+  isMember(caller: string): boolean;
   /** Undefined for an unknown peer. */
   health(name: string): PeerHealth | undefined;
   /** The URL of a peer's agent card: `agent_card_url`, else the well-known URL. Undefined without an address. */
@@ -209,6 +214,12 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     onChange(listener) {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
+    },
+    isMember(caller) {
+      if (caller === SHARED_CALLER.name) return false;
+      if (configured.has(caller)) return true;
+      for (const { joined } of entries.values()) if (joined?.caller === caller) return true;
+      return false;
     },
     health: (name) => entries.get(name)?.health,
     cardUrl(name) {

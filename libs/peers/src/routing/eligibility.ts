@@ -184,8 +184,14 @@ const circuit: PeerCheck = (peer, { now }) =>
 
 const refusal: PeerCheck = (peer, { policy }) => {
   const reason = policy.excluded?.get(peer.name);
-  return reason === undefined ? MET : unmet('peer', peer.name, `has already refused: ${reason}`, true);
+  return reason === undefined ? MET : unmet('peer', peer.name, `${REFUSED}: ${reason}`, true);
 };
+
+const REFUSED = 'has already refused';
+
+/** A reason of routing for an event: without the words of a peer that has refused. */
+export const reasonInEvent = (reason: string): string =>
+  reason.startsWith(`${REFUSED}:`) ? REFUSED : reason;
 
 const home: PeerCheck = (peer, { policy }) =>
   policy.home === undefined || policy.home === peer.name

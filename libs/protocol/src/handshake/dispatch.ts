@@ -52,6 +52,9 @@ const task = z.looseObject({
     .describe('Name of the conversation within its context, set by an orchestrator that has many callers'),
   parent: parent.optional().describe('Task that this task is a part of'),
   root_id: id.optional().describe('First task of the chain'),
+  root_caller: id
+    .optional()
+    .describe('Caller of the first task of the chain; believed only from members of the fleet'),
   path: z
     .array(id)
     .max(64)

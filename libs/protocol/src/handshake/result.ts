@@ -52,6 +52,9 @@ const usage = z.looseObject({
   cache_write_tokens: count
     .optional()
     .describe('Tokens written to the cache; not part of tokens_spent by default'),
+  reasoning_tokens: count
+    .optional()
+    .describe('Own output tokens that the model spent on reasoning, if its provider reports them'),
   delegated_tokens: count.optional().describe('Tokens that peers reported'),
   model: z.string().describe('Model that was used'),
   source: reported(['metered', 'estimated', 'reported'], 'reported').describe(

@@ -30,7 +30,7 @@ export type ArtifactPart =
       readonly mediaType?: string;
     };
 
-/** A piece of an artifact. The first piece has its name and description. */
+/** A piece of an artifact. The first piece, and one that replaces all before it, has its name and description. */
 export interface ArtifactChunk {
   /** Identifies the artifact in its task. */
   readonly id: string;

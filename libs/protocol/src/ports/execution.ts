@@ -35,6 +35,8 @@ export interface AdmittedTask {
   readonly deadlineAt: number | undefined;
   /** The `traceparent` of the request that created the task (W3C Trace Context), for outgoing calls. */
   readonly traceparent?: string;
+  /** The caller of the first task of the chain; null if it is not known, absent if it is the caller of this task. */
+  readonly rootCaller?: string | null;
   /** The number of times that a start resumed this task after a crash or a stop. */
   readonly resumes: number;
 }

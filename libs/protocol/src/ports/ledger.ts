@@ -29,6 +29,8 @@ export interface TokenEntry {
   readonly outputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
+  /** The part of the output that was reasoning, if the provider reports it. */
+  readonly reasoningTokens?: number;
   readonly source: Usage['source'];
   readonly model: string;
 }

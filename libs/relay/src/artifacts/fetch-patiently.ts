@@ -6,7 +6,7 @@ const FILE_TRIES = 3;
 const PAUSE = { firstMs: 200, longestMs: 5_000 };
 
 export interface FetchOptions {
-  readonly context: Pick<RunContext, 'artifacts' | 'signal'>;
+  readonly context: Pick<RunContext, 'signal'>;
   readonly client: Pick<A2AClient, 'file'>;
   readonly endpoint: PeerEndpoint;
   readonly traceparent: string | undefined;
@@ -33,23 +33,32 @@ export function createPatience({ clock, peerDownAfterMs, deadlineAt }: FetchOpti
   return { leftMs: () => until - clock.monotonic(), renew };
 }
 
+/** The files of one artifact that are fetched while it is compared and stored. */
+export interface Fetching {
+  readonly patience: Patience | undefined;
+  /** The most that further files may have together, in bytes: all of them are in memory until the artifact is stored. */
+  leftBytes: number;
+}
+
 /**
- * Reads a file of a peer, as base64. While the peer does not serve it, it is asked a few times, or as long as there is patience.
- * Throws the last error, which is retryable if a later call may find the file.
+ * Reads a file of a peer, as base64; `leftBytes` becomes less by its size, and ARTIFACT_TOO_LARGE is thrown beyond it. While
+ * the peer does not serve it, it is asked a few times, or as long as there is patience. Throws the last error, which is
+ * retryable if a later call may find the file.
  */
 export async function fetchPatiently(
   options: FetchOptions,
   url: string,
-  patience: Patience | undefined,
+  fetching: Fetching,
 ): Promise<string> {
   const { client, endpoint, context, traceparent, clock, random } = options;
   const { signal } = context;
-  const maxBytes = context.artifacts?.maxBytes ?? 0;
+  const { patience, leftBytes: maxBytes } = fetching;
   for (let failures = 1; ; failures += 1) {
     const timeoutMs = Math.max(1, Math.min(FILE_TIMEOUT_MS, patience?.leftMs() ?? FILE_TIMEOUT_MS));
     try {
       const file = await client.file(endpoint, url, { timeoutMs, signal, traceparent, maxBytes });
       patience?.renew();
+      fetching.leftBytes -= file.length;
       return file.toString('base64');
     } catch (error) {
       signal.throwIfAborted();

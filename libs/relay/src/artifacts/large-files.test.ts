@@ -53,7 +53,12 @@ function harness(isMember = true) {
   const clock = manualClock();
   const artifacts: TaskArtifacts = {
     maxBytes: 1e6,
-    find: () => stored,
+    // As in the ledger, chunks before one that replaces them have no parts.
+    find: (id) => {
+      const own = stored.filter((chunk) => chunk.id === id);
+      const from = own.findLastIndex(({ replaces }) => replaces);
+      return own.map((chunk, at) => (at < from ? { ...chunk, parts: [] } : chunk));
+    },
     add: async (added) => stored.push(added) > 0,
   };
   const process = () =>
@@ -64,11 +69,12 @@ function harness(isMember = true) {
         signal: new AbortController().signal,
       },
       client: {
-        async file(_peer, url) {
+        async file(_peer, url, { maxBytes }) {
           asked.push(url.slice(BASE.length));
           const answer = answers.get(url.slice(BASE.length)) ?? assert.fail(url);
-          if (typeof answer === 'string') return Buffer.from(answer);
-          throw answer;
+          if (typeof answer !== 'string') throw answer;
+          if (answer.length > maxBytes) throw new FleetError('ARTIFACT_TOO_LARGE', 'too large');
+          return Buffer.from(answer);
         },
       },
       endpoint: { name: 'neo', url: `${BASE}/jsonrpc`, token: undefined },
@@ -117,6 +123,8 @@ test('after a restart, a file by reference is fetched once and compared, and wha
   assert.deepEqual([contents(stored), asked], [['one'], ['/1', '/1']]);
   await process()({ ...shown('/2'), ...ended });
   assert.deepEqual(contents(stored), ['one', 'two instead']);
+  await process()({ ...shown('/2'), ...ended });
+  assert.deepEqual(contents(stored), ['one', 'two instead'], 'what was replaced is not compared');
   await process()({ ...shown('/2', { mediaType: 'text/csv' }), ...ended });
   assert.deepEqual(contents(stored).slice(2), ['two instead'], 'another media type');
 });
@@ -201,6 +209,26 @@ test('a peer that stays away is waited for as long as a peer may be away, with o
   await last;
   assert.deepEqual(alerts, [{ reason: 'artifact_refused', peer: 'neo', error: 'peer_unreachable' }]);
   assert.deepEqual(asked.slice(-2), ['/1', '/2'], 'the second file is asked for once');
+});
+
+test('the files of one artifact have together what one artifact may have, and no more is fetched', async () => {
+  const { stored, alerts, asked, answers, process } = harness();
+  const pass = process();
+  const files = (mediaType: string, ...paths: string[]): PeerPart[] =>
+    paths.map((path) => ({ kind: 'file', url: `${BASE}${path}`, mediaType }));
+  const artifact = (id: string, parts: PeerPart[]): PeerArtifact => ({ id, isComplete: true, parts });
+  for (const path of ['/1', '/2', '/3', '/4']) answers.set(path, path.repeat(200_000));
+  await pass({ artifacts: [artifact('a', files('x/a', '/1', '/2'))], ...going });
+  await pass({ artifacts: [artifact('a', files('x/b', '/1', '/2'))], ...going });
+  assert.deepEqual([stored.length, alerts], [2, []], 'each artifact, and each try, begins anew');
+  const more = [artifact('b', files('x/a', '/1', '/2', '/3', '/4')), artifact('c', files('x/a', '/3'))];
+  await pass({ artifacts: more, ...going });
+  assert.deepEqual(asked.slice(4), ['/1', '/2', '/3', '/3'], 'nothing is fetched after what is too large');
+  assert.deepEqual(
+    stored.slice(2).map(({ id }) => id),
+    ['c'],
+  );
+  assert.deepEqual(alerts, [{ reason: 'artifact_refused', peer: 'neo', error: 'artifact_too_large' }]);
 });
 
 test('the files of an agent that is no member stay links, also at its own address', async () => {

@@ -106,6 +106,32 @@ test('an artifact that its worker replaces is replaced', async (t) => {
   );
 });
 
+test('an artifact that its worker publishes again with another description only has that one here, also with a large file', async (t) => {
+  const seen = Promise.withResolvers<void>();
+  const file: ArtifactPart = { kind: 'file', base64: LARGE, name: 'a.bin', mediaType: 'application/x-a' };
+  const { orchestrator } = await relayFleet(t, {
+    neo: {
+      script: adding(async ({ add }) => {
+        await add(chunk('a', 0, file, { description: 'a draft', isLast: true }));
+        await seen.promise;
+        await add(chunk('a', 1, file, { description: 'the final file', replaces: true, isLast: true }));
+      }),
+    },
+  });
+  const id = await orchestrator.send(dispatching());
+  await orchestrator.event(id, 'artifact');
+  seen.resolve();
+  await orchestrator.result(id);
+  assert.deepEqual(
+    orchestrator.ledger.artifacts(id).map(({ description, replaces }) => [description, replaces ?? false]),
+    [
+      ['a draft', false],
+      ['the final file', true],
+    ],
+  );
+  assert.deepEqual(partsOf(orchestrator, id, 'a'), [file]);
+});
+
 test('what exceeds the limits here is left out with one alert, and the task goes on', async (t) => {
   const { orchestrator } = await relayFleet(
     t,

@@ -1,5 +1,6 @@
 import { isAtPeer, type PeerArtifact, type PeerPart, type PeerTask } from '@hermes-fleet/a2a';
 import {
+  type ArtifactChunk,
   type ArtifactPart,
   backoffMs,
   FleetError,
@@ -10,7 +11,13 @@ import {
   type RunContext,
 } from '@hermes-fleet/protocol';
 import { beyond, type Content, contentOf, digestOf, labelsOf, merged, short } from './continuation.ts';
-import { createPatience, type FetchOptions, fetchPatiently, type Patience } from './fetch-patiently.ts';
+import {
+  createPatience,
+  type Fetching,
+  type FetchOptions,
+  fetchPatiently,
+  type Patience,
+} from './fetch-patiently.ts';
 
 /** The pause before a file is asked for again that its peer did not serve while the task goes on. */
 const FILE_PAUSE = { firstMs: 1_000, longestMs: 30_000 };
@@ -27,6 +34,7 @@ export interface PassOptions extends FetchOptions {
 /** What is stored of one artifact of the peer. */
 interface Standing {
   readonly content: readonly Content[];
+  readonly description: string | undefined;
   readonly chunks: number;
   readonly isComplete: boolean;
   /** The digests of the files that the peer showed last, by their URL or inline content. */
@@ -70,6 +78,7 @@ export function createPassArtifacts(
     chunks += stored.length;
     const standingNow = {
       content: merged(stored.flatMap(({ parts }) => parts.map(contentOf))),
+      description: descriptionOf(stored),
       chunks: stored.length,
       isComplete: stored.at(-1)?.isLast ?? false,
       digests: new Map<string, string>(),
@@ -79,37 +88,48 @@ export function createPassArtifacts(
   }
 
   async function pass(artifact: PeerArtifact, patience: Patience | undefined): Promise<void> {
-    const { id, name, description, isComplete: isLast = false } = artifact;
+    const { id, name, isComplete: isLast = false } = artifact;
+    const description = artifact.description === undefined ? undefined : short(artifact.description);
     const before = standingOf(id);
     if (chunks >= MANY_CHUNKS && !isLast) return;
+    const fetching: Fetching = { patience, leftBytes: artifacts?.maxBytes ?? 0 };
     const theirs: TheirPart[] = [];
     const digests = new Map<string, string>();
     for (const part of artifact.parts) {
-      const their = await theirPart(options, part, before.digests, patience);
+      const their = await theirPart(options, part, before.digests, fetching);
       if (their.kind === 'file' && their.source !== undefined) digests.set(their.source, their.digest);
       theirs.push(their);
     }
     const more = beyond(before.content, theirs);
-    const replaces = before.chunks > 0 && (more === undefined || (before.isComplete && more.length > 0));
+    // A stream may leave a description out, so only another one counts.
+    const isRedescribed = isLast && description !== undefined && description !== before.description;
+    const replaces =
+      before.chunks > 0 && (more === undefined || isRedescribed || (before.isComplete && more.length > 0));
     const added = replaces || more === undefined ? theirs : more;
     if (added.length === 0) {
       known.set(id, { ...before, digests });
       return;
     }
     const parts: ArtifactPart[] = [];
-    for (const part of added) parts.push(await partOf(options, part, patience));
+    for (const part of added) parts.push(await partOf(options, part, fetching));
     await artifacts?.add({
       id,
       place: before.chunks,
       ...(name === undefined ? {} : { name: short(name) }),
-      ...(description === undefined ? {} : { description: short(description) }),
+      ...(description === undefined ? {} : { description }),
       parts,
       replaces,
       isLast,
     });
     chunks += 1;
     const content = merged(theirs.map(({ base64: _base64, source: _source, ...each }) => each));
-    known.set(id, { content, chunks: before.chunks + 1, isComplete: isLast, digests });
+    known.set(id, {
+      content,
+      description: replaces ? description : (before.description ?? description),
+      chunks: before.chunks + 1,
+      isComplete: isLast,
+      digests,
+    });
   }
 
   async function alert({ code }: FleetError): Promise<void> {
@@ -164,6 +184,12 @@ const OF_A_FILE: ReadonlySet<string> = new Set(['PEER_REFUSED', 'PEER_UNREACHABL
 /** The errors of an artifact with which its task goes on. */
 const REFUSALS: ReadonlySet<string> = new Set([...OF_A_FILE, 'ARTIFACT_TOO_LARGE', 'INVALID_PARAMS']);
 
+/** The description that an artifact with these chunks has. */
+function descriptionOf(chunks: readonly ArtifactChunk[]): string | undefined {
+  const from = chunks.findLastIndex(({ replaces }) => replaces);
+  return chunks.slice(Math.max(from, 0)).find(({ description }) => description !== undefined)?.description;
+}
+
 const urlsOf = ({ parts }: PeerArtifact): string =>
   parts.map((part) => (part.kind === 'file' ? (part.url ?? '') : '')).join('\n');
 
@@ -172,7 +198,7 @@ async function theirPart(
   options: PassOptions,
   part: PeerPart,
   digests: ReadonlyMap<string, string>,
-  patience: Patience | undefined,
+  fetching: Fetching,
 ): Promise<TheirPart> {
   const labels = labelsOf(part);
   if (part.kind === 'text') return { kind: 'text', text: part.text, ...labels };
@@ -184,16 +210,12 @@ async function theirPart(
   const digest = digests.get(source);
   if (digest !== undefined)
     return { kind: 'file', digest, source, ...(inline === undefined ? {} : { base64: inline }), ...labels };
-  const base64 = inline ?? (await fetchPatiently(options, url, patience));
+  const base64 = inline ?? (await fetchPatiently(options, url, fetching));
   return { kind: 'file', digest: digestOf(base64), source, base64, ...labels };
 }
 
 /** A part of the peer as it is stored. */
-async function partOf(
-  options: PassOptions,
-  part: TheirPart,
-  patience: Patience | undefined,
-): Promise<ArtifactPart> {
+async function partOf(options: PassOptions, part: TheirPart, fetching: Fetching): Promise<ArtifactPart> {
   const labels = labelsOf(part);
   switch (part.kind) {
     case 'text':
@@ -203,7 +225,7 @@ async function partOf(
     case 'link':
       return { kind: 'link', url: part.url, ...labels };
     case 'file': {
-      const base64 = part.base64 ?? (await fetchPatiently(options, part.source ?? '', patience));
+      const base64 = part.base64 ?? (await fetchPatiently(options, part.source ?? '', fetching));
       return { kind: 'file', base64, ...labels };
     }
   }

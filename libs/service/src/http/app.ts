@@ -1,4 +1,4 @@
-import { type Caller, FleetError, type Ids, systemIds } from '@hermes-fleet/protocol';
+import { type Caller, FleetError, type Ids, systemIds, type Tracing } from '@hermes-fleet/protocol';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -27,6 +27,8 @@ export interface AppOptions {
   /** Without it, no token is required and every caller is `peer`: for loopback only. */
   readonly authenticate?: Authenticator | undefined;
   readonly metrics: FleetMetrics;
+  /** Each request but the probes gets a span; absent where traces are off. */
+  readonly tracing?: Tracing | undefined;
   readonly readiness: () => Readiness;
   /** The hosts of this service's addresses, beside loopback and the address that it listens on. */
   readonly hosts?: readonly string[];
@@ -68,7 +70,7 @@ const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
  * Bytes that are not a request (garbage, incomplete headers) and unknown addresses always get the default errors.
  */
 export function createApp(options: AppOptions): FastifyInstance {
-  const { name, log, authenticate, metrics, ids = systemIds, requestTimeoutMs = 30_000 } = options;
+  const { name, log, authenticate, metrics, tracing, ids = systemIds, requestTimeoutMs = 30_000 } = options;
   const loggerInstance: FastifyBaseLogger = log;
   const clientErrors = createClientErrors({
     requestTimeoutMs,
@@ -132,7 +134,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   /** Begins a request: its trace, its log line, and how long a connection without authentication may be silent. */
   const begin = (request: FastifyRequest, reply: FastifyReply, route: string | undefined): void => {
-    observe(request, reply, metrics, route);
+    observe(request, reply, metrics, route, tracing);
     if (!connections.isAuthenticated(request.raw.socket)) reply.header('keep-alive', keepAlive);
   };
   /** Counts the request's connection as authenticated: from now on it may be silent. */

@@ -1,9 +1,9 @@
-import type { Ids } from '@hermes-fleet/protocol';
+import type { Ids, Span, Tracing } from '@hermes-fleet/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FleetMetrics } from '../metrics/metrics.ts';
 import './request.ts';
 import { RequestLog } from './request-log.ts';
-import { continueTrace } from './trace.ts';
+import { continueTrace, traceOf } from './trace.ts';
 
 /** Routes that are requested every few seconds are logged at debug. */
 const PROBES = new Set(['/health', '/ready', '/metrics']);
@@ -26,9 +26,13 @@ export function observe(
   reply: FastifyReply,
   metrics: FleetMetrics,
   route = 'unmatched',
+  tracing?: Tracing,
 ): void {
   const incoming = request.headers.traceparent;
-  request.trace = continueTrace(typeof incoming === 'string' ? incoming : undefined);
+  const parent = typeof incoming === 'string' ? incoming : undefined;
+  const span = tracing && !PROBES.has(route) ? startSpan(tracing, request, route, parent) : undefined;
+  request.span = span;
+  request.trace = span ? traceOf(span) : continueTrace(parent);
   // Node writes the headers of `reply.raw` by a slower way, which copies all others into them.
   reply.header('x-request-id', request.id);
   reply.header('traceparent', request.trace.traceparent);
@@ -40,10 +44,29 @@ export function observe(
     const status = aborted && !reply.raw.headersSent ? 499 : reply.statusCode;
     metrics.httpRequest(request.method, route, status, seconds);
     logEnd(request, { route, status, seconds, aborted });
+    if (span) endSpan(span, request, status);
     if (!request.raw.complete) linger(request);
   };
   // Node emits it once for every reply: right after `finish`, or when the client disconnects before.
   reply.raw.on('close', end);
+}
+
+/** Attributes: semantic conventions of OpenTelemetry for HTTP servers. */
+function startSpan(
+  tracing: Tracing,
+  { method }: FastifyRequest,
+  route: string,
+  parent: string | undefined,
+): Span {
+  const attributes = { 'http.request.method': method, 'http.route': route };
+  return tracing.start(`${method} ${route}`, { kind: 'server', parent, attributes });
+}
+
+function endSpan(span: Span, { failure, caller }: FastifyRequest, status: number): void {
+  const code = failure?.code;
+  span.set({ 'http.response.status_code': status, 'hermes.caller': caller?.name, 'error.type': code });
+  // A refusal is the caller's error.
+  span.end(Math.max(status, failure?.httpStatus ?? 0) >= 500 ? (code ?? String(status)) : undefined);
 }
 
 /** The path of a request's URL, as it was sent. */
@@ -99,5 +122,6 @@ function logEnd(
 export function decorate(app: FastifyInstance): void {
   app.decorateRequest('caller');
   app.decorateRequest('trace');
+  app.decorateRequest('span');
   app.decorateRequest('failure');
 }

@@ -40,6 +40,10 @@ export function registerProbes(
     return reply.code(ready ? 200 : 503).send({ status, ready, dependencies });
   });
   app.get('/metrics', { config }, async (_request, reply) => {
+    const { dependencies } = readiness();
+    metrics.dependencies(
+      Object.fromEntries(Object.entries(dependencies).map(([key, { state }]) => [key, state === 'ok'])),
+    );
     const text = await metrics.registry.metrics();
     return reply.type(metrics.registry.contentType).send(text);
   });

@@ -1,4 +1,4 @@
-import type { Caller, FleetError } from '@hermes-fleet/protocol';
+import type { Caller, FleetError, Span } from '@hermes-fleet/protocol';
 import type { Trace } from './trace.ts';
 
 declare module 'fastify' {
@@ -14,6 +14,8 @@ declare module 'fastify' {
     /** The owner of the token; `peer` if no token is required; `anonymous`, without scopes, on public routes. */
     caller: Caller;
     trace: Trace;
+    /** The span of the request; undefined for probes, and where traces are off. */
+    span: Span | undefined;
     /** The error for the log line; set by translateError. */
     failure: FleetError | undefined;
   }

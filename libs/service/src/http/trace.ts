@@ -10,7 +10,7 @@ export interface Trace {
   readonly traceparent: string;
 }
 
-const INCOMING = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/;
+const INCOMING = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 const POOL_BYTES = 2048;
 let pool = '';
@@ -26,13 +26,31 @@ function randomDigits(count: number): string {
   return pool.slice(used - count, used);
 }
 
-/** Continues a valid incoming `traceparent` (same trace, new span), else starts a trace; never throws. */
-export function continueTrace(incoming: string | undefined, digits = randomDigits): Trace {
+/** The span that a `traceparent` names. */
+export interface ParentSpan extends Pick<Trace, 'traceId' | 'spanId'> {
+  readonly isSampled: boolean;
+}
+
+/** Reads a `traceparent`; undefined for one that is missing or not valid. */
+export function parseTraceparent(incoming: string | undefined): ParentSpan | undefined {
   const match = incoming === undefined || incoming.length > 256 ? null : INCOMING.exec(incoming);
   // Version 00 has exactly four fields; later versions may append some.
-  const valid = match !== null && !(match[1] === '00' && match[4] !== undefined);
-  const traceId = (valid ? match[2] : undefined) ?? digits(32);
-  const flags = valid && Number.parseInt(match[3] ?? '', 16) & 1 ? '01' : '00';
+  if (match === null || (match[1] === '00' && match[5] !== undefined)) return undefined;
+  const [, , traceId = '', spanId = '', flags = ''] = match;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** Continues a valid incoming `traceparent` (same trace, new span), else starts a trace; never throws. */
+export function continueTrace(incoming: string | undefined, digits = randomDigits): Trace {
+  const parent = parseTraceparent(incoming);
+  const traceId = parent?.traceId ?? digits(32);
+  const flags = parent?.isSampled ? '01' : '00';
   const spanId = digits(16);
   return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-${flags}` };
+}
+
+/** The trace of a span that has begun. */
+export function traceOf({ traceparent }: { readonly traceparent: string }): Trace {
+  const [, traceId = '', spanId = ''] = traceparent.split('-');
+  return { traceId, spanId, traceparent };
 }

@@ -4,6 +4,7 @@ const TASK_SECONDS = [0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 1800, 36
 const OVERHEAD_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 /** Dense around 1, an exact estimate, and wide enough for outliers. */
 const DRIFT_RATIOS = [0.25, 0.5, 0.75, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 4];
+const MODEL_SECONDS = [0.01, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
 const CALL_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Registers the metric families of a profile (docs/metrics.md). */
@@ -100,6 +101,9 @@ export function registerFamilies(registry: Registry) {
       ['server', 'method', 'outcome'],
       CALL_SECONDS,
     ),
+    dependencyUp: gauge('fleet_dependency_up', '1 while a dependency is ok at /ready, else 0.', [
+      'dependency',
+    ]),
     queueDepth: gauge('fleet_queue_depth', 'Tasks waiting.', ['queue']),
     queueOldestAge: gauge('fleet_queue_oldest_age_seconds', 'Age of the task that waits longest.', ['queue']),
     retries: counter('fleet_task_retries_total', 'Task attempts repeated.', ['reason']),
@@ -116,6 +120,18 @@ export function registerFamilies(registry: Registry) {
     compactions: counter('fleet_agent_compactions_total', 'Times a conversation was made shorter.', [
       'stage',
     ]),
+    modelCall: histogram(
+      'fleet_model_call_duration_seconds',
+      'From the request of a model call to the end of its answer, by outcome.',
+      ['outcome'],
+      MODEL_SECONDS,
+    ),
+    modelFirstToken: histogram(
+      'fleet_model_first_token_seconds',
+      'From the request of a model call to the first token of its answer.',
+      [],
+      MODEL_SECONDS,
+    ),
     toolCalls: counter('fleet_tool_calls_total', 'Completed tool calls.', ['tool', 'result']),
     resumes: counter('fleet_resumes_total', 'Tasks resumed after a stop or a crash.'),
     eventsPublished: counter('fleet_events_published_total', 'Events handed to the bus.', ['result']),

@@ -50,6 +50,8 @@ test('known label sets start at 0', async () => {
     'fleet_handshake_announces_total{peer="trinity",direction="in",result="ok"}',
     'fleet_handshake_announces_total{peer="switch",direction="out",result="error"}',
     'fleet_peer_last_announce_timestamp_seconds{peer="trinity"}',
+    'fleet_budget_overruns_total{action="exceeded"}',
+    'fleet_model_call_duration_seconds_count{outcome="error"}',
     'fleet_resumes_total',
     'fleet_events_published_total{result="ok"}',
     'fleet_events_published_total{result="error"}',
@@ -157,6 +159,7 @@ const recorded: readonly {
       'fleet_mcp_operation_duration_seconds_sum{server="trek",method="tools/call",outcome="ok"}': 0.25,
     },
   },
+  { record: (m) => m.dependencies({ nats: true }), expect: { 'fleet_dependency_up{dependency="nats"}': 1 } },
   { record: (m) => m.queueDepth('normal', 4), expect: { 'fleet_queue_depth{queue="normal"}': 4 } },
   {
     record: (m) => m.queueOldestAge('normal', 8),
@@ -182,6 +185,13 @@ const recorded: readonly {
   {
     record: (m) => m.toolCall('shell_exec', false),
     expect: { 'fleet_tool_calls_total{tool="shell_exec",result="error"}': 1 },
+  },
+  {
+    record: (m) => m.modelCall({ outcome: 'ok', seconds: 3, firstTokenSeconds: 0.5 }),
+    expect: {
+      'fleet_model_call_duration_seconds_sum{outcome="ok"}': 3,
+      fleet_model_first_token_seconds_sum: 0.5,
+    },
   },
   { record: (m) => m.resumed(), expect: { fleet_resumes_total: 1 } },
   { record: (m) => m.pushAttempt('ok'), expect: { 'fleet_push_attempts_total{result="ok"}': 1 } },

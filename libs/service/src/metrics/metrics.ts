@@ -1,6 +1,19 @@
-import { type Count, ResultStatus, UnmetKind } from '@hermes-fleet/protocol';
+import { type Count, UnmetKind } from '@hermes-fleet/protocol';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { registerFamilies } from './families.ts';
+import {
+  COMPACTIONS,
+  GUARDS,
+  METHODS,
+  MODEL_CALLS,
+  OVERRUNS,
+  PUSH_RESULTS,
+  QUEUES,
+  RESULTS,
+  RETRIES,
+  STATUSES,
+  TOKEN_TYPES,
+} from './known-labels.ts';
 import { allowList, bounded, OTHER } from './labels.ts';
 
 /**
@@ -28,6 +41,8 @@ export interface FleetMetrics {
   peerLastAnnounce(peer: string, epochSeconds: number): void;
   mcpServerUp(server: string, up: boolean): void;
   modelHealthy(model: string, healthy: boolean): void;
+  /** Replaces the dependencies that are shown; called by createApp at each scrape. */
+  dependencies(up: Readonly<Record<string, boolean>>): void;
   mcpOperation(server: string, method: string, outcome: string, seconds: number): void;
   queueDepth(queue: string, count: number): void;
   queueOldestAge(queue: string, seconds: number): void;
@@ -37,6 +52,12 @@ export interface FleetMetrics {
   guard(guard: string, level: string): void;
   /** A conversation of the agent was made shorter. */
   compaction(stage: string): void;
+  /** A call of the agent's model has ended; `firstTokenSeconds` is undefined when no token came. */
+  modelCall(call: {
+    readonly outcome: string;
+    readonly seconds: number;
+    readonly firstTokenSeconds: number | undefined;
+  }): void;
   /** `ok` is the outcome that the model saw. */
   toolCall(tool: string, ok: boolean): void;
   resumed(): void;
@@ -72,12 +93,6 @@ const OF_ALL = {
   profile: { scope: 'profile', caller: 'all' },
   taskTree: { scope: 'task_tree', caller: 'all' },
 };
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-const STATUSES = [...ResultStatus.options, 'canceled'];
-const TOKEN_TYPES = ['input', 'output'];
-const RESULTS = ['ok', 'error'];
-const PUSH_RESULTS = [...RESULTS, 'given_up'];
-const COMPACTIONS = ['prune', 'cut', 'summary'];
 
 /** The metric families of a profile on their own registry. Known label sets start at 0. */
 export function createMetrics({
@@ -110,14 +125,16 @@ export function createMetrics({
     pushed: allowList(PUSH_RESULTS),
     server: bounded(32),
     model: bounded(4),
+    dependency: bounded(128),
     operation: bounded(8),
     outcome: bounded(4),
     queue: bounded(16),
-    retried: bounded(32),
+    retried: bounded(32, RETRIES),
     rerouted: bounded(8),
-    action: bounded(16),
+    action: bounded(16, OVERRUNS),
     guard: bounded(16),
     compaction: allowList(COMPACTIONS),
+    modelCall: allowList(MODEL_CALLS),
     tool: bounded(128),
     level: bounded(4),
     route: bounded(64),
@@ -146,6 +163,12 @@ export function createMetrics({
       for (const result of RESULTS) families.announces.inc({ peer, direction, result }, 0);
     }
   }
+  for (const gauge of [families.queueDepth, families.queueOldestAge])
+    for (const queue of QUEUES) gauge.set({ queue }, 0);
+  for (const reason of RETRIES) families.retries.inc({ reason }, 0);
+  for (const intervention of GUARDS) families.guards.inc(intervention, 0);
+  for (const action of OVERRUNS) families.budgetOverruns.inc({ action }, 0);
+  for (const outcome of MODEL_CALLS) families.modelCall.zero({ outcome });
   for (const stage of COMPACTIONS) families.compactions.inc({ stage }, 0);
   for (const result of RESULTS) families.eventsPublished.inc({ result }, 0);
   for (const result of PUSH_RESULTS) families.pushAttempts.inc({ result }, 0);
@@ -209,6 +232,11 @@ export function createMetrics({
     modelHealthy(model, healthy) {
       families.modelHealthy.set({ model: label.model(model) }, healthy ? 1 : 0);
     },
+    dependencies(up) {
+      families.dependencyUp.reset();
+      for (const [name, isUp] of Object.entries(up))
+        families.dependencyUp.set({ dependency: label.dependency(name) }, isUp ? 1 : 0);
+    },
     mcpOperation(server, method, outcome, seconds) {
       const labels = {
         server: label.server(server),
@@ -237,6 +265,11 @@ export function createMetrics({
     },
     compaction(stage) {
       families.compactions.inc({ stage: label.compaction(stage) });
+    },
+    modelCall({ outcome, seconds, firstTokenSeconds }) {
+      if (measures(seconds)) families.modelCall.observe({ outcome: label.modelCall(outcome) }, seconds);
+      if (firstTokenSeconds !== undefined && measures(firstTokenSeconds))
+        families.modelFirstToken.observe(firstTokenSeconds);
     },
     toolCall(tool, ok) {
       families.toolCalls.inc({ tool: label.tool(tool), result: ok ? 'ok' : 'error' });

@@ -10,10 +10,13 @@ import {
   highestOf,
   type Ids,
   type InboundMessage,
+  inSpan,
   type JsonObject,
   type Reading,
   readDispatch,
+  type Tracing,
 } from '@hermes-fleet/protocol';
+import { lineageOf } from '../running/lineage.ts';
 import { recordFields } from '../running/record-fields.ts';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';
 import {
@@ -24,11 +27,13 @@ import {
 } from './accept-announce.ts';
 import { acceptAnswer } from './accept-answer.ts';
 import { handshakeObject, invalid } from './handshake-object.ts';
+import { submittedData } from './submitted-data.ts';
 
 export interface IntakeOptions extends HandshakeOptions {
   readonly ledger: Ledger;
   readonly dispatcher: Dispatcher;
   readonly ids: Ids;
+  readonly tracing?: Tracing | undefined;
   /** The reason if no new task is accepted at the moment. */
   readonly closed: () => FleetError | undefined;
   /** Is called with a task that opened a new context or was refused: replies about it carry our announce. */
@@ -82,19 +87,28 @@ async function acceptTask(
   if (message.contextId !== undefined && options.ledger.contexts.isSubtasksContextId(message.contextId))
     throw invalid('message.contextId', 'is the context of subtasks of this profile: use another one');
   const isFresh = message.contextId === undefined || !options.ledger.hasContext(message.contextId);
+  const key = reading.taskId ?? options.ids.uuid();
+  const lineage = lineageOf(wire, key, caller, options.peers.isMember);
   const arriving: NewTask = {
     id: options.ids.uuid(),
     contextId: message.contextId ?? options.ids.uuid(),
     caller: caller.name,
-    key: reading.taskId ?? options.ids.uuid(),
+    key,
     fingerprint: dispatchFingerprint(wire, attachments(message.raw).map(encodePart)),
     message: message.raw,
     dispatch: wire,
     acceptUntil: acceptUntilOf(reading),
     ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
+    ...(lineage === undefined ? {} : { lineage }),
+    submitted: submittedData(reading),
   };
   const arrival = { task: arriving, reading, caller, receivedAt };
-  const { task, created } = await options.dispatcher.accept(arrival);
+  const start = { parent: message.traceparent, attributes: { 'hermes.task.id': arriving.id } };
+  const { task, created } = await inSpan(options.tracing, 'admit', start, async (span) => {
+    const accepted = await options.dispatcher.accept(arrival);
+    span?.set({ 'hermes.task.state': accepted.task.state, 'hermes.task.created': accepted.created });
+    return accepted;
+  });
   if (!created) options.log.info(recordFields(task), 'task is a duplicate of a known one');
   // The reply to a refusal tells the caller what has changed since the last announce.
   if (created && (isFresh || task.state === 'rejected')) options.onInformed(task);

@@ -6,6 +6,8 @@ import {
   type FleetError,
   type Log,
   type RunOutcome,
+  type Span,
+  type Tracing,
   taskFields,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
@@ -17,6 +19,7 @@ import { decisionOn } from './count-decision.ts';
 import { createPersist, createPersistBehind, type Persist, persistAfter } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
+import { startRunSpan } from './run-span.ts';
 import { expiredOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
 import { writeEnding } from './write-ending.ts';
@@ -29,6 +32,7 @@ export interface RunnerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: FleetMetrics;
+  readonly tracing?: Tracing | undefined;
   readonly defaultBudget: number | undefined;
   readonly countCache: boolean;
   /** The longest time that a question waits for its answer, ms. */
@@ -73,12 +77,16 @@ export function startRun(options: RunnerOptions, request: RunRequest): Run {
   const stopping = new Abort();
   const fields = fieldsOf(request.task);
   if (request.endReason) aborting.abort(request.endReason);
-  const finished = runToEnd(options, request, { aborting, stopping, fields }).catch((error) => {
+  const span = startRunSpan(options.tracing, request);
+  // Whatever the run calls belongs to its span.
+  const traced = span ? { ...request, task: { ...request.task, traceparent: span.traceparent } } : request;
+  const finished = runToEnd(options, traced, { aborting, stopping, fields, span }).catch((error) => {
     options.log.error(
       { ...fields, err: error },
       'end of the task could not be written: the next start resumes it',
     );
   });
+  if (span) void finished.then(() => span.end());
   return {
     finished,
     abort: (reason) => aborting.abort(reason),
@@ -92,12 +100,13 @@ interface RunParts {
   readonly stopping: Abort;
   /** Fields of the log lines. */
   readonly fields: object;
+  readonly span?: Span | undefined;
 }
 
 async function runToEnd(
   options: RunnerOptions,
   request: RunRequest,
-  { aborting, stopping, fields }: RunParts,
+  { aborting, stopping, fields, span }: RunParts,
 ): Promise<void> {
   const { ledger, clock, metrics, log } = options;
   const { task, executor, acceptance } = request;
@@ -166,16 +175,25 @@ async function runToEnd(
   const { tier } = executor.model;
   // A new task whose executor never asked for the budget has spent nothing.
   const spent = budget?.spent() ?? 0;
+  const usage = budget?.usage() ?? noUsage(executor.model.id);
   const ending = runEnding(outcome, {
     taskId: dispatch.task.taskId,
     profile: options.profile,
     spent,
-    usage: budget?.usage() ?? noUsage(executor.model.id),
+    usage,
     durationMs: Math.round(clock.monotonic() - startedAt),
     canceled: outcome.error?.code === 'canceled' && aborting.reason?.code === 'CANCELED',
   });
   const decision = decisionOn(task, outcome, spent);
-  const ended = { id: task.id, version: dispatch.protocolVersion, lineage: dispatch.task, tier, decision };
+  const ended = {
+    id: task.id,
+    version: dispatch.protocolVersion,
+    lineage: dispatch.task,
+    tier,
+    decision,
+    usage,
+    limit: limitOf(options, task),
+  };
   try {
     const writes = { ledger, versions: options.versions, signal: closing };
     if (!(await writeEnding(writes, ended, ending, persistInRun))) return;
@@ -190,6 +208,7 @@ async function runToEnd(
       total: seconds(Math.max(0, clock.now() - request.receivedAt)),
     });
   const { tokensSpent } = ending.result;
+  span?.set({ 'hermes.task.state': ending.event, 'hermes.task.tokens_spent': tokensSpent });
   log.info({ ...fields, status: ending.event, tokens_spent: tokensSpent }, 'task ended');
 }
 
@@ -249,7 +268,7 @@ function budgetOf(
   const { tokens } = options.ledger;
   return createBudget({
     taskId: task.id,
-    limit: task.dispatch.task.tokenBudget ?? options.defaultBudget,
+    limit: limitOf(options, task),
     store: {
       entries: (id) => (acceptance ? [] : tokens.entries(id)),
       reserve: (id, estimate) => persistInRun(() => tokens.reserve(id, estimate, executor.model.tier)),
@@ -261,6 +280,9 @@ function budgetOf(
     countCache: options.countCache,
   });
 }
+
+const limitOf = ({ defaultBudget }: RunnerOptions, { dispatch }: AdmittedTask): number | undefined =>
+  dispatch.task.tokenBudget ?? defaultBudget;
 
 const fieldsOf = (task: AdmittedTask) => ({
   ...taskFields(task),

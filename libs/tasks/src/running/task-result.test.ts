@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeResult, type RunOutcome } from '@hermes-fleet/protocol';
-import { blockedEnding, encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
+import { endingData } from './ending-data.ts';
+import { blockedEnding, encodeEnding, errorOutcome, runEnding } from './task-result.ts';
 
 const run = (spent = 10, canceled = false) => ({
   taskId: 't-1',
@@ -11,6 +12,7 @@ const run = (spent = 10, canceled = false) => ({
   durationMs: 12.4,
   canceled,
 });
+const COST = { usage: undefined, tier: 'haiku', limit: undefined, saved: 0 };
 const outcome = (status: RunOutcome['status'], extra: Partial<RunOutcome> = {}): RunOutcome => ({
   status,
   nextSteps: [],
@@ -112,9 +114,24 @@ describe('the TASK_RESULT of a run', () => {
       remaining: ['the brief'],
       output: { secret: 1 },
     });
-    assert.deepEqual(endingData(runEnding(given, run())), {
+    const usage = { inputTokens: 6, outputTokens: 1, cacheReadTokens: 4, delegatedTokens: 3, model: 'm' };
+    const cost = { ...COST, usage: { ...usage, source: 'metered' as const }, limit: 9 };
+    assert.deepEqual(endingData(runEnding(given, run()), cost), {
       status: 'done',
       tokens_spent: 10,
+      own_tokens: 7,
+      delegated_tokens: 3,
+      usage: {
+        input_tokens: 6,
+        output_tokens: 1,
+        cache_read_tokens: 4,
+        cache_write_tokens: 0,
+        reasoning_tokens: 0,
+      },
+      model: 'm',
+      model_tier: 'haiku',
+      budget_tokens: 9,
+      overrun: true,
       executed_by: 'neo',
       duration_ms: 12,
     });
@@ -133,7 +150,7 @@ describe('the TASK_RESULT of a run', () => {
       outcome('blocked', { blockedReason: long, unmet, executedBy: long }),
       outcome('error', { error, executedBy: long }),
     ])
-      assert.ok(JSON.stringify(endingData(runEnding(given, run(0)))).length < 4_000);
+      assert.ok(JSON.stringify(endingData(runEnding(given, run(0)), COST)).length < 4_000);
   });
 
   it('names every unmet requirement of a blocked task', () => {
@@ -143,8 +160,8 @@ describe('the TASK_RESULT of a run', () => {
     ]);
     assert.equal(ending.result.blockedReason, 'one; two');
     assert.equal(ending.result.tokensSpent, 0);
-    assert.equal(endingData(ending).reason, 'mcp');
-    assert.deepEqual(endingData(ending).unmet, [
+    assert.equal(endingData(ending, COST).reason, 'mcp');
+    assert.deepEqual(endingData(ending, COST).unmet, [
       { kind: 'mcp', name: 'trek' },
       { kind: 'repo', name: 'main' },
     ]);

@@ -3,7 +3,6 @@ import {
   bareResult,
   encodeResult,
   type JsonObject,
-  type JsonValue,
   type RunOutcome,
   type TaskResult,
   type Unmet,
@@ -89,32 +88,6 @@ export function runEnding(
   if (settled.status === 'error')
     result.error ??= { code: 'internal', message: 'the executor gave no reason', retryable: false };
   return { event: run.canceled ? 'canceled' : result.status, result };
-}
-
-/** Bounds for text of a caller or a peer in an event. The bus refuses large events, and a refused event delays all others. */
-const MAX_WORD = 100;
-const MAX_UNMET = 20;
-const short = (word: string): string => word.slice(0, MAX_WORD);
-
-/** The data of a terminal event: small values, never a brief or the text of a model. */
-export function endingData({ event, result }: Ending): JsonObject {
-  const { status, tokensSpent, executedBy, durationMs, unmet = [], error, attempts } = result;
-  const data: Record<string, JsonValue> = {
-    status: event === 'canceled' ? 'canceled' : status,
-    tokens_spent: tokensSpent,
-  };
-  if (executedBy !== undefined) data.executed_by = short(executedBy);
-  if (durationMs !== undefined) data.duration_ms = Math.round(durationMs);
-  if (status === 'blocked') {
-    data.reason = unmet[0]?.kind ?? 'peer';
-    data.unmet = unmet.slice(0, MAX_UNMET).map(({ kind, name }) => ({ kind, name: short(name) }));
-  }
-  if (error) {
-    data.error = short(error.code);
-    data.retryable = error.retryable;
-  }
-  if (attempts) data.attempts = attempts.length;
-  return data;
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { FollowingEvent, Ledger, TaskEvent } from '@hermes-fleet/ledger';
 import type { Count } from '@hermes-fleet/protocol';
-import { type Decision, decisionCounts, type Lineage } from './count-decision.ts';
+import { type Decision, decisionCounts, isSentOn, type Lineage } from './count-decision.ts';
+import { type Cost, endingData } from './ending-data.ts';
 import type { Persist } from './persist.ts';
-import { type Ending, encodeEnding, endingData } from './task-result.ts';
+import { type Ending, encodeEnding } from './task-result.ts';
 
 export interface EndingOptions {
   readonly ledger: Pick<Ledger, 'append'>;
@@ -13,27 +14,27 @@ export interface EndingOptions {
 }
 
 /** A task that ends, for its terminal event and its counts. */
-export interface EndedTask {
+export interface EndedTask extends Pick<Cost, 'usage' | 'tier' | 'limit'> {
   readonly id: string;
   /** The version of its dispatch. */
   readonly version: string;
   readonly lineage: Lineage;
-  /** The tier of the model that ran it, or would have. */
-  readonly tier: string;
   /** Undefined for a task that was canceled or failed before anybody began it. */
   readonly decision: Decision | undefined;
 }
 
 /** The terminal event of a task, with its result and its counts: a crash loses none of them alone. */
 export function endingEvent(
-  { version, lineage, tier, decision }: Omit<EndedTask, 'id'>,
+  { version, lineage, decision, ...cost }: Omit<EndedTask, 'id'>,
   ending: Ending,
   versions: readonly string[],
 ): Required<FollowingEvent> {
-  const counts: Count[] = [{ counter: 'tasks', labels: [tier, ending.event], by: 1 }];
+  const counts: Count[] = [{ counter: 'tasks', labels: [cost.tier, ending.event], by: 1 }];
   if (decision) counts.push(...decisionCounts(lineage, decision));
   const result = encodeEnding(ending, version, versions);
-  return { event: { type: ending.event, data: endingData(ending) }, change: { result, counts } };
+  const saved = decision?.kind === 'blocked' && !isSentOn(lineage) ? decision.saved : 0;
+  const data = endingData(ending, { ...cost, saved });
+  return { event: { type: ending.event, data }, change: { result, counts } };
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   versionOf,
 } from '@hermes-fleet/protocol';
 import { acceptanceOf } from '../running/acceptance.ts';
+import { budgetIn } from '../running/budget-in.ts';
 import type { Decision } from '../running/count-decision.ts';
 import { recordFields } from '../running/record-fields.ts';
 import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
@@ -107,5 +108,6 @@ function endOf(
   decision?: Decision,
 ): FollowingEvent {
   const lineage = isJsonObject(dispatch.task) ? dispatch.task : {};
-  return endingEvent({ version: versionOf(dispatch), lineage, tier: tier(), decision }, ending, versions);
+  const cost = { tier: tier(), usage: undefined, limit: budgetIn(lineage) };
+  return endingEvent({ version: versionOf(dispatch), lineage, decision, ...cost }, ending, versions);
 }

@@ -1,9 +1,12 @@
 import type { NewTask } from '@hermes-fleet/ledger';
 import { type AdmittedTask, type Caller, contentParts, type TaskDispatch } from '@hermes-fleet/protocol';
+import { rootCallerIn } from '../running/lineage.ts';
 
 /** A task that passed admission, for its run. A task that no process has run before has no resumes. */
 export function admittedTask(
-  record: Pick<NewTask, 'id' | 'contextId' | 'traceparent' | 'message'> & { readonly resumes?: number },
+  record: Pick<NewTask, 'id' | 'contextId' | 'traceparent' | 'message' | 'lineage'> & {
+    readonly resumes?: number;
+  },
   dispatch: TaskDispatch,
   caller: Caller,
 ): AdmittedTask {
@@ -17,5 +20,6 @@ export function admittedTask(
     deadlineAt,
     resumes: record.resumes ?? 0,
     ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
+    ...rootCallerIn(record.lineage),
   };
 }

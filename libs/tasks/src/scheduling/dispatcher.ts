@@ -18,7 +18,9 @@ import {
   versionOf,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
+import { usageOf } from '@hermes-fleet/tokens';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
+import { budgetIn } from '../running/budget-in.ts';
 import type { Decision } from '../running/count-decision.ts';
 import { estimateTokens } from '../running/estimate-tokens.ts';
 import { createPersist, persist } from '../running/persist.ts';
@@ -76,7 +78,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   function end(record: TaskRecord, ending: Ending, decision?: Decision): Promise<TaskEvent | undefined> {
     const { id, dispatch } = record;
     const lineage = isJsonObject(dispatch.task) ? dispatch.task : {};
-    const ended = { id, version: versionOf(dispatch), lineage, tier: tierOf(id), decision };
+    const usage = usageOf(ledger.tokens.entries(id));
+    const cost = { usage, tier: tierOf(id), limit: budgetIn(lineage) };
+    const ended = { id, version: versionOf(dispatch), lineage, decision, ...cost };
     const writes = { ledger, versions, signal: closing };
     return writeEnding(writes, ended, ending, createPersist(storeOf(record)));
   }

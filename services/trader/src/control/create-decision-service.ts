@@ -1,5 +1,5 @@
 import type { Runtime } from '@hermes-fleet/paper';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import { type Clock, inSpan, type Log, type Tracing } from '@hermes-fleet/protocol';
 import type { Access } from './access.ts';
 import { createActivation } from './activation.ts';
 import { writeFailure } from './answers.ts';
@@ -26,6 +26,7 @@ export interface DecisionServiceOptions {
   readonly limits: Limits;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
   readonly watcher: DecisionObserver;
 }
 
@@ -79,12 +80,19 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
   };
 
   return {
-    decide: (attempt) =>
-      answer(attempt, async (record) => {
-        const entry = enter(attempt);
-        if (!('decision' in entry)) return { ...entry, isAudited: false };
-        return decide({ caller: attempt.caller, record, decision: entry.decision });
-      }),
+    decide(attempt) {
+      const { transport, traceparent: parent } = attempt;
+      const start = { parent, attributes: { 'hermes.transport': transport } };
+      return inSpan(options.tracing, 'decide', start, async (span) => {
+        const decided = await answer(attempt, async (record) => {
+          const entry = enter(attempt);
+          if (!('decision' in entry)) return { ...entry, isAudited: false };
+          return decide({ caller: attempt.caller, record, decision: entry.decision });
+        });
+        span?.set({ 'hermes.decision.status': decided.response.status });
+        return decided;
+      });
+    },
     refuse: (attempt, code, message) =>
       answer(attempt, async () => {
         const isMalformed = code === 'invalid_payload' || code === 'unsupported_action';

@@ -38,6 +38,21 @@ for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
   });
 }
 
+test('a decision has a span with its status', deadline, async (t) => {
+  const spans: unknown[] = [];
+  const test = await openDecisionService(t, {
+    tracing: {
+      start: (name) => ({
+        traceparent: '',
+        set: (attributes) => void spans.push(name, attributes),
+        end: (failure) => void spans.push(failure),
+      }),
+    },
+  });
+  await test.send(textOf(to('grid')));
+  assert.deepEqual(spans, ['decide', { 'hermes.decision.status': 'applied' }, undefined]);
+});
+
 test("the source document's example is applied as it stands", deadline, async (t) => {
   const test = await openDecisionService(t);
   const { response } = await test.send(

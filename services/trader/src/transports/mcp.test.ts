@@ -238,7 +238,10 @@ test('other content types are 415, and other methods than POST are refused', asy
 
 test('a caller without a trader scope is refused', async (t) => {
   const transports = await openTransports(t);
-  await assert.rejects(connect(t, transports, 'guest'), { code: 403 });
+  await assert.rejects(connect(t, transports, 'guest'), {
+    code: 403,
+    message: /needs the scope trader:read or trader:decide/,
+  });
   assert.deepEqual(transports.audited(), []);
 });
 

@@ -115,7 +115,7 @@ export function registerMcp(
 
 function requireAny(caller: Caller, scopes: readonly string[]): void {
   if (scopes.some((scope) => caller.scopes.has(scope))) return;
-  throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scopes ${scopes.join(' and ')}`);
+  throw new FleetError('FORBIDDEN', `caller "${caller.name}" needs the scope ${scopes.join(' or ')}`);
 }
 
 function result(output: JsonObject): CallToolResult {

@@ -77,11 +77,15 @@ function meteredCounts(call: Call, received: ReceivedAnswer, maxOutputTokens: nu
     cacheReadTokens,
     cacheWriteTokens,
   };
+  const reasoning = usage.outputTokenDetails.reasoningTokens ?? 0;
   const isPlausible =
     Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 0) &&
     usage.inputTokens <= MAX_WINDOWS * call.model.info.contextWindow &&
     usage.inputTokens * MAX_OVERESTIMATE >= call.inputTokens &&
     counts.outputTokens <= maxOutputTokens &&
     counts.outputTokens * MAX_CHARS_PER_TOKEN >= received.text.length;
-  return isPlausible ? counts : undefined;
+  if (!isPlausible) return undefined;
+  // Only a part of the output, and not charged by itself: a figure that cannot be is left out.
+  const isPart = Number.isSafeInteger(reasoning) && reasoning > 0 && reasoning <= counts.outputTokens;
+  return isPart ? { ...counts, reasoningTokens: reasoning } : counts;
 }

@@ -1,4 +1,4 @@
-import { type Budget, type Clock, FleetError, systemClock } from '@hermes-fleet/protocol';
+import { type Budget, type Clock, FleetError, type Reservation, systemClock } from '@hermes-fleet/protocol';
 import { APICallError, type FinishReason, type ModelMessage } from 'ai';
 import type { AgentModel } from './agent-model.ts';
 import { type CallFailure, callFailure } from './call-failure.ts';
@@ -32,6 +32,8 @@ export interface ModelCallRequest extends AnswerRequest {
   readonly deadlineAt?: number | undefined;
   /** Called before the wait for another attempt. The call rethrows its error. */
   readonly onRetry?: (retry: ModelRetry) => Promise<void>;
+  /** Called when an attempt is over, with what is booked for it. */
+  readonly onUsage?: (usage: Parameters<Reservation['settle']>[0]) => void;
   /** Called before another model is tried. What it starts to write is for `ready` to wait for. */
   readonly onFallback?: (from: AgentModel, to: AgentModel) => void;
 }
@@ -43,6 +45,8 @@ export interface ModelCallResult {
   readonly maxOutputTokens: number;
   /** The provider's figure for the input, if plausible. */
   readonly meteredInputTokens: number | undefined;
+  /** What the call was settled with. */
+  readonly usage: Parameters<Reservation['settle']>[0];
   /** Resolves when the call's settlement is durable. */
   readonly settled: Promise<void>;
 }
@@ -148,10 +152,14 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
   const maxOutputTokens = outputLimit(request);
   const reservation = await request.budget.reserve({ inputTokens: request.inputTokens, maxOutputTokens });
   const received: ReceivedAnswer = { text: '', usage: undefined };
-  const usage = async () => ({
-    ...(await callUsage(request, received, maxOutputTokens)),
-    model: request.model.info.id,
-  });
+  const usage = async () => {
+    const used = {
+      ...(await callUsage(request, received, maxOutputTokens)),
+      model: request.model.info.id,
+    };
+    request.onUsage?.(used);
+    return used;
+  };
   try {
     await request.ready();
     request.signal.throwIfAborted();
@@ -182,10 +190,11 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
     answer.finishReason === 'length' && received.usage === undefined
       ? undefined
       : meteredInputTokens(request, received, maxOutputTokens);
-  const settled = reservation.settle(await usage());
+  const used = await usage();
+  const settled = reservation.settle(used);
   settled.catch(() => {});
   return {
-    result: { ...answer, maxOutputTokens, meteredInputTokens: metered, settled },
+    result: { ...answer, maxOutputTokens, meteredInputTokens: metered, usage: used, settled },
     isTextVoid: false,
     settled,
   };

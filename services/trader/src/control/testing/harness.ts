@@ -107,7 +107,7 @@ export const textOf = (request: Request): string =>
 
 export async function openDecisionService(
   t: TestContext,
-  o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits'>> & {
+  o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits' | 'tracing'>> & {
     readonly concern?: Partial<Concern>;
   } = {},
 ): Promise<TestDecisionService> {
@@ -134,6 +134,7 @@ export async function openDecisionService(
       runtime,
       log,
       clock,
+      tracing: o.tracing,
       policy: o.policy ?? POLICY,
       limits: o.limits ?? { perSecond: 1e6, burst: 1e6, keptForPause: 20 },
       access: {

@@ -1,0 +1,158 @@
+import { type Dashboard, RowBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { newDashboard, OF_PROFILE } from './dashboard.ts';
+import { quantileOf, rateOf } from './expressions.ts';
+import { stateTimeline, timeSeries, type ValueLabels } from './panels.ts';
+
+const DEPENDENCY: ValueLabels = { 0: ['not ok', 'red'], 1: ['ok', 'green'] };
+
+/** The board of what processes need: bus, ledger, disk, memory, event loop and HTTP. */
+export function operations(): Dashboard {
+  return newDashboard({
+    uid: 'fleet-operations',
+    title: 'Operations',
+    description: 'Outbox, ledger, disk, memory, event loop and HTTP of the processes of a Hermes fleet.',
+    profilesOf: 'process_start_time_seconds',
+  })
+    .withPanel(
+      stateTimeline(1, {
+        title: 'Dependencies',
+        description: 'What /ready reports of each dependency.',
+        unit: 'short',
+        span: 24,
+        valueLabels: DEPENDENCY,
+        queries: [{ expr: `fleet_dependency_up{${OF_PROFILE}}`, legend: '{{profile}} {{dependency}}' }],
+      }),
+    )
+    .withRow(new RowBuilder('Events').id(10))
+    .withPanel(
+      timeSeries(11, {
+        title: 'Events waiting for the bus',
+        description: 'Events in the ledger that NATS has not acknowledged yet.',
+        unit: 'short',
+        span: 6,
+        queries: [{ expr: `fleet_outbox_backlog{${OF_PROFILE}} > 0`, legend: '{{profile}}' }],
+      }),
+    )
+    .withPanel(
+      timeSeries(12, {
+        title: 'Age of the oldest waiting event',
+        description: 'How far the bus lags behind the ledger. The alert OutboxBehind fires above a minute.',
+        unit: 's',
+        span: 6,
+        threshold: 60,
+        queries: [{ expr: `fleet_outbox_oldest_age_seconds{${OF_PROFILE}} > 0`, legend: '{{profile}}' }],
+      }),
+    )
+    .withPanel(
+      timeSeries(13, {
+        title: 'Events published',
+        description: 'Attempts to publish an event per second, by result.',
+        unit: 'ops',
+        span: 6,
+        queries: [
+          {
+            expr: rateOf('fleet_events_published_total', 'profile, result'),
+            legend: '{{profile}} {{result}}',
+          },
+        ],
+      }),
+    )
+    .withPanel(
+      timeSeries(14, {
+        title: 'Push notifications',
+        description: 'Attempts to deliver a push notification per second, by result.',
+        unit: 'ops',
+        span: 6,
+        queries: [
+          { expr: rateOf('fleet_push_attempts_total', 'profile, result'), legend: '{{profile}} {{result}}' },
+        ],
+      }),
+    )
+    .withRow(new RowBuilder('Ledger and disk').id(20))
+    .withPanel(
+      timeSeries(21, {
+        title: 'Ledger',
+        description: 'Size of the ledger, with its write-ahead log.',
+        unit: 'bytes',
+        span: 12,
+        queries: [{ expr: `fleet_ledger_size_bytes{${OF_PROFILE}}`, legend: '{{profile}}' }],
+      }),
+    )
+    .withPanel(
+      timeSeries(22, {
+        title: 'Free disk',
+        description: 'Free share of the disk that holds the ledger. The alert DiskFilling fires below 5%.',
+        unit: 'percentunit',
+        span: 12,
+        threshold: 0.05,
+        queries: [
+          {
+            expr: `fleet_disk_free_bytes{${OF_PROFILE}} / (fleet_disk_size_bytes{${OF_PROFILE}} > 0)`,
+            legend: '{{profile}}',
+          },
+        ],
+      }),
+    )
+    .withRow(new RowBuilder('Processes').id(30))
+    .withPanel(
+      timeSeries(31, {
+        title: 'Event loop delay',
+        description: '99th percentile of the delay of the event loop.',
+        unit: 's',
+        span: 8,
+        queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${OF_PROFILE}}`, legend: '{{profile}}' }],
+      }),
+    )
+    .withPanel(
+      timeSeries(32, {
+        title: 'Memory',
+        description: 'Resident memory, and what of the heap is used.',
+        unit: 'bytes',
+        span: 8,
+        queries: [
+          { expr: `process_resident_memory_bytes{${OF_PROFILE}}`, legend: '{{profile}}' },
+          { expr: `nodejs_heap_size_used_bytes{${OF_PROFILE}}`, legend: '{{profile}} heap' },
+        ],
+      }),
+    )
+    .withPanel(
+      timeSeries(33, {
+        title: 'Processor',
+        description: 'Processor time per second; 1 is a whole core.',
+        unit: 'short',
+        span: 8,
+        queries: [{ expr: rateOf('process_cpu_seconds_total', 'profile'), legend: '{{profile}}' }],
+      }),
+    )
+    .withRow(new RowBuilder('HTTP').id(40))
+    .withPanel(
+      timeSeries(41, {
+        title: 'Requests',
+        description: 'Answered requests per second, by status.',
+        unit: 'reqps',
+        span: 12,
+        queries: [
+          {
+            expr: rateOf('fleet_http_requests_total', 'profile, status'),
+            legend: '{{profile}} {{status}}',
+          },
+        ],
+      }),
+    )
+    .withPanel(
+      timeSeries(42, {
+        title: 'Duration of requests',
+        description:
+          'Time from the head of a request to the end of its reply: 95th percentile by route. Streams last as long as their task.',
+        unit: 's',
+        span: 12,
+        queries: [
+          {
+            expr: quantileOf(0.95, 'fleet_http_request_duration_seconds', 'method, route'),
+            legend: '{{method}} {{route}}',
+          },
+        ],
+      }),
+    )
+    .build();
+}

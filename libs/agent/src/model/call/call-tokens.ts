@@ -1,0 +1,43 @@
+import type { JsonObject, Reservation } from '@hermes-fleet/protocol';
+
+type Settlement = Parameters<Reservation['settle']>[0];
+
+/** The tokens of model calls that no event has told of yet. */
+export interface CallTokens {
+  /** Must be called for each call, and for each attempt that failed, with what is booked for it, which may be nothing. */
+  add(usage: Settlement): void;
+  /**
+   * The fields `usage` and `model` of the next event of progress (docs/events.md#the-events): the sum of the calls since the
+   * last one, and the model of the last of them. Empty without a call that cost
+   * something.
+   */
+  take(): JsonObject;
+}
+
+export function createCallTokens(): CallTokens {
+  let calls: Settlement[] = [];
+  return {
+    add(usage) {
+      const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+      if (inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens > 0) calls.push(usage);
+    },
+    take() {
+      const taken = calls;
+      calls = [];
+      const model = taken.at(-1)?.model;
+      if (taken.length === 0) return {};
+      const sum = (count: (usage: Settlement) => number | undefined): number =>
+        taken.reduce((total, usage) => total + (count(usage) ?? 0), 0);
+      return {
+        usage: {
+          input_tokens: sum(({ inputTokens }) => inputTokens),
+          output_tokens: sum(({ outputTokens }) => outputTokens),
+          cache_read_tokens: sum(({ cacheReadTokens }) => cacheReadTokens),
+          cache_write_tokens: sum(({ cacheWriteTokens }) => cacheWriteTokens),
+          reasoning_tokens: sum(({ reasoningTokens }) => reasoningTokens),
+        },
+        ...(model === undefined ? {} : { model }),
+      };
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Command, command } from '../command-line/command.ts';
+import { noArguments, repositoryRoot } from '../command-line/options.ts';
+
+/** `fleet up|down|ps`: as `./fleet` does them, in the mode of the fleet (docs/operations.md#two-modes). */
+export const checkoutCommands: readonly Command[] = [
+  inMode('up', 'start the fleet, in containers or as plain processes'),
+  inMode('down', 'stop the fleet'),
+  command({
+    name: 'ps',
+    summary: 'list the processes or the containers of the fleet',
+    options: {},
+    examples: ['ps', 'ps --json'],
+    run: ({ positionals, output }) => {
+      noArguments('ps', positionals);
+      return runScript('ps', output === 'text' ? [] : ['-o', output]);
+    },
+  }),
+];
+
+function inMode(name: string, summary: string): Command {
+  return command({
+    name,
+    summary,
+    textOnly: true,
+    options: {},
+    examples: [name],
+    run: ({ positionals }) => {
+      noArguments(name, positionals);
+      return runScript(name, []);
+    },
+  });
+}
+
+/** Runs a command of `./fleet`; returns its exit code. Throws UNSUPPORTED_OPERATION outside a checkout, as in a container. */
+export function runScript(verb: string, args: readonly string[]): number {
+  const script = join(repositoryRoot(), 'deploy/fleet.sh');
+  if (!existsSync(script))
+    throw new FleetError(
+      'UNSUPPORTED_OPERATION',
+      `${verb} needs a checkout of the repository: make ${verb} there`,
+    );
+  const { status, signal, error } = spawnSync('sh', [script, verb, ...args], { stdio: 'inherit' });
+  if (error) throw error;
+  return status ?? (signal === 'SIGINT' ? 0 : 1);
+}

@@ -1,0 +1,83 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { createSecretEnv } from '@hermes-fleet/service';
+import { command } from '../command-line/command.ts';
+import { UsageError } from '../command-line/options.ts';
+import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { openInBrowser } from '../console/browser.ts';
+import { type ConsoleTarget, newLink, rebuild } from '../console/client.ts';
+import { keyPaths } from '../keys/layout.ts';
+import { readSecret } from '../keys/secret-file.ts';
+import type { FleetPlan } from '../local/plan.ts';
+
+const DEFAULT_PORT = 9224;
+
+/**
+ * `fleet console`: prints a link that opens the console once, and opens it where a person has a desktop. `fleet console
+ * rebuild` makes its read model again from the streams (docs/console.md).
+ */
+export const consoleCommand = command({
+  name: 'console',
+  summary: 'print a link that opens the console in a browser once, or make its read model again',
+  args: '[rebuild]',
+  options: {
+    'no-open': { type: 'boolean', help: 'only print the link: start no browser' },
+    address: { type: 'string', value: 'url', help: 'the address of the console in the link' },
+    'as-is': {
+      type: 'boolean',
+      help: 'use the environment of this process, as inside the container of the console',
+    },
+    ...PLAN_OPTIONS,
+  },
+  examples: ['console', 'console --no-open', 'console rebuild'],
+  run: async ({ values, positionals, env, print }) => {
+    const [verb, ...rest] = positionals;
+    if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild'))
+      throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild`);
+    const { address } = values;
+    if (address !== undefined && !/^https?:\/\/[^/]/.test(address))
+      throw new UsageError(`--address must be an http or https address, not "${address}"`);
+    const target = values['as-is'] ? consoleHere(env) : consoleOf(plannedFleet(values));
+    if (verb === 'rebuild') {
+      const answer = await rebuild(target);
+      if (print) print(answer);
+      else process.stdout.write(`${describeRebuild(answer.reaches_back_to)}\n`);
+      return 0;
+    }
+    const link = await newLink(target, address);
+    if (print) {
+      print(link);
+      return 0;
+    }
+    process.stdout.write(`${link.url}\n`);
+    if (process.stdout.isTTY !== true) return 0;
+    process.stderr.write('The link works once, within five minutes.\n');
+    if (!values['no-open']) await openInBrowser(link.url, env);
+    return 0;
+  },
+});
+
+const describeRebuild = (oldest: string | null): string =>
+  oldest === null
+    ? 'the read model is made again; the streams have no event of a task'
+    : `the read model is made again; it reaches back to ${oldest}, the oldest event that the streams have`;
+
+/** The console of a planned fleet. Throws PEER_UNREACHABLE without its keys. */
+export function consoleOf(plan: FleetPlan): ConsoleTarget {
+  const login = readSecret(keyPaths(plan.keysDir).consoleLogin);
+  if (login !== undefined) return { url: plan.console.url, login };
+  throw new FleetError(
+    'PEER_UNREACHABLE',
+    `no console runs (it has no keys in ${plan.keysDir}): make up first`,
+  );
+}
+
+/** The console in whose environment this process runs. Throws CONFIG_INVALID without its secret. */
+function consoleHere(env: NodeJS.ProcessEnv): ConsoleTarget {
+  const login = createSecretEnv(env).read('CONSOLE_LOGIN');
+  if (login === undefined)
+    throw new FleetError(
+      'CONFIG_INVALID',
+      'CONSOLE_LOGIN is not set: --as-is needs the environment of the console',
+    );
+  return { url: `http://${env.CONSOLE_HOST || '127.0.0.1'}:${env.CONSOLE_PORT || DEFAULT_PORT}`, login };
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { parseAllDocuments } from 'yaml';
+import { fleet } from '../testing/profile-stub.ts';
+
+const line = (second: number, name: string, task: string, of: string, msg: string, more = {}): string =>
+  JSON.stringify({
+    ...{ level: 'info', time: `2030-01-01T00:00:0${second}.000Z`, name, task_id: task, dispatch_id: of },
+    ...{ root_id: 'flight-1', trace_id: 'a', ...more, msg },
+  });
+const LINES = {
+  accepted: line(1, 'switch', 's-1', 'flight-1', 'task accepted'),
+  sent: line(2, 'switch', 's-1', 'flight-1', 'task is sent to a peer', { peer: 'neo' }),
+  atNeo: line(3, 'neo', 'n-1', 's-1', 'task \u001b[2J\u2028started', { err: { message: 'bad', stack: 'x' } }),
+  // 1.0 is another text than the number that it is.
+  ended: line(4, 'switch', 's-1', 'flight-1', 'task ended').replace('"msg"', '"n":1.0,"msg"'),
+};
+
+test('logs prints the lines of a task of all services in the order of time, also of rotated files', async (t) => {
+  const dir = tempDir(t);
+  mkdirSync(join(dir, 'logs'));
+  const log = (name: string, ...lines: string[]): void =>
+    writeFileSync(join(dir, 'logs', name), `${lines.join('\n')}\n`);
+  log('switch.log.1', 'not JSON', LINES.accepted);
+  log('switch.log', LINES.sent, LINES.ended, line(5, 'switch', 's-2', 'other', 'x', { root_id: 'other' }));
+  log('neo.log', LINES.atNeo);
+  const text = await fleet(['logs', 's-1', '--dir', dir]);
+  assert.deepEqual(text, {
+    code: 0,
+    stderr: '',
+    stdout: [
+      '2030-01-01T00:00:01.000Z  switch    info   s-1  task accepted',
+      '2030-01-01T00:00:02.000Z  switch    info   s-1  task is sent to a peer  peer=neo',
+      '2030-01-01T00:00:03.000Z  neo       info   n-1  task \ufffd[2J\ufffdstarted  err=bad',
+      '2030-01-01T00:00:04.000Z  switch    info   s-1  task ended  n=1\n',
+    ].join('\n'),
+  });
+  const raw = [LINES.accepted, LINES.sent, LINES.atNeo, LINES.ended];
+  assert.equal((await fleet(['logs', 'n-1', '--dir', dir, '--json'])).stdout, `${raw.join('\n')}\n`);
+  const yaml = await fleet(['logs', 'flight-1', '--dir', dir, '-o', 'yaml']);
+  const documents = parseAllDocuments(yaml.stdout).map((each) => each.toJS());
+  assert.deepEqual(
+    documents,
+    raw.map((each) => JSON.parse(each)),
+  );
+});
+
+test('logs reads the logs of containers from stdin, whatever their order', async () => {
+  const { ended, atNeo, accepted } = LINES;
+  // The prefixes of docker compose logs, the first with --no-log-prefix.
+  const lines = [`\u001b[2K${ended}`, `neo-1      | ${atNeo}`, `${accepted}\r`];
+  const piped = await fleet(['logs', 'flight-1', '--stdin', '--json'], lines.join('\n'));
+  assert.deepEqual([piped.code, piped.stdout], [0, `${[accepted, atNeo, ended].join('\n')}\n`]);
+});
+
+test('logs says what is missing', async (t) => {
+  const dir = tempDir(t);
+  const none = await fleet(['logs', 's-1', '--dir', dir]);
+  assert.deepEqual([none.code, none.stderr], [1, 'fleet: there are no logs yet: make up starts the fleet\n']);
+  const unknown = await fleet(['logs', 'nobody', '--stdin', '--json'], LINES.ended);
+  assert.equal(unknown.code, 1);
+  const { error } = JSON.parse(unknown.stdout);
+  assert.deepEqual(
+    [error.code, error.message],
+    [
+      'TASK_NOT_FOUND',
+      'no log line names the task "nobody": its lines are rotated away, or LOG_LEVEL leaves them out',
+    ],
+  );
+  for (const wrong of [['a', 'b'], [''], ['--stdin'], ['--dir', dir]]) {
+    const { code, stderr } = await fleet(['logs', ...wrong]);
+    assert.equal(code, 2);
+    assert.match(
+      stderr,
+      /^fleet: logs takes the id or the task_id of one task; without one, it takes no options\n/,
+    );
+  }
+});

@@ -1,0 +1,126 @@
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Clock } from '@hermes-fleet/protocol';
+import { type Stopped, stopProcess } from './down.ts';
+import { runningProcess } from './pid-file.ts';
+import type { FleetPlan, PlannedProcess } from './plan.ts';
+import { type ProcessStatus, statusOf } from './ps.ts';
+import { startProcess } from './start.ts';
+import { ensureRunning, type Outcome } from './up.ts';
+
+const NAME = 'prometheus';
+const PORT = 9090;
+const GRACE_MS = 10_000;
+/** As in containers (docs/operations.md#folders-and-volumes). */
+const RETENTION = { days: 15, size: '1GB' };
+
+/** The Prometheus beside a fleet of plain processes (docs/operations.md#prometheus-of-processes). */
+export interface PlannedPrometheus extends PlannedProcess {
+  readonly dir: string;
+  readonly configFile: string;
+}
+
+export function planPrometheus(plan: FleetPlan): PlannedPrometheus {
+  const port = PORT + plan.portOffset;
+  const url = `http://127.0.0.1:${port}`;
+  const dir = join(plan.dir, NAME);
+  const logFile = join(plan.dir, 'logs', `${NAME}.log`);
+  return {
+    name: NAME,
+    port,
+    url,
+    readyUrl: `${url}/-/ready`,
+    logFile,
+    dir,
+    configFile: join(dir, 'prometheus.json'),
+  };
+}
+
+/** PROMETHEUS_BIN, else `prometheus` on the PATH. Undefined without one, or if PROMETHEUS_BIN is empty. */
+function findPrometheus({ PROMETHEUS_BIN: named, PATH = '' }: NodeJS.ProcessEnv): string | undefined {
+  if (named !== undefined) return named === '' ? undefined : named;
+  return PATH.split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, NAME))
+    .find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What it scrapes, with the rules of the repository. JSON is YAML. */
+function configurationOf(plan: FleetPlan, { port }: PlannedPrometheus): string {
+  const targets = [...plan.members, plan.console].map((member) => ({
+    targets: [`127.0.0.1:${member.port}`],
+    labels: { profile: member.name },
+  }));
+  return JSON.stringify(
+    {
+      global: { scrape_interval: '5s', evaluation_interval: '15s' },
+      rule_files: [join(plan.root, 'deploy/prometheus/rules/*.rules.yml')],
+      scrape_configs: [
+        { job_name: 'fleet', honor_labels: true, static_configs: targets },
+        { job_name: NAME, static_configs: [{ targets: [`127.0.0.1:${port}`] }] },
+      ],
+    },
+    undefined,
+    2,
+  );
+}
+
+export interface PrometheusOptions {
+  readonly plan: FleetPlan;
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+}
+
+/**
+ * Starts Prometheus on loopback beside the fleet, or makes a running one read a configuration that has changed. Undefined
+ * where its program is not there. The fleet works without it, so a failure is an outcome and throws nothing.
+ */
+export async function prometheusUp({ plan, env, clock }: PrometheusOptions): Promise<Outcome | undefined> {
+  const planned = planPrometheus(plan);
+  const file = findPrometheus(env);
+  const running = runningProcess(plan.runDir, NAME);
+  if (file === undefined && running === undefined) return undefined;
+  mkdirSync(planned.dir, { recursive: true, mode: 0o700 });
+  const wanted = configurationOf(plan, planned);
+  const isChanged = !existsSync(planned.configFile) || readFileSync(planned.configFile, 'utf8') !== wanted;
+  writeFileSync(planned.configFile, wanted, { mode: 0o600 });
+  const outcome = await ensureRunning({ plan, clock }, planned, () =>
+    startProcess(plan.runDir, planned, {
+      file: file ?? NAME,
+      args: [
+        `--config.file=${planned.configFile}`,
+        `--storage.tsdb.path=${join(planned.dir, 'data')}`,
+        `--storage.tsdb.retention.time=${RETENTION.days}d`,
+        `--storage.tsdb.retention.size=${RETENTION.size}`,
+        `--web.listen-address=127.0.0.1:${planned.port}`,
+      ],
+      // It needs nothing of the environment, which may hold keys.
+      env: { PATH: env.PATH, HOME: planned.dir },
+      cwd: planned.dir,
+    }),
+  );
+  if (running !== undefined && isChanged && outcome.state === 'already running')
+    process.kill(running.pid, 'SIGHUP');
+  return outcome;
+}
+
+/** Stops the Prometheus that `up` started; undefined when there is none. */
+export async function prometheusDown(plan: FleetPlan, clock: Clock): Promise<Stopped | undefined> {
+  if (runningProcess(plan.runDir, NAME) === undefined) return undefined;
+  return stopProcess(plan.runDir, NAME, GRACE_MS, clock);
+}
+
+/** The state of the Prometheus that `up` started; undefined when it does not run. */
+export async function prometheusStatus(plan: FleetPlan): Promise<ProcessStatus | undefined> {
+  if (runningProcess(plan.runDir, NAME) === undefined) return undefined;
+  return statusOf(plan, planPrometheus(plan));
+}

@@ -1,0 +1,149 @@
+import type { Log, Span, SpanStart, Tracing } from '@hermes-fleet/protocol';
+import {
+  type Context,
+  type Link,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import { parseTraceparent } from '../http/trace.ts';
+import { reportFailures } from './export-failures.ts';
+import type { TracingSettings } from './settings.ts';
+
+export interface TracingOptions {
+  /** The name of the service in traces. */
+  readonly name: string;
+  readonly version: string;
+  readonly log: Log;
+}
+
+export interface OpenTracing extends Tracing {
+  /** Sends what has not been sent, for at most 2 s, and stops. Never rejects. */
+  close(): Promise<void>;
+}
+
+const CLOSE_MS = 2_000;
+
+const KINDS = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+} as const;
+
+/** Sends spans by OTLP over HTTP, in batches from a bounded queue, with the official SDK. It sets no global state. */
+export function createOtlpTracing(
+  settings: TracingSettings,
+  { name, version, log }: TracingOptions,
+): OpenTracing {
+  const exporter = reportFailures(new OTLPTraceExporter({ url: settings.url }), log);
+  const provider = new TracerProvider({
+    sampler: samplerOf(settings),
+    resource: defaultResource()
+      .merge(
+        resourceFromAttributes({
+          'service.name': name,
+          'service.namespace': 'hermes-fleet',
+          'service.version': version,
+        }),
+      )
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        maxQueueSize: settings.queueSpans,
+        maxExportBatchSize: settings.batchSpans,
+        scheduledDelayMillis: settings.delayMs,
+        exportTimeoutMillis: settings.exportTimeoutMs,
+      }),
+    ],
+  });
+  const tracer = provider.getTracer('hermes-fleet', version);
+  // The path and the query of the address may hold a key.
+  log.info({ collector: new URL(settings.url).host, sampler: settings.sampler }, 'traces are exported');
+  return {
+    start(spanName, { kind = 'internal', parent, links = [], attributes, startedAt }: SpanStart = {}): Span {
+      const span = tracer.startSpan(
+        spanName,
+        {
+          kind: KINDS[kind],
+          links: links.flatMap(linkTo),
+          ...(attributes === undefined ? {} : { attributes: writable(attributes) }),
+          ...(startedAt === undefined ? {} : { startTime: startedAt }),
+        },
+        contextOf(parent),
+      );
+      const { traceId, spanId, traceFlags } = span.spanContext();
+      return {
+        traceparent: `00-${traceId}-${spanId}-${traceFlags & 1 ? '01' : '00'}`,
+        set: (more) => void span.setAttributes(writable(more)),
+        end(failure) {
+          if (!span.isRecording()) return;
+          if (failure !== undefined) {
+            span.setAttribute('error.type', failure);
+            span.setStatus({ code: SpanStatusCode.ERROR, message: failure });
+          }
+          span.end();
+        },
+      };
+    },
+    async close() {
+      const flushed = provider.shutdown().catch(() => undefined);
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, CLOSE_MS);
+      await Promise.race([flushed, late.promise]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function samplerOf({ sampler, ratio }: TracingSettings): Sampler {
+  const root = sampler.endsWith('traceidratio')
+    ? new TraceIdRatioBasedSampler(ratio)
+    : sampler.endsWith('always_on')
+      ? new AlwaysOnSampler()
+      : new AlwaysOffSampler();
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
+}
+
+function contextOf(traceparent: string | undefined): Context {
+  const parent = spanContextOf(traceparent);
+  return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
+}
+
+function linkTo(traceparent: string): Link[] {
+  const context = spanContextOf(traceparent);
+  return context === undefined ? [] : [{ context }];
+}
+
+function spanContextOf(traceparent: string | undefined): SpanContext | undefined {
+  const parsed = parseTraceparent(traceparent);
+  return parsed && { ...parsed, traceFlags: parsed.isSampled ? 1 : 0, isRemote: true };
+}
+
+type Attributes = NonNullable<SpanStart['attributes']>;
+
+/** The SDK's type of attributes has no read-only lists. */
+const writable = (attributes: Attributes): Record<string, string | number | boolean | string[] | undefined> =>
+  Object.fromEntries(
+    Object.entries(attributes).map(([key, value]) => [key, typeof value === 'object' ? [...value] : value]),
+  );

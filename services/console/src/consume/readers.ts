@@ -1,0 +1,116 @@
+import {
+  type BusConnection,
+  consume,
+  consumerOf,
+  type EventMeta,
+  type StreamFacts,
+} from '@hermes-fleet/events';
+import type { Clock, CloudEvent, Log } from '@hermes-fleet/protocol';
+import type { Store } from '@hermes-fleet/store';
+import { positionOf } from '../read-model/positions.ts';
+
+/** What the console reads, each with a position of its own. */
+export const FILTERS = {
+  tasks: 'fleet.task.>',
+  control: 'fleet.control.>',
+  announces: 'fleet.announce.>',
+  audit: 'fleet.audit.>',
+} as const;
+export type Topic = keyof typeof FILTERS;
+
+/** A message of the bus in its turn: an event, or the reason why it is none. */
+export interface Arrival {
+  readonly topic: Topic;
+  readonly meta: EventMeta;
+  readonly event?: CloudEvent;
+  readonly skipped?: string;
+}
+
+export interface BusView {
+  readonly connected: boolean;
+  /** Why a reader is not connected. */
+  readonly reason: string | undefined;
+  /** Events that are on the bus and not projected; undefined while the bus is away. */
+  readonly behind: number | undefined;
+}
+
+export interface ReadersOptions {
+  readonly connection: BusConnection;
+  readonly store: Pick<Store, 'read'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly push: (arrival: Arrival) => Promise<void> | void;
+  /** Called when the first event of a reader is known to be older than what the stream still has. */
+  readonly onStream: (topic: Topic, stream: StreamFacts) => void;
+  readonly onState: () => void;
+}
+
+export interface Readers {
+  view(): BusView;
+  close(): Promise<void>;
+}
+
+/**
+ * Reads the streams, each from the position that the read model has stored. Closing ends all readers; what they have
+ * pushed stays pushed.
+ */
+export function startReaders(options: ReadersOptions): Readers {
+  const { connection, clock, log } = options;
+  const closing = new AbortController();
+  const topics = Object.keys(FILTERS) as Topic[];
+  const states = new Map<Topic, { connected: boolean; reason: string | undefined; pending: number }>(
+    topics.map((topic) => [topic, { connected: false, reason: 'not connected yet', pending: 0 }]),
+  );
+  const change = (
+    topic: Topic,
+    to: Partial<{ connected: boolean; reason: string | undefined; pending: number }>,
+  ) => states.set(topic, { connected: false, reason: undefined, pending: 0, ...states.get(topic), ...to });
+
+  const read = async (topic: Topic): Promise<void> => {
+    const filter = FILTERS[topic];
+    const arrived = (meta: EventMeta, what: Pick<Arrival, 'event' | 'skipped'>) => {
+      change(topic, { pending: meta.pending });
+      return options.push({ topic, meta, ...what });
+    };
+    await consume({
+      connection: { ...connection, name: `${connection.name}/${topic}` },
+      filter,
+      name: consumerOf(connection.name, filter),
+      fromStart: true,
+      after: options.store.read((db) => positionOf(db, filter)),
+      signal: closing.signal,
+      clock,
+      log,
+      onState: ({ connected, lastError }) => {
+        change(topic, { connected, reason: lastError });
+        options.onState();
+      },
+      onStream: (stream) => options.onStream(topic, stream),
+      onEvent: (event, meta) => arrived(meta, { event }),
+      onSkipped: (skipped, meta) => arrived(meta, { skipped }),
+    });
+  };
+  const running = topics.map((topic) =>
+    read(topic).catch((error: unknown) => {
+      change(topic, { connected: false, reason: 'the reader of the console has failed' });
+      log.error({ err: error, topic }, 'a reader of the bus has failed');
+      options.onState();
+    }),
+  );
+
+  return {
+    view() {
+      const all = [...states.values()];
+      const away = all.find(({ connected }) => !connected);
+      return {
+        connected: away === undefined,
+        reason: away && (away.reason ?? 'not connected'),
+        behind: away ? undefined : all.reduce((sum, { pending }) => sum + pending, 0),
+      };
+    },
+    async close() {
+      closing.abort();
+      await Promise.all(running);
+    },
+  };
+}

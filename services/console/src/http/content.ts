@@ -1,0 +1,77 @@
+import { Readable } from 'node:stream';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { type ArtifactPart, readContent, type TaskContent } from '../profiles/content.ts';
+import { sessionOf } from '../session/guard.ts';
+import { type ActionOptions, addressOf } from './actions.ts';
+import type { ContentDocument } from './api.ts';
+import { readInput } from './query.ts';
+import type { TaskParams } from './task-page.ts';
+import { tokenOf } from './token.ts';
+
+/** Longer text is for the download only. */
+const MAX_SHOWN_BYTES = 64 * 1024;
+
+const PartQuery = z.strictObject({
+  part: z
+    .string()
+    .regex(/^\d{1,6}$/, 'must be a number')
+    .default('0'),
+});
+
+/**
+ * `GET /api/tasks/:profile/:id/content` and the artifacts beside it: what the profile itself answers to the session's token.
+ * An artifact is a download and nothing else, because what an agent wrote must not run with the origin of the console.
+ */
+export function registerContent(scope: FastifyInstance, options: ActionOptions): void {
+  const read = async (params: TaskParams, token: string): Promise<TaskContent> => {
+    const profile = addressOf(options, params);
+    return readContent(await options.client.rpc(profile, token, 'GetTask', { id: params.id }));
+  };
+  scope.get<{ Params: TaskParams }>(
+    '/api/tasks/:profile/:id/content',
+    async (request): Promise<ContentDocument> => {
+      const { params } = request;
+      const { artifacts, ...content } = await read(params, tokenOf(sessionOf(request)));
+      return { ...content, artifacts: artifacts.map((part) => shown(params, part)) };
+    },
+  );
+  scope.get<{ Params: TaskParams & { readonly artifact: string } }>(
+    '/api/tasks/:profile/:id/artifacts/:artifact',
+    async (request, reply) => {
+      const { params } = request;
+      const token = tokenOf(sessionOf(request));
+      const index = Number(readInput(PartQuery, request.query).part);
+      const { artifacts } = await read(params, token);
+      const part = artifacts.find((each) => each.artifactId === params.artifact && each.index === index);
+      if (!part || (part.bytes === null && part.path === null))
+        throw new FleetError('NOT_FOUND', 'the task has no such artifact: read its content again');
+      const name = part.name.slice(0, 200).toWellFormed();
+      reply.headers({
+        'content-type': 'application/octet-stream',
+        'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
+        'content-security-policy': "default-src 'none'; sandbox",
+      });
+      if (part.bytes !== null) return await reply.send(part.bytes);
+      const { body } = await options.client.download(addressOf(options, params), token, part.path ?? '');
+      return await reply.send(body === null ? '' : Readable.fromWeb(body as never));
+    },
+  );
+}
+
+function shown(
+  { profile, id }: TaskParams,
+  { artifactId, index, name, mediaType, bytes, isText, path, link }: ArtifactPart,
+): ContentDocument['artifacts'][number] {
+  const at = [profile, id].map(encodeURIComponent).join('/');
+  const href = `/api/tasks/${at}/artifacts/${encodeURIComponent(artifactId)}?part=${index}`;
+  const isShown = isText && bytes !== null && bytes.length <= MAX_SHOWN_BYTES;
+  return {
+    name,
+    media_type: mediaType,
+    bytes: bytes?.length ?? null,
+    text: isShown ? bytes.toString('utf8') : link,
+    href: bytes === null && path === null ? null : href,
+  };
+}

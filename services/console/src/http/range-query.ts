@@ -1,0 +1,17 @@
+import type { Clock } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { type Range, rangeOf } from '../read-model/ranges.ts';
+
+const time = z.iso.datetime({ offset: true, error: 'must be a time, such as 2026-01-31T12:00:00Z' });
+
+/** The span of time that a view shows. */
+export const RANGE_QUERY = { since: time.optional(), until: time.optional() };
+
+export function rangeIn(
+  { since, until }: { readonly since?: string | undefined; readonly until?: string | undefined },
+  clock: Pick<Clock, 'now'>,
+): Range {
+  const ms = (text: string | undefined): number | undefined =>
+    text === undefined ? undefined : Date.parse(text);
+  return rangeOf(clock.now(), ms(since), ms(until));
+}

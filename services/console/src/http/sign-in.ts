@@ -1,0 +1,74 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import type { FastifyInstance } from 'fastify';
+import type { Rebuilt } from '../consume/feed.ts';
+import { iso, isoOrNull } from '../read-model/task-rows.ts';
+import type { Codes } from '../session/codes.ts';
+import { sessionCookie } from '../session/guard.ts';
+import { isSame } from '../session/secrets.ts';
+import type { Sessions } from '../session/sessions.ts';
+
+export interface SignInOptions {
+  readonly codes: Codes;
+  readonly sessions: Sessions;
+  /** The secret that makes codes. */
+  readonly loginSecret: string;
+}
+
+/** `GET /login`: a one-time code opens a session. A HEAD, such as that of a link preview, uses up no code. */
+export function registerLogin(app: FastifyInstance, { codes, sessions }: SignInOptions): void {
+  const config = { public: true };
+  app.get<{ Querystring: { code?: unknown } }>(
+    '/login',
+    { config, exposeHeadRoute: false },
+    async (request, reply) => {
+      const { code } = request.query;
+      reply.header('cache-control', 'no-store');
+      if (typeof code !== 'string' || !codes.use(code))
+        return await reply.code(403).type('text/html; charset=utf-8').send(REFUSED);
+      return await reply.header('set-cookie', sessionCookie(await sessions.open())).redirect('/', 303);
+    },
+  );
+}
+
+/** `POST /api/codes`: makes a one-time code, for `fleet console`. */
+export function registerCodes(scope: FastifyInstance, { codes, loginSecret }: SignInOptions): void {
+  scope.post('/api/codes', { config: { withSecret: true } }, async (request, reply) => {
+    requireSecret(request.headers.authorization, loginSecret);
+    const { code, expiresAt } = codes.make();
+    const expires = new Date(expiresAt).toISOString();
+    reply.header('cache-control', 'no-store');
+    return await reply.code(201).send({ code, path: `/login?code=${code}`, expires_at: expires });
+  });
+}
+
+/** `POST /api/rebuild`: makes the read model anew from the streams, for `fleet console rebuild`. */
+export function registerRebuild(
+  scope: FastifyInstance,
+  { loginSecret, rebuild }: Pick<SignInOptions, 'loginSecret'> & { readonly rebuild: () => Promise<Rebuilt> },
+): void {
+  scope.post('/api/rebuild', { config: { withSecret: true } }, async (request, reply) => {
+    requireSecret(request.headers.authorization, loginSecret);
+    const { rebuiltAt, reachesBackTo } = await rebuild();
+    return await reply
+      .code(202)
+      .send({ rebuilt_at: iso(rebuiltAt), reaches_back_to: isoOrNull(reachesBackTo) });
+  });
+}
+
+/** Throws UNAUTHENTICATED unless the header has the secret of the console. */
+function requireSecret(authorization: string | undefined, secret: string): void {
+  const given = /^Bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1];
+  if (given === undefined || !isSame(given, secret))
+    throw new FleetError('UNAUTHENTICATED', 'send "Authorization: Bearer <CONSOLE_LOGIN>"');
+}
+
+const REFUSED = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Hermes Fleet: sign in</title></head>
+<body>
+<h1>This link has been used or is too old</h1>
+<p>A link opens the console once, within five minutes. For a new one, run:</p>
+<pre>fleet console</pre>
+</body>
+</html>
+`;

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { freePort } from '@hermes-fleet/fleet/testing';
+import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
+import { LOGIN_SECRET, startBus } from './testing/console.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const MAIN = join(import.meta.dirname, 'main.ts');
+
+/** Runs the console as a process of its own; `output` is what it has printed. */
+function run(env: Record<string, string>): {
+  child: ChildProcess;
+  output: () => string;
+  saw: (text: string) => Promise<void>;
+} {
+  const child = spawn(process.execPath, [MAIN], { cwd: ROOT, env: { PATH: process.env.PATH, ...env } });
+  const lines: string[] = [];
+  let check = (): void => undefined;
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream)
+      createInterface({ input: stream }).on('line', (line) => {
+        lines.push(line);
+        check();
+      });
+  }
+  const saw = (text: string): Promise<void> =>
+    new Promise((resolveSaw) => {
+      check = () => {
+        if (lines.some((line) => line.includes(text))) resolveSaw();
+      };
+      check();
+    });
+  return { child, output: () => lines.join('\n'), saw };
+}
+
+test(
+  'the shipped configuration serves the page, in less than 120 MB, and stops with exit code 0',
+  deadline,
+  async (t) => {
+    const nats = await startBus(t);
+    let last: ChildProcess | undefined;
+    const dir = tempDir(t, { closeFirst: () => last?.kill('SIGKILL') });
+    const port = await freePort();
+    const env = {
+      ...{ HERMES_STATE_DIR: dir, CONSOLE_LOGIN: LOGIN_SECRET, CONSOLE_PORT: String(port) },
+      ...{ NATS_HOST: '127.0.0.1', NATS_PORT: new URL(nats.url).port },
+      // As the image and `fleet local up` set them: a first start compiles, which needs memory once.
+      ...{ NODE_OPTIONS: '--max-semi-space-size=1', NODE_COMPILE_CACHE: join(dir, 'cache') },
+    };
+    for (const start of ['first', 'second']) {
+      const { child, saw, output } = run(env);
+      last = child;
+      await saw('connected to the event bus');
+      const page = await fetch(`http://127.0.0.1:${port}/`);
+      assert.match(page.headers.get('content-security-policy') ?? '', /script-src 'self'/);
+      const files = [...(await page.text()).matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path);
+      assert.ok(files.length > 0);
+      for (const path of files)
+        assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 200, path);
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+      const kb = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
+      if (start === 'second') assert.ok(kb < 120_000, `${kb} kB`);
+      child.kill('SIGTERM');
+      const [code] = await once(child, 'exit');
+      assert.equal(code, 0, output());
+    }
+  },
+);
+
+test('a start that cannot work says what to correct, and ends with 1', deadline, async (t) => {
+  const base = { HERMES_STATE_DIR: tempDir(t), CONSOLE_LOGIN: LOGIN_SECRET };
+  const cases: [Record<string, string>, RegExp][] = [
+    [
+      { ...base, CONSOLE_LOGIN: 'short' },
+      /CONSOLE_LOGIN is missing or has fewer than 16 characters.*fleet keys init/,
+    ],
+    [{ ...base, CONSOLE_PORT: 'x' }, /CONSOLE_PORT is "x": it must be a port number/],
+    [{ ...base, HERMES_HOME: '/nowhere' }, /console\.yaml does not exist/],
+  ];
+  for (const [env, message] of cases) {
+    const { child, output } = run(env);
+    const [code] = await once(child, 'close');
+    assert.equal(code, 1);
+    assert.match(output(), message);
+  }
+});

@@ -1,0 +1,159 @@
+import {
+  type Clock,
+  ERRORS,
+  type ErrorCode,
+  type FieldError,
+  FleetError,
+  HANDSHAKE_EXTENSION,
+  isJsonObject,
+  type JsonObject,
+} from '@hermes-fleet/protocol';
+
+/** A profile that the console reaches. */
+export interface ProfileAddress {
+  readonly name: string;
+  /** The base URL. */
+  readonly url: string;
+}
+
+export interface ProfileClient {
+  /** Calls a route of libs/fleet and returns the JSON object of the answer. */
+  call(
+    profile: ProfileAddress,
+    token: string,
+    path: string,
+    body?: JsonObject,
+    timeoutMs?: number,
+  ): Promise<JsonObject>;
+  /** Calls a method of A2A 1.0 over JSON-RPC and returns its result. */
+  rpc(profile: ProfileAddress, token: string, method: string, params: JsonObject): Promise<JsonObject>;
+  /** The answer of a GET, whose body the caller reads or cancels. */
+  download(profile: ProfileAddress, token: string, path: string): Promise<Response>;
+}
+
+const CALL_MS = 15_000;
+const DOWNLOAD_MS = 120_000;
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+const MAX_MESSAGE = 500;
+const MAX_FIELDS = 50;
+
+/**
+ * Calls profiles with a person's token. Redirects are not followed, because of the token. Throws PEER_UNREACHABLE,
+ * TOKEN_NEEDED for a token that the profile does not accept, and the profile's own error otherwise. It is a client of its own
+ * because libs/a2a, with the official SDK, needs a twelfth of the memory that the console may use.
+ */
+export function createProfileClient(clock: Clock): ProfileClient {
+  const request = async (
+    profile: ProfileAddress,
+    path: string,
+    init: RequestInit,
+    timeoutMs: number,
+  ): Promise<{ response: Response; expiry: Disposable }> => {
+    const deadline = new AbortController();
+    const expiry = clock.timer(() => deadline.abort(), timeoutMs);
+    try {
+      const response = await fetch(`${profile.url.replace(/\/+$/, '')}${path}`, {
+        ...init,
+        redirect: 'manual',
+        signal: deadline.signal,
+      });
+      return { response, expiry };
+    } catch (cause) {
+      expiry[Symbol.dispose]();
+      const how = deadline.signal.aborted ? `within ${timeoutMs / 1000} s` : `at ${profile.url}`;
+      throw new FleetError('PEER_UNREACHABLE', `${profile.name} does not answer ${how}`, { cause });
+    }
+  };
+
+  const json = async (
+    profile: ProfileAddress,
+    path: string,
+    init: RequestInit,
+    timeoutMs: number,
+  ): Promise<{ status: number; body: unknown }> => {
+    const { response, expiry } = await request(profile, path, init, timeoutMs);
+    using _ = expiry;
+    const text = await readBounded(profile, response);
+    try {
+      return { status: response.status, body: JSON.parse(text) };
+    } catch {
+      return { status: response.status, body: undefined };
+    }
+  };
+
+  const headersOf = (token: string) => ({ accept: 'application/json', authorization: `Bearer ${token}` });
+  const posted = (token: string, body: JsonObject, more: Record<string, string> = {}): RequestInit => ({
+    method: 'POST',
+    headers: { ...headersOf(token), 'content-type': 'application/json', ...more },
+    body: JSON.stringify(body),
+  });
+
+  return {
+    async call(profile, token, path, body, timeoutMs = CALL_MS) {
+      const init = body === undefined ? { headers: headersOf(token) } : posted(token, body);
+      const { status, body: answer } = await json(profile, path, init, timeoutMs);
+      if (status >= 200 && status < 300 && isJsonObject(answer)) return answer;
+      throw refusal(profile, status, isJsonObject(answer) ? answer.error : undefined);
+    },
+    async rpc(profile, token, method, params) {
+      const call = { jsonrpc: '2.0', id: 1, method, params };
+      const version = { 'a2a-version': '1.0', 'a2a-extensions': HANDSHAKE_EXTENSION };
+      const { status, body } = await json(profile, '/jsonrpc', posted(token, call, version), CALL_MS);
+      const answer = isJsonObject(body) ? body : {};
+      if (isJsonObject(answer.result)) return answer.result;
+      throw refusal(profile, status, answer.error);
+    },
+    async download(profile, token, path) {
+      const { response, expiry } = await request(profile, path, { headers: headersOf(token) }, DOWNLOAD_MS);
+      if (response.status === 200) return response;
+      expiry[Symbol.dispose]();
+      await response.body?.cancel();
+      throw refusal(profile, response.status, undefined);
+    },
+  };
+}
+
+async function readBounded(profile: ProfileAddress, response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_ANSWER_BYTES) break;
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    throw new FleetError('PEER_UNREACHABLE', `${profile.name} did not finish its answer`, { cause });
+  }
+  if (bytes > MAX_ANSWER_BYTES)
+    throw new FleetError('PEER_REFUSED', `${profile.name} answers with more than ${MAX_ANSWER_BYTES} bytes`);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The error of an answer: that of the profile, by its code, message and fields. */
+function refusal({ name }: ProfileAddress, status: number, error: unknown): FleetError {
+  if (status === 401) return new FleetError('TOKEN_NEEDED', `${name} does not accept this token`);
+  const shown = isJsonObject(error) ? error : {};
+  const message = typeof shown.message === 'string' ? shown.message.slice(0, MAX_MESSAGE) : `HTTP ${status}`;
+  const code = codeOf(shown);
+  return new FleetError(code ?? 'PEER_REFUSED', `${name}: ${message}`, { fields: fieldsOf(shown) });
+}
+
+/** The code of an error of the HTTP routes, or the reason of a JSON-RPC error. */
+function codeOf({ code, data }: JsonObject): ErrorCode | undefined {
+  const [info] = Array.isArray(data) ? data : [];
+  const word = typeof code === 'string' ? code : isJsonObject(info) ? info.reason : undefined;
+  const known = typeof word === 'string' && Object.hasOwn(ERRORS, word) ? (word as ErrorCode) : undefined;
+  return known === 'UNAUTHENTICATED' ? 'TOKEN_NEEDED' : known;
+}
+
+function fieldsOf({ fields, data }: JsonObject): FieldError[] {
+  const violations = (Array.isArray(data) ? data : []).flatMap((each) =>
+    isJsonObject(each) && Array.isArray(each.fieldViolations) ? each.fieldViolations : [],
+  );
+  return [...(Array.isArray(fields) ? fields : []), ...violations].slice(0, MAX_FIELDS).flatMap((each) => {
+    if (!isJsonObject(each)) return [];
+    const text = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_MESSAGE) : '');
+    return [{ path: text(each.path ?? each.field), reason: text(each.reason ?? each.description) }];
+  });
+}

@@ -1,0 +1,93 @@
+import { HEAD_TYPE } from '@hermes-fleet/events';
+import { type CloudEvent, ControlStatus } from '@hermes-fleet/protocol';
+import { type Numbered, readNumbered, type Unusable } from './event.ts';
+import { countIn, textIn, textsIn, timeIn } from './fields.ts';
+
+/** A judged decision of the trader (docs/events.md#control-events). */
+export interface Decision extends Numbered {
+  readonly decisionId: string;
+  readonly concernId: string;
+  readonly action: string;
+  readonly status: string;
+  readonly codes: readonly string[];
+  readonly caller: string;
+  readonly auditSeq: number | null;
+  /** The state of the concern after the decision; null where the decision says nothing of it. */
+  readonly concern: Concern | null;
+}
+
+export interface Concern {
+  readonly strategyId: string | null;
+  readonly riskMode: string | null;
+  /** Null for an action that leaves it as it is. */
+  readonly runState: 'running' | 'paused' | null;
+}
+
+const SERVICE = /^\/services\/([A-Za-z0-9_-]{1,100})$/;
+
+export function readDecision(event: CloudEvent): Decision | Unusable {
+  const status = /^dev\.hermes-fleet\.control\.([a-z]+)\.v1$/.exec(event.type)?.[1] ?? '';
+  if (!ControlStatus.safeParse(status).success) return { unusable: 'an unknown type of event' };
+  const service = SERVICE.exec(event.source)?.[1];
+  if (service === undefined) return { unusable: 'an unknown source' };
+  const numbered = readNumbered(event, service);
+  if ('unusable' in numbered) return numbered;
+  const { data } = event;
+  const action = textIn(data.action, 64) ?? 'none';
+  const isReal = data.dry_run !== true && status !== 'rejected';
+  return {
+    ...numbered,
+    status,
+    action,
+    decisionId: event.subject.slice(0, 256),
+    concernId: textIn(data.concern_id) ?? 'unknown',
+    codes: textsIn(data.codes),
+    caller: textIn(data.caller) ?? 'unknown',
+    auditSeq: countIn(data.audit_seq),
+    concern: isReal
+      ? {
+          strategyId: textIn(data.to_strategy_id),
+          riskMode: textIn(data.risk_mode, 32),
+          runState: runStateAfter(action, status),
+        }
+      : null,
+  };
+}
+
+/** A decision that failed is undone. */
+function runStateAfter(action: string, status: string): Concern['runState'] {
+  if (action !== 'pause' && action !== 'resume') return null;
+  return (action === 'pause') === (status !== 'failed') ? 'paused' : 'running';
+}
+
+/** The head of an audit (docs/events.md#the-head-of-an-audit). */
+export interface AuditHead {
+  readonly service: string;
+  readonly store: string;
+  readonly seq: number;
+  readonly hash: string;
+  readonly at: number;
+}
+
+export function readAuditHead(event: CloudEvent, subject: string): AuditHead | Unusable {
+  const [, , service = ''] = subject.split('.');
+  const { store, seq, hash } = event.data;
+  const at = timeIn(event.time);
+  const number = countIn(seq);
+  if (event.type !== HEAD_TYPE || at === null || number === null) return { unusable: 'no head of an audit' };
+  if (typeof store !== 'string' || store.length > 100 || typeof hash !== 'string')
+    return { unusable: 'no head of an audit' };
+  if (!/^[0-9a-f]{64}$/.test(hash)) return { unusable: 'no head of an audit' };
+  return { service: service.slice(0, 100), store, seq: number, hash, at };
+}
+
+/** What a head says against the highest that was seen of the same file; null if it is in order. */
+export function headProblem(
+  highest: Pick<AuditHead, 'seq' | 'hash' | 'at'>,
+  { seq, hash, at }: Pick<AuditHead, 'seq' | 'hash' | 'at'>,
+): string | null {
+  if (seq === highest.seq && hash !== highest.hash) return `record ${seq} has changed`;
+  // An older head that arrives late is no news.
+  if (seq < highest.seq && at > highest.at) return `the head went back from ${highest.seq} to ${seq}`;
+  return null;
+}

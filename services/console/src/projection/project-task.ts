@@ -1,0 +1,208 @@
+import { isJsonObject, type LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import type { TaskEvent } from './event.ts';
+import { countIn, objectsIn, textIn, timeIn } from './fields.ts';
+import { type Counts, NO_COUNTS, type TaskFacts, type TaskState } from './task-facts.ts';
+
+/** Own tokens of a task, to be added to the spending at `at`. A correction at the end of a task may be negative. */
+export interface Booking {
+  readonly tokens: number;
+  readonly counts: Counts;
+}
+
+/** The end of a task, for the sums. */
+export interface Ended {
+  /** The unmet requirements of a blocked task. */
+  readonly unmet: readonly { readonly kind: string; readonly name: string }[];
+}
+
+export interface Change {
+  readonly task: TaskFacts;
+  readonly booking?: Booking;
+  readonly ended?: Ended;
+}
+
+type Data = TaskEvent['data'];
+type Step = (task: TaskFacts, event: TaskEvent) => Change;
+
+/**
+ * What an event changes in the facts of its task: a pure function of the task's own earlier events, so that the order in
+ * which the events of several profiles arrive does not matter. `members` are the names of the fleet's services, by which an
+ * older event tells a task that entered from one that was sent on.
+ */
+export function projectTask(
+  before: TaskFacts | undefined,
+  event: TaskEvent,
+  members: ReadonlySet<string>,
+): Change {
+  const task = withIdentity(before ?? newTask(event), event, members);
+  // A task has one end, its last event.
+  return task.endedAt === null ? STEPS[event.type](task, event) : { task };
+}
+
+function newTask({ profile, id, at, traceId }: TaskEvent): TaskFacts {
+  return {
+    ...{ profile, id, taskId: id, contextId: '', caller: '', traceId },
+    ...{ rootId: null, rootCaller: null, parentTaskId: null, parentProfile: null, entered: true },
+    ...{ state: 'submitted', peer: null, tool: null, priority: null, target: null },
+    ...{ spentTokens: 0, budgetTokens: null, ownTokens: 0, delegatedTokens: 0, savedTokens: 0 },
+    ...{ counts: NO_COUNTS, hasCounts: false, overrun: false, model: null, modelTier: null },
+    ...{ submittedAt: at, startedAt: null, endedAt: null, deadlineAt: null, reason: null, reroutes: 0 },
+  };
+}
+
+/** The fields that every event has. */
+function withIdentity(
+  task: TaskFacts,
+  { data, traceId }: TaskEvent,
+  members: ReadonlySet<string>,
+): TaskFacts {
+  const caller = textIn(data.caller) ?? task.caller;
+  const parentTaskId = textIn(data.parent_task_id) ?? task.parentTaskId;
+  const rootId = textIn(data.root_id) ?? task.rootId;
+  const isRoot = rootId !== null || !members.has(caller);
+  return {
+    ...task,
+    caller,
+    parentTaskId,
+    rootId,
+    taskId: textIn(data.task_id) ?? task.taskId,
+    contextId: textIn(data.context_id) ?? task.contextId,
+    rootCaller: textIn(data.root_caller) ?? task.rootCaller,
+    parentProfile: textIn(data.parent_profile) ?? task.parentProfile,
+    entered: parentTaskId === null && isRoot,
+    traceId: task.traceId ?? traceId,
+  };
+}
+
+const isPart = (data: Data): boolean => data.part !== undefined;
+const inState = (task: TaskFacts, state: TaskState): Change => ({ task: { ...task, state } });
+const unchanged: Step = (task) => ({ task });
+
+const STEPS: Readonly<Record<LifecycleEvent, Step>> = {
+  submitted: (task, { data, at }) => ({
+    task: {
+      ...task,
+      submittedAt: at,
+      priority: textIn(data.priority, 32),
+      target: textIn(data.target),
+      budgetTokens: countIn(data.budget_tokens),
+      deadlineAt: timeIn(data.deadline),
+    },
+  }),
+  queued: (task, { data }) => {
+    if (isPart(data)) return { task };
+    const priority = textIn(data.priority, 32) ?? task.priority;
+    const state = data.waiting === true ? 'waiting' : data.paused === true ? 'paused' : 'queued';
+    return { task: { ...task, priority, state, tool: null } };
+  },
+  started: (task, { data, at, profile }) => {
+    const modelTier = textIn(data.model_tier) ?? task.modelTier;
+    const model = textIn(data.model) ?? task.model;
+    const peer = task.peer ?? (modelTier === null || modelTier === NO_TIER ? null : profile);
+    return { task: { ...task, state: 'running', startedAt: task.startedAt ?? at, model, modelTier, peer } };
+  },
+  progress: (task, { data }) => {
+    if (isPart(data)) return { task };
+    const usage = isJsonObject(data.usage) ? countsOf(data.usage, NO_COUNTS) : undefined;
+    const spent = Math.max(task.spentTokens, countIn(data.spent_tokens) ?? 0);
+    const budgetTokens = task.budgetTokens ?? countIn(data.budget_tokens);
+    const model = (usage && textIn(data.model)) ?? task.model;
+    const tool = toolNow(task, data);
+    const moved: TaskFacts = { ...task, state: 'running', spentTokens: spent, budgetTokens, model, tool };
+    return usage ? booked(moved, usage.input + usage.output, usage) : { task: moved };
+  },
+  delegated: (task, { data }) =>
+    isPart(data)
+      ? { task }
+      : { task: { ...task, state: 'running', peer: textIn(data.peer) ?? task.peer, tool: null } },
+  rerouted: (task, { data }) =>
+    isPart(data)
+      ? { task }
+      : { task: { ...task, peer: textIn(data.to) ?? task.peer, reroutes: task.reroutes + 1 } },
+  input_required: (task) => inState(task, 'input_required'),
+  answered: (task) => inState(task, 'queued'),
+  resumed: (task) => inState(task, 'running'),
+  artifact: unchanged,
+  alert: unchanged,
+  blocked: ended,
+  done: ended,
+  partial: ended,
+  error: ended,
+  canceled: ended,
+};
+
+/** The tier of a task that is relayed: no model of the profile works on it. */
+export const NO_TIER = 'none';
+
+function toolNow(task: TaskFacts, data: Data): string | null {
+  const tool = textIn(data.tool);
+  if (tool === null || typeof data.phase !== 'string') return task.tool;
+  return data.phase === 'started' ? tool : null;
+}
+
+function ended(task: TaskFacts, { type, data, at, profile }: TaskEvent): Change {
+  if (!isEnd(type)) return { task };
+  const spentTokens = countIn(data.tokens_spent) ?? task.spentTokens;
+  const peer = textIn(data.executed_by) ?? task.peer;
+  const usage = isJsonObject(data.usage) ? countsOf(data.usage, task.counts) : undefined;
+  // An older event does not tell own tokens from those of a peer.
+  const own = countIn(data.own_tokens) ?? (peer === null || peer === profile ? spentTokens : 0);
+  const unmet = objectsIn(data.unmet).flatMap(({ kind, name }) => {
+    const known = textIn(kind, 64);
+    return known === null ? [] : [{ kind: known, name: textIn(name, 100) ?? '' }];
+  });
+  const budgetTokens = countIn(data.budget_tokens) ?? task.budgetTokens;
+  const closed: TaskFacts = {
+    ...task,
+    ...{ state: type, endedAt: at, tool: null, peer, spentTokens, budgetTokens },
+    model: textIn(data.model) ?? task.model,
+    modelTier: textIn(data.model_tier) ?? task.modelTier,
+    reason: reasonOf(type, data, unmet[0]?.kind),
+    delegatedTokens: countIn(data.delegated_tokens) ?? Math.max(0, spentTokens - own),
+    savedTokens: type === 'blocked' && task.entered ? (countIn(data.saved_tokens) ?? budgetTokens ?? 0) : 0,
+    overrun: data.overrun === true,
+  };
+  const missing = less(usage ?? task.counts, task.counts);
+  const hasCounts = task.hasCounts || usage !== undefined;
+  const change = booked(closed, own - task.ownTokens, missing);
+  return { ...change, task: { ...change.task, hasCounts }, ended: { unmet } };
+}
+
+type End = 'blocked' | 'done' | 'partial' | 'error' | 'canceled';
+const isEnd = (type: LifecycleEvent): type is End => TERMINAL_EVENTS.has(type);
+
+function reasonOf(type: End, data: Data, unmet: string | undefined): string | null {
+  if (type === 'blocked') return textIn(data.reason, 64) ?? unmet ?? 'unknown';
+  return type === 'done' || type === 'partial' ? null : textIn(data.error, 100);
+}
+
+function booked(task: TaskFacts, tokens: number, counts: Counts): Change {
+  const change = {
+    ...task,
+    ownTokens: task.ownTokens + tokens,
+    counts: plus(task.counts, counts),
+    hasCounts: true,
+  };
+  return { task: change, booking: { tokens, counts } };
+}
+
+/** The counts of `usage` in an event; those that it does not say are as before. */
+function countsOf(usage: Data, before: Counts): Counts {
+  return {
+    input: countIn(usage.input_tokens) ?? before.input,
+    output: countIn(usage.output_tokens) ?? before.output,
+    cacheRead: countIn(usage.cache_read_tokens) ?? before.cacheRead,
+    cacheWrite: countIn(usage.cache_write_tokens) ?? before.cacheWrite,
+    reasoning: countIn(usage.reasoning_tokens) ?? before.reasoning,
+  };
+}
+
+const joined = (a: Counts, b: Counts, of: (x: number, y: number) => number): Counts => ({
+  input: of(a.input, b.input),
+  output: of(a.output, b.output),
+  cacheRead: of(a.cacheRead, b.cacheRead),
+  cacheWrite: of(a.cacheWrite, b.cacheWrite),
+  reasoning: of(a.reasoning, b.reasoning),
+});
+const plus = (a: Counts, b: Counts): Counts => joined(a, b, (x, y) => x + y);
+const less = (a: Counts, b: Counts): Counts => joined(a, b, (x, y) => x - y);

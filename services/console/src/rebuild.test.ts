@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
+import type { StatusDocument, TasksDocument, TraderDocument } from './http/api.ts';
+import { LOGIN_SECRET, startTestConsole, type TestConsole } from './testing/console.ts';
+import { controlEvent, eventMaker, headEvent, publish, STARTED_AT } from './testing/events.ts';
+
+const rebuild = async (fleet: TestConsole): Promise<{ status: number; reaches_back_to: string | null }> => {
+  const headers = { authorization: `Bearer ${LOGIN_SECRET}` };
+  const response = await fetch(`${fleet.url}/api/rebuild`, { method: 'POST', headers });
+  return { status: response.status, ...((await response.json()) as { reaches_back_to: string | null }) };
+};
+
+test(
+  'a rebuild gives the same views from the streams, says how far back they reach, and keeps the sessions',
+  deadline,
+  async (t) => {
+    const fleet = await startTestConsole(t);
+    const browser = await fleet.signIn();
+    assert.equal((await rebuild(fleet)).reaches_back_to, null);
+    const neo = eventMaker('neo');
+    await publish(fleet.nats.url, [
+      neo('submitted', { id: 'a' }, { budget_tokens: 5 }),
+      neo('done', { id: 'a' }, { tokens_spent: 3 }),
+      controlEvent(1, { status: 'applied', to_strategy_id: 's', risk_mode: 'normal' }),
+    ]);
+    const ended = ({ total }: TasksDocument): boolean => total === 1;
+    const before = await fleet.until(browser, '/api/tasks?state=done', ended);
+    const range = `since=${new Date(STARTED_AT).toISOString()}&until=${new Date(STARTED_AT + 60_000).toISOString()}`;
+    const decided = ({ decisions }: TraderDocument): boolean => decisions.length === 1;
+    const trader = await fleet.until(browser, `/api/trader?${range}`, decided);
+    assert.deepEqual(
+      trader.concerns.map(({ run_state, strategy_id }) => [run_state, strategy_id]),
+      [['paused', 's']],
+    );
+
+    const [first, second] = await Promise.all([rebuild(fleet), rebuild(fleet)]);
+    const start = new Date(STARTED_AT + 1_000).toISOString();
+    assert.deepEqual([first, second.status], [{ ...first, status: 202, reaches_back_to: start }, 202]);
+    assert.deepEqual(await fleet.until(browser, '/api/tasks?state=done', ended), before);
+    assert.deepEqual(await fleet.until(browser, `/api/trader?${range}`, decided), trader);
+    assert.ok((await browser.json<StatusDocument>('/api/status')).rebuilt_at);
+  },
+);
+
+test(
+  'the highest head of an audit stays over rebuilds, and one that goes back or changes is not sound',
+  deadline,
+  async (t) => {
+    const fleet = await startTestConsole(t);
+    const browser = await fleet.signIn();
+    const audit = async (isWanted: (audit: NonNullable<TraderDocument['audit']>) => boolean) => {
+      const { audit: found } = await fleet.until<TraderDocument>(
+        browser,
+        '/api/trader',
+        (document) => document.audit !== null && isWanted(document.audit),
+      );
+      return found && [found.seq, found.highest, found.sound, found.reason];
+    };
+    await publish(fleet.nats.url, [headEvent(5, 'a', 1)]);
+    assert.deepEqual(await audit(({ seq }) => seq === 5), [5, 5, true, null]);
+    // FLEET_AUDIT keeps the last head alone, so that a rebuild could not know of the fifth record.
+    await publish(fleet.nats.url, [headEvent(3, 'b', 2)]);
+    const back = [3, 5, false, 'the head went back from 5 to 3'];
+    assert.deepEqual(await audit(({ seq }) => seq === 3), back);
+    await rebuild(fleet);
+    assert.deepEqual(await audit(({ seq }) => seq === 3), back);
+  },
+);
+
+test(
+  'what is older than the retention is removed, and so is what exceeds the maximum',
+  deadline,
+  async (t) => {
+    const clock = manualClock(STARTED_AT);
+    const config = { retention: { days: 2, tasks: 100, events: 1_000 } };
+    const fleet = await startTestConsole(t, { clock, config });
+    const browser = await fleet.signIn();
+    const neo = eventMaker('neo');
+    const tasks = Array.from({ length: 150 }, (_, at) => [
+      neo('submitted', { id: `t${at}` }),
+      neo('done', { id: `t${at}` }),
+    ]);
+    await publish(fleet.nats.url, tasks.flat());
+    await fleet.until<TasksDocument>(browser, '/api/tasks?state=done', ({ total }) => total === 150);
+    /** True for a list of this length; until then the next round of the retention comes. */
+    const shrunkTo =
+      (wanted: number) =>
+      ({ total }: TasksDocument): boolean => {
+        if (total > wanted) clock.advance(10 * 60_000);
+        return total === wanted;
+      };
+    const newest = await fleet.until(browser, '/api/tasks', shrunkTo(100));
+    assert.equal(newest.tasks[0]?.id, 't149');
+    clock.advance(3 * 24 * 3_600_000);
+    const again = await fleet.signIn();
+    await fleet.until(again, '/api/tasks', shrunkTo(0));
+    assert.equal((await again.json<StatusDocument>('/api/status')).reaches_back_to, null);
+  },
+);

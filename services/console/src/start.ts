@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import { type BusConnection, inboxPrefix } from '@hermes-fleet/events';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import {
+  createLogger,
+  createSecretEnv,
+  loadYamlConfig,
+  onShutdown,
+  type SecretEnv,
+} from '@hermes-fleet/service';
+import { createConsole } from './compose.ts';
+import { ConsoleConfigSchema } from './config/schema.ts';
+import { CONSOLE_NAME, type ConsoleEnvironment } from './environment.ts';
+import { listen } from './listen.ts';
+import { CONTENT_SECURITY_POLICY, readStaticFiles } from './web/static-files.ts';
+
+const STOP_MS = 10_000;
+const MIN_SECRET_CHARS = 16;
+
+/**
+ * Starts the console: configuration, ownership, read model, HTTP, and the readers of the bus (docs/console.md). Serves also
+ * while the bus is away. A start that throws leaves no listener and no lock behind.
+ */
+export async function startConsole(
+  environment: ConsoleEnvironment,
+  processEnv: NodeJS.ProcessEnv,
+): Promise<void> {
+  const log = createLogger({ name: CONSOLE_NAME, level: environment.logLevel });
+  const env = createSecretEnv(processEnv);
+  const file = join(environment.dir, 'console.yaml');
+  const { console: config } = loadYamlConfig({ file, schema: ConsoleConfigSchema, env }).value;
+  const loginSecret = readLoginSecret(env);
+
+  await using opened = new AsyncDisposableStack();
+  const { stateDir } = environment;
+  const connection = connectionOf(config.nats.servers, env);
+  const web = { files: readStaticFiles(), policy: CONTENT_SECURITY_POLICY };
+  const made = createConsole(
+    { config, stateDir, connection, loginSecret, clock: systemClock, log, web },
+    opened,
+  );
+  await listen(made.app, environment);
+  opened.move();
+  onShutdown({ log, graceMs: STOP_MS, steps: made.steps });
+}
+
+/** The secret that makes codes. Throws CONFIG_INVALID without a usable one. */
+export function readLoginSecret(env: SecretEnv): string {
+  const secret = env.read('CONSOLE_LOGIN');
+  if (secret !== undefined && secret.length >= MIN_SECRET_CHARS) return secret;
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `CONSOLE_LOGIN is missing or has fewer than ${MIN_SECRET_CHARS} characters: run \`fleet keys init\`, which makes it`,
+  );
+}
+
+/** The login of the console at these servers. */
+export function connectionOf(servers: readonly string[], env: SecretEnv): BusConnection {
+  const user = env.read('NATS_USER');
+  const login =
+    user === undefined ? {} : { user, pass: env.read('NATS_PASSWORD') ?? '', inboxPrefix: inboxPrefix(user) };
+  return { servers, name: CONSOLE_NAME, ...login };
+}

@@ -1,0 +1,159 @@
+import { dateTime } from '../lib/format.js';
+import { useTheme } from '../lib/theme.js';
+import { html, uPlot, useEffect, useRef } from '../lib/vendor.js';
+
+/**
+ * @typedef {object} Series
+ * @property {string} name
+ * @property {readonly number[]} values One for each time.
+ */
+
+const HEIGHT = 240;
+/** Colors of the series; those behind them share the last one. */
+const COLORS = 6;
+/** The share of its time that a bar takes, and its greatest width. */
+const BAR = { share: 0.8, most: 48 };
+
+/**
+ * The times below the bars, with the date below the first one and where it changes.
+ * @param {unknown} _plot
+ * @param {readonly number[]} ticks In seconds.
+ */
+export function timeLabels(_plot, ticks) {
+  let date = '';
+  return ticks.map((tick) => {
+    const [day = '', time = ''] = dateTime(new Date(tick * 1_000).toISOString()).split(' ');
+    const changed = day !== date;
+    date = day;
+    return `${time.slice(0, 5)}${changed ? `\n${day.slice(5)}` : ''}`;
+  });
+}
+
+/** @param {number} at */
+const colorOf = (at) => `--series-${Math.min(at + 1, COLORS)}`;
+
+/** @param {string} name */
+const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/**
+ * Stacked bars over time, with a legend, and with the same figures as a table.
+ * @param {{title: string, times: readonly string[], stepS: number, series: readonly Series[], format: (value: number) => string}} props
+ */
+export function StackedBars({ title, times, stepS, series, format }) {
+  const holder = useRef(/** @type {HTMLElement | null} */ (null));
+  const plot = useRef(/** @type {any} */ (null));
+  const theme = useTheme();
+  const shape = `${theme} ${series.map(({ name }) => name).join('\n')} ${stepS}`;
+  const data = stack(times, series);
+  const latest = useRef(data);
+  latest.current = data;
+
+  useEffect(() => {
+    const element = holder.current;
+    if (element === null) return undefined;
+    plot.current = new uPlot(
+      options(element.clientWidth, series, stepS, format),
+      /** @type {any} */ (latest.current),
+      element,
+    );
+    const resized = new ResizeObserver(() =>
+      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
+    );
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [shape]);
+  useEffect(() => {
+    plot.current?.setData(data);
+  }, [JSON.stringify(data)]);
+
+  return html`<figure class="figure-chart" aria-label=${title}>
+    <ul class="legend">
+      ${series.map(({ name }, at) => html`<li key=${name}><span class="swatch" aria-hidden="true" style=${{ background: `var(${colorOf(at)})` }}></span>${name}</li>`)}
+    </ul>
+    <div class="chart" ref=${holder} aria-hidden="true"></div>
+    <${ChartTable} title=${title} times=${times} series=${series} format=${format} />
+  </figure>`;
+}
+
+/**
+ * The sums from the bottom: each series is drawn before those below it, so the first one ends in front.
+ * @param {readonly string[]} times
+ * @param {readonly Series[]} series
+ */
+function stack(times, series) {
+  const sums = times.map(() => 0);
+  const layers = series.map(({ values }) => values.map((value, at) => (sums[at] = (sums[at] ?? 0) + value)));
+  return [times.map((at) => Date.parse(at) / 1_000), ...layers.reverse()];
+}
+
+/**
+ * @param {number} width
+ * @param {readonly Series[]} series
+ * @param {number} stepS
+ * @param {(value: number) => string} format
+ */
+function options(width, series, stepS, format) {
+  const axis = {
+    stroke: token('--muted'),
+    grid: { stroke: token('--line'), width: 1 },
+    ticks: { stroke: token('--line'), width: 1, size: 4 },
+    font: '12px system-ui, sans-serif',
+  };
+  const paths = uPlot.paths.bars?.({ size: [BAR.share, BAR.most], align: 1 });
+  const drawn = series.map(({ name }, at) => {
+    const color = token(colorOf(at));
+    return { label: name, fill: color, stroke: color, width: 0, paths, points: { show: false } };
+  });
+  return /** @type {any} */ ({
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
+    // The whole of the last bar is inside.
+    scales: {
+      x: {
+        range: (/** @type {unknown} */ _plot, /** @type {number} */ min, /** @type {number} */ max) => [
+          min,
+          max + stepS,
+        ],
+      },
+      y: {
+        range: (/** @type {unknown} */ _plot, /** @type {number} */ _min, /** @type {number} */ max) => [
+          0,
+          max > 0 ? max * 1.05 : 1,
+        ],
+      },
+    },
+    axes: [
+      { ...axis, values: timeLabels },
+      {
+        ...axis,
+        size: 64,
+        values: (/** @type {unknown} */ _plot, /** @type {number[]} */ ticks) => ticks.map(format),
+      },
+    ],
+    series: [{}, ...drawn.reverse()],
+  });
+}
+
+/** @param {{title: string, times: readonly string[], series: readonly Series[], format: (value: number) => string}} props */
+const ChartTable = ({ title, times, series, format }) =>
+  html`<details class="chart-table">
+    <summary>As a table</summary>
+    <div class="scroll" tabindex="0" role="group" aria-label=${`${title}, as a table`}>
+      <table class="grid">
+        <caption class="hidden">${title}</caption>
+        <thead><tr><th scope="col">From</th>${series.map(({ name }) => html`<th key=${name} scope="col" class="num">${name}</th>`)}</tr></thead>
+        <tbody>
+          ${times.map(
+            (at, row) => html`<tr key=${at}><th scope="row"><time datetime=${at}>${dateTime(at)}</time></th>
+              ${series.map(({ name, values }) => html`<td key=${name} class="num">${format(values[row] ?? 0)}</td>`)}</tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </details>`;

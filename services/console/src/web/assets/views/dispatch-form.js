@@ -1,0 +1,118 @@
+import { html, useId } from '../lib/vendor.js';
+
+/**
+ * The fields of a dispatch as a person fills them in, and the TASK_DISPATCH that they make (docs/handshake.md#task_dispatch).
+ *
+ * @typedef {object} Fields
+ * @property {string} brief
+ * @property {string} taskId
+ * @property {string} priority
+ * @property {string} budget
+ * @property {string} deadline In minutes from now.
+ * @property {string} target
+ * @property {string} mcp Names with commas between them.
+ * @property {string} capabilities The same.
+ * @property {string} minTier
+ * @property {string} replySchema
+ * @property {string} write Empty: as the requirements say.
+ * @property {string} onBlocked
+ */
+
+/** @type {Fields} */
+export const EMPTY = {
+  brief: '',
+  taskId: '',
+  priority: 'normal',
+  budget: '',
+  deadline: '',
+  target: 'auto',
+  mcp: '',
+  capabilities: '',
+  minTier: '',
+  replySchema: 'prose',
+  write: '',
+  onBlocked: '',
+};
+
+/** @param {string} text */
+const names = (text) => text.split(/[\s,]+/).filter(Boolean);
+
+/**
+ * @param {Fields} fields
+ * @param {number} now
+ * @returns {Record<string, unknown>} Empty fields are left out.
+ */
+export function dispatchOf(fields, now) {
+  const mcp = names(fields.mcp);
+  const capabilities = names(fields.capabilities);
+  const requirements = {
+    ...(mcp.length > 0 ? { required_mcp: mcp } : {}),
+    ...(capabilities.length > 0 ? { required_capabilities: capabilities } : {}),
+    ...(fields.minTier === '' ? {} : { model_tier: { min: fields.minTier } }),
+  };
+  return {
+    type: 'TASK_DISPATCH',
+    protocol_version: '2.0',
+    task: {
+      task_id: fields.taskId.trim() || `console-${crypto.randomUUID()}`,
+      priority: fields.priority,
+      reply_schema: fields.replySchema,
+      ...(fields.budget === '' ? {} : { token_budget: Number(fields.budget) }),
+      ...(fields.write === '' ? {} : { write: fields.write === 'true' }),
+    },
+    ...(Object.keys(requirements).length > 0 ? { requirements } : {}),
+    ...(fields.deadline === ''
+      ? {}
+      : { deadline: new Date(now + Number(fields.deadline) * 60_000).toISOString() }),
+    brief: fields.brief,
+    routing: { target: fields.target, ...(fields.onBlocked === '' ? {} : { on_blocked: fields.onBlocked }) },
+  };
+}
+
+/** What is wrong with the fields, by their name; empty when nothing is. @param {Fields} fields @returns {Record<string, string>} */
+export function faultsOf({ brief, budget, deadline }) {
+  /** @type {Record<string, string>} */
+  const faults = {};
+  if (brief.trim() === '') faults['brief'] = 'Say what is to be done.';
+  if (budget !== '' && !/^[1-9]\d{0,8}$/.test(budget))
+    faults['budget'] = 'A whole number of tokens, such as 20000, or nothing.';
+  if (deadline !== '' && !(Number(deadline) > 0 && Number(deadline) <= 525_600))
+    faults['deadline'] = 'Minutes from now, such as 30, or nothing.';
+  return faults;
+}
+
+/**
+ * A field with its label, its hint and its fault.
+ * @param {{label: string, hint?: string, fault?: string, children: (attributes: Record<string, unknown>) => any}} props
+ */
+export function Field({ label, hint = '', fault = '', children }) {
+  const id = useId();
+  const note = fault || hint;
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${children({ id, 'aria-describedby': note === '' ? undefined : `${id}-note`, 'aria-invalid': fault !== '' })}
+    <span id=${`${id}-note`} class=${fault === '' ? 'hint' : 'hint fault'}>${note}</span>
+  </div>`;
+}
+
+/** @param {{fields: Fields, name: keyof Fields, change: (change: Partial<Fields>) => void, label: string, hint?: string, fault?: string, rows?: number, options?: readonly (readonly [string, string])[], inputmode?: string}} props */
+export const Input = ({ fields, name, change, label, hint, fault, rows, options, inputmode }) => {
+  const onInput = (/** @type {any} */ event) => change({ [name]: event.target.value });
+  return html`<${Field} label=${label} hint=${hint} fault=${fault}>
+    ${(/** @type {Record<string, unknown>} */ attributes) => {
+      if (options)
+        return html`<select ...${attributes} value=${fields[name]} onChange=${onInput}>${options.map(([value, text]) => html`<option key=${value} value=${value} selected=${value === fields[name]}>${text}</option>`)}</select>`;
+      if (rows)
+        return html`<textarea ...${attributes} rows=${rows} value=${fields[name]} onInput=${onInput}></textarea>`;
+      return html`<input ...${attributes} type="text" inputmode=${inputmode} autocomplete="off" spellcheck=${false} value=${fields[name]} onInput=${onInput} />`;
+    }}
+  </${Field}>`;
+};
+
+export const PRIORITIES = ['low', 'normal', 'high', 'urgent'].map(
+  (value) => /** @type {const} */ ([value, value]),
+);
+export const TIERS = [
+  /** @type {const} */ (['', 'any']),
+  ...['haiku', 'sonnet', 'opus'].map((value) => /** @type {const} */ ([value, value])),
+];

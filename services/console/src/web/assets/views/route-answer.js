@@ -1,0 +1,25 @@
+import { html } from '../lib/vendor.js';
+import { Considered } from './task-attempts.js';
+
+/**
+ * What `POST /fleet/route` says (docs/handshake.md#routing).
+ * @typedef {object} RouteAnswer
+ * @property {string | null} chosen
+ * @property {readonly {peer: string, verdict: string, score: number, reasons: readonly string[]}[]} considered
+ * @property {readonly {kind: string, name: string, detail: string, transient: boolean}[]} unmet
+ * @property {boolean} waitable
+ */
+
+/** Where a dispatch would go, and why. @param {{answer: RouteAnswer}} props */
+export const Route = ({ answer: { chosen, considered, unmet, waitable } }) =>
+  html`<div class="route" role="status">
+    <p class="route-verdict">${
+      chosen !== null
+        ? html`It would go to <strong>${chosen}</strong> now.`
+        : waitable
+          ? 'It would wait: no peer can take it now, and that may pass.'
+          : 'It would be blocked, at a cost of 0 tokens.'
+    }</p>
+    ${unmet.length === 0 ? null : html`<ul class="list">${unmet.map(({ kind, name, detail }) => html`<li key=${`${kind} ${name}`}>${detail}</li>`)}</ul>`}
+    <${Considered} considered=${considered} />
+  </div>`;

@@ -1,0 +1,44 @@
+/**
+ * What the form of Send begins with: nothing, or a task that is sent again. It lives in the memory of this page, so that a
+ * brief is in no address and in no history.
+ *
+ * @typedef {Partial<import('./dispatch-form.js').Fields> & {again: string}} Draft `again` is the task_id that is sent again.
+ */
+
+/** @type {Draft | null} */
+let draft = null;
+
+/** @param {unknown} value */
+const text = (value) => (typeof value === 'string' ? value : '');
+/** @param {unknown} value */
+const list = (value) =>
+  Array.isArray(value) ? value.filter((item) => typeof item === 'string').join(', ') : '';
+
+/**
+ * @param {import('../../../http/api.ts').TaskDocument} document Its event `submitted` has the requirements (docs/events.md).
+ * @param {string} brief
+ */
+export function keepDraft({ task, timeline }, brief) {
+  const submitted = timeline.find(
+    ({ type, profile, id }) => type === 'submitted' && profile === task.profile && id === task.id,
+  );
+  const data = submitted?.data ?? {};
+  draft = {
+    again: task.task_id,
+    brief,
+    priority: task.priority ?? 'normal',
+    budget: task.budget_tokens === null ? '' : String(task.budget_tokens),
+    target: text(data['target']) || 'auto',
+    mcp: list(data['required_mcp']),
+    capabilities: list(data['required_capabilities']),
+    minTier: text(data['min_tier']),
+    write: typeof data['write'] === 'boolean' ? String(data['write']) : '',
+  };
+}
+
+/** The draft, once. @returns {Draft | null} */
+export function takeDraft() {
+  const taken = draft;
+  draft = null;
+  return taken;
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { doc } from '../support/docs.ts';
+import { ROOT, runProgram } from '../support/fleet.ts';
+import { startModelServer } from '../support/model-server.ts';
+import { freeOffset } from '../support/ports.ts';
+
+const COPIED = [
+  'deploy',
+  'examples',
+  'libs',
+  'services',
+  'Makefile',
+  'fleet',
+  'package.json',
+  'tsconfig.json',
+];
+
+/** The shell blocks of a page, in order. */
+const blocks = (text: string): string[] =>
+  [...text.matchAll(/^(`{3,})sh\n(.*?)^\1$/gms)].map(([, , script = '']) => script);
+
+test('every command of the tutorial works as it is written, in one shell', {
+  timeout: 400_000,
+}, async (t) => {
+  let down = async (): Promise<unknown> => undefined;
+  const copy = tempDir(t, { prefix: 'hermes tutorial ', closeFirst: () => down() });
+  for (const name of [...COPIED, 'package-lock.json'])
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true, preserveTimestamps: true });
+  const modules = [join(ROOT, 'node_modules'), join(copy, 'node_modules')];
+  if ((await runProgram('cp', ['-al', ...modules])).code !== 0) {
+    rmSync(join(copy, 'node_modules'), { recursive: true, force: true });
+    assert.equal((await runProgram('cp', ['-a', ...modules], { timeoutMs: 120_000 })).code, 0);
+  }
+  const model = await startModelServer(t, 'Hello, fleet, from a real address.', { input: 900, output: 12 });
+  const offset = await freeOffset();
+  const env = { ...process.env, FLEET_PORT_OFFSET: String(offset), NODE_COMPILE_CACHE: join(copy, '.cache') };
+  down = () => runProgram('make', ['-s', 'down'], { cwd: copy, env: { ...env, FLEET_MODE: 'process' } });
+
+  const page = blocks(doc('docs/tutorial.md'));
+  assert.equal(page.length, 11);
+  // What the page says of the view Blocked, asked as the page in the browser asks.
+  const look = `jar=$(mktemp); curl -sS -c "$jar" -o /dev/null "$(./fleet console --no-open)"
+until curl -sS -b "$jar" http://127.0.0.1:${9224 + offset}/api/blocked | grep -o '"missing":.*"name":"nope"'; do sleep 0.2; done\n`;
+  const script = page
+    .map((block, index) => `echo "== ${index}"\n${block}${index === 4 ? look : ''}`)
+    .join('\n')
+    .replaceAll('http://127.0.0.1:8000/v1', model.url)
+    .replaceAll('http://127.0.0.1:9219', `http://127.0.0.1:${9219 + offset}`)
+    .replaceAll('PORT=9230', `PORT=${9230 + offset}`);
+  const trap = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n`;
+  const run = await runProgram('bash', ['-euo', 'pipefail', '-c', trap + script], {
+    cwd: copy,
+    env,
+    timeoutMs: 380_000,
+  });
+  const said = run.stdout.split(/^== \d+$/m).slice(1);
+  const all = `${run.stdout}\n${run.stderr}`;
+  assert.equal(run.code, 0, all);
+  assert.match(said[0] ?? '', /^ +switch +http/m);
+  assert.match(said[1] ?? '', /done/);
+  assert.match(said[3] ?? '', /Hello, fleet, from a real address\./, all);
+  assert.match(said[3] ?? '', /912/, 'the tokens that the server metered');
+  assert.ok(model.visits.some((visit) => visit.startsWith('POST')));
+  assert.match(said[4] ?? '', /nope[\s\S]*exit code 3\nhttp:\S+\/login\?code=/, all);
+  assert.match(said[4] ?? '', /"missing":.*"nope"/, 'the console');
+  assert.match(said[5] ?? '', /nope/);
+  assert.match(said[7] ?? '', /^counter/m);
+  assert.match(said[8] ?? '', /5/);
+  assert.match(said[9] ?? '', /trend_follower[\s\S]*applied[\s\S]*applied/);
+});
