@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { symlinkSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -13,7 +13,9 @@ test('the commands of the documents that need a fleet work as they are written, 
   const cwd = tempDir(t);
   symlinkSync(fleet.dir, join(cwd, '.fleet'));
   symlinkSync(join(ROOT, 'deploy'), join(cwd, 'deploy'));
-  const token = `node '${join(ROOT, 'libs/cli/src/main.ts')}' token --dir .fleet/keys`;
+  const cli = `node '${join(ROOT, 'libs/cli/src/main.ts')}'`;
+  const token = `${cli} token --dir .fleet/keys`;
+  writeFileSync(join(cwd, 'fleet'), `#!/bin/sh\nexec ${cli} "$@" --dir .fleet\n`, { mode: 0o755 });
   for (const { file, mark, script } of blocks) {
     const here = script
       .replaceAll('make -s token', token)

@@ -46,8 +46,8 @@ export interface Block {
 /** The shell blocks that a comment marks to be run: `<!-- run -->`, `<!-- run: fleet … -->`. */
 export const runnable = (): Block[] =>
   docs().flatMap(({ file, text }) =>
-    [...text.matchAll(/<!-- run(?:: ?)?(.*?) ?-->\n```sh\n(.*?\n)```$/gms)].map(
-      ([, mark = '', script = '']) => ({
+    [...text.matchAll(/<!-- run(?:: ?)?(.*?) ?-->\n(`{3,})sh\n(.*?\n)\2$/gms)].map(
+      ([, mark = '', , script = '']) => ({
         file,
         mark,
         script,

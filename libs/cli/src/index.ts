@@ -23,6 +23,5 @@ export {
 } from './local/plan.ts';
 export { fleetStatus, type ProcessStatus } from './local/ps.ts';
 export { fleetUp, type Outcome, type UpOptions } from './local/up.ts';
-export { curlCommand, firstFlightRequest } from './quick-start/first-flight.ts';
 export { waitUntilSettled } from './quick-start/settled.ts';
 export { renderWelcome, type Welcome } from './quick-start/welcome.ts';

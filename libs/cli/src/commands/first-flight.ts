@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { namedAddress, noArguments, repositoryRoot } from '../command-line/options.ts';
@@ -20,7 +19,6 @@ export const firstFlightCommand = command({
     root: { type: 'string', value: 'folder', help: 'the checkout to name' },
     'token-command': { type: 'string', value: 'command', help: 'a shell command that prints the token' },
     console: { type: 'string', value: 'url', help: 'the link to the console to print' },
-    id: { type: 'string', help: 'the task id; a new one by default' },
     settle: {
       type: 'string',
       value: 'url',
@@ -36,7 +34,6 @@ export const firstFlightCommand = command({
       renderWelcome({
         addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
         root: values.root ?? repositoryRoot(),
-        id: values.id ?? newTaskId(),
         ...(values.console === undefined ? {} : { consoleLink: values.console }),
         ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
       }),
@@ -44,8 +41,6 @@ export const firstFlightCommand = command({
     return 0;
   },
 });
-
-export const newTaskId = (): string => `first-flight-${randomUUID().slice(0, 8)}`;
 
 const SETTLE_MS = 15_000;
 

@@ -15,7 +15,7 @@ import { fleetUp } from '../local/up.ts';
 import { quote } from '../quick-start/first-flight.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
 import { consoleOf } from './console.ts';
-import { newTaskId, settle } from './first-flight.ts';
+import { settle } from './first-flight.ts';
 
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */
 export const localCommands: readonly Command[] = [
@@ -106,7 +106,6 @@ async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, print: Print): Promis
     renderWelcome({
       addresses: [...addresses, ...(isSeen ? [planPrometheus(plan)] : [])],
       root: plan.root,
-      id: newTaskId(),
       ...(await linkTo(plan, all.length === 0)),
       ...(isDefaultDir ? {} : { tokenCommand }),
     }),

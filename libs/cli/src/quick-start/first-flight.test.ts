@@ -30,7 +30,7 @@ test('the required MCP servers can be replaced', () => {
   assert.deepEqual(decodeDispatch(dataOf(request)).requirements?.requiredMcp, ['nope']);
 });
 
-test('a shell passes the URL, the token and the body of the curl command unchanged', (t) => {
+test('the curl command is one line, and a shell passes its URL, token and file unchanged', (t) => {
   const dir = tempDir(t, { prefix: "it's a flight-" });
   const script = 'process.stdout.write(JSON.stringify(process.argv.slice(2)))';
   writeFileSync(join(dir, 'curl.cjs'), script);
@@ -41,8 +41,9 @@ test('a shell passes the URL, the token and the body of the curl command unchang
       mode: 0o755,
     },
   );
-  const request = firstFlightRequest({ id: "it's" });
-  const command = curlCommand({ url: 'http://127.0.0.1:9219/jsonrpc', tokenCommand: 'echo secret', request });
+  const root = "/it's a checkout";
+  const command = curlCommand({ url: 'http://127.0.0.1:9219/jsonrpc', tokenCommand: 'echo secret', root });
+  assert.doesNotMatch(command, /\n/);
   const shell = spawnSync('sh', ['-c', command], {
     encoding: 'utf8',
     env: { ...process.env, PATH: `${dir}:${process.env.PATH}` },
@@ -51,7 +52,7 @@ test('a shell passes the URL, the token and the body of the curl command unchang
   const args: string[] = JSON.parse(shell.stdout);
   assert.ok(args.includes('http://127.0.0.1:9219/jsonrpc'));
   assert.ok(args.includes('Authorization: Bearer secret'));
-  assert.deepEqual(JSON.parse(args[args.indexOf('--data-binary') + 1] ?? ''), request);
+  assert.equal(args[args.indexOf('-d') + 1], `@${root}/deploy/first-flight.json`);
 });
 
 test('the welcome names every address and sends the request to switch', () => {
@@ -61,7 +62,6 @@ test('the welcome names every address and sends the request to switch', () => {
       { name: 'switch', url: 'http://127.0.0.1:9219' },
     ],
     root: '/a b',
-    id: 'x',
   });
   assert.match(text, /neo +http:\/\/127\.0\.0\.1:9220/);
   assert.match(text, /curl -sS http:\/\/127\.0\.0\.1:9219\/jsonrpc/);
@@ -72,7 +72,7 @@ test('the welcome names every address and sends the request to switch', () => {
 test('the welcome has the link to the console, where there is one', () => {
   const consoleLink = 'http://127.0.0.1:9224/login?code=abc';
   const addresses = [{ name: 'switch', url: 'http://127.0.0.1:9219' }];
-  const text = renderWelcome({ addresses, root: '/', id: 'x', consoleLink });
+  const text = renderWelcome({ addresses, root: '/', consoleLink });
   assert.match(
     text,
     /in a browser.* make console prints another:\n\n {2}http:\/\/127\.0\.0\.1:9224\/login\?code=abc\n/,

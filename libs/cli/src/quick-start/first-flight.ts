@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
-/** The first request that a new user sends. `up` prints it; the demo and the quick-start test send it. */
+/** The first request that a new user sends. `up` prints a command that sends it; the demo sends it under ids of its own. */
 const TEMPLATE = new URL('../../../../deploy/first-flight.json', import.meta.url);
 const PLACEHOLDER = 'first-flight';
 
@@ -32,19 +32,21 @@ export function firstFlightRequest({
   return request;
 }
 
-/** The request as a `curl` command for a POSIX shell. `tokenCommand` is a shell command that prints the token. */
-export function curlCommand(options: {
+/**
+ * A `curl` command for a POSIX shell that sends the first request, on one line, so that it can be pasted from a log that
+ * begins each line with a name. `tokenCommand` is a shell command that prints the token, and `root` the checkout as the
+ * shell sees it. The request always has the same task id: sent again, it answers with the same task.
+ */
+export function curlCommand({
+  url,
+  tokenCommand,
+  root,
+}: {
   readonly url: string;
   readonly tokenCommand: string;
-  readonly request: JsonObject;
+  readonly root: string;
 }): string {
-  const body = JSON.stringify(options.request, null, 2);
-  return [
-    `curl -sS ${quote(options.url)} \\`,
-    `  -H "Authorization: Bearer $(${options.tokenCommand})" \\`,
-    "  -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\",
-    `  --data-binary ${quote(body)}`,
-  ].join('\n');
+  return `curl -sS ${quote(url)} -H "Authorization: Bearer $(${tokenCommand})" -H 'Content-Type: application/json' -d ${quote(`@${root}/deploy/first-flight.json`)}`;
 }
 
 /** Quotes a word for a POSIX shell where needed. */

@@ -1,12 +1,10 @@
-import { curlCommand, firstFlightRequest, quote } from './first-flight.ts';
+import { curlCommand, quote } from './first-flight.ts';
 
 export interface Welcome {
   /** Every service and its URL; `switch` takes the first request. */
   readonly addresses: readonly { readonly name: string; readonly url: string }[];
   /** The repository's root, so that the request works in any working directory. */
   readonly root: string;
-  /** The id of the first task. */
-  readonly id: string;
   /** A shell command that prints the operator's token; `make token` in `root` by default. */
   readonly tokenCommand?: string;
   /** A link that opens the console once. */
@@ -20,7 +18,7 @@ export function renderWelcome(welcome: Welcome): string {
   const curl = curlCommand({
     url: `${orchestrator?.url}/jsonrpc`,
     tokenCommand: welcome.tokenCommand ?? `make -s -C ${quote(welcome.root)} token`,
-    request: firstFlightRequest({ id: welcome.id }),
+    root: welcome.root,
   });
   return [
     '',
