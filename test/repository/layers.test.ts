@@ -82,7 +82,8 @@ function fault({ file, specifier }: Arrow): string | undefined {
   const target = `libs/${match[1]}`;
   const isTest = file.endsWith('.test.ts') || file.includes('/testing/');
   const testing = match[2] === '/testing' && isTest;
-  if (match[2] && !testing) return `${file} imports ${specifier}: only a package's index is public`;
+  if (match[2] && !testing && !isEntryOf(target, match[2]))
+    return `${file} imports ${specifier}: only a package's index is public`;
   const below = LAYERS[target];
   if (below === undefined) return `${file} imports ${specifier}, which has no layer`;
   if (below >= layer && !(testing && specifier === GATEWAY_KIT))
@@ -96,6 +97,12 @@ test('every import runs down the layers, through a package index', () => {
   assert.deepEqual(all.map(fault).filter(Boolean), []);
 });
 
+/** A folder whose index the package offers by itself (`exports`), so that a program need not load the rest. */
+function isEntryOf(target: string, path: string): boolean {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, target, 'package.json'), 'utf8'));
+  return path !== '/testing' && exports[`.${path}`] === `./src${path}/index.ts`;
+}
+
 test('an import that runs up, sideways or into an inside is a fault', () => {
   const cases: Arrow[] = [
     { file: 'libs/protocol/src/x.ts', specifier: '@hermes-fleet/ledger' },
@@ -107,7 +114,8 @@ test('an import that runs up, sideways or into an inside is a fault', () => {
     { file: 'libs/unknown/src/x.ts', specifier: 'zod' },
   ];
   for (const arrow of cases) assert.ok(fault(arrow), `${arrow.file} -> ${arrow.specifier} went unnoticed`);
-  assert.equal(fault({ file: 'libs/fleet/src/x.ts', specifier: '@hermes-fleet/ledger' }), undefined);
+  for (const specifier of ['@hermes-fleet/ledger', '@hermes-fleet/a2a/client'])
+    assert.equal(fault({ file: 'libs/fleet/src/x.ts', specifier }), undefined);
 });
 
 /** A package's entry points gather what its folders offer, so that they are no part of the folders' order. */

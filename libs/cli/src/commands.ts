@@ -1,50 +1,59 @@
 import type { Command } from './command-line/command.ts';
-import { cardCommand } from './commands/card.ts';
-import { checkoutCommands } from './commands/checkout.ts';
-import { completionCommand } from './commands/completion.ts';
-import { consoleCommand } from './commands/console.ts';
-import { contextDeleteCommand } from './commands/context.ts';
-import { costCommand } from './commands/cost.ts';
-import { demoCommand } from './commands/demo.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { eventsCommand } from './commands/events.ts';
-import { firstFlightCommand } from './commands/first-flight.ts';
-import { keysCommands } from './commands/keys.ts';
-import { localCommands } from './commands/local.ts';
-import { logsCommand } from './commands/logs.ts';
-import { mcpCommand } from './commands/mcp.ts';
-import { natsCommands } from './commands/nats.ts';
-import { peersCommand } from './commands/peers.ts';
-import { routeCommand } from './commands/route.ts';
-import { sendCommand } from './commands/send.ts';
-import { taskCommands } from './commands/tasks.ts';
-import { traderCommands } from './commands/trader.ts';
-import { auditCommands } from './commands/trader-audit.ts';
 
-/** Every command, in the order in which `--help` lists them. */
-export const COMMANDS: readonly Command[] = [
-  sendCommand,
-  ...taskCommands,
-  costCommand,
-  eventsCommand,
-  consoleCommand,
-  logsCommand,
-  routeCommand,
-  peersCommand,
-  contextDeleteCommand,
-  mcpCommand,
-  doctorCommand,
-  cardCommand,
-  ...traderCommands,
-  ...auditCommands,
-  ...checkoutCommands,
-  demoCommand,
-  firstFlightCommand,
-  ...keysCommands,
-  ...localCommands,
-  ...natsCommands,
-  completionCommand(() => COMMANDS),
+interface CommandModule {
+  /** The first words of its commands. */
+  readonly words: readonly string[];
+  readonly load: () => Promise<readonly Command[]>;
+}
+
+/** The modules of all commands, in the order in which `--help` lists them. */
+const MODULES: readonly CommandModule[] = [
+  { words: ['send'], load: async () => [(await import('./commands/send.ts')).sendCommand] },
+  {
+    words: ['tasks', 'task', 'watch', 'cancel', 'answer'],
+    load: async () => (await import('./commands/tasks.ts')).taskCommands,
+  },
+  { words: ['cost'], load: async () => [(await import('./commands/cost.ts')).costCommand] },
+  { words: ['events'], load: async () => [(await import('./commands/events.ts')).eventsCommand] },
+  { words: ['console'], load: async () => [(await import('./commands/console.ts')).consoleCommand] },
+  { words: ['logs'], load: async () => [(await import('./commands/logs.ts')).logsCommand] },
+  { words: ['route'], load: async () => [(await import('./commands/route.ts')).routeCommand] },
+  { words: ['peers'], load: async () => [(await import('./commands/peers.ts')).peersCommand] },
+  { words: ['context'], load: async () => [(await import('./commands/context.ts')).contextDeleteCommand] },
+  { words: ['mcp'], load: async () => [(await import('./commands/mcp.ts')).mcpCommand] },
+  { words: ['doctor'], load: async () => [(await import('./commands/doctor.ts')).doctorCommand] },
+  { words: ['card'], load: async () => [(await import('./commands/card.ts')).cardCommand] },
+  {
+    words: ['trader'],
+    load: async () => [
+      ...(await import('./commands/trader.ts')).traderCommands,
+      ...(await import('./commands/trader-audit.ts')).auditCommands,
+    ],
+  },
+  {
+    words: ['up', 'down', 'ps'],
+    load: async () => (await import('./commands/checkout.ts')).checkoutCommands,
+  },
+  { words: ['demo'], load: async () => [(await import('./commands/demo.ts')).demoCommand] },
+  {
+    words: ['first-flight'],
+    load: async () => [(await import('./commands/first-flight.ts')).firstFlightCommand],
+  },
+  { words: ['token', 'keys'], load: async () => (await import('./commands/keys.ts')).keysCommands },
+  { words: ['local'], load: async () => (await import('./commands/local.ts')).localCommands },
+  { words: ['nats'], load: async () => (await import('./commands/nats.ts')).natsCommands },
+  {
+    words: ['completion'],
+    load: async () => [(await import('./commands/completion.ts')).completionCommand(() => loadCommands())],
+  },
 ];
+
+/** Loads the commands whose first word this is, as every module costs time at each call; without such a word, all. */
+export async function loadCommands(word?: string): Promise<readonly Command[]> {
+  const named = MODULES.find(({ words }) => word !== undefined && words.includes(word));
+  const loaded = await Promise.all((named ? [named] : MODULES).map(({ load }) => load()));
+  return loaded.flat();
+}
 
 /** The summary of each group of commands, by the words that its commands begin with. */
 export const GROUPS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 export { type ConsoleLink, newLink, rebuild } from './console/client.ts';
-export { initKeys, type KeysOptions, type KeysSummary, readOperatorToken, tokenHash } from './keys/init.ts';
+export { initKeys, type KeysOptions, type KeysSummary, tokenHash } from './keys/init.ts';
 export {
   DEFAULT_SERVICES,
   keyPaths,
@@ -10,6 +10,7 @@ export {
   tokenVariable,
 } from './keys/layout.ts';
 export type { NatsSettings } from './keys/nats-config.ts';
+export { readOperatorToken } from './keys/operator-token.ts';
 export { readSecret } from './keys/secret-file.ts';
 export { fleetDown, type Stopped } from './local/down.ts';
 export { type RunningProcess, runningProcess } from './local/pid-file.ts';

@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { COMMANDS, GROUPS } from './commands.ts';
+import { GROUPS, loadCommands } from './commands.ts';
 import { fleet, profileStub } from './testing/profile-stub.ts';
 
+const COMMANDS = await loadCommands();
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 test('--version prints the version, and --help every command with its summary', async () => {
@@ -17,6 +18,27 @@ test('--version prints the version, and --help every command with its summary', 
     assert.match(help.stdout, new RegExp(`^ {2}${name} `, 'm'));
   assert.match(help.stdout, /Exit codes: 0 done/);
   assert.equal((await fleet([])).stdout, help.stdout);
+});
+
+test('a call loads the module of its own command, and no server or bus', async () => {
+  for (const word of new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))) {
+    const loaded = (await loadCommands(word)).map(({ name }) => name);
+    assert.ok(loaded.length < COMMANDS.length, word);
+    const called = COMMANDS.map(({ name }) => name).filter((name) => name.split(' ')[0] === word);
+    assert.deepEqual(
+      called.filter((name) => !loaded.includes(name)),
+      [],
+    );
+  }
+  const list =
+    'data:text/javascript,import{registerHooks}from"node:module";registerHooks({load:(url,c,next)=>{console.error(url);return next(url,c)}})';
+  const main = resolve(import.meta.dirname, 'main.ts');
+  const { stdout, stderr } = spawnSync(process.execPath, ['--import', list, main, 'watch', '--help'], {
+    encoding: 'utf8',
+  });
+  assert.match(stdout, /^Usage: fleet watch /);
+  assert.match(stderr, /commands\/tasks\.ts/);
+  assert.doesNotMatch(stderr, /commands\/nats\.ts|node_modules\/(?:nats|fastify|pino|prom-client)\//);
 });
 
 test('the help of a command has its options and its examples; that of a group has its commands', async () => {

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError, Command as ParserNode } from 'commander';
+import type { Command } from './command-line/command.ts';
 import { reportError } from './command-line/errors.ts';
 import { UsageError } from './command-line/options.ts';
 import { attach, outputIn, refusedLine } from './command-line/parse.ts';
 import { agentOptions } from './command-line/reachable.ts';
-import { COMMANDS, GROUPS } from './commands.ts';
+import { GROUPS, loadCommands } from './commands.ts';
 
 const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take the dispatch, the task waits for an
 answer, or the trader rejected the decision; 4 partial: the task ended before its work was complete.`;
@@ -15,7 +16,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
   let asked: string | undefined;
   const program = root();
   const nodes = new Map<string, ParserNode>([['', program]]);
-  for (const command of COMMANDS) {
+  const commands = await loadCommands(argv[0]);
+  for (const command of commands) {
     const words = command.name.split(' ');
     const parent = groupOf(nodes, words.slice(0, -1));
     const node = quiet(parent.command(words.at(-1) ?? ''), command.summary);
@@ -31,7 +33,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
   } catch (thrown) {
     const error = thrown instanceof CommanderError ? refusedLine(thrown) : thrown;
     if (error === undefined) return 0;
-    return reportError(error, outputIn(argv), { name: `fleet${calledName(argv)}`, agent: asked });
+    return reportError(error, outputIn(argv), { name: `fleet${calledName(argv, commands)}`, agent: asked });
   }
 }
 
@@ -85,8 +87,8 @@ const quiet = (node: ParserNode, summary: string): ParserNode =>
     .configureOutput({ writeErr: () => undefined, outputError: () => undefined });
 
 /** The longest name of a command or group that the command line begins with, after a space. */
-function calledName(argv: readonly string[]): string {
-  const names = new Set([...COMMANDS.map(({ name }) => name), ...Object.keys(GROUPS)]);
+function calledName(argv: readonly string[], commands: readonly Command[]): string {
+  const names = new Set([...commands.map(({ name }) => name), ...Object.keys(GROUPS)]);
   const found = argv.map((_, at) => argv.slice(0, at + 1).join(' ')).findLast((name) => names.has(name));
   return found === undefined ? '' : ` ${found}`;
 }

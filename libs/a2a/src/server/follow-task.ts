@@ -11,6 +11,7 @@ import {
 } from '@hermes-fleet/ledger';
 import { FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { chunkArtifact, ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
+import { EVENT_METADATA } from '../wire/event-metadata.ts';
 import { a2aState } from '../wire/task-state.ts';
 import {
   artifactsOf,
@@ -24,9 +25,6 @@ import {
   textArtifact,
 } from '../wire/task-view.ts';
 import { requireTask } from './read-tasks.ts';
-
-/** The metadata key of an update that names the log event behind it. */
-export const EVENT_METADATA = 'urn:hermes-fleet:event';
 
 export interface StreamItem {
   /** The ledger sequence to resume after; undefined unless this is the last update of its event. */

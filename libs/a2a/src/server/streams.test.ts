@@ -6,7 +6,7 @@ import { manualClock } from '@hermes-fleet/protocol/testing';
 import { finish } from '../testing/script.ts';
 import { at, dispatchMessage, message, OTHER_TOKEN, type Served, serve, TOKEN } from '../testing/serve.ts';
 import { openStream, type SseMessage } from '../testing/sse.ts';
-import { EVENT_METADATA } from './follow-task.ts';
+import { EVENT_METADATA } from '../wire/event-metadata.ts';
 
 const kindOf = ({ data }: SseMessage): string => Object.keys(Object(data.result))[0] ?? 'none';
 const stateOf = ({ data }: SseMessage): unknown =>

@@ -1,4 +1,4 @@
-import { peerErrorCode } from '@hermes-fleet/a2a';
+import { peerErrorCode } from '@hermes-fleet/a2a/client';
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { Output } from './command.ts';
 import { UsageError } from './options.ts';

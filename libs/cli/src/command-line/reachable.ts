@@ -1,8 +1,8 @@
-import { type A2AClient, createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a';
+import { type A2AClient, createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a/client';
 import { FleetError, HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/protocol';
 import type { Target } from '../client/http.ts';
-import { readOperatorToken } from '../keys/init.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
+import { readOperatorToken } from '../keys/operator-token.ts';
 import type { OptionSpecs, Values } from './command.ts';
 import { namedAddress, UsageError } from './options.ts';
 import { FLEET_OPTIONS, plannedFleet } from './running-fleet.ts';

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Endpoint, Target } from '../client/http.ts';
-import { readOperatorToken } from '../keys/init.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
+import { readOperatorToken } from '../keys/operator-token.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
-import { recordedOffset } from '../local/up.ts';
+import { recordedOffset } from '../local/port-offset.ts';
 import type { OptionSpecs } from './command.ts';
 import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
 

@@ -5,7 +5,7 @@ import { optionsOf } from '../command-line/parse.ts';
 const SHELLS = ['bash', 'zsh'];
 
 /** `fleet completion bash|zsh`: prints a script that completes the words and options of these commands. */
-export const completionCommand = (commands: () => readonly Command[]): Command =>
+export const completionCommand = (commands: () => Promise<readonly Command[]>): Command =>
   command({
     name: 'completion',
     summary: 'print a script that completes commands and options in bash or zsh',
@@ -13,10 +13,10 @@ export const completionCommand = (commands: () => readonly Command[]): Command =
     textOnly: true,
     options: {},
     examples: ['completion bash'],
-    run: ({ positionals }) => {
+    run: async ({ positionals }) => {
       const [shell = '', ...more] = positionals;
       if (!SHELLS.includes(shell) || more.length > 0) throw new UsageError('completion takes bash or zsh');
-      process.stdout.write(completionScript(shell, commands()));
+      process.stdout.write(completionScript(shell, await commands()));
       return 0;
     },
   });

@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command, type Values } from '../command-line/command.ts';
 import { noArguments, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
-import { initKeys, type KeysSummary, readOperatorToken } from '../keys/init.ts';
+import { initKeys, type KeysSummary } from '../keys/init.ts';
 import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
+import { readOperatorToken } from '../keys/operator-token.ts';
 import { type Owner, readSecret } from '../keys/secret-file.ts';
 
 const DIR = {

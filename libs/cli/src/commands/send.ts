@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a';
+import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a/client';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { objectAt, textAt } from '../client/fields.ts';
 import { command, type Invocation, type OptionSpecs, type Values } from '../command-line/command.ts';

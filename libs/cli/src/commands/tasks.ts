@@ -1,4 +1,4 @@
-import type { PeerTask } from '@hermes-fleet/a2a';
+import type { PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';

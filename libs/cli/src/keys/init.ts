@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { CONSOLE, checkServices, keyPaths, mayCall, OPERATOR, SETUP, tokenVariable } from './layout.ts';
 import { type NatsSettings, renderBusConfig } from './nats-config.ts';
-import { type Change, keepSecret, type Owner, putSecret, readSecret, secretFolder } from './secret-file.ts';
+import { type Change, keepSecret, type Owner, putSecret, secretFolder } from './secret-file.ts';
 
 export interface KeysOptions {
   readonly dir: string;
@@ -67,9 +67,4 @@ export function initKeys(options: KeysOptions): KeysSummary {
   });
   put(paths.natsConfig, renderBusConfig(options.nats, users));
   return counts;
-}
-
-/** The operator's token; undefined when there are no keys. */
-export function readOperatorToken(dir: string): string | undefined {
-  return readSecret(keyPaths(dir).operatorToken);
 }

@@ -1,7 +1,7 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setUpStreams } from '@hermes-fleet/events';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol';
 import { initKeys } from '../keys/init.ts';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
@@ -9,6 +9,7 @@ import { setupConnectionFromKeys } from '../keys/setup-user.ts';
 import { findNatsServer, type NatsServer, reloadNats } from './nats-server.ts';
 import { isAlive, runningProcess } from './pid-file.ts';
 import { commandOf, type FleetPlan, type PlannedMember, type PlannedProcess, serviceEnv } from './plan.ts';
+import { recordOffset } from './port-offset.ts';
 import { portOwner } from './port-owner.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
 import { logTail, type Started, startProcess } from './start.ts';
@@ -157,28 +158,4 @@ function prepareFolders(plan: FleetPlan): void {
 function makeFolder(path: string, mode: number): void {
   mkdirSync(path, { recursive: true, mode });
   chmodSync(path, mode);
-}
-
-/** Records the port offset, so that later commands for the same folder use it. */
-function recordOffset(plan: FleetPlan): void {
-  const isRunning = plan.processes.some(({ name }) => runningProcess(plan.runDir, name) !== undefined);
-  const recorded = recordedOffset(plan.dir);
-  if (isRunning && recorded !== undefined && recorded !== plan.portOffset) {
-    throw new FleetError(
-      'CONFIG_INVALID',
-      `the fleet in ${plan.dir} runs with the port offset ${recorded}: take it down first, or use another --dir`,
-    );
-  }
-  writeFileSync(join(plan.dir, 'fleet.json'), `${JSON.stringify({ port_offset: plan.portOffset })}\n`);
-}
-
-/** The port offset of the last `up` in this folder. */
-export function recordedOffset(dir: string): number | undefined {
-  try {
-    const value: unknown = JSON.parse(readFileSync(join(dir, 'fleet.json'), 'utf8'));
-    if (typeof value !== 'object' || value === null || !('port_offset' in value)) return undefined;
-    return typeof value.port_offset === 'number' ? value.port_offset : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PeerPart } from '@hermes-fleet/a2a';
+import type { PeerPart } from '@hermes-fleet/a2a/client';
 import { artifactFiles } from './artifact-files.ts';
 
 const file = (name?: string, mediaType?: string): PeerPart => ({

@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import type { PeerArtifact, PeerPart } from '@hermes-fleet/a2a';
+import type { PeerArtifact, PeerPart } from '@hermes-fleet/a2a/client';
 import { numbered, safeName } from '@hermes-fleet/protocol';
 
 /** A part of an artifact, and the name of its file, which no other of the same task has. */

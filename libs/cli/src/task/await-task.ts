@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isCancel, select, text } from '@clack/prompts';
-import { type A2AClient, type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
+import { type A2AClient, type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import type { Invocation, OptionSpecs } from '../command-line/command.ts';
 import { printLines, sanitize } from '../command-line/output.ts';

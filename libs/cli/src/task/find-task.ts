@@ -1,4 +1,4 @@
-import { type A2AClient, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
+import { type A2AClient, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Reachable } from '../command-line/reachable.ts';
 

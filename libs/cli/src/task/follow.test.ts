@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { createA2AClient } from '@hermes-fleet/a2a';
+import { createA2AClient } from '@hermes-fleet/a2a/client';
 import { silentLog, systemClock } from '@hermes-fleet/protocol';
 import { followTask } from './follow.ts';
 

@@ -1,4 +1,4 @@
-import { type A2AClient, type PeerEndpoint, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
+import { type A2AClient, type PeerEndpoint, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import { isAsking } from './result.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a';
+import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a/client';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { duration, type LiveTask, lineOf, nextView } from './live-task.ts';
 

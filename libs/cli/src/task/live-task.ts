@@ -1,4 +1,4 @@
-import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a';
+import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a/client';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { sanitize as visible } from '../command-line/output.ts';
 

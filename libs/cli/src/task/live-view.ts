@@ -1,4 +1,4 @@
-import type { PeerTask } from '@hermes-fleet/a2a';
+import type { PeerTask } from '@hermes-fleet/a2a/client';
 import type { Clock } from '@hermes-fleet/protocol';
 import { type LiveTask, lineOf, nextView } from './live-task.ts';
 

@@ -1,4 +1,4 @@
-import type { PeerArtifact, PeerTask } from '@hermes-fleet/a2a';
+import type { PeerArtifact, PeerTask } from '@hermes-fleet/a2a/client';
 import {
   decodeResult,
   FleetError,

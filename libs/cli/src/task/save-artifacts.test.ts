@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { PeerPart, PeerTask } from '@hermes-fleet/a2a';
+import type { PeerPart, PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { saveArtifacts } from './save-artifacts.ts';

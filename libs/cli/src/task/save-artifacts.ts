@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { A2AClient, PeerPart, PeerTask } from '@hermes-fleet/a2a';
+import type { A2AClient, PeerPart, PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError, MAX_ARTIFACT_PARTS } from '@hermes-fleet/protocol';
 import type { Reachable } from '../command-line/reachable.ts';
 import { type ArtifactFile, artifactFiles } from './artifact-files.ts';

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { initKeys, readOperatorToken } from '../keys/init.ts';
+import { initKeys } from '../keys/init.ts';
 import { DEFAULT_SERVICES } from '../keys/layout.ts';
+import { readOperatorToken } from '../keys/operator-token.ts';
 
 const MAIN = join(import.meta.dirname, '../main.ts');
 
