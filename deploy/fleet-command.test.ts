@@ -1,91 +1,15 @@
 import assert from 'node:assert/strict';
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { tempDir } from '@hermes-fleet/protocol/testing';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../test/support/fleet.ts';
 import { startStockAgent } from '../test/support/stock-agent.ts';
-import { CTRL_C, DOWN, ENTER, openTerminal, type Terminal } from '../test/support/terminal.ts';
-
-const root = join(import.meta.dirname, '..');
-
-/** Adds a line with its words and the token that it would use: by one write, as the two ends of a pipe record at the same time. */
-const RECORD = `echo "$(printf '[%s]' "$@") in $PWD, token \${FLEET_TOKEN:-none}" >>"$CALLS"`;
-const DOCKER = `#!/bin/sh
-${RECORD}
-case "$*" in
-  version*|'compose version'*) [ -z "\${NO_ENGINE:-}" ] || exit 1 ;;
-  # As Compose does, it reads what it is given.
-  *' token') cat >/dev/null; echo a-token ;;
-  *' ps '*) echo 0123456789ab ;;
-  *' logs '*) cat >/dev/null; echo 'a line' ;;
-  *' port switch '*) echo "\${SWITCH:-127.0.0.1:9999}" ;;
-  *' exec '*)
-    if [ -n "\${NODE:-}" ]; then
-      while [ "$1" != fleet ]; do shift; done
-      shift
-      exec "$NODE" "$MAIN" "$@"
-    fi
-    ;;
-esac
-`;
-const TOOLS = [
-  'sh',
-  'cat',
-  'cd',
-  'dirname',
-  'readlink',
-  'find',
-  'mkdir',
-  'chmod',
-  'rm',
-  'env',
-  'script',
-  'stty',
-];
-
-/** A checkout at a path with a space, with stubs for Docker and, with `node`, for the pinned Node. */
-function checkout(t: TestContext, { node }: { readonly node: boolean }) {
-  const dir = tempDir(t, { prefix: 'my fleet ' });
-  const put = (file: string, text: string): void => {
-    mkdirSync(dirname(join(dir, file)), { recursive: true });
-    writeFileSync(join(dir, file), text, { mode: 0o755 });
-  };
-  for (const file of ['fleet', 'deploy/fleet.sh']) {
-    mkdirSync(dirname(join(dir, file)), { recursive: true });
-    copyFileSync(join(root, file), join(dir, file));
-  }
-  put('bin/docker', DOCKER);
-  put('package-lock.json', '');
-  if (node) {
-    put('node_modules/.package-lock.json', '');
-    put('node_modules/.bin/node', `#!/bin/sh\n${RECORD}\ncat >"$CALLS.input"\n`);
-  }
-  for (const tool of TOOLS) {
-    const { stdout } = spawnSync('sh', ['-c', `command -v ${tool}`], { encoding: 'utf8' });
-    if (stdout.startsWith('/')) symlinkSync(stdout.trim(), join(dir, 'bin', tool));
-  }
-  const elsewhere = join(dir, 'else where');
-  mkdirSync(elsewhere);
-  const calls = join(dir, 'calls');
-  const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}, input = ''): SpawnSyncReturns<string> =>
-    spawnSync(join(dir, 'fleet'), args, {
-      cwd: elsewhere,
-      encoding: 'utf8',
-      env: { PATH: join(dir, 'bin'), CALLS: calls, ...env },
-      input,
-      timeout: 30_000,
-    });
-  const terminal = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv): Terminal =>
-    openTerminal(t, [join(dir, 'fleet'), ...args], { PATH: join(dir, 'bin'), CALLS: calls, ...env });
-  const allCalls = (): string => readFileSync(calls, 'utf8');
-  const last = (): string => allCalls().trim().split('\n').at(-1) ?? '';
-  const lastInput = (): string => readFileSync(`${calls}.input`, 'utf8');
-  return { dir, elsewhere, run, terminal, calls: allCalls, last, lastInput };
-}
+import { stubbedCheckout } from '../test/support/stubbed-checkout.ts';
+import { CTRL_C, DOWN, ENTER } from '../test/support/terminal.ts';
 
 test('./fleet runs a command with the pinned Node, in the folder of the caller', (t) => {
-  const { dir, elsewhere, run, last } = checkout(t, { node: true });
+  const { dir, elsewhere, run, last } = stubbedCheckout(t, { node: true });
   const { status, stderr } = run(['send', 'two words', '--file', 'a.txt'], { FLEET_MODE: 'process' });
   assert.equal(status, 0, stderr);
   const main = join(dir, 'libs/cli/src/main.ts');
@@ -95,7 +19,7 @@ test('./fleet runs a command with the pinned Node, in the folder of the caller',
 });
 
 test('./fleet works by a symbolic link', (t) => {
-  const { dir, run, last } = checkout(t, { node: true });
+  const { dir, run, last } = stubbedCheckout(t, { node: true });
   symlinkSync(join(dir, 'fleet'), join(dir, 'bin/hermes'));
   const { status, stderr } = spawnSync('hermes', ['--version'], {
     encoding: 'utf8',
@@ -110,7 +34,7 @@ test('./fleet works by a symbolic link', (t) => {
 });
 
 test('with containers and Node, a client command runs on the host, with the published addresses and the token', (t) => {
-  const { dir, run, last, lastInput } = checkout(t, { node: true });
+  const { dir, run, last, lastInput } = stubbedCheckout(t, { node: true });
   const { status, stderr } = run(['tasks', '--', '-x'], { FLEET_MODE: 'docker' }, 'the brief');
   assert.equal(status, 0, stderr);
   assert.ok(
@@ -121,7 +45,7 @@ test('with containers and Node, a client command runs on the host, with the publ
 });
 
 test('with Docker only, a client command runs in a container, with the token in its environment', (t) => {
-  const { run, last } = checkout(t, { node: false });
+  const { run, last } = stubbedCheckout(t, { node: false });
   const { status, stderr } = run(['send', 'two words'], { FLEET_MODE: 'docker', NO_COLOR: '1' });
   assert.equal(status, 0, stderr);
   assert.match(
@@ -142,7 +66,7 @@ test('with Docker only, a client command runs in a container, with the token in 
 });
 
 test('a command for another agent gets no token of the fleet, only the variable that it names', (t) => {
-  const { run, last } = checkout(t, { node: false });
+  const { run, last } = stubbedCheckout(t, { node: false });
   const args = ['send', 'x', '--url', 'https://a.example', '--token-env', 'THEIRS'];
   const { status, stderr } = run(args, { FLEET_MODE: 'docker', THEIRS: 'secret' });
   assert.equal(status, 0, stderr);
@@ -151,23 +75,66 @@ test('a command for another agent gets no token of the fleet, only the variable 
     /^\[compose\]\[exec\]\[-T\]\[-e\]\[THEIRS\]\[-u\]\[1000\]\[switch\]\[fleet\]\[send\]\[x\].*token none$/,
   );
   assert.equal(run(['send', '--url', 'x', '--token-env', 'A;B'], { FLEET_MODE: 'docker' }).status, 2);
-  const here = checkout(t, { node: true });
+  const here = stubbedCheckout(t, { node: true });
   assert.equal(here.run(args, { FLEET_MODE: 'docker' }).status, 0);
   assert.match(here.last(), /main\.ts\]\[send\]\[x\]\[--url\].*token none$/);
 });
 
-test('with Docker only, a command that needs no fleet uses the image', (t) => {
-  const { run, last } = checkout(t, { node: false });
-  assert.equal(run(['route', '--help'], { FLEET_MODE: 'docker' }).status, 0);
-  assert.equal(run(['--help']).status, 0);
-  assert.match(
-    last(),
-    /^\[compose\]\[run\]\[--rm\]\[--no-deps\]\[-T\]\[--entrypoint\]\[fleet\]\[keys\]\[--help\]/,
-  );
+test('with Docker only, help comes from the image, without a fleet', (t) => {
+  const { run, last } = stubbedCheckout(t, { node: false });
+  const commands = [
+    'send',
+    'tasks',
+    'events',
+    'console',
+    'mcp',
+    'demo',
+    'route',
+    'trader',
+    'doctor',
+    'token',
+    'up',
+    'logs',
+  ];
+  for (const words of [[], ...commands.map((name) => [name])]) {
+    const { status, stderr } = run([...words, '--help'], { FLEET_MODE: 'docker', DOWN: 'yes' });
+    assert.equal(status, 0, stderr);
+    const called = [
+      'compose',
+      'run',
+      '--rm',
+      '--no-deps',
+      '-T',
+      '--entrypoint',
+      'fleet',
+      'keys',
+      ...words,
+      '--help',
+    ];
+    assert.ok(last().startsWith(`${called.map((word) => `[${word}]`).join('')} in `), last());
+  }
+  const down = run(['send', '--', '--help'], { FLEET_MODE: 'docker', DOWN: 'yes' });
+  assert.deepEqual([down.status, down.stderr], [1, 'no fleet runs: make up first\n']);
+});
+
+test('with containers, events runs in a container with the keys of the operator', (t) => {
+  for (const node of [true, false]) {
+    const { run, last } = stubbedCheckout(t, { node });
+    const { status, stderr } = run(
+      ['events', '-f', '--task', 't-1'],
+      { FLEET_MODE: 'docker' },
+      'no input of it',
+    );
+    assert.equal(status, 0, stderr);
+    const called = ['compose', 'run', '--rm', '--no-deps', '-T', 'events', '-f', '--task', 't-1'];
+    assert.ok(last().startsWith(`${called.map((word) => `[${word}]`).join('')} in `), last());
+    const down = run(['events'], { FLEET_MODE: 'docker', DOWN: 'yes' });
+    assert.deepEqual([down.status, down.stderr], [1, 'no fleet runs: make up first\n']);
+  }
 });
 
 test('with containers, mcp serves the named profile over stdio, on the host or in its container', (t) => {
-  const onHost = checkout(t, { node: true });
+  const onHost = stubbedCheckout(t, { node: true });
   const served = onHost.run(['mcp'], { FLEET_MODE: 'docker' }, 'a request');
   assert.deepEqual([served.status, served.stdout], [0, ''], served.stderr);
   assert.match(
@@ -175,7 +142,7 @@ test('with containers, mcp serves the named profile over stdio, on the host or i
     /\[mcp\]\[--url\]\[http:\/\/127\.0\.0\.1:9999\]\[--token-env\]\[FLEET_TOKEN\] in .*, token a-token$/,
   );
   assert.equal(onHost.lastInput(), 'a request');
-  const inContainer = checkout(t, { node: false });
+  const inContainer = stubbedCheckout(t, { node: false });
   assert.equal(inContainer.run(['mcp', '--profile', 'neo'], { FLEET_MODE: 'docker' }).status, 0);
   assert.match(
     inContainer.last(),
@@ -189,13 +156,13 @@ test('with containers, mcp serves the named profile over stdio, on the host or i
 });
 
 test('logs with a task searches the logs of the processes, or those of the containers on stdin', (t) => {
-  const onHost = checkout(t, { node: true });
+  const onHost = stubbedCheckout(t, { node: true });
   assert.equal(onHost.run(['logs', 't-1', '--json'], { FLEET_MODE: 'process' }).status, 0);
   assert.match(onHost.last(), /main\.ts\]\[logs\]\[t-1\]\[--json\] in .*else where,/);
   assert.equal(onHost.run(['logs', 't-1', '--json'], { FLEET_MODE: 'docker' }).status, 0);
   assert.match(onHost.calls(), /main\.ts\]\[logs\]\[--stdin\]\[t-1\]\[--json\] in .*else where,/);
   assert.equal(onHost.lastInput(), 'a line\n');
-  const inContainer = checkout(t, { node: false });
+  const inContainer = stubbedCheckout(t, { node: false });
   assert.equal(inContainer.run(['logs', 't-1'], { FLEET_MODE: 'docker' }).status, 0);
   assert.match(
     inContainer.calls(),
@@ -211,7 +178,7 @@ test('logs with a task searches the logs of the processes, or those of the conta
 });
 
 test('ps takes the options of its command, and no command of ./fleet leaves one out in silence', (t) => {
-  const { run, last } = checkout(t, { node: true });
+  const { run, last } = stubbedCheckout(t, { node: true });
   assert.equal(run(['ps', '--json'], { FLEET_MODE: 'process' }).status, 0);
   assert.match(last(), /main\.ts\]\[local\]\[ps\]\[--json\] /);
   const inContainers = run(['ps', '--json'], { FLEET_MODE: 'docker' });
@@ -238,11 +205,11 @@ for (const [where, node, mode] of [
   test(`${where}, Ctrl-C reaches the command alone, whose exit code is that of ./fleet`, async (t) => {
     const agent = await startStockAgent(t, { behaviour: () => new Promise(() => undefined) });
     const { origin, host } = new URL(agent.rpcUrl);
-    const { dir, terminal } = checkout(t, { node });
+    const { dir, terminal } = stubbedCheckout(t, { node });
     if (node) {
       rmSync(join(dir, 'node_modules/.bin/node'));
       symlinkSync(process.execPath, join(dir, 'node_modules/.bin/node'));
-      symlinkSync(join(root, 'libs'), join(dir, 'libs'));
+      symlinkSync(join(ROOT, 'libs'), join(dir, 'libs'));
     }
     const reach = mode === 'process' ? ['--reach', `switch=${origin}`] : node ? [] : ['--url', origin];
     const shown = terminal(t, ['send', 'it', ...reach], {
@@ -250,7 +217,7 @@ for (const [where, node, mode] of [
       FLEET_TOKEN: 'a-token',
       SWITCH: host,
       NODE: process.execPath,
-      MAIN: join(root, 'libs/cli/src/main.ts'),
+      MAIN: join(ROOT, 'libs/cli/src/main.ts'),
     });
     await shown.waitFor(/working/);
     shown.type(CTRL_C);
@@ -261,8 +228,8 @@ for (const [where, node, mode] of [
   });
 
 test('make trader lists the strategies, unless ARGS says more', (t) => {
-  const { dir, elsewhere } = checkout(t, { node: true });
-  copyFileSync(join(root, 'Makefile'), join(dir, 'Makefile'));
+  const { dir, elsewhere } = stubbedCheckout(t, { node: true });
+  copyFileSync(join(ROOT, 'Makefile'), join(dir, 'Makefile'));
   const made = (...args: string[]): string =>
     spawnSync('make', ['--dry-run', '-C', dir, 'trader', ...args], { cwd: elsewhere, encoding: 'utf8' })
       .stdout;

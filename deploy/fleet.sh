@@ -298,6 +298,15 @@ task_logs_docker() {
     else docker compose run --rm --no-deps -T --entrypoint fleet keys logs --stdin "$@"; fi
 }
 
+# Runs `fleet events` in a container of its own, in place of this shell as `fleet_here` does: only the network of the fleet
+# reaches NATS, and only the operator's keys may read all events.
+events_docker() {
+  shift
+  require_running nats
+  if [ -t 0 ] && [ -t 1 ]; then exec docker compose run --rm --no-deps events "$@"; fi
+  exec docker compose run --rm --no-deps -T events "$@" </dev/null
+}
+
 # A command for an agent that is not of the fleet, which needs neither the fleet nor its keys where the host runs it.
 client_of_agent() {
   if can_run_node; then fleet_here "$@"; fi
@@ -424,14 +433,15 @@ takes_nothing() {
   [ $# -eq 0 ] || { echo "fleet: $verb takes no \"$*\"" >&2; exit 2; }
 }
 
-case ${1:-} in up | down | logs | ps) for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done ;; esac
+# Help needs neither a fleet nor its keys.
+for argument; do case $argument in --) break ;; -h | --help) anywhere "$@"; exit ;; esac; done
 case ${1:-} in up | down) takes_nothing "$@" ;; esac
 
 case ${1:-} in
   up) case $(mode) in docker) up_docker ;; process) up_process ;; *) exit 2 ;; esac ;;
   down)
     ended=$(mode)
-    case $ended in docker) sh deploy/docker/preflight.sh down; COMPOSE_PROFILES=grafana,welcome docker compose down ;; process) fleet local down ;; esac
+    case $ended in docker) sh deploy/docker/preflight.sh down; COMPOSE_PROFILES=grafana,welcome,events docker compose down ;; process) fleet local down ;; esac
     case $(cat "$marker" 2>/dev/null) in "$ended") rm -f "$marker" ;; esac
     ;;
   logs)
@@ -457,19 +467,12 @@ case ${1:-} in
     else case $(mode) in docker) client_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
     ;;
   events)
-    for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done
-    case $(mode) in
-      docker) echo "fleet: events cannot read a fleet in containers: NATS is not published on this machine" >&2; exit 1 ;;
-      process) fleet_here "$@" ;;
-      *) exit 2 ;;
-    esac
+    case $(mode) in docker) events_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac
     ;;
   console)
-    for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done
     case $(mode) in docker) console_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac
     ;;
   mcp)
-    for argument; do case $argument in -h | --help) anywhere "$@"; exit ;; esac; done
     if names_agent "$@"; then client_of_agent "$@"
     else case $(mode) in docker) mcp_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
     ;;

@@ -250,7 +250,7 @@ test('down in containers ends also what only a plain docker compose up has start
   put('engine');
   put('bin/docker', DOCKER.replace('echo "$@"', 'echo "$COMPOSE_PROFILES: $@"'), 0o755);
   assert.equal(fleet('down').status, 0);
-  assert.match(readFileSync(join(dir, 'calls'), 'utf8'), /^grafana,welcome: compose down$/m);
+  assert.match(readFileSync(join(dir, 'calls'), 'utf8'), /^grafana,welcome,events: compose down$/m);
 });
 
 test('up makes the mounted files readable, whatever the umask of the checkout', (t) => {

@@ -39,4 +39,11 @@ test('fleet events prints what the stream has, and follows it until Ctrl-C', asy
   const events = neo.map((line) => JSON.parse(line));
   assert.ok(events.some((event) => event.specversion === '1.0' && event.type.includes('.started.')));
   assert.deepEqual([...new Set(events.map(({ source }) => source))], ['/profiles/neo']);
+
+  // As in the container that `./fleet events` starts: the keys and the server come from the environment alone.
+  const { hostname, port } = new URL(fleet.plan.nats.url);
+  const inside = await runProgram(process.execPath, [CLI, 'events', '--as-is', '--task', id], {
+    env: { HERMES_KEYS_DIR: join(fleet.plan.keysDir, 'operator'), NATS_HOST: hostname, NATS_PORT: port },
+  });
+  assert.deepEqual([inside.code, inside.stdout.trim().split('\n')], [0, text], inside.stderr);
 });
