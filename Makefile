@@ -59,8 +59,8 @@ durations: install ## renew the list that lets the slowest test files start firs
 bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)
 	@node test/bench/main.ts $(if $(ONLY),--only '$(ONLY)') $(ARGS)
 
-picture: install ## draw the picture of the README from a demo of the fleet that runs
-	@output=$$(./fleet demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/draw.ts
+picture: install ## draw the pictures of a demo and of fleet send from the fleet that runs
+	@output=$$(./fleet demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/record.ts && node docs/picture/draw.ts
 
 # MODEL, BASE_URL and API_KEY_ENV name a model, or CONFIG a profile's config.yaml; the default is offline/runbook.
 export MODEL BASE_URL API_KEY_ENV CONFIG

@@ -1,5 +1,4 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import type { TestContext } from 'node:test';
 
 /** A program in a pseudo-terminal, as a person uses it. */
 export interface Terminal {
@@ -17,11 +16,12 @@ export const ENTER = '\r';
 
 const WAIT_MS = 60_000;
 
-/** Starts a program in a pseudo-terminal of `script` (util-linux). */
+/** Starts a program in a pseudo-terminal of `script` (util-linux); `onOutput` gets what it writes. It ends with the test. */
 export function openTerminal(
-  t: TestContext,
+  t: { readonly after: (work: () => unknown) => unknown },
   words: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
+  onOutput: (text: string) => void = () => undefined,
 ): Terminal {
   const line = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   const child: ChildProcessWithoutNullStreams = spawn(
@@ -36,6 +36,7 @@ export function openTerminal(
   let check = (): void => undefined;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     written += text;
+    onOutput(text);
     check();
   });
   t.after(() => child.kill());
