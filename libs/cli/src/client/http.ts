@@ -69,8 +69,7 @@ export async function readJson(endpoint: Endpoint, response: Response): Promise<
 
 /** UNAUTHENTICATED for 401, else PEER_REFUSED with the message and the field errors of the answer. */
 export function refusal(endpoint: Endpoint, status: number, body: unknown): FleetError {
-  if (status === 401)
-    return new FleetError('UNAUTHENTICATED', `${endpoint.name} does not accept the operator's token`);
+  if (status === 401) return new FleetError('UNAUTHENTICATED', `${endpoint.name} does not accept the token`);
   const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
   const message = typeof error.message === 'string' ? `: ${error.message}` : '';
   // A JSON-RPC error comes with HTTP 200, which says nothing.

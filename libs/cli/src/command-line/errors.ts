@@ -9,7 +9,8 @@ type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
 
 /** Hints for errors of the fleet whose message does not say what to do. */
 const HINTS: Hints = {
-  UNAUTHENTICATED: 'fleet token prints the token of the operator; after keys rotate, restart the services',
+  UNAUTHENTICATED:
+    'fleet token prints the token of the operator, which FLEET_TOKEN replaces; after keys rotate, restart the services',
   TASK_NOT_FOUND: 'fleet tasks lists your tasks',
   TASK_NOT_CANCELABLE: 'fleet task <id> shows its result',
 };

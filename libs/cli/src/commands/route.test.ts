@@ -152,7 +152,7 @@ test('route ends with 1 without a fleet, for a rejected token and for a file wit
   assert.equal(away.code, 1);
   assert.match(away.stderr, /no fleet runs \(switch does not answer at .*\): make up first/);
   const refused = await setUp(t, {}, 401);
-  assert.match((await refused.route()).stderr, /switch does not accept the operator's token/);
+  assert.match((await refused.route()).stderr, /switch does not accept the token/);
   for (const [text, says] of [
     ['{', /is not JSON/],
     ['[]', /must hold one TASK_DISPATCH/],

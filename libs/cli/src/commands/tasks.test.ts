@@ -39,7 +39,7 @@ test('tasks ends with the refusal when no profile lists any', async (t) => {
   const reach = ['--reach', `switch=${refusing.url}`, '--reach', 'neo=http://127.0.0.1:2'];
   const { code, stderr } = await fleet(['tasks', '--dir', refusing.dir, ...reach]);
   assert.equal(code, 1);
-  assert.match(stderr, /^fleet: switch does not accept the operator's token\nhint: /);
+  assert.match(stderr, /^fleet: switch does not accept the token\nhint: /);
 });
 
 test('a task is found behind a profile that refuses, which is the error when none has it', async (t) => {

@@ -236,7 +236,7 @@ test('trader ends with 1 when the trader is down or refuses, and for a file that
   const none = await trader('get', 'ghost');
   assert.deepEqual([none.code, none.stdout], [1, '']);
   assert.match(none.stderr, /trader answered HTTP 404: there is no such strategy/);
-  assert.match((await trader('list')).stderr, /trader does not accept the operator's token/);
+  assert.match((await trader('list')).stderr, /trader does not accept the token/);
   const before = asked.length;
   const file = join(dir, 'broken.json');
   writeFileSync(file, '{"a": ');

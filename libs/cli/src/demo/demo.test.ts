@@ -226,7 +226,7 @@ test('the demo reports an unexpected answer to a decision', async (t) => {
 test('the demo fails without a fleet and reports a rejected token', async (t) => {
   const url = await profile(t, GOOD);
   const { problems } = await demo(url, 'another-token-entirely');
-  assert.match(problems.join(), /switch does not accept the operator's token/);
+  assert.match(problems.join(), /switch does not accept the token/);
   await assert.rejects(demo('http://127.0.0.1:1'), { code: 'PEER_UNREACHABLE' });
 });
 
