@@ -82,7 +82,7 @@ test(
             });
           const spending = create();
           ledger.figures.follow({ booked: spending.booked, ended: spending.ended });
-          const tasks: { id: string; left: number }[] = [];
+          const tasks: { id: string; left: number; isOwn: boolean }[] = [];
           const picked = (at: number) => (tasks.length > 0 ? tasks[at % tasks.length] : undefined);
           for (const each of steps) {
             if (each.kind === 'day') clock.advance(DAY_MS);
@@ -109,7 +109,7 @@ test(
               assert.deepEqual(spending.reserve(id, dispatch, caller), unmet);
               const type = unmet.length > 0 ? 'blocked' : 'queued';
               await ledger.append(id, { type, data: {} });
-              if (type === 'queued') tasks.push({ id, left: each.budget });
+              if (type === 'queued') tasks.push({ id, left: each.budget, isOwn: each.target === 'neo' });
             } else {
               const task = picked(each.task);
               if (!task) continue;
@@ -119,7 +119,9 @@ test(
               } else {
                 const tokens = Math.floor((task.left * each.share) / 100);
                 task.left -= tokens;
-                if (each.kind === 'delegate') await ledger.tokens.add(task.id, entry('delegated', tokens));
+                // Only the profile's own executor calls its model; the relay books what peers report.
+                if (each.kind === 'delegate' || !task.isOwn)
+                  await ledger.tokens.add(task.id, entry('delegated', tokens));
                 else {
                   const call = await ledger.tokens.reserve(task.id, entry('own', tokens));
                   if (each.kind === 'call') await ledger.tokens.settle(call, entry('own', tokens));
