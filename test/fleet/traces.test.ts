@@ -6,7 +6,10 @@ import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const CALLER = 'b7ad6b7169203331';
-const BRIEF = '```sh\necho secret-brief\n```';
+const BRIEF = [
+  '```sh\necho secret-brief\n```',
+  '```tool mcp__filesystem__list_allowed_directories\n{}\n```',
+].join('\n');
 
 test('a task has one trace, from its caller through switch to the worker', async (t) => {
   const collector = await startCollector(t);
@@ -35,6 +38,9 @@ test('a task has one trace, from its caller through switch to the worker', async
   await find('switch', 'admit', request.spanId);
   await find('switch', 'wait', request.spanId);
   const relayed = await find('switch', 'run', request.spanId);
+  const searched = await find('switch', 'route', relayed.spanId);
+  assert.equal(searched.attributes['hermes.peer'], 'neo');
+  assert.match(String(searched.attributes['hermes.route.considered']), /neo: chosen/);
   const attempt = await find('switch', 'dispatch neo', relayed.spanId);
   assert.deepEqual([attempt.kind, attempt.attributes['hermes.attempt.outcome']], [3, 'done']);
   const received = await find('neo', 'POST /jsonrpc', attempt.spanId);
@@ -48,6 +54,10 @@ test('a task has one trace, from its caller through switch to the worker', async
   assert.ok(Number(step.attributes['gen_ai.usage.input_tokens']) > 0);
   const tool = await find('neo', 'execute_tool shell_exec', run.spanId);
   assert.equal(tool.attributes['hermes.tool.ok'], true);
+  for (const git of ['git open', 'git begin', 'git commit']) await find('neo', git, run.spanId);
+  const reading = await find('neo', 'execute_tool mcp__filesystem__list_allowed_directories', run.spanId);
+  const asked = await find('neo', 'tools/call list_allowed_directories', reading.spanId);
+  assert.deepEqual([asked.kind, asked.attributes['hermes.mcp.server']], [3, 'filesystem']);
   for (const [service, of] of [
     ['switch', request],
     ['neo', received],

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { recordingTracing } from '@hermes-fleet/protocol/testing';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
 
 const BRIEF = [
@@ -51,6 +52,17 @@ test('events carry steps, tools and tokens, and nothing of the brief', async (t)
   assert.equal(progress.at(-1)?.spent_tokens, context.budget.spent());
   assert.equal(progress.at(-1)?.budget_tokens, 20_000);
   assert.doesNotMatch(JSON.stringify(progress), /note|hello|wc/);
+});
+
+test('the work on the repository has spans in the trace of the run', async (t) => {
+  const tracing = recordingTracing();
+  const agent = await makeAgent(t, {}, { tracing });
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  await agent.executor.run({ ...makeTask(BRIEF), traceparent }, makeContext());
+  for (const name of ['git open', 'git begin', 'git commit']) {
+    const { parent, isEnded, failure } = tracing.only(name);
+    assert.deepEqual([parent, isEnded, failure], [traceparent, true, undefined], name);
+  }
 });
 
 test('a failing command stops the run, and the result says what remains', async (t) => {

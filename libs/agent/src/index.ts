@@ -48,6 +48,7 @@ export type {
 export { newGuardState } from './run/guard-state.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
 export { type ClaudeSessionState, forgetCall, type StartedCall } from './run/run-state.ts';
+export { inModelSpan, inToolSpan, type ModelSpanParts } from './run/spans.ts';
 export { fileTools } from './tools/file-tools.ts';
 export { listFilesTool } from './tools/list-files.ts';
 export { type McpToolsConfig, mcpToolSource } from './tools/mcp-tools.ts';

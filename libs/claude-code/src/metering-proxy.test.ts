@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { type AnthropicReply, memoryTokens } from '@hermes-fleet/agent/testing';
+import { recordingTracing } from '@hermes-fleet/protocol/testing';
 import { SECRET } from '@hermes-fleet/workspace/testing';
-import { proxyTo, REQUEST, scriptedProxy, USAGE } from './testing/metered-proxy.ts';
+import { proxyTo, REQUEST, scriptedProxy, TRACEPARENT, USAGE } from './testing/metered-proxy.ts';
 
 test('a streamed response is relayed unchanged and settled with its usage, cached tokens separately', async (t) => {
   const usage = {
@@ -44,6 +45,26 @@ test('a streamed response is relayed unchanged and settled with its usage, cache
   const booked = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, source };
   assert.deepEqual(used, [{ ...booked, model: 'anthropic/claude-sonnet-4-5' }]);
   assert.equal(proxy.stopReason(), 'end_turn');
+});
+
+test('each call is a span of the run with its usage, and a refused one an error', async (t) => {
+  const tracing = recordingTracing();
+  const { proxy, call } = await scriptedProxy(
+    t,
+    (count) => (count === 1 ? { text: 'The sea is wide.', usage: USAGE } : { status: 529 }),
+    { limit: 10_000, tracing },
+  );
+  for (let sent = 0; sent < 2; sent += 1) await (await call()).text();
+  await proxy[Symbol.asyncDispose]();
+  const [answered, refused] = tracing.named('chat anthropic/claude-sonnet-4-5');
+  assert.deepEqual([answered?.kind, answered?.parent, answered?.failure], ['client', TRACEPARENT, undefined]);
+  const { attributes = {} } = answered ?? {};
+  assert.deepEqual(
+    [attributes['gen_ai.usage.input_tokens'], attributes['gen_ai.usage.output_tokens']],
+    [USAGE.input_tokens, USAGE.output_tokens],
+  );
+  assert.deepEqual(attributes['gen_ai.response.finish_reasons'], ['end_turn']);
+  assert.deepEqual([refused?.isEnded, refused?.failure], [true, 'MODEL_FAILED']);
 });
 
 test('a response without streaming is settled too, also one without tools', async (t) => {

@@ -4,7 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import {
   type AgentModel,
   createOutputCap,
+  inModelSpan,
   MIN_OUTPUT_TOKENS,
+  type ModelSpanParts,
   meteredInputTokens,
   providerFailure,
 } from '@hermes-fleet/agent';
@@ -15,6 +17,7 @@ import {
   authorizedPath,
   LIMITS,
   readBody,
+  relayRefusal,
   requestHeaders,
   responseHeaders,
   sendError,
@@ -22,7 +25,8 @@ import {
 import { relayedUsage, toSdkUsage } from './proxy-usage.ts';
 import { createResponseParser, type ReceivedResponse } from './response-parser.ts';
 
-export interface MeteringProxyOptions {
+/** The task and the tracing are those of the calls' spans. */
+export interface MeteringProxyOptions extends ModelSpanParts {
   /** The address of the provider's API, without `/v1`. */
   readonly upstream: string;
   /** The provider's key; it stays in this process. */
@@ -38,8 +42,10 @@ export interface MeteringProxyOptions {
   readonly log: Log;
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
   /** Called when a call is over, with what is booked for it. */
-  readonly onUsage?: ((usage: Parameters<Reservation['settle']>[0]) => void) | undefined;
+  readonly onUsage?: ((usage: Usage) => void) | undefined;
 }
+
+type Usage = Parameters<Reservation['settle']>[0];
 
 export interface MeteringProxy extends AsyncDisposable {
   /** For `ANTHROPIC_BASE_URL`; contains a secret path. */
@@ -136,37 +142,45 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     const reservation = await reserve(inputTokens, maxOutputTokens);
     if (reservation === undefined)
       return sendError(response, 402, 'billing_error', 'the token budget of this task is spent');
-    let received: ReceivedResponse | undefined;
-    reservedOutput += maxOutputTokens;
-    try {
-      received = await relay({ ...body, max_tokens: maxOutputTokens }, request, response, signal);
-    } finally {
-      const billed = { model, inputTokens: estimate.total, signal };
-      const settled = relayedUsage(billed, received, { inputTokens, maxOutputTokens })
-        // The budget counts a settlement from its start.
-        .finally(() => {
-          reservedOutput -= maxOutputTokens;
-        })
-        .then((usage) => {
-          options.onUsage?.({ ...usage, model: model.info.id });
-          return reservation.settle(usage);
-        });
-      settling.add(settled);
+    const billed = { model, inputTokens: estimate.total, signal };
+    await inModelSpan(options, model.info.id, async () => {
+      let received: ReceivedResponse | undefined;
+      let usage: Usage;
+      reservedOutput += maxOutputTokens;
       try {
-        await settled;
+        received = await relay({ ...body, max_tokens: maxOutputTokens }, request, response, signal);
       } finally {
-        settling.delete(settled);
+        usage = await settle(
+          reservation,
+          // The budget counts a settlement from its start.
+          relayedUsage(billed, received, { inputTokens, maxOutputTokens }).finally(() => {
+            reservedOutput -= maxOutputTokens;
+          }),
+        );
       }
       if (received?.usage !== undefined && received.complete) {
         const { text, usage } = received;
-        estimator.recordCached(
-          body,
-          estimate,
-          usage.cache_read_input_tokens + usage.cache_creation_input_tokens,
-        );
+        const cached = usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+        estimator.recordCached(body, estimate, cached);
         const metered = meteredInputTokens(billed, { text, usage: toSdkUsage(usage) }, maxOutputTokens);
         if (metered !== undefined) options.onTokenDrift?.(metered / estimate.total);
       }
+      const failed = received?.complete === true ? undefined : failure?.code;
+      return { usage, finishReason: received?.stopReason, failure: failed };
+    });
+  }
+
+  async function settle(reservation: Reservation, used: Promise<Usage>): Promise<Usage> {
+    const settled = used.then((usage) => {
+      options.onUsage?.({ ...usage, model: model.info.id });
+      return reservation.settle(usage);
+    });
+    settling.add(settled);
+    try {
+      await settled;
+      return await used;
+    } finally {
+      settling.delete(settled);
     }
   }
 
@@ -227,16 +241,6 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
       response.destroy();
     }
     return received;
-  }
-
-  /** Relays a refusal, but answers 402 for a rejected key: Claude Code would retry a 401 for minutes. */
-  async function relayRefusal(answer: Response, response: ServerResponse): Promise<void> {
-    const { status } = answer;
-    const text = (await answer.text()).slice(0, LIMITS.refusalChars);
-    if (status === 401 || status === 403 || status < 400)
-      return sendError(response, 402, 'billing_error', `the provider answered ${status}`);
-    response.writeHead(status, responseHeaders(answer.headers));
-    response.end(text);
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

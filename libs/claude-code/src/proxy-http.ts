@@ -75,3 +75,13 @@ const RESPONSE_HEADERS =
 /** The headers that are relayed to the caller. */
 export const responseHeaders = (headers: Headers): Record<string, string> =>
   Object.fromEntries([...headers].filter(([name]) => RESPONSE_HEADERS.test(name)));
+
+/** Relays a refusal, but answers 402 for a rejected key: Claude Code would retry a 401 for minutes. */
+export async function relayRefusal(answer: Response, response: ServerResponse): Promise<void> {
+  const { status } = answer;
+  const text = (await answer.text()).slice(0, LIMITS.refusalChars);
+  if (status === 401 || status === 403 || status < 400)
+    return sendError(response, 402, 'billing_error', `the provider answered ${status}`);
+  response.writeHead(status, responseHeaders(answer.headers));
+  response.end(text);
+}

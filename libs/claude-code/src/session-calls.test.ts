@@ -1,18 +1,49 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { RunResources } from '@hermes-fleet/agent';
 import { makeContext, makeTask } from '@hermes-fleet/agent/testing';
-import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
-import { silentLog } from '@hermes-fleet/protocol/testing';
+import { type JsonObject, systemClock, type Tracing } from '@hermes-fleet/protocol';
+import { recordingTracing, silentLog } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { makePlace } from '@hermes-fleet/workspace/testing';
 import { createSessionCalls, type SessionCallsOptions } from './session-calls.ts';
 
 const call = { id: 'c1', name: 'Write', input: { file_path: 'a.txt', content: 'A' } };
 
-test("the save and the event of a call of Claude Code's own begin in one turn, before either has ended", async (t) => {
+/** The calls of a session without tools of the agent's own but `write_file`. */
+function open(
+  t: TestContext,
+  { tracing, ...writes }: Pick<SessionCallsOptions, 'save' | 'progress'> & { readonly tracing?: Tracing },
+) {
   const { workspaceRoot } = makePlace(t);
   const { signal, stopping } = makeContext();
+  const resources = {
+    task: makeTask('Write A.'),
+    files: anchoredFiles(workspaceRoot, false),
+    hooks: {},
+    model: { info: { contextWindow: 100_000 } },
+    clock: systemClock,
+    log: silentLog,
+    tracing,
+    signal,
+    stopping,
+  } as unknown as RunResources;
+  const claude = { id: 'session', begun: [] };
+  const options: SessionCallsOptions = {
+    state: { step: 0, messages: [], journal: [], claude },
+    key: '',
+    tools: [{ name: 'write_file' }] as unknown as SessionCallsOptions['tools'],
+    ...writes,
+    session: () => claude,
+    running: signal,
+    contextOf: () => assert.fail('no call of the agent'),
+    wrapUpIfDue: async () => undefined,
+    pause: async () => {},
+  };
+  return { claude, calls: createSessionCalls(options, resources) };
+}
+
+test("the save and the event of a call of Claude Code's own begin in one turn, before either has ended", async (t) => {
   const begun: string[] = [];
   let end = (): void => {};
   /** A write that ends when the test says so. */
@@ -26,30 +57,10 @@ test("the save and the event of a call of Claude Code's own begin in one turn, b
     };
     return promise;
   }
-  const resources = {
-    task: makeTask('Write A.'),
-    files: anchoredFiles(workspaceRoot, false),
-    hooks: {},
-    model: { info: { contextWindow: 100_000 } },
-    clock: systemClock,
-    log: silentLog,
-    signal,
-    stopping,
-  } as unknown as RunResources;
-  const claude = { id: 'session', begun: [] };
-  const options: SessionCallsOptions = {
-    state: { step: 0, messages: [], journal: [], claude },
-    key: '',
-    tools: [{ name: 'write_file' }] as unknown as SessionCallsOptions['tools'],
+  const { claude, calls } = open(t, {
     save: () => write('save'),
     progress: (data: JsonObject) => write(String(data.phase)),
-    session: () => claude,
-    running: signal,
-    contextOf: () => assert.fail('no call of the agent'),
-    wrapUpIfDue: async () => undefined,
-    pause: async () => {},
-  };
-  const calls = createSessionCalls(options, resources);
+  });
 
   /** Ends the writes once both have begun. The time limit of the test runner ends a test that waits forever. */
   async function together(work: Promise<unknown>, both: readonly string[]): Promise<void> {
@@ -64,4 +75,15 @@ test("the save and the event of a call of Claude Code's own begin in one turn, b
   assert.equal(claude.begun.length, 1);
   await together(calls.after({ call, response: {}, error: '' }), ['ended', 'save']);
   assert.equal(claude.begun.length, 0);
+});
+
+test("a call of Claude Code's own is a span from the hook before it to its result", async (t) => {
+  const tracing = recordingTracing();
+  const nothing = async (): Promise<void> => {};
+  const { calls } = open(t, { save: nothing, progress: nothing, tracing });
+  await calls.before(call);
+  assert.equal(tracing.only('execute_tool write_file').isEnded, false);
+  await calls.afterFailure({ call, response: {}, error: 'the disk is full' });
+  const { isEnded, attributes } = tracing.only('execute_tool write_file');
+  assert.deepEqual([isEnded, attributes['hermes.tool.ok']], [true, false]);
 });

@@ -7,6 +7,7 @@ import {
   forgetCall,
   type GuardedCall,
   type Guards,
+  inToolSpan,
   loggable,
   MAX_OUTPUT_BYTES,
   newGuardState,
@@ -19,6 +20,7 @@ import { type JsonObject, ToolError, type ToolResult, taskFields, toolFailure } 
 import { z } from 'zod';
 import { annotateCall, denyCall, type ToolHookInput, type ToolUse } from './hooks.ts';
 import { checkNativePaths, normalizedPath } from './native-paths.ts';
+import { createNativeSpans } from './native-spans.ts';
 import {
   isNative,
   type NativeCall,
@@ -29,6 +31,7 @@ import {
 } from './native-tools.ts';
 import type { ToolUseResult } from './sdk-messages.ts';
 import type { HookAnswer } from './sdk-types.ts';
+import { createSerialQueue } from './serial-queue.ts';
 import type { ServedCall, ServedTool } from './tool-server.ts';
 
 export interface SessionCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
@@ -90,6 +93,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     state.guards,
   );
   const calls = new Map<string, ToolUse>();
+  const spans = createNativeSpans(resources);
   const handled = new Set<string>();
   /** Orders everything that changes the state. */
   const record = createSerialQueue();
@@ -139,6 +143,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     if (refusal !== undefined) return { ...denyCall(refusal), ...haltIfOver() };
     const native = nativeOf(call);
     const changes = native?.mutates !== false;
+    if (native) spans.begin(call.id, native.tool);
     if (changes) session()?.begun.push(startedCall(call, served.get(call.name)));
     // Begun in one turn, so that they share a commit.
     await Promise.all([native && progress({ tool: native.tool, phase: 'started' }), changes && save()]);
@@ -172,6 +177,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     handled.add(call.id);
     const guarded = await guards.after(guardedOf(call), result);
     const { entry, result: shown } = guarded;
+    spans.end(call.id, entry.ok);
     const started = session();
     if (started) started.begun = started.begun.filter(({ id }) => id !== call.id);
     // One of Claude Code's own tools may end while an agent's tool runs, which still needs its memo.
@@ -214,7 +220,8 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
 
   async function run(tool: AgentTool, { id, input }: ToolUse): Promise<ToolResult> {
     try {
-      return await tool.run(input, options.contextOf(keyOf(id)));
+      const context = options.contextOf(keyOf(id));
+      return await inToolSpan(resources, tool.name, (own) => tool.run(input, { ...context, task: own }));
     } catch (error) {
       options.running.throwIfAborted();
       if (stopping.aborted && error === stopping.reason) {
@@ -287,13 +294,3 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
 
 const textOf = ({ output }: ToolResult): string =>
   typeof output === 'string' ? output : JSON.stringify(output);
-
-/** Runs one function after the other. A failure rejects only its own caller. */
-function createSerialQueue(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const next = last.then(work);
-    last = next.catch(() => {});
-    return next;
-  };
-}

@@ -61,21 +61,17 @@ export function attempt(
   resumed: boolean,
   placement: AttemptPlacement,
 ): Promise<AttemptOutcome> {
-  const { id, traceparent: parent } = run.task;
+  const { id, traceparent } = run.task;
+  const { tracing } = options;
+  if (tracing === undefined) return delegateOnce(options, run, current, { resumed, traceparent }, placement);
   const attributes = { 'hermes.task.id': id, 'hermes.peer': current.peer, 'hermes.attempt.resumed': resumed };
-  return inSpan(
-    options.tracing,
-    `dispatch ${current.peer}`,
-    { kind: 'client', parent, attributes },
-    async (span) => {
-      const traceparent = span?.traceparent ?? parent;
-      const outcome = await delegateOnce(options, run, current, { resumed, traceparent }, placement);
-      span?.set({
-        'hermes.attempt.outcome': outcome.kind === 'result' ? outcome.result.status : outcome.kind,
-      });
-      return outcome;
-    },
-  );
+  const start = { kind: 'client', parent: traceparent, attributes } as const;
+  return inSpan(tracing, `dispatch ${current.peer}`, start, async (span) => {
+    const within = { resumed, traceparent: span?.traceparent };
+    const outcome = await delegateOnce(options, run, current, within, placement);
+    span?.set({ 'hermes.attempt.outcome': outcome.kind === 'result' ? outcome.result.status : outcome.kind });
+    return outcome;
+  });
 }
 
 async function delegateOnce(

@@ -1,11 +1,12 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
-import type { Clock, RunOutcome, Unmet } from '@hermes-fleet/protocol';
+import type { Clock, RunOutcome, Tracing, Unmet } from '@hermes-fleet/protocol';
 import { callAt, type Lane, type Outlook } from '@hermes-fleet/tasks';
 import { returnBlocked, unmetKinds } from './blocked-outcome.ts';
 import type { PeerSelection } from './peer-selection.ts';
 import type { Placement } from './placement.ts';
 import type { RelayState } from './relay-state.ts';
 import type { RelayedRun } from './relayed-run.ts';
+import { inWaitSpan } from './spans.ts';
 import { type TrackedWait, trackWait } from './tracked-wait.ts';
 
 export interface AwaitPlaceOptions {
@@ -14,6 +15,15 @@ export interface AwaitPlaceOptions {
   readonly clock: Clock;
   /** How long a task without a deadline waits while no peer could take it, ms. A longer wait raises an alert. */
   readonly maxWaitMs: number;
+  readonly tracing?: Tracing | undefined;
+}
+
+/** What the search of a place continues. */
+export interface PlaceSearch {
+  /** This process has already reported that the task waits. */
+  readonly reported: boolean;
+  /** The parent of the span of a wait. */
+  readonly traceparent: string | undefined;
 }
 
 /** A peer with a slot that is reserved for the task. */
@@ -30,14 +40,13 @@ export interface Placed {
  * Queues a task for a peer, and keeps it waiting until it has a slot at one (docs/handshake.md#waiting). Returns a blocked
  * outcome if the task may not wait, or if no peer could take it for too long. The time in which a peer could take it but
  * for a free slot is not limited, and a restart does not reset the rest. Throws the reasons of the run's signals.
- * `reported`: this process has already reported that the task waits.
  */
 export async function awaitPlace(
   options: AwaitPlaceOptions,
   run: RelayedRun,
   selection: PeerSelection,
   placement: Placement,
-  reported: boolean,
+  { reported, traceparent }: PlaceSearch,
 ): Promise<Placed | RunOutcome> {
   const { context } = run;
   const signal = AbortSignal.any([context.signal, context.stopping]);
@@ -68,7 +77,10 @@ export async function awaitPlace(
     const saved = Promise.all([wait.saved(), run.flush()]);
     if (!reported) reportWait(run, wait, unmet);
     await Promise.all([saved, run.flush()]);
-    const found = await waitInLine(options, run, search, wait, unmet);
+    const { tracing } = options;
+    const found = await inWaitSpan({ tracing, traceparent }, unmet, () =>
+      waitInLine(options, run, search, wait, unmet),
+    );
     const placed = typeof found === 'string' ? search.stop() : found;
     if (placed) {
       wait.end();

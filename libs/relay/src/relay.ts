@@ -21,6 +21,7 @@ import { failedAtOnce, isTurnedAway, refusalOf, withRefusal } from './refusal.ts
 import type { Refusal, RelayState } from './relay-state.ts';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
 import type { RelaySettings } from './settings.ts';
+import { inRouteSpan } from './spans.ts';
 
 export interface RelayOptions extends RelaySettings, Omit<AttemptOptions, 'onPeerRecovered'> {
   /** The peer that has the workspace and the conversation of the task's context. */
@@ -89,7 +90,11 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
   for (;;) {
     // A task that a peer has is canceled there first.
     if (!run.state.current) context.signal.throwIfAborted();
-    const delegation = run.state.current ?? (await nextDelegation(options, run, placement));
+    const delegation =
+      run.state.current ??
+      (await inRouteSpan(options.tracing, run, (traceparent) =>
+        nextDelegation(options, run, placement, traceparent),
+      ));
     if ('status' in delegation) return { ...delegation, attempts: [...run.state.attempts] };
     const { peer, slice } = delegation;
     placement.hold(peer);
@@ -212,6 +217,7 @@ async function nextDelegation(
   options: RunOptions,
   run: RelayedRun,
   placement: Placement,
+  traceparent: string | undefined,
 ): Promise<Delegation | RunOutcome> {
   const { context, state, onBlocked } = run;
   const { selection } = options;
@@ -221,7 +227,8 @@ async function nextDelegation(
   await selection.measureBrief();
   if (attemptsUsedUp || (state.refusals.length > 0 && onBlocked === 'fail'))
     return returnBlocked(run, selection.unmet(selection.route(options.clock.now(), false)));
-  const placed = await awaitPlace(options, run, selection, placement, options.waitReported);
+  const { waitReported: reported } = options;
+  const placed = await awaitPlace(options, run, selection, placement, { reported, traceparent });
   if (run.state.waiting !== undefined) options.waitReported = true;
   return 'peer' in placed ? startDelegation(options, run, placed) : placed;
 }

@@ -31,6 +31,7 @@ export type { SetUpCommands } from './tree/run-set-up.ts';
 export type { SetUpReport } from './tree/set-up-report.ts';
 export type {
   ContextStore,
+  Opening,
   OpenTree,
   PrunedContexts,
   PruneOptions,

@@ -12,7 +12,7 @@ import {
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import type { Clock, Log, Tool } from '@hermes-fleet/protocol';
+import type { Clock, Log, Tool, Tracing } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 
 /** The MCP server that gives the capability `browser`. */
@@ -29,6 +29,7 @@ export interface ExternalToolsOptions {
   readonly env: SecretEnv;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface ExternalTools {
@@ -42,7 +43,7 @@ export interface ExternalTools {
 
 /** Offers the fleet, registered A2A agents and MCP servers as tools, and as agents for `delegate` (docs/agent.md#tools). */
 export function createExternalTools(options: ExternalToolsOptions): ExternalTools {
-  const { profile, config, peers, subtasks, mcp, clock, log } = options;
+  const { profile, config, peers, subtasks, mcp, clock, log, tracing } = options;
   const { tools } = config;
   const { orchestrate, limits, tiers, agents } = options.fleet.fleet;
   const delegateSubtask = createSubtaskDelegation({
@@ -68,7 +69,7 @@ export function createExternalTools(options: ExternalToolsOptions): ExternalTool
   );
   return {
     agentOptions: {
-      toolSources: [async () => usable(), mcpToolSource(mcp, config, { clock, log })],
+      toolSources: [async () => usable(), mcpToolSource(mcp, config, { clock, log, tracing })],
       remotes,
       outsideCapabilities: () => [...(hasBrowser() ? [BROWSER] : []), ...usable().map(({ name }) => name)],
       peersSummary: () => peersSummary(peers, tiers, clock.now()),

@@ -86,6 +86,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     env,
     clock,
     log,
+    tracing,
     subtasks: () => fleet.gateway.subtasks,
   });
   const agent = await createAgent({

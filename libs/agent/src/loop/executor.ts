@@ -22,6 +22,7 @@ import { attachedText, byLength } from '../prompt/attached.ts';
 import { systemPrompt } from '../prompt/system-prompt.ts';
 import type { CreateConversation, RunResources } from '../run/conversation.ts';
 import { checkpointWriter, type RunState } from '../run/run-state.ts';
+import { openTraced } from '../run/spans.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
 import { createLoopConversation } from './loop-conversation.ts';
 import {
@@ -70,16 +71,15 @@ export interface LoopOptions {
  * result is `blocked`.
  */
 export function createLoopExecutor(options: LoopOptions): Executor {
-  const { workspaces, toolbox, log, clock, files } = options;
+  const { workspaces, toolbox, log, clock, files, tracing } = options;
   // Claude Code has sessions of its own, and offline/runbook carries out what its one brief spells out.
   const continues = options.main === undefined && options.model.info.id !== 'offline/runbook';
   return {
     model: options.model.info,
     async run(task, context) {
       const saved = context.checkpoint.load();
-      const { signal, stopping } = context;
-      const ending = AbortSignal.any([signal, stopping]);
-      await using workspace = await workspaces.open(task.contextId, {
+      const ending = AbortSignal.any([context.signal, context.stopping]);
+      await using workspace = await openTraced({ task, tracing }, workspaces, {
         resumes: saved !== undefined,
         signal: ending,
         onSetUp: (state) => context.report({ type: 'progress', data: { set_up: state } }),

@@ -1,4 +1,5 @@
 import { type AdmittedTask, inSpan, type Tracing } from '@hermes-fleet/protocol';
+import type { Opening, Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { ModelCallResult } from '../model/call/model-call.ts';
 
 /** What the spans of a run belong to. */
@@ -7,9 +8,20 @@ export interface SpanParts {
   readonly tracing?: Tracing | undefined;
 }
 
+/** What the span of a call of the model belongs to. */
+export interface ModelSpanParts extends Pick<SpanParts, 'tracing'> {
+  readonly task: Pick<AdmittedTask, 'traceparent'>;
+}
+
+interface ModelCallFigures extends Pick<ModelCallResult, 'usage'> {
+  readonly finishReason: string | undefined;
+  /** The code of an error that the call ended with, where it does not throw one. */
+  readonly failure?: string | undefined;
+}
+
 /** Does a call of the model in a span (GenAI semantic conventions of OpenTelemetry): names and tokens, no content. */
-export function inModelSpan<T extends Pick<ModelCallResult, 'usage' | 'finishReason'>>(
-  { task, tracing }: SpanParts,
+export function inModelSpan<T extends ModelCallFigures>(
+  { task, tracing }: ModelSpanParts,
   model: string,
   call: () => Promise<T>,
 ): Promise<T> {
@@ -27,11 +39,12 @@ export function inModelSpan<T extends Pick<ModelCallResult, 'usage' | 'finishRea
     const result = await call();
     const { usage } = result;
     span?.set({
-      'gen_ai.response.model': usage.model,
-      'gen_ai.response.finish_reasons': [result.finishReason],
+      'gen_ai.response.model': usage.model ?? model,
+      'gen_ai.response.finish_reasons': result.finishReason === undefined ? [] : [result.finishReason],
       'gen_ai.usage.input_tokens': usage.inputTokens,
       'gen_ai.usage.output_tokens': usage.outputTokens,
     });
+    if (result.failure !== undefined) span?.end(result.failure);
     return result;
   });
 }
@@ -52,4 +65,47 @@ export function inToolSpan<T extends { readonly ok: boolean }>(
     span?.set({ 'hermes.tool.ok': result.ok });
     return result;
   });
+}
+
+/** Calls a tool of an MCP server in a span (semantic conventions of OpenTelemetry for MCP). */
+export function inMcpSpan<T extends { readonly isError: boolean }>(
+  { task, tracing }: SpanParts,
+  server: string,
+  tool: string,
+  call: (traceparent: string | undefined) => Promise<T>,
+): Promise<T> {
+  if (tracing === undefined) return call(task.traceparent);
+  const start = {
+    kind: 'client',
+    parent: task.traceparent,
+    attributes: {
+      'mcp.method.name': 'tools/call',
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': tool,
+      'hermes.mcp.server': server,
+    },
+  } as const;
+  return inSpan(tracing, `tools/call ${tool}`, start, async (span) => {
+    const result = await call(span?.traceparent);
+    if (result.isError) span?.end('tool_error');
+    return result;
+  });
+}
+
+/** Opens the tree of a task's context. To open it, to begin in it and to keep the work are spans. */
+export async function openTraced(
+  { task, tracing }: SpanParts,
+  workspaces: Pick<Workspaces, 'open'>,
+  opening: Opening,
+): Promise<Workspace> {
+  if (tracing === undefined) return workspaces.open(task.contextId, opening);
+  const start = { parent: task.traceparent, attributes: { 'hermes.task.id': task.id } };
+  const traced = <T>(name: string, work: () => Promise<T>): Promise<T> => inSpan(tracing, name, start, work);
+  const workspace = await traced('git open', () => workspaces.open(task.contextId, opening));
+  return {
+    ...workspace,
+    begin: (write) => traced('git begin', () => workspace.begin(write)),
+    commit: (message, options) => traced('git commit', () => workspace.commit(message, options)),
+    leave: (message) => traced('git commit', () => workspace.leave(message)),
+  };
 }

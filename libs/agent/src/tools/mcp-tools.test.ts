@@ -10,8 +10,9 @@ import {
   type Log,
   systemClock,
   type Tool,
+  type Tracing,
 } from '@hermes-fleet/protocol';
-import { silentLog } from '@hermes-fleet/protocol/testing';
+import { recordingTracing, silentLog } from '@hermes-fleet/protocol/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { type McpToolCall, mcpToolSource } from './mcp-tools.ts';
 
@@ -39,14 +40,19 @@ function openSource(
   options: {
     clock?: Clock;
     enabled?: boolean;
+    tracing?: Tracing;
   } = {},
 ) {
   const warnings: Warning[] = [];
   const log: Log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) };
-  const { clock = systemClock, enabled = true } = options;
+  const { clock = systemClock, enabled = true, tracing } = options;
   const pool = createMcpPool({ servers, clock: systemClock, log: silentLog });
   t.after(() => pool.close());
-  const source = mcpToolSource(pool, { mcp: { servers }, tools: { mcp: { enabled } } }, { clock, log });
+  const source = mcpToolSource(
+    pool,
+    { mcp: { servers }, tools: { mcp: { enabled } } },
+    { clock, log, tracing },
+  );
   return { pool, source, warnings };
 }
 
@@ -126,6 +132,26 @@ test('the loop calls MCP tools like any other tool, and a failure is a result', 
   const bad = await agent.executor.run(failing, makeContext());
   assert.equal(bad.status, 'partial');
   assert.match(bad.text ?? '', /called mcp__files__fail: failed/);
+});
+
+test('a call is a span in the trace of its tool, which the server gets, and one that fails says so', {
+  timeout: 60_000,
+}, async (t) => {
+  const tracing = recordingTracing();
+  const { pool, source } = openSource(t, { files: server([read, { name: 'fail' }]) }, { tracing });
+  await ready(pool, 'files');
+  const agent = await makeAgent(t, {}, { toolSources: [source], tracing });
+  const brief = block('tool mcp__files__read', '{}') + block('tool mcp__files__fail', '{}');
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const { text = '' } = await agent.executor.run({ ...makeTask(brief), traceparent }, makeContext());
+  const [reading, failing] = ['read', 'fail'].map((tool) => tracing.only(`tools/call ${tool}`));
+  assert.equal(reading?.parent, tracing.only('execute_tool mcp__files__read').traceparent);
+  assert.ok(text.includes(`"traceparent":"${reading?.traceparent}"`), text);
+  assert.deepEqual(
+    [reading?.kind, reading?.failure, reading?.attributes['hermes.mcp.server']],
+    ['client', undefined, 'files'],
+  );
+  assert.equal(failing?.failure, 'tool_error');
 });
 
 test('the tools of a server with a caller_scope are offered only to callers with that scope', {

@@ -8,11 +8,13 @@ import {
   type Log,
   type Tool,
   type ToolCall,
+  type Tracing,
   taskFields,
   toolFailure,
 } from '@hermes-fleet/protocol';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { z } from 'zod';
+import { inMcpSpan } from '../run/spans.ts';
 import { mcpToolName } from './mcp-names.ts';
 
 export interface McpToolsConfig {
@@ -37,6 +39,12 @@ const MAX_SCHEMA_CHARS = 16_000;
 const MAX_SCHEMA_DEPTH = 32;
 const MAX_DESCRIPTION_CHARS = 1_000;
 
+export interface McpToolsOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tracing?: Tracing | undefined;
+}
+
 /**
  * Provides the tools of all configured MCP servers, as `mcp__<server>__<tool>` (docs/agent.md#mcp-servers). A server
  * that is down, hangs or is slow is left out of a run after at most 2 s, and after 10 s when the task requires it; the
@@ -46,7 +54,7 @@ const MAX_DESCRIPTION_CHARS = 1_000;
 export function mcpToolSource(
   pool: Pick<McpPool, 'health' | 'listTools' | 'callTool'>,
   config: McpToolsConfig,
-  options: { readonly clock: Clock; readonly log: Log },
+  options: McpToolsOptions,
 ): (task: AdmittedTask, signal: AbortSignal) => Promise<readonly Tool<McpToolCall>[]> {
   const { servers } = config.mcp;
   if (!config.tools.mcp.enabled) return async () => [];
@@ -120,7 +128,7 @@ export function mcpToolSource(
         { ...taskFields(task), server, left_out: leftOut.slice(0, 20) },
         'tools of an MCP server left out',
       );
-    return tools.map((tool) => toTool(pool, server, tool));
+    return tools.map((tool) => toTool(pool, server, tool, options.tracing));
   }
 }
 
@@ -141,7 +149,12 @@ function depth(value: JsonValue, level = 0): number {
   return Object.values(value).reduce<number>((most, inner) => Math.max(most, depth(inner, level + 1)), level);
 }
 
-function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool): Tool<McpToolCall> {
+function toTool(
+  pool: Pick<McpPool, 'callTool'>,
+  server: string,
+  tool: McpTool,
+  tracing: Tracing | undefined,
+): Tool<McpToolCall> {
   const { description = '', inputSchema, readOnly } = tool;
   const said = description.trim();
   return {
@@ -154,17 +167,19 @@ function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool):
     async run(raw, { task, signal, stopping, workspace }) {
       const input = readInput(raw);
       if (input === undefined) return toolFailure('wrong input: it must be an object');
-      const { isError, content } = await pool.callTool(server, tool.name, input, {
-        // A stop need not wait for a call that can be repeated.
-        signal: readOnly ? AbortSignal.any([signal, stopping]) : signal,
-        timeoutMs: CALL_MS,
-        place: { context: task.contextId, dir: workspace.dir, wrap: workspace.wrap },
-        meta: {
-          on_behalf_of: task.caller.name,
-          task_id: task.id,
-          ...(task.traceparent !== undefined && { traceparent: task.traceparent }),
-        },
-      });
+      const call = (traceparent: string | undefined) =>
+        pool.callTool(server, tool.name, input, {
+          // A stop need not wait for a call that can be repeated.
+          signal: readOnly ? AbortSignal.any([signal, stopping]) : signal,
+          timeoutMs: CALL_MS,
+          place: { context: task.contextId, dir: workspace.dir, wrap: workspace.wrap },
+          meta: {
+            on_behalf_of: task.caller.name,
+            task_id: task.id,
+            ...(traceparent !== undefined && { traceparent }),
+          },
+        });
+      const { isError, content } = await inMcpSpan({ task, tracing }, server, tool.name, call);
       return { ok: !isError, output: content, detail: `${server}: ${tool.name}` };
     },
   };

@@ -11,10 +11,13 @@ import {
 } from '@hermes-fleet/agent/testing';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { SECRET } from '@hermes-fleet/workspace/testing';
-import { openMeteringProxy } from '../metering-proxy.ts';
+import { type MeteringProxyOptions, openMeteringProxy } from '../metering-proxy.ts';
 
 const MODEL = 'claude-sonnet-4-5';
 const env = { read: (name: string) => (name === 'ANTHROPIC_API_KEY' ? SECRET : undefined) };
+
+/** The span of the run whose calls the proxy meters. */
+export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 /** A call of the conversation. */
 export const REQUEST = {
@@ -29,13 +32,14 @@ export const REQUEST = {
 /** A plausible usage for REQUEST. */
 export const USAGE = { input_tokens: 600, output_tokens: 40 };
 
-type ProxyOptions = Parameters<typeof makeContext>[0] & { readonly countCache?: boolean };
+type ProxyOptions = Parameters<typeof makeContext>[0] &
+  Pick<MeteringProxyOptions, 'tracing'> & { readonly countCache?: boolean };
 
 /** A metering proxy in front of a provider at this address. */
 export async function proxyTo(
   t: TestContext,
   upstream: string,
-  { countCache = false, ...options }: ProxyOptions = {},
+  { countCache = false, tracing, ...options }: ProxyOptions = {},
 ) {
   const context = makeContext(options);
   /** The ends of the calls, as the monitor of the model's health hears of them. */
@@ -51,6 +55,8 @@ export async function proxyTo(
     apiKey: SECRET,
     modelName: MODEL,
     countCache,
+    task: { traceparent: TRACEPARENT },
+    tracing,
     log: silentLog,
     model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env, {
       calls,
