@@ -426,6 +426,17 @@ up_process() {
   fleet local up ${FLEET_PORT_OFFSET:+--port-offset $FLEET_PORT_OFFSET}
 }
 
+# The revision of what runs, for `fleet_build_info`: the last commit of the services, and whether they were changed since.
+# Empty without git.
+revision() {
+  code='libs services package.json package-lock.json deploy/docker'
+  # shellcheck disable=SC2086 # paths without spaces
+  commit=$(git log -1 --format=%h -- $code 2>/dev/null) || return 0
+  # shellcheck disable=SC2086
+  git diff --quiet HEAD -- $code 2>/dev/null || commit=$commit-changed
+  printf %s "$commit"
+}
+
 # Refuses arguments of a command that takes none.
 takes_nothing() {
   verb=$1
@@ -438,7 +449,10 @@ for argument; do case $argument in --) break ;; -h | --help) anywhere "$@"; exit
 case ${1:-} in up | down) takes_nothing "$@" ;; esac
 
 case ${1:-} in
-  up) case $(mode) in docker) up_docker ;; process) up_process ;; *) exit 2 ;; esac ;;
+  up)
+    export FLEET_REVISION="${FLEET_REVISION:-$(revision)}"
+    case $(mode) in docker) up_docker ;; process) up_process ;; *) exit 2 ;; esac
+    ;;
   down)
     ended=$(mode)
     case $ended in docker) sh deploy/docker/preflight.sh down; COMPOSE_PROFILES=grafana,welcome,events docker compose down ;; process) fleet local down ;; esac

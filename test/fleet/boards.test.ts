@@ -20,6 +20,7 @@ const BLOCKED = 4;
 const EMPTY: Readonly<Record<string, string>> = {
   fleet_spending_ceiling_tokens: 'the shipped profiles have no ceilings',
   fleet_task_reroutes_total: 'no worker refuses',
+  'fleet:deploy:timestamp_seconds': 'no code changes',
 };
 
 /** The window of rates: longer than the test, so that it has all work. */
@@ -43,18 +44,19 @@ function sumOfLedgers(
 test('every query of every panel answers over a live fleet, and what they show agrees with the ledgers', {
   skip: withoutPrometheus,
 }, async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, { FLEET_REVISION: 'a1b2c3d' }, { console: true });
+  const scraped = [...fleet.plan.members, fleet.plan.console];
   const seen = await runPrometheus(t, {
     intervalMs: 1_000,
     rules: RULES,
-    targets: fleet.plan.members.map(({ name, port }) => ({
+    targets: scraped.map(({ name, port }) => ({
       targets: [`127.0.0.1:${port}`],
       labels: { profile: name },
     })),
   });
   await until(
-    async () => (await seen.value('count(up == 1)')) === fleet.plan.members.length,
-    'every member to be scraped before the work begins',
+    async () => (await seen.value('count(up == 1)')) === scraped.length,
+    'every member and the console to be scraped before the work begins',
   );
   const operator = fleet.target('switch');
   const send = (sent: Parameters<typeof dispatch>[0]) =>
@@ -74,7 +76,7 @@ test('every query of every panel answers over a live fleet, and what they show a
     for (const name of Object.keys(dashboards)) {
       const asked = [
         ...charts(name).flatMap(({ title = '', targets = [] }) => targets.map(({ expr }) => [title, expr])),
-        ...read(name).annotations.list.map(({ expr }) => ['starts', expr]),
+        ...read(name).annotations.list.map(({ expr }) => ['an annotation', expr]),
       ];
       for (const [title = '', expr = ''] of asked) {
         const query = unfiltered(inWindow(expr));
@@ -116,9 +118,12 @@ test('every query of every panel answers over a live fleet, and what they show a
     near(await increase('agent', 'Tokens by direction'), spent, 'tokens by direction');
     const events = sumOfLedgers(fleet, 'SELECT max(seq) AS n FROM events');
     near(await increase('operations', 'Events published'), events, 'events published');
+    const consumed = (await seen.value('sum(fleet_console_events_total{topic="tasks"})')) ?? 0;
+    near(consumed, events, 'events read by the console');
     const calls = sumOfLedgers(fleet, "SELECT count(*) AS n FROM tokens WHERE kind = 'own'");
     assert.equal(await seen.value('sum(fleet_model_call_duration_seconds_count)'), calls);
     near(await increase('agent', 'Model calls'), calls, 'model calls');
+    assert.equal(await seen.value('count(fleet_build_info{revision="a1b2c3d"})'), scraped.length);
     assert.equal(await panel('fleet', 'Circuits'), 0);
     assert.equal(await panel('fleet-overview', 'Alerts firing'), 0);
   });

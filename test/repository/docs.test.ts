@@ -27,7 +27,13 @@ import {
   TaskResultWire,
   UnmetKind,
 } from '@hermes-fleet/protocol';
-import { createMetrics, PEER_SCOPES, registerCircuits, registerDisk } from '@hermes-fleet/service';
+import {
+  createMetrics,
+  PEER_SCOPES,
+  registerBuild,
+  registerCircuits,
+  registerDisk,
+} from '@hermes-fleet/service';
 import { parse } from 'yaml';
 import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';
 import { registerConsoleFamilies } from '../../services/console/src/metrics.ts';
@@ -200,6 +206,7 @@ test('metrics.md has every family, with its type and labels', () => {
     strategies: [],
   });
   registerConsoleFamilies(registry, () => ({ connected: false, behind: undefined, sessions: 0 }));
+  registerBuild(registry, { version: '0', revision: undefined });
   registerDisk(registry, 'ledger.db');
   registerCircuits(registry, () => ({}));
   const families = registry.getMetricsAsArray().map((metric) => {

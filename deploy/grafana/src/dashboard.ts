@@ -51,9 +51,21 @@ const restarts = (): AnnotationQueryBuilder =>
     .useValueForTime(true)
     .titleFormat('{{profile}} started');
 
+/** A line where a service starts with other code than before. */
+const deploys = (): AnnotationQueryBuilder =>
+  new AnnotationQueryBuilder()
+    .name('Deploys')
+    .datasource(DATASOURCE)
+    .enable(true)
+    .iconColor('purple')
+    .expr(`fleet:deploy:timestamp_seconds{${OF_PROFILE}} * 1000`)
+    .useValueForTime(true)
+    .titleFormat('{{profile}} deployed')
+    .textFormat('{{version}}, revision {{revision}}');
+
 /**
  * A dashboard with the last hour, the variables for data source and profile, links to the other dashboards and to the
- * console, and the starts of processes as annotations.
+ * console, and the starts of processes and deploys as annotations.
  */
 export function newDashboard(options: {
   readonly uid: string;
@@ -71,6 +83,7 @@ export function newDashboard(options: {
     .timezone('browser')
     .tooltip(DashboardCursorSync.Crosshair)
     .annotation(restarts())
+    .annotation(deploys())
     .links([
       new DashboardLinkBuilder('Dashboards')
         .type(DashboardLinkType.Dashboards)

@@ -1,7 +1,7 @@
 import { type Dashboard, RowBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
 import { newDashboard, OF_PROFILE } from './dashboard.ts';
 import { quantileOf, rateOf } from './expressions.ts';
-import { stateTimeline, timeSeries, type ValueLabels } from './panels.ts';
+import { stat, stateTimeline, timeSeries, UP, type ValueLabels } from './panels.ts';
 
 const DEPENDENCY: ValueLabels = { 0: ['not ok', 'red'], 1: ['ok', 'green'] };
 
@@ -95,6 +95,22 @@ export function operations(): Dashboard {
     )
     .withRow(new RowBuilder('Processes').id(30))
     .withPanel(
+      stat(34, {
+        title: 'Code that runs',
+        description:
+          'Versions and revisions of the selected members. More than one: a deploy is under way, or was not finished.',
+        unit: 'short',
+        span: 24,
+        shows: 'name',
+        queries: [
+          {
+            expr: `count by (version, revision) (fleet_build_info{${OF_PROFILE}})`,
+            legend: '{{version}}, revision {{revision}}',
+          },
+        ],
+      }),
+    )
+    .withPanel(
       timeSeries(31, {
         title: 'Event loop delay',
         description: '99th percentile of the delay of the event loop.',
@@ -122,6 +138,51 @@ export function operations(): Dashboard {
         unit: 'short',
         span: 8,
         queries: [{ expr: rateOf('process_cpu_seconds_total', 'profile'), legend: '{{profile}}' }],
+      }),
+    )
+    .withRow(new RowBuilder('Console').id(50))
+    .withPanel(
+      stateTimeline(51, {
+        title: 'Bus',
+        description: 'Whether the console reads all streams. While it does not, its pages say since when.',
+        unit: 'short',
+        span: 6,
+        valueLabels: UP,
+        queries: [{ expr: 'fleet_console_bus_connected', legend: 'console' }],
+      }),
+    )
+    .withPanel(
+      timeSeries(52, {
+        title: 'Events not read yet',
+        description: 'Events on the bus that the console has not read; 0 while the bus is away.',
+        unit: 'short',
+        span: 6,
+        queries: [{ expr: 'fleet_console_events_behind', legend: 'behind' }],
+      }),
+    )
+    .withPanel(
+      timeSeries(53, {
+        title: 'Messages read',
+        description:
+          'Messages per second that the console read, by topic, and those that were no usable events.',
+        unit: 'ops',
+        span: 6,
+        queries: [
+          {
+            expr: 'sum by (topic) (rate(fleet_console_events_total[$__rate_interval])) > 0',
+            legend: '{{topic}}',
+          },
+          { expr: 'rate(fleet_console_events_skipped_total[$__rate_interval]) > 0', legend: 'skipped' },
+        ],
+      }),
+    )
+    .withPanel(
+      timeSeries(54, {
+        title: 'Sessions',
+        description: 'Open sessions of the console.',
+        unit: 'short',
+        span: 6,
+        queries: [{ expr: 'fleet_console_sessions', legend: 'sessions' }],
       }),
     )
     .withRow(new RowBuilder('HTTP').id(40))

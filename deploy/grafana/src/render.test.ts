@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { dashboards, render } from './render.ts';
-import { profileMetrics, traderMetrics } from './testing/exporters.ts';
+import { consoleMetrics, profileMetrics, traderMetrics } from './testing/exporters.ts';
 import { charts, expressions, FOLDER, filled, read } from './testing/read-dashboard.ts';
 
 const rulesFile = join(import.meta.dirname, '../../prometheus/rules/fleet.rules.yml');
@@ -20,7 +20,7 @@ test('every metric family is on a panel', async () => {
       .join(' ')
       .match(/\bfleet_\w+/g),
   );
-  for (const { registry } of [profileMetrics(), traderMetrics()])
+  for (const { registry } of [profileMetrics(), traderMetrics(), consoleMetrics()])
     for (const { name } of await registry.getMetricsAsJSON())
       if (name.startsWith('fleet_'))
         assert.ok(
@@ -77,13 +77,14 @@ for (const name of Object.keys(dashboards)) {
     );
   });
 
-  test(`${name}: it links to the other dashboards and to the console, and marks the starts of processes`, () => {
+  test(`${name}: it links to the other dashboards and to the console, and marks the starts of processes and deploys`, () => {
     const { tags, links, annotations } = read(name);
     const [boards, web] = links;
     assert.ok(boards?.type === 'dashboards' && boards.tags.every((tag) => tags.includes(tag)));
     assert.equal(web?.url, '$console');
     assert.ok(read(name).templating.list.some(({ query }) => query === 'http://localhost:9224'));
     assert.match(annotations.list[0]?.expr ?? '', /^process_start_time_seconds/);
+    assert.match(annotations.list[1]?.expr ?? '', /^fleet:deploy:timestamp_seconds/);
   });
 
   test(`${name}: no legend lists counters that stand still`, () => {
@@ -98,14 +99,17 @@ for (const name of Object.keys(dashboards)) {
     const exported = new Set(
       (
         await Promise.all(
-          [profileMetrics(), traderMetrics()].map(({ registry }) => registry.getMetricsAsJSON()),
+          [profileMetrics(), traderMetrics(), consoleMetrics()].map(({ registry }) =>
+            registry.getMetricsAsJSON(),
+          ),
         )
       )
         .flat()
         .map((family) => family.name),
     );
     const recorded = [...readFileSync(rulesFile, 'utf8').matchAll(/record: (\S+)/g)].map((match) => match[1]);
-    for (const expr of expressions(name)) {
+    const asked = [...expressions(name), ...read(name).annotations.list.map(({ expr }) => expr)];
+    for (const expr of asked) {
       for (const [metric] of expr.matchAll(/fleet[_:][a-z_:0-9]+/g)) {
         const family = metric.replace(/_(bucket|sum|count)$/, '');
         assert.ok(exported.has(metric) || exported.has(family) || recorded.includes(metric), metric);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { dispatching, relayFleet, spending, type TestProfile } from '@hermes-fleet/fleet/testing';
 import { dashboards } from './render.ts';
-import { profileMetrics, traderMetrics } from './testing/exporters.ts';
+import { consoleMetrics, profileMetrics, traderMetrics } from './testing/exporters.ts';
 import { expressions } from './testing/read-dashboard.ts';
 
 const RULES = join(import.meta.dirname, '../../prometheus/rules');
@@ -41,7 +41,7 @@ function seriesOf(page: string, families: ReadonlySet<string>): string[] {
 test('nothing that happens adds a series to a family that a dashboard or a rule reads', async (t) => {
   const families = familiesRead();
   assert.ok(families.size > 20, [...families].join());
-  for (const { registry, record } of [profileMetrics(), traderMetrics()]) {
+  for (const { registry, record } of [profileMetrics(), traderMetrics(), consoleMetrics()]) {
     const before = new Set(seriesOf(await registry.metrics(), families));
     record();
     const after = seriesOf(await registry.metrics(), families);
@@ -81,8 +81,8 @@ test('nothing that happens adds a series to a family that a dashboard or a rule 
   );
 });
 
-test('promtool accepts the metrics of a profile and of the trader', { skip }, async () => {
-  for (const { registry, record } of [profileMetrics(), traderMetrics()]) {
+test('promtool accepts the metrics of a profile, of the trader and of the console', { skip }, async () => {
+  for (const { registry, record } of [profileMetrics(), traderMetrics(), consoleMetrics()]) {
     record();
     const checked = spawnSync('promtool', ['check', 'metrics'], {
       input: await registry.metrics(),

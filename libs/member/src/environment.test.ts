@@ -11,8 +11,14 @@ test("a member's folder is below HERMES_HOME and its state in HERMES_STATE_DIR",
     dir: '/srv/fleet/profiles/neo',
     stateDir: '/srv/fleet/profiles/neo/state',
     logLevel: 'info',
+    revision: undefined,
   });
-  const env = { HERMES_HOME: '/srv/fleet', HERMES_STATE_DIR: '/state', LOG_LEVEL: 'debug' };
+  const env = {
+    HERMES_HOME: '/srv/fleet',
+    HERMES_STATE_DIR: '/state',
+    LOG_LEVEL: 'debug',
+    FLEET_REVISION: '1a2b3c4',
+  };
   const trader = readMemberEnvironment('trader', traderDir, env);
   assert.deepEqual(trader, {
     name: 'trader',
@@ -20,6 +26,7 @@ test("a member's folder is below HERMES_HOME and its state in HERMES_STATE_DIR",
     dir: '/srv/fleet/trader',
     stateDir: '/state',
     logLevel: 'debug',
+    revision: '1a2b3c4',
   });
 });
 

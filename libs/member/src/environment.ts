@@ -10,6 +10,8 @@ export interface MemberEnvironment {
   /** Holds ledger, stores and the owner lock; readable by this member alone. */
   readonly stateDir: string;
   readonly logLevel: string;
+  /** The revision of the sources, if it is known. */
+  readonly revision?: string | undefined;
 }
 
 const TRADER = 'trader';
@@ -36,5 +38,6 @@ export function readMemberEnvironment(
     dir,
     stateDir: resolve(env.HERMES_STATE_DIR ?? join(dir, 'state')),
     logLevel: env.LOG_LEVEL ?? 'info',
+    revision: env.FLEET_REVISION,
   };
 }

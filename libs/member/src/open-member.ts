@@ -17,6 +17,7 @@ import {
   createMetrics,
   type FleetMetrics,
   type OpenTracing,
+  registerBuild,
   registerCircuits,
   registerDisk,
 } from '@hermes-fleet/service';
@@ -82,6 +83,7 @@ export function openMember(
     tiers,
   });
   registerDisk(metrics.registry, file);
+  registerBuild(metrics.registry, { version, revision: environment.revision });
   return { ...shared, version, config, server, credentials, identity, metrics, tracing, ownership, ledger };
 }
 

@@ -14,6 +14,7 @@ export type { Readiness } from './http/probes.ts';
 export { sendHead } from './http/send-head.ts';
 export { continueTrace, type Trace } from './http/trace.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';
+export { type Build, registerBuild } from './metrics/build.ts';
 export { registerCircuits } from './metrics/circuits.ts';
 export { registerDisk } from './metrics/disk.ts';
 export { createMetrics, type FleetMetrics, type MetricsOptions } from './metrics/metrics.ts';

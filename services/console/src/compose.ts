@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { BusConnection } from '@hermes-fleet/events';
 import { type Clock, FleetError, systemIds as ids } from '@hermes-fleet/protocol';
-import { createApp, type createLogger, type Readiness } from '@hermes-fleet/service';
+import { createApp, type createLogger, type Readiness, registerBuild } from '@hermes-fleet/service';
 import { acquireOwnership, openStore, type Store } from '@hermes-fleet/store';
 import manifest from '../package.json' with { type: 'json' };
 import { createPrices } from './config/prices.ts';
@@ -29,6 +29,8 @@ const BODY_LIMIT_BYTES = 262_144;
 export interface ConsoleOptions {
   readonly config: ConsoleConfig;
   readonly stateDir: string;
+  /** The revision of the sources, if it is known. */
+  readonly revision?: string | undefined;
   readonly connection: BusConnection;
   /** The secret that makes one-time codes. */
   readonly loginSecret: string;
@@ -60,6 +62,7 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   const bus = (): BusView =>
     feed?.view() ?? { connected: false, reason: 'not connected yet', behind: undefined };
   const metrics = createConsoleMetrics(() => ({ ...bus(), sessions: sessions.count }));
+  registerBuild(metrics.fleet.registry, { version: manifest.version, revision: options.revision });
   let stopping = false;
   const app = createApp({
     name: CONSOLE_NAME,

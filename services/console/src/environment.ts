@@ -13,6 +13,8 @@ export interface ConsoleEnvironment {
   readonly host: string;
   readonly port: number;
   readonly logLevel: string;
+  /** The revision of the sources, if it is known. */
+  readonly revision?: string | undefined;
 }
 
 const DEFAULT_PORT = 9224;
@@ -28,6 +30,7 @@ export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv)
     host: env.BIND_HOST || '127.0.0.1',
     port: portIn(env.CONSOLE_PORT),
     logLevel: env.LOG_LEVEL ?? 'info',
+    revision: env.FLEET_REVISION,
   };
 }
 

@@ -1,5 +1,6 @@
 import { createMetrics, type FleetMetrics } from '@hermes-fleet/service';
 import { Counter, Gauge } from 'prom-client';
+import { FILTERS } from './consume/readers.ts';
 import { CONSOLE_NAME } from './environment.ts';
 
 export interface ConsoleMetrics {
@@ -55,13 +56,15 @@ export function registerConsoleFamilies(
     () => figures().behind ?? 0,
   );
   gauge('fleet_console_sessions', 'Open sessions.', () => figures().sessions);
+  const events = new Counter({
+    name: 'fleet_console_events_total',
+    help: 'Messages that were read from the bus, by topic.',
+    labelNames: ['topic'],
+    registers,
+  });
+  for (const topic of Object.keys(FILTERS)) events.inc({ topic }, 0);
   return {
-    events: new Counter({
-      name: 'fleet_console_events_total',
-      help: 'Messages that were read from the bus, by topic.',
-      labelNames: ['topic'],
-      registers,
-    }),
+    events,
     skips: new Counter({
       name: 'fleet_console_events_skipped_total',
       help: 'Messages on the bus that are no usable events, and were skipped.',

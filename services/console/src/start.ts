@@ -32,11 +32,11 @@ export async function startConsole(
   const loginSecret = readLoginSecret(env);
 
   await using opened = new AsyncDisposableStack();
-  const { stateDir } = environment;
+  const { stateDir, revision } = environment;
   const connection = connectionOf(config.nats.servers, env);
   const web = { files: readStaticFiles(), policy: CONTENT_SECURITY_POLICY };
   const made = createConsole(
-    { config, stateDir, connection, loginSecret, clock: systemClock, log, web },
+    { config, stateDir, revision, connection, loginSecret, clock: systemClock, log, web },
     opened,
   );
   await listen(made.app, environment);

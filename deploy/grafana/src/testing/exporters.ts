@@ -1,5 +1,6 @@
-import { createMetrics, registerCircuits, registerDisk } from '@hermes-fleet/service';
+import { createMetrics, registerBuild, registerCircuits, registerDisk } from '@hermes-fleet/service';
 import type { Concern } from '../../../../libs/paper/src/market/concern.ts';
+import { createConsoleMetrics } from '../../../../services/console/src/metrics.ts';
 import { createTraderMetrics } from '../../../../services/trader/src/metrics.ts';
 
 const CONCERN: Concern = {
@@ -15,6 +16,7 @@ const CONCERN: Concern = {
 /** A profile's metrics; `record` changes each of them. */
 export function profileMetrics() {
   const metrics = createMetrics({ profile: 'neo', peers: ['switch'], callers: ['switch'], tiers: ['haiku'] });
+  registerBuild(metrics.registry, { version: '1.0.0', revision: '1a2b3c4' });
   // Any file will do.
   registerDisk(metrics.registry, import.meta.filename);
   registerCircuits(metrics.registry, () => ({ switch: false }));
@@ -105,4 +107,16 @@ export function traderMetrics() {
     outbox({ count: 0, oldestAgeS: 0 });
   };
   return { registry, record };
+}
+
+/** The console's metrics; `record` changes each of them. */
+export function consoleMetrics() {
+  const figures = { connected: true, behind: 0, sessions: 1 };
+  const { fleet, projected, skipped } = createConsoleMetrics(() => figures);
+  const record = (): void => {
+    projected('tasks', 10);
+    skipped(1);
+    figures.behind += 1;
+  };
+  return { registry: fleet.registry, record };
 }
