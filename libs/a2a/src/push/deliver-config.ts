@@ -8,10 +8,8 @@ import { taskView } from '../wire/task-view.ts';
 import { isTold, notificationOf } from './notification.ts';
 import { createSlotHolder, pacedLedger } from './paced-ledger.ts';
 import { createTarget, type Sent, type Target, type TargetDeps } from './target.ts';
-import type { TargetSlots } from './target-slots.ts';
 
 export interface DeliveryDeps extends TargetDeps {
-  readonly slots: TargetSlots;
   readonly metadata: (taskId: string) => JsonObject | undefined;
   /** The URL of this agent, below which clients read the parts of artifacts that a notification refers to. */
   readonly rpcUrl: () => string;
@@ -54,7 +52,8 @@ async function deliverUpdates(
   signal: AbortSignal,
 ): Promise<Sent> {
   const { ledger } = deps;
-  using slot = createSlotHolder(() => deps.slots.take(caller, new URL(url).host, signal));
+  const { host } = new URL(url);
+  using slot = createSlotHolder(() => deps.slots.take({ caller, host }, signal));
   if (ledger.push.get(n)?.hasBegun === false) await slot.take();
   const config = ledger.push.get(n);
   const record = ledger.get(taskId);

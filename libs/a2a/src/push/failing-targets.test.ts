@@ -1,10 +1,27 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import { restlessClock, startPushing } from '../testing/pushing.ts';
 import { at } from '../testing/serve.ts';
 import { startWebhook } from '../testing/webhook.ts';
+
+/** As in send-notification.ts. */
+const ATTEMPT_MS = 15_000;
+
+/** Hosts that take notifications and do not answer. */
+async function startDead(t: TestContext, count: number) {
+  const hooks = await Promise.all(Array.from({ length: count }, () => startWebhook(t, () => undefined)));
+  const arrived = (): number => hooks.reduce((sum, { received }) => sum + received.length, 0);
+  return {
+    hooks,
+    arrived,
+    /** Resolves when so many notifications have arrived in all. */
+    async reached(wanted: number): Promise<void> {
+      while (arrived() < wanted) await new Promise(setImmediate);
+    },
+  };
+}
 
 test('a notification is sent again, later each time, until it is acknowledged', async (t) => {
   const { clock, slept } = restlessClock();
@@ -132,21 +149,17 @@ test('a task that was removed while its target failed is not sent again', async 
 });
 
 test('dead targets of one caller delay no other caller, and no task', deadline, async (t) => {
-  const dead = await startWebhook(t, () => undefined);
   const hook = await startWebhook(t);
   const pushing = startPushing(t);
-  // Sixteen at a time, of which four may be at one host.
-  const ports = [dead, ...(await Promise.all([1, 2, 3, 4].map(() => startWebhook(t, () => undefined))))];
-  for (let n = 0; n < 25; n += 1)
-    await pushing.create(await pushing.begin('hostile'), ports[n % 5]?.url ?? '');
-  const arrived = (): number => ports.reduce((sum, { received }) => sum + received.length, 0);
-  while (arrived() < 16) await new Promise(setImmediate);
+  const dead = await startDead(t, 20);
+  for (const { url } of dead.hooks) await pushing.create(await pushing.begin('hostile'), url);
+  await dead.reached(16);
   const id = await pushing.begin('switch');
   await pushing.create(id, hook.url);
   await hook.next();
   await pushing.ledger.append(id, { type: 'done', data: {} }, { state: 'completed', result: {} });
   await hook.next();
-  assert.equal(arrived(), 16);
+  assert.equal(dead.arrived(), 16);
 });
 
 test('a dead host of a caller delays no other host of the same caller', deadline, async (t) => {
@@ -154,14 +167,45 @@ test('a dead host of a caller delays no other host of the same caller', deadline
   const hook = await startWebhook(t);
   const pushing = startPushing(t);
   for (let n = 0; n < 30; n += 1) await pushing.create(await pushing.begin(), dead.url);
-  for (let n = 0; n < 4; n += 1) await dead.next();
+  await dead.next();
   const id = await pushing.begin();
   await pushing.create(id, hook.url);
   await hook.next();
   await pushing.ledger.append(id, { type: 'done', data: {} }, { state: 'completed', result: {} });
   await hook.next();
-  assert.equal(dead.received.length, 4);
+  assert.equal(dead.received.length, 1);
 });
+
+for (const after of ['', ', nor after a restart'])
+  test(`twenty dead hosts delay no other one of the same caller, new or not${after}`, deadline, async (t) => {
+    const clock = manualClock();
+    const pushing = startPushing(t, { clock, giveUpAfterMs: 86_400_000 });
+    const known = await startWebhook(t);
+    const knownId = await pushing.begin();
+    await pushing.create(knownId, known.url);
+    await known.next();
+    const dead = await startDead(t, 20);
+    for (const { url } of dead.hooks) await pushing.create(await pushing.begin(), url);
+    await dead.reached(16);
+    clock.advance(ATTEMPT_MS);
+    await dead.reached(20);
+    clock.advance(ATTEMPT_MS);
+    // Four at a time are tried again.
+    await dead.reached(24);
+    if (after) {
+      await pushing.restart();
+      await clock.asleep(20);
+      clock.advance(60_000);
+      await dead.reached(28);
+    }
+    const hook = await startWebhook(t);
+    const id = await pushing.begin();
+    await pushing.create(id, hook.url);
+    await hook.next();
+    await pushing.ledger.append(knownId, { type: 'started', data: {} }, { state: 'working' });
+    await known.next();
+    assert.equal(dead.arrived(), after ? 28 : 24);
+  });
 
 test('ten thousand events wait in the ledger for a target that sleeps, and then arrive in order', async (t) => {
   const awake = Promise.withResolvers<void>();

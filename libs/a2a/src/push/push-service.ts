@@ -117,6 +117,8 @@ export function createPushService(options: PushOptions): PushService {
     for (let after = 0; !stopping.signal.aborted; ) {
       const page = ledger.push.active(after, PAGE);
       for (const config of page) {
+        const { caller, url, failures } = config;
+        if (failures > 0) deps.slots.heard({ caller, host: new URL(url).host }, false);
         launch(config);
         // A launch reads the log of its task: requests are served between two of them.
         await new Promise(setImmediate);

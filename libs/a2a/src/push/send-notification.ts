@@ -22,6 +22,8 @@ export interface SendOptions {
 export interface SendFailure {
   /** The fault, without the address and the credentials. */
   readonly detail: string;
+  /** True if the target answered, with whatever status. */
+  readonly isAnswered: boolean;
   /** True if the target is not to be asked again. */
   readonly isFinal: boolean;
   /** The delay that the target asked for, s. */
@@ -59,11 +61,11 @@ export async function sendNotification(
     if (response.ok) return undefined;
     const { status } = response;
     const detail = `the target answered with status ${status}`;
-    return { detail, isFinal: status === GONE, retryAfterS: retryAfter(response) };
+    return { detail, isAnswered: true, isFinal: status === GONE, retryAfterS: retryAfter(response) };
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof FleetError)) throw thrown;
-    return { detail: thrown.message, isFinal: false, retryAfterS: undefined };
+    return { detail: thrown.message, isAnswered: false, isFinal: false, retryAfterS: undefined };
   }
 }
 

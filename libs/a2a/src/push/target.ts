@@ -3,6 +3,7 @@ import type { DestinationRules } from '@hermes-fleet/outbound';
 import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
 import type { Notification } from './notification.ts';
 import { type SendFailure, sendNotification } from './send-notification.ts';
+import type { TargetSlots } from './target-slots.ts';
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 300_000;
@@ -12,6 +13,7 @@ export type PushResult = 'ok' | 'error' | 'given_up';
 export interface TargetDeps {
   readonly ledger: Ledger;
   readonly rules: DestinationRules;
+  readonly slots: TargetSlots;
   /** The time of failures without a delivery after which a config is given up. */
   readonly giveUpAfterMs: number;
   readonly clock: Clock;
@@ -35,12 +37,13 @@ export interface Target {
 }
 
 export function createTarget(
-  { n, taskId, id: configId, ...config }: PushConfig,
+  { n, caller, taskId, id: configId, ...config }: PushConfig,
   deps: TargetDeps,
   signal: AbortSignal,
 ): Target {
   const { ledger, clock, log } = deps;
-  const about = { task_id: taskId, config: configId, host: new URL(config.url).host };
+  const { host } = new URL(config.url);
+  const about = { task_id: taskId, config: configId, host };
   let { failures, failingSince } = config;
   let retryAfterS: number | undefined;
 
@@ -79,6 +82,7 @@ export function createTarget(
       const failure = await sendNotification(config, notification, {
         ...{ rules: deps.rules, clock, signal, headers },
       });
+      deps.slots.heard({ caller, host }, failure?.isAnswered ?? true);
       retryAfterS = failure?.retryAfterS;
       if (failure) return await failed(failure);
       deps.onAttempt('ok');
