@@ -96,7 +96,10 @@ for (const [name, open] of Object.entries(CLIENTS)) {
     assert.deepEqual(await client.get(sent.id), sent);
     const waiting = await client.send('later', false);
     assert.equal(waiting.state, 'submitted');
+    const watched = client.resubscribe(waiting.id);
+    assert.equal((await taskOf(watched)).id, waiting.id);
     assert.equal((await client.cancel(waiting.id)).state, 'canceled');
+    assert.deepEqual((await restOf(watched)).at(-1), { kind: 'status', state: 'canceled' });
     if (client.list) assert.deepEqual((await client.list()).sort(), [sent.id, waiting.id].sort());
     assert.ok((await client.extensions()).includes(CALLER_EXTENSION));
     await assert.rejects(client.get('unknown'), /not known here|TaskNotFound|-32001/);

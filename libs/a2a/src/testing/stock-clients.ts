@@ -86,9 +86,14 @@ export async function connect(create: (fetchImpl: typeof fetch) => Promise<Stock
   };
 }
 
-/** The client of A2A 1.x, which finds everything by the card. */
-export async function newClient({ url }: Served, fetchImpl: typeof fetch): Promise<StockClient> {
-  const client = await factory(new JsonRpcTransportFactory({ fetchImpl })).createFromUrl(url);
+/** The SDK's own client of 1.x, which finds everything by the card. */
+export function sdkClient({ url }: Served, fetchImpl: typeof fetch): Promise<Client> {
+  return factory(new JsonRpcTransportFactory({ fetchImpl })).createFromUrl(url);
+}
+
+/** The client of A2A 1.x. */
+export async function newClient(served: Served, fetchImpl: typeof fetch): Promise<StockClient> {
+  const client = await sdkClient(served, fetchImpl);
   const list = async () => {
     const page = await client.listTasks({
       tenant: '',
