@@ -70,6 +70,17 @@ describe('the files of a task', () => {
     );
   });
 
+  it('are asked for by their media type, if a header can have it', async (t) => {
+    const asked: unknown[] = [];
+    const url = await serve(t, (request, response) => {
+      asked.push(request.headers.accept);
+      response.end('there');
+    });
+    for (const mediaType of ['Text/X-Plan; charset=utf-8', 'text/plain\r\nx-other: 1', 'größe', undefined])
+      await readFiles(options(), [at(url, mediaType === undefined ? {} : { mediaType })]);
+    assert.deepEqual(asked, ['text/x-plan', '*/*', '*/*', '*/*']);
+  });
+
   it('may have as many bytes as allowed together, and not one more', async (t) => {
     const url = await serve(t, (request, response) =>
       response.end('x'.repeat(Number(request.url?.slice(1)))),

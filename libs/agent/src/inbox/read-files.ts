@@ -1,5 +1,12 @@
 import { guardedFetch, type Resolve } from '@hermes-fleet/outbound';
-import { type Clock, type FilePart, FleetError, nameInUrl, safeName } from '@hermes-fleet/protocol';
+import {
+  bareMediaType,
+  type Clock,
+  type FilePart,
+  FleetError,
+  nameInUrl,
+  safeName,
+} from '@hermes-fleet/protocol';
 
 /** The limits of a task's files: `fleet.files` (docs/configuration.md#fleetyaml). */
 export interface FileLimits {
@@ -74,7 +81,7 @@ async function fetchBytes(
   url: string,
 ): Promise<{ readonly bytes: Uint8Array; readonly type: string }> {
   try {
-    const headers = { accept: part.mediaType ?? '*/*', 'user-agent': 'hermes-fleet' };
+    const headers = { accept: acceptOf(part), 'user-agent': 'hermes-fleet' };
     const guard = { allowInternal, resolve, clock, signal, timeoutMs, headers };
     // One byte more, so that a file of exactly the limit is none beyond it.
     const { response } = await guardedFetch(url, { ...guard, maxBytes: maxBytes + 1 });
@@ -90,6 +97,12 @@ async function fetchBytes(
     if (!(error instanceof FleetError)) throw error;
     throw unreadable(part, error.message, error.code === 'PEER_UNREACHABLE', error);
   }
+}
+
+/** What is asked for; what the sender calls a media type may be any text, which no header can have. */
+function acceptOf({ mediaType = '' }: FilePart): string {
+  const type = bareMediaType(mediaType);
+  return /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : '*/*';
 }
 
 function unreadable(
