@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { DONE, relayFleet, rpc } from '@hermes-fleet/fleet/testing';
+import { asking, DONE, dispatching, relayFleet, rpc } from '@hermes-fleet/fleet/testing';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
 /** The default of a profile. */
@@ -30,4 +30,22 @@ it('a message of exactly the maximum size is accepted by the worker too, althoug
   const answer = JSON.stringify(await send(padding));
   assert.match(answer, /"TASK_STATE_COMPLETED"/);
   assert.equal(worker('neo').runs.length, 1);
+});
+
+it('an answer of exactly the maximum size reaches the worker too', async (t) => {
+  const { orchestrator } = await relayFleet(t, { neo: { script: asking('Which room?') } });
+  await orchestrator.serve();
+  const taskId = await orchestrator.send(dispatching());
+  await orchestrator.event(taskId, 'input_required');
+  const answer = (text: string, messageId: string) =>
+    rpc(orchestrator, 'SendMessage', {
+      message: { messageId, taskId, role: 'ROLE_USER', parts: [{ text }] },
+    });
+  // Each letter is two bytes of JSON, and the string has two quotes.
+  const longest = '"'.repeat((LIMIT - 16_384 - 2) / 2);
+  const { error } = await answer(`${longest}x`, 'm-1');
+  assert.ok(isJsonObject(error) && /bytes as one JSON string/.test(String(error.message)));
+  const sent = JSON.stringify(await answer(longest, '\u0001'.repeat(200)));
+  assert.match(sent, /"TASK_STATE_COMPLETED"/);
+  assert.equal((await orchestrator.result(taskId)).text, longest);
 });

@@ -52,6 +52,11 @@ describe('an answer', () => {
     ],
     ['without a word', { text: ' \n' }, CALLER, 'INVALID_PARAMS', /has no text/],
     [
+      'that could not be passed on',
+      { text: '"'.repeat(520_000) },
+      ...([CALLER, 'INVALID_PARAMS', /1040002 bytes as one JSON string, at most 1032192/] as const),
+    ],
+    [
       'of data alone',
       { text: '', data: [{ data: { room: 'blue' }, mediaType: 'application/json' }] },
       ...([CALLER, 'INVALID_PARAMS', /has no text/] as const),

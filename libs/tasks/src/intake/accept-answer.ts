@@ -12,6 +12,12 @@ import { requireScope } from '@hermes-fleet/service';
 import { recordFields } from '../running/record-fields.ts';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';
 
+/**
+ * Of an answer as one JSON string, as an orchestrator passes it on: with its envelope, it stays within the limit of a
+ * request at the next profile, which otherwise would refuse what this one accepted.
+ */
+const MAX_ANSWER_BYTES = 1_048_576 - 16_384;
+
 export interface AnswerOptions {
   readonly ledger: Pick<Ledger, 'get' | 'questions' | 'answer'>;
   readonly dispatcher: Pick<Dispatcher, 'answered'>;
@@ -42,6 +48,9 @@ export async function acceptAnswer(
     throw invalid('holds a TASK_DISPATCH: send that without a task id; an answer is text or data');
   const answer = answerText(text, message.raw);
   if (answer.trim() === '') throw invalid('has no text and no data: an answer is text or data');
+  const bytes = Buffer.byteLength(JSON.stringify(answer));
+  if (bytes > MAX_ANSWER_BYTES)
+    throw invalid(`has an answer of ${bytes} bytes as one JSON string, at most ${MAX_ANSWER_BYTES}`);
   const { question, isNew } = await ledger.answer(taskId, { messageId, text: answer, message: message.raw });
   const fields = { ...recordFields(task), question: question.seq };
   log.info(fields, isNew ? 'question answered' : 'answer is a duplicate of a known one');
