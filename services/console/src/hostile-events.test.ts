@@ -88,7 +88,7 @@ test('fields of a wrong type or size count as absent, and markup stays text', de
     [row.task_id, row.caller, row.spent_tokens, row.budget_tokens, row.priority, row.deadline, row.reason],
     [MARKUP, MARKUP, 0, null, null, null, null],
   );
-  assert.equal(timeline[1]?.text, `Tool ${MARKUP} runs`);
+  assert.equal(timeline[1]?.text, `${MARKUP} runs`);
   await fleet.until<TasksDocument>(browser, '/api/tasks?q=big&state=running', ({ total }) => total === 1);
   const large = await browser.json<TaskDocument>('/api/tasks/neo/big');
   assert.ok(JSON.stringify(large).length < 10_000);

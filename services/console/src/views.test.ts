@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import type { BlockedDocument, SpendingDocument, StatusDocument, TaskDocument } from './http/api.ts';
+import type {
+  BlockedDocument,
+  SpendingDocument,
+  StatusDocument,
+  TaskDocument,
+  TasksDocument,
+} from './http/api.ts';
 import { startTestConsole } from './testing/console.ts';
 import { eventMaker, publish, type SentEvent, STARTED_AT } from './testing/events.ts';
 
@@ -90,6 +96,8 @@ test(
       '/api/tasks?state=done&parts=true',
       ({ total }) => total === 2,
     );
+    const { states } = await browser.json<TasksDocument>('/api/tasks?state=blocked&profile=switch');
+    assert.deepEqual(states, { blocked: 1, done: 1 }, 'of all filters but the state');
 
     const page = await browser.json<TaskDocument>('/api/tasks/switch/S1');
     assert.equal(page.task.cost, 50 + 2 * 20);

@@ -82,8 +82,10 @@ export interface TaskRow {
 export interface TasksDocument {
   readonly tasks: readonly TaskRow[];
   readonly next_cursor: string | null;
-  /** All that match, counted up to 100,000. */
+  /** All that match. */
   readonly total: number;
+  /** How many tasks of each state match the filters other than `state`. A state that no task has is left out. */
+  readonly states: Readonly<Partial<Record<TaskState, number>>>;
 }
 
 /** One entry of a task's timeline; `data` has names, sizes, codes and outcomes only. */

@@ -52,11 +52,12 @@ export function registerTaskList(
       before: cursor === undefined ? undefined : readCursor(cursor),
     };
     return store.read((db) => {
-      const { tasks, next, total } = listTasks(db, filters);
+      const { tasks, next, total, states } = listTasks(db, filters);
       return {
         tasks: tasks.map((task) => taskRow(task, costOfTree(db, task, prices))),
         next_cursor: next ? `${next.submittedAt}-${next.n}` : null,
         total,
+        states,
       };
     });
   });

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { integer, type Queries } from '@hermes-fleet/store';
+import { integer, type Queries, text } from '@hermes-fleet/store';
 import { type TaskRecord, taskRecord } from './task-rows.ts';
 
 /** What `listTasks` selects; absent filters select all. Times are ms since the epoch. */
@@ -29,18 +29,26 @@ export interface ListCursor {
 export interface TaskList {
   readonly tasks: readonly TaskRecord[];
   readonly next: ListCursor | undefined;
-  /** All that match, counted up to `MAX_TOTAL`. */
+  /** All that match. */
   readonly total: number;
+  /** How many tasks of each state match the other filters. A state that no task has is left out. */
+  readonly states: Readonly<Record<string, number>>;
 }
 
-const MAX_TOTAL = 100_000;
 /** Greater than every text that has the same beginning. */
 const LAST = '\u{10FFFF}';
 
 /** The tasks that match, the newest first. All filters are columns of one index, which a query reads alone. */
 export function listTasks(db: Queries, query: TaskQuery): TaskList {
-  const { where, values } = conditionsOf(query);
-  const { before, limit } = query;
+  const { state: wanted, before, limit } = query;
+  const others = conditionsOf(query);
+  const counted = db.all(
+    `SELECT state, count(*) AS n FROM tasks INDEXED BY tasks_listed WHERE ${others.where} GROUP BY state`,
+    ...others.values,
+  );
+  const states = Object.fromEntries(counted.map((row) => [text(row, 'state'), integer(row, 'n')]));
+  const where = wanted ? `${others.where} AND state IN (SELECT value FROM json_each(?))` : others.where;
+  const values = wanted ? [...others.values, JSON.stringify(wanted)] : others.values;
   const rows = db.all(
     `SELECT * FROM tasks WHERE n IN (
        SELECT n FROM tasks INDEXED BY tasks_listed
@@ -51,19 +59,18 @@ export function listTasks(db: Queries, query: TaskQuery): TaskList {
     ...(before ? [before.submittedAt, before.submittedAt, before.n] : []),
     limit + 1,
   );
-  const counted = db.get(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM tasks INDEXED BY tasks_listed WHERE ${where} LIMIT ${MAX_TOTAL})`,
-    ...values,
-  );
   const tasks = rows.slice(0, limit).map(taskRecord);
   const last = tasks.at(-1);
   const next = rows.length > limit && last ? { submittedAt: last.submittedAt, n: last.n } : undefined;
-  return { tasks, next, total: integer(counted ?? {}, 'n') };
+  const total = Object.entries(states)
+    .filter(([state]) => wanted === undefined || wanted.includes(state))
+    .reduce((sum, [, count]) => sum + count, 0);
+  return { tasks, next, total, states };
 }
 
 const EQUAL = ['profile', 'peer', 'caller', 'reason', 'priority'] as const;
 
-/** The conditions, whose texts are few, so that the statements are prepared once. */
+/** All conditions but that of the state. Their texts are few, so that the statements are prepared once. */
 function conditionsOf(query: TaskQuery): { where: string; values: SQLInputValue[] } {
   const parts: string[] = [];
   const values: SQLInputValue[] = [];
@@ -73,7 +80,6 @@ function conditionsOf(query: TaskQuery): { where: string; values: SQLInputValue[
   };
   add('submitted_at >= ? AND submitted_at < ?', query.since ?? 0, query.until ?? Number.MAX_SAFE_INTEGER);
   if (!query.parts) add('entered = 1');
-  if (query.state) add('state IN (SELECT value FROM json_each(?))', JSON.stringify(query.state));
   for (const name of EQUAL) {
     const wanted = query[name];
     if (wanted !== undefined) add(`${name} = ?`, wanted);

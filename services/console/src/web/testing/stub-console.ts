@@ -186,14 +186,18 @@ function ofTask(state: StubState, id: string, what: string): [number, unknown] {
 
 function list({ tasks }: StubState, params: URLSearchParams): unknown {
   const states = params.get('state')?.split(',');
-  const matching = tasks.filter(
-    (task) => (!states || states.includes(task.state)) && task.task_id.startsWith(params.get('q') ?? ''),
-  );
+  const found = tasks.filter((task) => task.task_id.startsWith(params.get('q') ?? ''));
+  const matching = found.filter(({ state }) => !states || states.includes(state));
   const from = Number(params.get('cursor') ?? 0);
   const to = from + Number(params.get('limit') ?? 50);
   return {
     tasks: matching.slice(from, to),
     next_cursor: to < matching.length ? String(to) : null,
     total: matching.length,
+    states: Object.fromEntries(
+      Map.groupBy(found, ({ state }) => state)
+        .entries()
+        .map(([state, of]) => [state, of.length]),
+    ),
   };
 }
