@@ -53,10 +53,11 @@ test('filters, search and pages are in the address', needsChromium, async (t) =>
   await page.getByRole('link', { name: 'task-60', exact: true }).waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'haiku' }).waitFor();
-  await page.getByLabel('State').selectOption('blocked');
+  const blocked = page.getByRole('navigation', { name: 'States' }).getByRole('link', { name: 'Blocked 10' });
+  await blocked.click();
   await page.getByText('10 tasks').waitFor();
+  assert.equal(await blocked.getAttribute('aria-current'), 'true');
   assert.match(page.url(), /state=blocked/);
-  await page.keyboard.press('Escape');
   await page.getByLabel('Search').fill('nobody');
   await page.getByText('1 task', { exact: true }).waitFor();
   assert.match(page.url(), /q=nobody/);
@@ -86,6 +87,11 @@ test(
     await page.getByText('mcp not healthy; tier below minimum').waitFor();
     await page.getByRole('row', { name: /Level 2: trinity/ }).waitFor();
     await page.getByText(`A tool with the name ${MARKUP} was called.`).waitFor();
+    for (const repeated of ['Step 1 called terminal.', 'morpheus: terminal runs'])
+      assert.equal(await page.getByText(repeated).count(), 0, repeated);
+    await page.getByLabel('Every event').check();
+    await page.getByText('Step 1 called terminal.').waitFor();
+    await page.getByText('morpheus: terminal runs').waitFor();
 
     await page.getByRole('button', { name: 'Show them with my token' }).click();
     const dialog = page.getByRole('dialog', { name: 'Your token' });
@@ -109,12 +115,40 @@ test(
   },
 );
 
+test(
+  'the page of a blocked task says at its top what was unmet, and of a failed one why',
+  needsChromium,
+  async (t) => {
+    const { page } = await openPage(t, { at: `/#/tasks/switch/${idOf(8)}` });
+    await page.getByText('Blocked before a token was spent.').waitFor();
+    await page.getByRole('link', { name: 'All tasks blocked by mcp' }).click();
+    await page.getByText('1 task', { exact: true }).waitFor();
+    await page.evaluate((hash) => location.assign(hash), `#/tasks/switch/${idOf(9)}`);
+    await page.getByText('Ended with an error: model failed.').waitFor();
+  },
+);
+
+test('the tokens of a tree are told by kind, and each part with its money', needsChromium, async (t) => {
+  const { page } = await openPage(t, { at: `/#/tasks/switch/${idOf(6)}` });
+  const kinds = page.locator('.kinds');
+  await kinds.waitFor();
+  assert.equal(
+    await kinds.innerText().then((text) => text.replaceAll(/\s+/g, ' ')),
+    'Input 27,600 Cache read 9,300 Cache written 1,200 Output 4,440 of it reasoning 1,860',
+  );
+  assert.match(
+    (await page.getByRole('row', { name: /Level 2: trinity/ }).textContent()) ?? '',
+    /3,120.*0\.0931/s,
+  );
+});
+
 test('a question is answered with the token of the person', needsChromium, async (t) => {
   const { page, stub } = await openPage(t, {
     at: `/#/tasks/switch/${idOf(5)}`,
     prepare: ({ state }) => Object.assign(state, { caller: 'operator' }),
   });
   await page.getByText(`Which region? ${MARKUP}`).waitFor();
+  await page.getByRole('heading', { name: 'The task asks' }).waitFor();
   await page.getByLabel('Answer').fill('eu-west-1');
   await page.getByRole('button', { name: 'Answer' }).click();
   await page.getByRole('status').getByText('The answer is sent.').waitFor({ state: 'attached' });

@@ -22,6 +22,9 @@ for (const path of ['fleet', 'blocked', 'spending', 'trader'])
 
 test('the fleet shows who is silent, and what is not healthy', needsChromium, async (t) => {
   const { page } = await openPage(t, { at: '/#/fleet' });
+  await page.getByText('not: trinity', { exact: true }).first().waitFor();
+  await page.getByText(`not: ${MARKUP} of neo`).waitFor();
+  await page.getByText('7 of 16').waitFor();
   const trinity = page.getByRole('row', { name: /trinity/ });
   await trinity.getByText('silent').waitFor();
   await trinity.getByText('opus, 200K tokens, unreachable').waitFor();
@@ -37,7 +40,7 @@ test('the router says who would get a task, once a token is given', needsChromiu
   await page.getByLabel('Required MCP servers').fill('filesystem, memory');
   await page.getByLabel('Smallest tier').selectOption('sonnet');
   await page.getByRole('button', { name: 'Ask the router' }).click();
-  await page.getByRole('textbox', { name: 'Token' }).fill(TOKEN);
+  await page.getByRole('dialog').getByLabel('Token').fill(TOKEN);
   await page.keyboard.press('Enter');
   await page.getByText('It would go to morpheus now.').waitFor();
   await page.getByText(`MCP server ${MARKUP} is not declared`).waitFor();
@@ -46,6 +49,18 @@ test('the router says who would get a task, once a token is given', needsChromiu
     required_mcp: ['filesystem', 'memory'],
     model_tier: { min: 'sonnet' },
   });
+});
+
+test('a dispatch that the router was asked about goes on to Send', needsChromium, async (t) => {
+  const { page } = await openPage(t, { at: '/#/fleet' });
+  await page.getByText('known: ').waitFor();
+  await page.getByLabel('Required MCP servers').fill('memory');
+  await page.getByLabel('Smallest context window').fill('200000');
+  await page.getByRole('button', { name: 'Take it to Send' }).click();
+  await page.getByRole('heading', { name: 'Send', exact: true }).waitFor();
+  assert.equal(await page.getByLabel('Required MCP servers').inputValue(), 'memory');
+  assert.equal(await page.getByLabel('Smallest context window').inputValue(), '200000');
+  assert.equal(await page.getByLabel('Brief').inputValue(), '');
 });
 
 test('a dispatch is checked, asked about, and sent under one name', needsChromium, async (t) => {

@@ -176,6 +176,11 @@ export function taskDocument(row: TaskRow): TaskDocument {
         tool: 'terminal',
         phase: 'started',
       }),
+      entry(2450, 'switch', 'progress', 'morpheus: terminal runs', {
+        peer: 'morpheus',
+        tool: 'terminal',
+        phase: 'started',
+      }),
       entry(4700, 'morpheus', 'progress', 'terminal failed after 2.3 s.', {
         tool: 'terminal',
         phase: 'ended',

@@ -52,13 +52,17 @@ export function duration(ms) {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3_600)} h`;
 }
 
-/** One unit, in whole steps, so that a column of ages does not jump. @param {number} ms */
-export function age(ms) {
-  const s = Math.max(0, Math.floor(ms / 1_000));
+/**
+ * One unit, in whole steps, so that a column of ages does not jump.
+ * @param {number} ms
+ * @param {(count: number) => number} [whole] An age is told in units that are over, a limit in the nearest one.
+ */
+export function age(ms, whole = Math.floor) {
+  const s = Math.max(0, whole(ms / 1_000));
   if (s < 60) return `${s} s`;
-  if (s < 3_600) return `${Math.floor(s / 60)} min`;
-  if (s < 86_400) return `${Math.floor(s / 3_600)} h`;
-  return `${Math.floor(s / 86_400)} d`;
+  if (whole(s / 60) < 60) return `${whole(s / 60)} min`;
+  if (whole(s / 3_600) < 24) return `${whole(s / 3_600)} h`;
+  return `${whole(s / 86_400)} d`;
 }
 
 /** @param {number} value */

@@ -42,13 +42,13 @@ export function Elapsed({ task }) {
   const end = task.ended_at === null ? now : Date.parse(task.ended_at);
   const limit = task.deadline === null ? null : Date.parse(task.deadline) - begin;
   const elapsed = Math.max(0, end - begin);
-  const text = limit === null ? age(elapsed) : `${age(elapsed)} / ${age(limit)}`;
+  const text = limit === null ? age(elapsed) : `${age(elapsed)} / ${age(limit, Math.round)}`;
   return html`<${Bar} label="Elapsed" value=${elapsed} limit=${limit} text=${text} quiet=${ENDED.includes(task.state) && elapsed <= (limit ?? elapsed)} />`;
 }
 
-/** A figure with its name. @param {{name: string, value: any, note?: any}} props */
-export const Figure = ({ name, value, note = null }) =>
-  html`<div class="figure"><dt>${name}</dt><dd><span class="figure-value">${value}</span>${note === null ? null : html`<span class="figure-note">${note}</span>`}</dd></div>`;
+/** A figure with its name; `bad` marks one that needs attention. @param {{name: string, value: any, note?: any, bad?: boolean}} props */
+export const Figure = ({ name, value, note = null, bad = false }) =>
+  html`<div class=${`figure${bad ? ' figure-bad' : ''}`}><dt>${name}</dt><dd><span class="figure-value">${value}</span>${note === null ? null : html`<span class="figure-note">${note}</span>`}</dd></div>`;
 
 /** @param {{ok: boolean | null, children?: any}} props */
 export const Health = ({ ok, children }) =>

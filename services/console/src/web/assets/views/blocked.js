@@ -1,5 +1,5 @@
 import { consoleNow, query } from '../lib/api.js';
-import { compact, percent, UNKNOWN, whole, words } from '../lib/format.js';
+import { compact, counted, percent, UNKNOWN, whole, words } from '../lib/format.js';
 import { useResource } from '../lib/hooks.js';
 import { href } from '../lib/router.js';
 import { html } from '../lib/vendor.js';
@@ -36,10 +36,10 @@ function Body({ document, range }) {
     ),
   }));
   return html`<dl class="figures">
-      <${Figure} name="Blocked share" value=${percent(blocked, ended)} note=${`${whole(blocked)} of ${whole(ended)} tasks`} />
+      <${Figure} name="Blocked share" value=${percent(blocked, ended)} note=${`${whole(blocked)} of ${counted(ended, 'task')}`} />
       <${Figure} name="Tokens saved" value=${compact(tokens_saved)} note="budgets that were not begun" />
-      <${Figure} name="Most frequent reason" value=${reasons[0] ? words(reasons[0].kind) : UNKNOWN} note=${reasons[0] ? `${whole(reasons[0].tasks)} tasks` : null} />
-      <${Figure} name="Would unblock most" value=${missing[0] ? missing[0].name : UNKNOWN} note=${missing[0] ? `${words(missing[0].kind)}, ${whole(missing[0].alone)} tasks` : null} />
+      <${Figure} name="Most frequent reason" value=${reasons[0] ? words(reasons[0].kind) : UNKNOWN} note=${reasons[0] ? counted(reasons[0].tasks, 'task') : null} />
+      <${Figure} name="Would unblock most" value=${missing[0] ? needOf(missing[0]) : UNKNOWN} note=${missing[0] ? `${words(missing[0].kind)}: ${counted(missing[0].alone, 'task')} had no other unmet requirement` : null} />
     </dl>
     ${
       blocked === 0
@@ -55,6 +55,12 @@ function Body({ document, range }) {
     }`;
 }
 
+/** A requirement by its name; that of a window is a number of tokens. @param {{kind: string, name: string}} need */
+function needOf({ kind, name }) {
+  if (name === '') return UNKNOWN;
+  return kind === 'context' && /^\d+$/.test(name) ? `${compact(Number(name))} tokens` : words(name);
+}
+
 /** @param {{missing: BlockedDocument['missing']}} props */
 const Missing = ({ missing }) =>
   html`<section aria-labelledby="missing"><h2 id="missing">What would have unblocked the most</h2>
@@ -65,7 +71,7 @@ const Missing = ({ missing }) =>
             <thead><tr><th scope="col">Requirement</th><th scope="col" class="num c-num">Only this</th><th scope="col" class="num c-num">Among others</th><th scope="col" class="num c-num">Tokens</th></tr></thead>
             <tbody>${missing.map(
               ({ kind, name, tasks, alone, tokens_saved }) => html`<tr key=${`${kind} ${name}`}>
-                <th scope="row">${name === '' ? UNKNOWN : name}<span class="sub">${words(kind)}</span></th>
+                <th scope="row" class="wrap">${needOf({ kind, name })}<span class="sub">${words(kind)}</span></th>
                 <td class="num">${whole(alone)}</td><td class="num">${whole(tasks - alone)}</td><td class="num">${compact(tokens_saved)}</td>
               </tr>`,
             )}</tbody>

@@ -1,12 +1,19 @@
 /**
- * What the form of Send begins with: nothing, or a task that is sent again. It lives in the memory of this page, so that a
- * brief is in no address and in no history.
+ * What the form of Send begins with: nothing, or fields from elsewhere. It lives in the memory of this page, so that a brief
+ * is in no address and in no history.
  *
- * @typedef {Partial<import('./dispatch-form.js').Fields> & {again: string}} Draft `again` is the task_id that is sent again.
+ * @typedef {object} Draft
+ * @property {Partial<import('./dispatch.js').Fields>} fields
+ * @property {string} [again] The task_id that is sent again.
  */
 
 /** @type {Draft | null} */
 let draft = null;
+
+/** @param {Draft} given */
+export function keepDraft(given) {
+  draft = given;
+}
 
 /** @param {unknown} value */
 const text = (value) => (typeof value === 'string' ? value : '');
@@ -18,21 +25,23 @@ const list = (value) =>
  * @param {import('../../../http/api.ts').TaskDocument} document Its event `submitted` has the requirements (docs/events.md).
  * @param {string} brief
  */
-export function keepDraft({ task, timeline }, brief) {
+export function keepTaskAgain({ task, timeline }, brief) {
   const submitted = timeline.find(
     ({ type, profile, id }) => type === 'submitted' && profile === task.profile && id === task.id,
   );
   const data = submitted?.data ?? {};
   draft = {
     again: task.task_id,
-    brief,
-    priority: task.priority ?? 'normal',
-    budget: task.budget_tokens === null ? '' : String(task.budget_tokens),
-    target: text(data['target']) || 'auto',
-    mcp: list(data['required_mcp']),
-    capabilities: list(data['required_capabilities']),
-    minTier: text(data['min_tier']),
-    write: typeof data['write'] === 'boolean' ? String(data['write']) : '',
+    fields: {
+      brief,
+      priority: task.priority ?? 'normal',
+      budget: task.budget_tokens === null ? '' : String(task.budget_tokens),
+      target: text(data['target']) || 'auto',
+      mcp: list(data['required_mcp']),
+      capabilities: list(data['required_capabilities']),
+      minTier: text(data['min_tier']),
+      write: typeof data['write'] === 'boolean' ? String(data['write']) : '',
+    },
   };
 }
 

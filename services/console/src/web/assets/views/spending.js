@@ -68,9 +68,9 @@ function Body({ document, by }) {
 /** @param {{totals: SpendingDocument['totals'], all: number, by: string}} props */
 const Totals = ({ totals, all, by }) =>
   html`<section aria-labelledby="totals"><h2 id="totals">Totals by ${by}</h2>
-    <div class="scroll" tabindex="0" role="group" aria-labelledby="totals"><table class="grid">
+    <div class="scroll" tabindex="0" role="group" aria-labelledby="totals"><table class="grid totals">
       <thead><tr>
-        <th scope="col">${by}</th><th scope="col" class="num c-num">Tokens</th><th scope="col" class="num c-num">Share</th>
+        <th scope="col" class="c-key">${by.charAt(0).toUpperCase()}${by.slice(1)}</th><th scope="col" class="num c-num">Tokens</th><th scope="col" class="num c-num">Share</th>
         <th scope="col" class="num c-num">Input</th><th scope="col" class="num c-num">Cached</th><th scope="col" class="num c-num">Output</th>
         <th scope="col" class="num c-num">Reasoning</th><th scope="col" class="num c-num">Tasks</th><th scope="col" class="num c-num">Over budget</th><th scope="col" class="num c-num">Cost</th>
       </tr></thead>
@@ -90,14 +90,14 @@ const Trees = ({ trees }) =>
     ${
       trees.length === 0
         ? html`<p class="note">${UNKNOWN}</p>`
-        : html`<table class="grid tasks">
-            <thead><tr><th scope="col">Task</th><th scope="col" class="c-bar">Tokens of budget</th><th scope="col" class="num c-age">Cost</th></tr></thead>
+        : html`<table class="grid trees">
+            <thead><tr><th scope="col">Task</th><th scope="col" class="c-bar">Tokens of budget</th><th scope="col" class="num c-cost">Cost</th></tr></thead>
             <tbody>${trees.map(
               (tree) => html`<tr key=${`${tree.profile}/${tree.id}`}>
                 <th scope="row"><a data-row href=${taskHref(tree)}>${tree.task_id}</a><span class="sub">${tree.caller} at ${tree.profile}</span></th>
                 <td class="c-bar"><${Bar} label="Tokens" value=${tree.tokens} limit=${tree.budget_tokens}
                   text=${tree.budget_tokens === null ? compact(tree.tokens) : `${compact(tree.tokens)} / ${compact(tree.budget_tokens)}`} /></td>
-                <td class="num c-age">${money(tree.cost)}</td>
+                <td class="num c-cost">${money(tree.cost)}</td>
               </tr>`,
             )}</tbody>
           </table>`

@@ -5,7 +5,7 @@ import { go, href } from '../lib/router.js';
 import { withToken } from '../lib/session.js';
 import { html, useState } from '../lib/vendor.js';
 import { Dialog } from '../parts/dialog.js';
-import { keepDraft } from './send-draft.js';
+import { keepTaskAgain } from './send-draft.js';
 
 /**
  * Cancel, and send again. Both act with the person's own token.
@@ -45,7 +45,7 @@ export function TaskActions({ document, reload }) {
     act(async () => {
       const content = await withToken('reading the brief that is sent again.', () => get(`${path}/content`));
       if (content === undefined) return;
-      keepDraft(document, content.brief ?? '');
+      keepTaskAgain(document, content.brief ?? '');
       go(href(['send']));
     });
   return html`<div class="actions">

@@ -1,7 +1,6 @@
 import { words } from '../lib/format.js';
 import { html } from '../lib/vendor.js';
 import { Ago } from '../parts/basics.js';
-import { Empty } from '../parts/notices.js';
 
 /**
  * Who was asked, and how routing judged everyone.
@@ -11,7 +10,7 @@ export function Attempts({ attempts, ended }) {
   if (attempts.length === 0 && !ended)
     return html`<p class="note">No peer is chosen yet. The profile may also do the task itself.</p>`;
   if (attempts.length === 0)
-    return html`<${Empty} title="No peer was chosen.">The profile did the task itself, or it ended before a peer was chosen.</${Empty}>`;
+    return html`<p class="note">No peer was chosen: the profile did the task itself, or it ended before.</p>`;
   return html`<ol class="attempts">
     ${attempts.map(
       (attempt, at) => html`<li key=${at}>

@@ -1,18 +1,25 @@
-import { announce } from '../lib/announce.js';
-import { ApiError, get, post, taskPath } from '../lib/api.js';
+import { ApiError, get, taskPath } from '../lib/api.js';
 import { hasEnded, size, words } from '../lib/format.js';
 import { useSession, withToken } from '../lib/session.js';
-import { html, useEffect, useId, useState } from '../lib/vendor.js';
+import { html, useEffect, useState } from '../lib/vendor.js';
 
 /**
  * @typedef {import('../../../http/api.ts').ContentDocument} ContentDocument
  * @typedef {import('../../../http/api.ts').TaskRow} TaskRow
  */
 
-/** What the profile itself says of the task, with the person's token. @param {{task: TaskRow}} props */
-export function Content({ task }) {
+/**
+ * @typedef {object} ReadContent
+ * @property {ContentDocument | null} document
+ * @property {string} fault
+ * @property {string | null} caller Whose token the session holds.
+ * @property {() => Promise<void>} read Asks for a token if there is none.
+ */
+
+/** What the profile itself says of the task, with the person's token. @param {TaskRow} task @returns {ReadContent} */
+export function useContent(task) {
   const { session } = useSession();
-  const [content, setContent] = useState(/** @type {ContentDocument | null} */ (null));
+  const [document, setDocument] = useState(/** @type {ContentDocument | null} */ (null));
   const [fault, setFault] = useState('');
   const path = `${taskPath(task.profile, task.id)}/content`;
   const caller = session?.caller ?? null;
@@ -21,7 +28,7 @@ export function Content({ task }) {
     try {
       const read = await withToken('reading briefs and results.', () => get(path));
       if (read === undefined) return;
-      setContent(read);
+      setDocument(read);
       setFault('');
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -34,19 +41,22 @@ export function Content({ task }) {
   };
   useEffect(() => {
     if (caller !== null) read();
-    else setContent(null);
+    else setDocument(null);
   }, [path, caller, task.state]);
+  return { document, fault, caller, read };
+}
 
+/** @param {{task: TaskRow, content: ReadContent}} props */
+export function Content({ task, content: { document, fault, caller, read } }) {
   if (fault !== '')
     return html`<div class="notice notice-bad" role="alert"><p>${fault}</p><button type="button" class="small" onClick=${read}>Try again</button></div>`;
-  if (content === null)
+  if (document === null)
     return caller === null
       ? html`<div class="closed"><p>Briefs and results are not in the console. ${task.profile} shows them to whoever sent the task.</p>
           <button type="button" onClick=${read}>Show them with my token</button></div>`
       : html`<p class="note">Asking ${task.profile}.</p>`;
-  return html`${content.question === null || task.state !== 'input_required' ? null : html`<${Question} task=${task} question=${content.question} />`}
-    <${Text} name="Brief" text=${content.brief} empty="The profile has no brief of it." />
-    <${Result} task=${task} content=${content} />`;
+  return html`<${Text} name="Brief" text=${document.brief} empty="The profile has no brief of it." />
+    <${Result} task=${task} content=${document} />`;
 }
 
 /** @param {{name: string, text: string | null, empty: string}} props */
@@ -58,7 +68,7 @@ function Result({ task, content }) {
   const { result, text, artifacts } = content;
   const reply = typeof result?.['text'] === 'string' ? result['text'] : text;
   return html`<${Text} name="Result" text=${reply} empty=${hasEnded(task.state) ? 'The agent said nothing.' : 'Not yet.'} />
-    ${typeof result?.['blocked_reason'] === 'string' ? html`<p class="note">${result['blocked_reason']}</p>` : null}
+    ${typeof result?.['blocked_reason'] === 'string' && !reply?.includes(result['blocked_reason']) ? html`<p class="note">${result['blocked_reason']}</p>` : null}
     <${List} name="Files changed" items=${asList(/** @type {any} */ (result?.['artifacts'])?.files_changed)} />
     <${List} name="Next steps" items=${asList(result?.['next_steps'])} />
     <${List} name="Remaining" items=${asList(result?.['remaining'])} />
@@ -90,36 +100,3 @@ const Artifact = ({ artifact: { name, media_type, bytes, text, href } }) =>
 
 /** An address that an agent made up leads nowhere: artifacts come from the console alone. @param {string} href */
 const ownPath = (href) => (href.startsWith('/api/') ? href : undefined);
-
-/** @param {{task: TaskRow, question: string}} props */
-function Question({ task, question }) {
-  const [text, setText] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState('');
-  const field = useId();
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (text.trim() === '') return setFault('Write an answer first.');
-    setBusy(true);
-    try {
-      await withToken('answering a question.', () =>
-        post(`${taskPath(task.profile, task.id)}/answer`, { text }),
-      );
-      announce('The answer is sent.');
-      setText('');
-      setFault('');
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      setFault(error.message);
-    }
-    setBusy(false);
-  };
-  return html`<form class="form question" onSubmit=${submit}>
-    <h3>The task asks</h3>
-    <pre class="text">${question}</pre>
-    <label for=${field}>Answer</label>
-    <textarea id=${field} rows="3" value=${text} aria-invalid=${fault !== ''} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea>
-    <p class="fault" role="alert">${fault}</p>
-    <div class="actions"><button type="submit" class="primary" disabled=${busy}>Answer</button></div>
-  </form>`;
-}

@@ -1,39 +1,32 @@
-import { clock, dateTime, duration, whole, words } from '../lib/format.js';
+import { clock, counted, dateTime, duration, whole, words } from '../lib/format.js';
 import { html, useState } from '../lib/vendor.js';
 import { Empty } from '../parts/notices.js';
+import { condensed, levelOf } from './timeline-entries.js';
 
 /** @typedef {import('../../../http/api.ts').TimelineEntry} Entry */
 
 /** Longer timelines begin with their newest entries. */
 const SHOWN = 300;
 
-/** What of an entry stands out. @param {Entry} entry */
-function level({ type, data }) {
-  if (
-    ['blocked', 'error', 'canceled', 'alert'].includes(type) ||
-    data['ok'] === false ||
-    data['guard'] !== undefined
-  )
-    return 'bad';
-  if (['done', 'partial', 'input_required', 'delegated', 'rerouted', 'submitted'].includes(type))
-    return 'main';
-  return 'step';
-}
-
 /**
  * What happened, at every service that had the task, in one order.
  * @param {{entries: readonly Entry[], truncated: boolean, home: string}} props
  */
 export function Timeline({ entries, truncated, home }) {
-  const [all, setAll] = useState(false);
+  const [every, setEvery] = useState(false);
+  const [old, setOld] = useState(false);
   if (entries.length === 0)
     return html`<${Empty} title="No event of this task is known.">Its events may be older than what NATS keeps.</${Empty}>`;
-  const hidden = all ? 0 : Math.max(0, entries.length - SHOWN);
-  const shown = entries.slice(hidden);
-  return html`${truncated ? html`<p class="note">Older entries are left out: a timeline has at most 2,000.</p>` : null}
-    ${hidden > 0 ? html`<p class="note"><button type="button" class="small" onClick=${() => setAll(true)}>Show ${whole(hidden)} older entries</button></p>` : null}
+  const short = condensed(entries);
+  const chosen = every ? entries : short;
+  const hidden = old ? 0 : Math.max(0, chosen.length - SHOWN);
+  const shown = chosen.slice(hidden);
+  const doubles = entries.length - short.length;
+  return html`${doubles === 0 ? null : html`<label class="check every"><input type="checkbox" checked=${every} onChange=${() => setEvery(!every)} />Every event, with ${counted(doubles, 'repeated one')}</label>`}
+    ${truncated ? html`<p class="note">Older entries are left out: a timeline has at most 2,000.</p>` : null}
+    ${hidden > 0 ? html`<p class="note"><button type="button" class="small" onClick=${() => setOld(true)}>Show ${whole(hidden)} older entries</button></p>` : null}
     <ol class="timeline">
-      ${shown.map((entry, at) => html`<${Item} key=${`${hidden + at}`} entry=${entry} before=${shown[at - 1]} home=${home} />`)}
+      ${shown.map((entry, at) => html`<${Item} key=${`${entry.at} ${entry.profile} ${entry.text} ${hidden + at}`} entry=${entry} before=${shown[at - 1]} home=${home} />`)}
     </ol>`;
 }
 
@@ -43,14 +36,14 @@ function Item({ entry, before, home }) {
   const details = Object.entries(entry.data).filter(([, value]) => value !== null && value !== '');
   const text = html`<span class="what-text">${entry.text}</span>
     ${gap >= 1_000 ? html`<span class="gap" title="since the entry before">+${duration(gap)}</span>` : null}`;
-  return html`<li class=${`entry entry-${level(entry)}`}>
+  return html`<li class=${`entry entry-${levelOf(entry)}`}>
     <time datetime=${entry.at} title=${dateTime(entry.at)}>${clock(entry.at)}</time>
     <span class=${`where${entry.profile === home ? '' : ' elsewhere'}`}>${entry.profile}</span>
     ${
       details.length === 0
         ? html`<div class="what">${text}</div>`
-        : html`<details class="what"><summary>${text}<span class="type">${words(entry.type)}</span></summary>
-            <dl>${details.map(([name, value]) => html`<div key=${name}><dt>${words(name)}</dt><dd>${plain(value)}</dd></div>`)}</dl>
+        : html`<details class="what"><summary>${text}</summary>
+            <dl><div><dt>event</dt><dd>${words(entry.type)}</dd></div>${details.map(([name, value]) => html`<div key=${name}><dt>${words(name)}</dt><dd>${plain(value)}</dd></div>`)}</dl>
           </details>`
     }
   </li>`;

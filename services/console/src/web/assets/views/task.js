@@ -1,5 +1,5 @@
 import { consoleNow, taskPath } from '../lib/api.js';
-import { compact, dateTime, hasEnded, money, UNKNOWN, whole, words } from '../lib/format.js';
+import { compact, dateTime, hasEnded, money, UNKNOWN } from '../lib/format.js';
 import { useNow, useResource } from '../lib/hooks.js';
 import { href, taskHref } from '../lib/router.js';
 import { useSession } from '../lib/session.js';
@@ -8,9 +8,11 @@ import { Ago, Elapsed, Figure, State, Tokens } from '../parts/basics.js';
 import { Empty, Loaded, Skeleton } from '../parts/notices.js';
 import { TaskActions } from './task-actions.js';
 import { Attempts } from './task-attempts.js';
-import { Content } from './task-content.js';
+import { Content, useContent } from './task-content.js';
+import { Question } from './task-question.js';
 import { Timeline } from './task-timeline.js';
-import { Tree } from './task-tree.js';
+import { Tree, treeTokens, Usage } from './task-tree.js';
+import { Verdict } from './task-verdict.js';
 
 /** @typedef {import('../../../http/api.ts').TaskDocument} TaskDocument */
 
@@ -40,18 +42,21 @@ export function TaskView({ place }) {
 function Page({ document, reload }) {
   const { session } = useSession();
   const { task, tree, parent, trace_id } = document;
+  const content = useContent(task);
   const traceUrl = session?.trace_url ?? null;
   return html`<div class="view-head task-head">
       <h1 class="mono">${task.task_id}</h1>
       <${State} state=${task.state} />
       <${TaskActions} document=${document} reload=${reload} />
     </div>
+    <${Verdict} document=${document} />
+    <${Question} task=${task} content=${content} />
     <dl class="figures">
-      <${Figure} name="Tokens of budget" value=${html`<${Tokens} task=${task} format=${compact} />`} />
+      <${Figure} name="Tokens of budget" value=${html`<${Tokens} task=${{ ...task, spent_tokens: Math.max(task.spent_tokens, treeTokens(tree)) }} format=${compact} />`} />
       <${Figure} name="Elapsed of deadline" value=${html`<${Elapsed} task=${task} />`} />
-      <${Figure} name="Cost" value=${money(task.cost)} note=${task.cost !== null ? null : hasEnded(task.state) ? 'no price for a model of it' : 'not known yet'} />
+      <${Figure} name="Cost" value=${money(task.cost)} note=${task.cost === null ? 'not known, or no price' : null} />
       <${Figure} name="Sent" value=${html`<${Ago} at=${task.submitted_at} />`} note=${dateTime(task.submitted_at)} />
-      <${Figure} name="Peer" value=${task.peer ?? UNKNOWN} note=${task.tool} />
+      <${Figure} name="Peer" value=${task.peer ?? UNKNOWN} note=${hasEnded(task.state) ? null : task.tool} />
     </dl>
     <dl class="facts">
       <${Fact} name="Caller">${task.caller}</${Fact}>
@@ -60,7 +65,6 @@ function Page({ document, reload }) {
       <${Fact} name="Context"><a class="mono" href=${href(['tasks'], { q: task.context_id })}>${task.context_id}</a></${Fact}>
       <${Fact} name="Priority">${task.priority ?? UNKNOWN}</${Fact}>
       <${Fact} name="Deadline">${task.deadline === null ? 'none' : dateTime(task.deadline)}</${Fact}>
-      ${task.reason === null ? null : html`<${Fact} name="Reason">${words(task.reason)}</${Fact}>`}
       ${parent === null ? null : html`<${Fact} name="Part of"><${Parent} parent=${parent} /></${Fact}>`}
       ${trace_id === null ? null : html`<${Fact} name="Trace">${traceUrl === null ? html`<span class="mono">${trace_id}</span>` : html`<a class="mono" href=${traceUrl.replace('{trace_id}', trace_id)}>${trace_id}</a>`}</${Fact}>`}
     </dl>
@@ -69,12 +73,11 @@ function Page({ document, reload }) {
         <${Timeline} entries=${document.timeline} truncated=${document.truncated} home=${task.profile} />
       </section>
       <div>
-        <section aria-labelledby="content"><h2 id="content">Brief and result</h2><${Content} task=${task} /></section>
-        <section aria-labelledby="tree"><h2 id="tree">Delegations</h2><${Tree} tree=${tree} /></section>
+        <section aria-labelledby="content"><h2 id="content">Brief and result</h2><${Content} task=${task} content=${content} /></section>
+        <section aria-labelledby="tree"><h2 id="tree">Delegations</h2><${Tree} tree=${tree} /><${Usage} tree=${tree} /></section>
         <section aria-labelledby="attempts"><h2 id="attempts">Why this peer</h2><${Attempts} attempts=${document.attempts} ended=${hasEnded(task.state)} /></section>
       </div>
-    </div>
-    ${tree.usage === null ? null : html`<${Usage} usage=${tree.usage} />`}`;
+    </div>`;
 }
 
 /** @param {{name: string, children?: any}} props */
@@ -85,14 +88,3 @@ const Parent = ({ parent: { profile, id, task_id } }) =>
   id === null
     ? html`${task_id} at ${profile}`
     : html`<a href=${taskHref({ profile, id })}>${task_id}</a> at ${profile}`;
-
-/** @param {{usage: import('../../../http/api.ts').Usage}} props */
-const Usage = ({ usage }) =>
-  html`<section aria-labelledby="usage"><h2 id="usage">Tokens of its own model calls</h2>
-    <dl class="figures">
-      <${Figure} name="Input" value=${whole(usage.input_tokens)} />
-      <${Figure} name="Output" value=${whole(usage.output_tokens)} note=${`${whole(usage.reasoning_tokens)} of it reasoning`} />
-      <${Figure} name="Cache read" value=${whole(usage.cache_read_tokens)} />
-      <${Figure} name="Cache written" value=${whole(usage.cache_write_tokens)} />
-    </dl>
-  </section>`;

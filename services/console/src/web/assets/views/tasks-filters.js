@@ -1,27 +1,21 @@
-import { stateName } from '../lib/format.js';
+import { whole } from '../lib/format.js';
 import { useDebounced } from '../lib/hooks.js';
 import { go, href } from '../lib/router.js';
 import { useSession } from '../lib/session.js';
 import { html, useEffect, useRef, useState } from '../lib/vendor.js';
 import { Range } from '../parts/range.js';
 
-const GROUPS = [
-  ['', 'Any state'],
-  ['submitted,queued,waiting,running,input_required,paused', 'Not ended'],
-  ['done,partial,blocked,error,canceled', 'Ended'],
-];
-const STATES = [
-  'queued',
-  'waiting',
-  'running',
-  'input_required',
-  'paused',
-  'done',
-  'partial',
-  'blocked',
-  'error',
-  'canceled',
-];
+/** The states of a tab, its name, and the state whose mark it has. */
+const TABS = /** @type {const} */ ([
+  ['', 'All', ''],
+  ['running', 'Running', 'running'],
+  ['input_required', 'Asks', 'input_required'],
+  ['submitted,queued,waiting,paused', 'Waiting', 'waiting'],
+  ['done,partial', 'Done', 'done'],
+  ['blocked', 'Blocked', 'blocked'],
+  ['error', 'Error', 'error'],
+  ['canceled', 'Canceled', 'canceled'],
+]);
 
 /** Typing rests this long before the list is asked for. */
 const TYPING_MS = 250;
@@ -32,6 +26,29 @@ const TYPING_MS = 250;
 const filter = (place, change) =>
   go(href(['tasks'], { ...place.params, focus: null, cursor: null, ...change }), { replace: true });
 
+/**
+ * The states, with how many tasks each has among those that the other filters leave.
+ * @param {{place: Place, states: Readonly<Record<string, number>> | null}} props
+ */
+export const StateTabs = ({ place: { params }, states }) =>
+  html`<nav class="tabs" aria-label="States">
+    <ul>
+      ${TABS.map(([value, name, mark]) => {
+        const current = (params['state'] ?? '') === value;
+        const to = href(['tasks'], { ...params, focus: null, cursor: null, state: value });
+        return html`<li key=${name}><a href=${to} aria-current=${current ? 'true' : undefined} class=${mark === '' ? '' : `state-${mark}`}>
+          ${mark === '' ? null : html`<span class="mark" aria-hidden="true"></span>`}${name}<span class="count">${states === null ? '' : whole(countOf(states, value))}</span>
+        </a></li>`;
+      })}
+    </ul>
+  </nav>`;
+
+/** @param {Readonly<Record<string, number>>} states @param {string} value */
+const countOf = (states, value) =>
+  Object.entries(states)
+    .filter(([state]) => value === '' || value.split(',').includes(state))
+    .reduce((sum, [, count]) => sum + count, 0);
+
 /** The filters of the list of tasks; all are in the address. @param {{place: Place}} props */
 export function TasksFilters({ place }) {
   const { session } = useSession();
@@ -39,7 +56,6 @@ export function TasksFilters({ place }) {
   const more = ['peer', 'caller', 'reason', 'priority', 'parts'].some((name) => params[name]);
   return html`<form class="filters" role="search" aria-label="Tasks" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Typed} place=${place} name="q" label="Search" type="search" placeholder="Task, context or ID" focus=${params['focus'] === 'search'} />
-    <${Chosen} place=${place} name="state" label="State" options=${[...GROUPS, ...STATES.map((state) => [state, stateName(state)])]} />
     <${Chosen} place=${place} name="profile" label="Entered at" options=${[['', 'Any profile'], ...(session?.profiles ?? []).map((name) => [name, name])]} />
     <${Range} place=${place} fallback="all" all=${true} />
     <details class="more" open=${more}>

@@ -1,17 +1,15 @@
 import { consoleNow, query } from '../lib/api.js';
-import { compact, hasEnded, UNKNOWN, whole, words } from '../lib/format.js';
+import { compact, counted, hasEnded, UNKNOWN, words } from '../lib/format.js';
 import { useResource } from '../lib/hooks.js';
 import { href, taskHref } from '../lib/router.js';
 import { html } from '../lib/vendor.js';
 import { Ago, Elapsed, State, Tokens } from '../parts/basics.js';
 import { Empty, Loaded } from '../parts/notices.js';
 import { sinceOf } from '../parts/range.js';
-import { TasksFilters } from './tasks-filters.js';
+import { StateTabs, TasksFilters } from './tasks-filters.js';
 
 const PAGE = 50;
 const FILTERS = ['state', 'profile', 'peer', 'caller', 'reason', 'priority', 'q', 'parts'];
-/** The console counts no further than this. */
-const COUNTED = 100_000;
 
 /** The list of tasks over the whole fleet. @param {{place: import('../lib/router.js').Place}} props */
 export function TasksView({ place }) {
@@ -22,6 +20,7 @@ export function TasksView({ place }) {
   const tasks = useResource(path, ['tasks']);
   const filtered = since !== null || FILTERS.some((name) => params[name]);
   return html`<div class="view-head"><h1>Tasks</h1></div>
+    <${StateTabs} place=${place} states=${tasks.data?.states ?? null} />
     <${TasksFilters} place=${place} />
     <${Loaded} resource=${tasks} label="the tasks" rows=${12}>
       ${(/** @type {import('../../../http/api.ts').TasksDocument} */ document) =>
@@ -39,7 +38,7 @@ const NoTasks = ({ filtered }) =>
 
 /** @param {{tasks: readonly import('../../../http/api.ts').TaskRow[], busy?: boolean}} props */
 export const TaskTable = ({ tasks, busy = false }) =>
-  html`<table class=${`grid tasks${busy ? ' busy' : ''}`} aria-busy=${busy}>
+  html`<table class=${`grid cards tasks${busy ? ' busy' : ''}`} aria-busy=${busy}>
     <caption class="hidden">Tasks, newest first</caption>
     <thead>
       <tr>
@@ -60,10 +59,10 @@ export const TaskTable = ({ tasks, busy = false }) =>
 /** @param {{task: import('../../../http/api.ts').TaskRow}} props */
 const Row = ({ task }) =>
   html`<tr>
-    <td class="c-state"><${State} state=${task.state} />${task.reason === null ? null : html`<span class="sub">${words(task.reason)}</span>`}</td>
+    <td class="c-state"><${State} state=${task.state} />${task.reason === null || task.reason === task.state ? null : html`<span class="sub">${words(task.reason)}</span>`}</td>
     <th scope="row" class="c-task">
       <a data-row href=${taskHref(task)} title=${task.task_id}>${task.task_id}</a>
-      <span class="sub">${task.caller} at ${task.profile}<span class="only-narrow">, ${task.peer ?? 'no peer'}</span></span>
+      <span class="sub">${task.caller} at ${task.profile}</span>
     </th>
     <td class="c-peer"><span>${task.peer ?? UNKNOWN}</span><span class="sub">${peerNote(task)}</span></td>
     <td class="c-bar"><${Tokens} task=${task} format=${compact} /></td>
@@ -81,7 +80,7 @@ function peerNote({ state, tool, reroutes }) {
 /** @param {{place: import('../lib/router.js').Place, document: import('../../../http/api.ts').TasksDocument}} props */
 const Pages = ({ place, document }) =>
   html`<nav class="pages" aria-label="Pages of tasks">
-    <span>${document.total >= COUNTED ? `more than ${whole(COUNTED)}` : whole(document.total)} ${document.total === 1 ? 'task' : 'tasks'}</span>
+    <span>${counted(document.total, 'task')}</span>
     ${place.params['cursor'] ? html`<a href=${href(['tasks'], { ...place.params, cursor: null })}>Newest</a>` : null}
     ${document.next_cursor === null ? null : html`<a href=${href(['tasks'], { ...place.params, cursor: document.next_cursor })}>Older</a>`}
   </nav>`;

@@ -1,5 +1,3 @@
-import { html, useId } from '../lib/vendor.js';
-
 /**
  * The fields of a dispatch as a person fills them in, and the TASK_DISPATCH that they make (docs/handshake.md#task_dispatch).
  *
@@ -13,6 +11,7 @@ import { html, useId } from '../lib/vendor.js';
  * @property {string} mcp Names with commas between them.
  * @property {string} capabilities The same.
  * @property {string} minTier
+ * @property {string} minWindow
  * @property {string} replySchema
  * @property {string} write Empty: as the requirements say.
  * @property {string} onBlocked
@@ -29,6 +28,7 @@ export const EMPTY = {
   mcp: '',
   capabilities: '',
   minTier: '',
+  minWindow: '',
   replySchema: 'prose',
   write: '',
   onBlocked: '',
@@ -49,6 +49,7 @@ export function dispatchOf(fields, now) {
     ...(mcp.length > 0 ? { required_mcp: mcp } : {}),
     ...(capabilities.length > 0 ? { required_capabilities: capabilities } : {}),
     ...(fields.minTier === '' ? {} : { model_tier: { min: fields.minTier } }),
+    ...(fields.minWindow === '' ? {} : { min_context_window: Number(fields.minWindow) }),
   };
   return {
     type: 'TASK_DISPATCH',
@@ -70,49 +71,14 @@ export function dispatchOf(fields, now) {
 }
 
 /** What is wrong with the fields, by their name; empty when nothing is. @param {Fields} fields @returns {Record<string, string>} */
-export function faultsOf({ brief, budget, deadline }) {
+export function faultsOf({ brief, budget, deadline, minWindow }) {
   /** @type {Record<string, string>} */
   const faults = {};
   if (brief.trim() === '') faults['brief'] = 'Say what is to be done.';
-  if (budget !== '' && !/^[1-9]\d{0,8}$/.test(budget))
-    faults['budget'] = 'A whole number of tokens, such as 20000, or nothing.';
+  for (const [name, value] of Object.entries({ budget, minWindow }))
+    if (value !== '' && !/^[1-9]\d{0,8}$/.test(value))
+      faults[name] = 'A whole number of tokens, such as 20000, or nothing.';
   if (deadline !== '' && !(Number(deadline) > 0 && Number(deadline) <= 525_600))
     faults['deadline'] = 'Minutes from now, such as 30, or nothing.';
   return faults;
 }
-
-/**
- * A field with its label, its hint and its fault.
- * @param {{label: string, hint?: string, fault?: string, children: (attributes: Record<string, unknown>) => any}} props
- */
-export function Field({ label, hint = '', fault = '', children }) {
-  const id = useId();
-  const note = fault || hint;
-  return html`<div class="field">
-    <label for=${id}>${label}</label>
-    ${children({ id, 'aria-describedby': note === '' ? undefined : `${id}-note`, 'aria-invalid': fault !== '' })}
-    <span id=${`${id}-note`} class=${fault === '' ? 'hint' : 'hint fault'}>${note}</span>
-  </div>`;
-}
-
-/** @param {{fields: Fields, name: keyof Fields, change: (change: Partial<Fields>) => void, label: string, hint?: string, fault?: string, rows?: number, options?: readonly (readonly [string, string])[], inputmode?: string}} props */
-export const Input = ({ fields, name, change, label, hint, fault, rows, options, inputmode }) => {
-  const onInput = (/** @type {any} */ event) => change({ [name]: event.target.value });
-  return html`<${Field} label=${label} hint=${hint} fault=${fault}>
-    ${(/** @type {Record<string, unknown>} */ attributes) => {
-      if (options)
-        return html`<select ...${attributes} value=${fields[name]} onChange=${onInput}>${options.map(([value, text]) => html`<option key=${value} value=${value} selected=${value === fields[name]}>${text}</option>`)}</select>`;
-      if (rows)
-        return html`<textarea ...${attributes} rows=${rows} value=${fields[name]} onInput=${onInput}></textarea>`;
-      return html`<input ...${attributes} type="text" inputmode=${inputmode} autocomplete="off" spellcheck=${false} value=${fields[name]} onInput=${onInput} />`;
-    }}
-  </${Field}>`;
-};
-
-export const PRIORITIES = ['low', 'normal', 'high', 'urgent'].map(
-  (value) => /** @type {const} */ ([value, value]),
-);
-export const TIERS = [
-  /** @type {const} */ (['', 'any']),
-  ...['haiku', 'sonnet', 'opus'].map((value) => /** @type {const} */ ([value, value])),
-];
