@@ -102,12 +102,16 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   // By the protocol of the browser, because the policy of the page allows no inline script.
   await page.evaluate(readFileSync(AXE, 'utf8'));
-  return page.evaluate(async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: axe puts itself on the window.
-    const { violations } = await (globalThis as any).axe.run(document);
-    return violations.flatMap(
-      (violation: { id: string; nodes: { html: string; failureSummary: string }[] }) =>
-        violation.nodes.map(({ html, failureSummary }) => `${violation.id}: ${html} ${failureSummary}`),
-    );
-  });
+  const { violations } = await page.evaluate<AxeAnswer>('axe.run(document)');
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+  );
+}
+
+/** What `axe.run` answers. */
+interface AxeAnswer {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+  }[];
 }
