@@ -113,6 +113,8 @@ test('every view over a live fleet with mixed traffic, which goes on while NATS,
     for (const profile of ['switch', 'neo', 'morpheus', 'trinity'])
       await page.getByRole('rowheader', { name: profile, exact: true }).first().waitFor();
     await page.getByRole('link', { name: 'both-halves' }).waitFor();
+    await page.getByRole('combobox', { name: /^By/ }).selectOption('tree');
+    await page.getByRole('rowheader', { name: 'both-halves', exact: true }).waitFor();
 
     await open(page, '#/trader');
     await page.getByText('sound', { exact: true }).waitFor();

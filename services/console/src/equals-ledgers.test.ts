@@ -106,7 +106,17 @@ test(
       const shown = spending.totals.find(({ key }) => key === profile.name)?.tokens ?? 0;
       assert.equal(shown, metered, profile.name);
     }
-    assert.ok(sumOf(spending.totals, ({ tokens }) => tokens) > 0);
+    const spent = sumOf(spending.totals, ({ tokens }) => tokens);
+    assert.ok(spent > 0);
+    const trees = await browser.json<SpendingDocument>('/api/spending?by=tree');
+    assert.equal(
+      sumOf(trees.totals, ({ tokens }) => tokens),
+      spent,
+    );
+    assert.equal(
+      sumOf(trees.buckets, ({ tokens }) => sumOf(tokens, (each) => each)),
+      spent,
+    );
 
     const blocked = await browser.json<BlockedDocument>('/api/blocked');
     const admitted = /^fleet_task_admissions_total\{.*decision="accepted".*\} (\d+)$/gm;

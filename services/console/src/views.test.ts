@@ -144,6 +144,7 @@ test(
       ['tier', 'haiku'],
       ['model', 'small'],
       ['caller', 'operator'],
+      ['tree', 'flight-1'],
     ]) {
       const spending = await browser.json<SpendingDocument>(`/api/spending?${RANGE}&by=${by}`);
       assert.deepEqual(spending.keys, [key], by);

@@ -225,7 +225,7 @@ export interface BlockedDocument {
   }[];
 }
 
-/** `GET /api/spending?since=&until=&by=profile|tier|model|caller`. */
+/** `GET /api/spending?since=&until=&by=profile|tier|model|caller|tree`. Trees are the 20 dearest that ended; the rest is `other`. */
 export interface SpendingDocument {
   readonly bucket_s: number;
   readonly keys: readonly string[];

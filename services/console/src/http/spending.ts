@@ -17,11 +17,12 @@ import { iso } from '../read-model/task-rows.ts';
 import type { SpendingDocument } from './api.ts';
 import { readInput } from './query.ts';
 import { RANGE_QUERY, rangeIn } from './range-query.ts';
+import { spendingByTree } from './spending-by-tree.ts';
 import { costOfTree, usageOf } from './task-page.ts';
 
 const SpendingQuery = z.strictObject({
   ...RANGE_QUERY,
-  by: z.enum(['profile', 'tier', 'model', 'caller']).default('profile'),
+  by: z.enum(['profile', 'tier', 'model', 'caller', 'tree']).default('profile'),
 });
 
 /** The keys that have a line of their own over time; the rest is one. */
@@ -45,22 +46,32 @@ export function registerSpending(scope: FastifyInstance, { store, prices, clock 
   });
 }
 
-function spendingDocument(db: Queries, range: Range, by: SpendingBy, prices: Prices): SpendingDocument {
-  const totals = totalsIn(db, range, by);
-  const byKey = [...Map.groupBy(totals, ({ key }) => key)]
+function spendingDocument(
+  db: Queries,
+  range: Range,
+  by: SpendingBy | 'tree',
+  prices: Prices,
+): SpendingDocument {
+  const column = by === 'tree' ? 'profile' : by;
+  const totals = totalsIn(db, range, column);
+  const dearest = dearestTasks(db, range, MAX_TREES);
+  const sums = [...Map.groupBy(totals, ({ key }) => key)]
     .map(([key, models]) => totalOf(key, models, prices))
     .sort((a, b) => b.tokens - a.tokens || (a.key < b.key ? -1 : 1));
+  const all = { totals: sums, spent: spentIn(db, range, column) };
+  const { totals: byKey, spent } =
+    by === 'tree' ? spendingByTree(db, range, { roots: dearest, all, rest: OTHER }, prices) : all;
   const own = byKey.slice(0, MAX_KEYS).map(({ key }) => key);
   const keys = byKey.length > MAX_KEYS ? [...own, OTHER] : own;
   const spentModels = totals.filter(({ tokens }) => tokens > 0).map(({ model }) => model);
   return {
     bucket_s: range.stepMs / 1_000,
     keys,
-    buckets: bucketRows(spentIn(db, range, by), range, keys),
+    buckets: bucketRows(spent, range, keys),
     totals: byKey.slice(0, MAX_TOTALS),
     currency: prices.currency,
     unpriced: [...new Set(spentModels)].filter((model) => !prices.has(model)).sort(),
-    trees: dearestTasks(db, range, MAX_TREES).map((task) => ({
+    trees: dearest.map((task) => ({
       profile: task.profile,
       id: task.id,
       task_id: task.taskId,

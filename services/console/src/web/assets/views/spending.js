@@ -9,7 +9,8 @@ import { Empty, Loaded } from '../parts/notices.js';
 import { Range, sinceOf } from '../parts/range.js';
 
 const FALLBACK = '24h';
-const GROUPS = ['profile', 'tier', 'model', 'caller'];
+/** @type {Readonly<Record<string, string>>} */
+const GROUPS = { profile: 'profile', tier: 'tier', model: 'model', caller: 'caller', tree: 'task tree' };
 
 /** @typedef {import('../../../http/api.ts').SpendingDocument} SpendingDocument */
 
@@ -24,7 +25,7 @@ export function SpendingView({ place }) {
       <div class="filters"><${By} place=${place} by=${by} /><${Range} place=${place} fallback=${FALLBACK} /></div>
     </div>
     <${Loaded} resource=${spending} label="the spending" rows=${9}>
-      ${(/** @type {SpendingDocument} */ document) => html`<${Body} document=${document} by=${by} />`}
+      ${(/** @type {SpendingDocument} */ document) => html`<${Body} document=${document} by=${GROUPS[by] ?? by} />`}
     </${Loaded}>`;
 }
 
@@ -32,7 +33,7 @@ export function SpendingView({ place }) {
 const By = ({ place, by }) =>
   html`<label class="field"><span>By</span>
     <select value=${by} onChange=${(/** @type {any} */ event) => go(href(place.path, { ...place.params, by: event.target.value }), { replace: true })}>
-      ${GROUPS.map((group) => html`<option key=${group} value=${group}>${group}</option>`)}
+      ${Object.entries(GROUPS).map(([group, name]) => html`<option key=${group} value=${group} selected=${group === by}>${name}</option>`)}
     </select>
   </label>`;
 
