@@ -73,6 +73,7 @@ function viewsOf(): Readonly<Record<string, string>> {
     'blocked, 30 days': `/api/blocked?since=${since}`,
     'spending, 30 days by caller': `/api/spending?by=caller&since=${since}`,
     'spending, 24 hours by model': '/api/spending?by=model',
+    'spending, 30 days by task tree': `/api/spending?by=tree&since=${since}`,
     trader: `/api/trader?since=${since}`,
   };
 }

@@ -11,6 +11,8 @@ import { html, uPlot, useEffect, useRef } from '../lib/vendor.js';
 const HEIGHT = 240;
 /** Colors of the series; those behind them share the last one. */
 const COLORS = 6;
+/** The steps of the value axis: whole ones, because there is no half of a task. */
+const STEPS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 /** The share of its time that a bar takes, and its greatest width. */
 const BAR = { share: 0.8, most: 48 };
 
@@ -133,6 +135,7 @@ function options(width, series, stepS, format) {
       {
         ...axis,
         size: 64,
+        incrs: STEPS,
         values: (/** @type {unknown} */ _plot, /** @type {number[]} */ ticks) => ticks.map(format),
       },
     ],
