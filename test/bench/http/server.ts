@@ -26,13 +26,15 @@ export interface BenchServer extends AsyncDisposable {
 }
 
 export interface ServerOptions {
-  readonly file: 'member.ts' | 'sdk.ts' | 'bare.ts';
+  readonly file: 'member.ts' | 'sdk.ts' | 'bare.ts' | 'collector.ts';
   readonly args?: readonly string[];
   /** An empty folder for its configuration and files. */
   readonly dir: string;
   readonly core: number | undefined;
   /** `NODE_OPTIONS` of the server. */
   readonly nodeOptions: string;
+  /** Further variables. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -49,12 +51,13 @@ export async function startServer(options: ServerOptions): Promise<BenchServer> 
   const child = startChild({
     command: onCore(options.core, [...program, ...(options.args ?? [])]),
     env: {
-      ...process.env,
+      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('OTEL_'))),
       HERMES_HOME: options.dir,
       BENCH_TOKEN: TOKEN,
       PORT: String(port),
       LOG_LEVEL: 'info',
       NODE_OPTIONS: options.nodeOptions,
+      ...options.env,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -5,11 +5,13 @@ import { dispatchSection } from './dispatch.ts';
 import { burstsSection, routedSection, servicesSection, startsSection } from './fleet.ts';
 import { routingSection, schedulingSection } from './peers.ts';
 import { ledgerSection, listsSection, outboxSection, traderSection } from './stores.ts';
+import { tracesSection } from './traces.ts';
 import { youngGenerationSection } from './young-generation.ts';
 
 /** Every section, in the order in which they run; `services` leaves the fleet stopped. */
 export const SECTIONS: readonly Section[] = [
   dispatchSection,
+  tracesSection,
   traderSection,
   ledgerSection,
   listsSection,

@@ -7,6 +7,7 @@ import {
   createProblems,
   leaveRotation,
   openMember,
+  openMemberTracing,
   profileDir,
   readMemberConfiguration,
   readMemberEnvironment,
@@ -30,10 +31,11 @@ if (!whole) throw problems.error();
 
 const log = createLogger({ name: NAME, level: environment.logLevel });
 const opened = new AsyncDisposableStack();
+const tracing = await openMemberTracing(NAME, process.env, log, opened);
 const member = openMember(
   environment,
   whole,
-  { log, disabled: 'the bench sends and serves nothing' },
+  { log, tracing, disabled: 'the bench sends and serves nothing' },
   opened,
 );
 if (!member) throw new Error('the profile of the bench is disabled');
