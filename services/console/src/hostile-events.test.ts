@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { setUpStreams } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
+import { silentLog } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import type { FleetDocument, StatusDocument, TaskDocument, TasksDocument } from './http/api.ts';
+import type {
+  FleetDocument,
+  SpendingDocument,
+  StatusDocument,
+  TaskDocument,
+  TasksDocument,
+} from './http/api.ts';
 import { startTestConsole } from './testing/console.ts';
 import { eventMaker, publish, type SentEvent, STARTED_AT } from './testing/events.ts';
 
@@ -119,3 +129,57 @@ test('the largest numbers of events leave every view readable', deadline, async 
   for (const path of ['/api/spending', '/api/blocked', '/api/tasks/neo/most'])
     assert.equal((await browser.get(path)).status, 200, path);
 });
+
+test(
+  'an event of a clock that is ahead is no later than its arrival, and text that is no JSON is not kept',
+  deadline,
+  async (t) => {
+    const fleet = await startTestConsole(t);
+    const future = '9999-12-31T23:59:59.000Z';
+    const make = eventMaker('neo')('done', { id: 'ahead' }, { tokens_spent: 3 });
+    const nc = await openConnection({ servers: [fleet.nats.url], name: 'x' }, t.signal);
+    await nc.jetstream().publish('fleet.task.neo.done', 'SECRET that is no JSON');
+    await nc.close();
+    await publish(fleet.nats.url, [
+      { ...make, event: { ...make.event, time: future } },
+      announce('neo', { worker: {} }),
+    ]);
+    const browser = await fleet.signIn();
+    const { tasks } = await fleet.until<TasksDocument>(browser, '/api/tasks', ({ total }) => total === 1);
+    assert.ok(Date.parse(tasks[0]?.ended_at ?? future) <= Date.now());
+    const status = await fleet.until<StatusDocument>(browser, '/api/status', ({ skipped }) => skipped === 1);
+    assert.ok(Date.parse(status.last_event_at ?? future) <= Date.now(), 'a view can become stale');
+    const spending = await browser.json<SpendingDocument>('/api/spending');
+    assert.equal(spending.totals[0]?.tokens, 3, 'it counts now');
+    await fleet.stop();
+    for (const name of readdirSync(fleet.stateDir).filter((each) => each.startsWith('console.db')))
+      assert.doesNotMatch(readFileSync(join(fleet.stateDir, name), 'latin1'), /SECRET/, name);
+  },
+);
+
+test(
+  'a stream that is deleted is named, and one that is created again is read from its start',
+  deadline,
+  async (t) => {
+    const fleet = await startTestConsole(t);
+    const browser = await fleet.signIn();
+    const neo = eventMaker('neo');
+    await publish(fleet.nats.url, [neo('submitted', { id: 'a' }), neo('submitted', { id: 'b' })]);
+    await fleet.until<TasksDocument>(browser, '/api/tasks', ({ total }) => total === 2);
+    const nc = await openConnection({ servers: [fleet.nats.url], name: 'x' }, t.signal);
+    await (await nc.jetstreamManager()).streams.delete('FLEET');
+    await nc.close();
+    // The consumer that is gone shows when its next message is asked for.
+    await fleet.nats.restart();
+    const away = await fleet.until<StatusDocument>(
+      browser,
+      '/api/status',
+      ({ bus }) => bus.reason?.includes('stream not found') === true,
+    );
+    assert.equal(away.bus.connected, false);
+    assert.equal((await browser.json<TasksDocument>('/api/tasks')).total, 2, 'what is known stays');
+    await setUpStreams({ connection: { servers: [fleet.nats.url], name: 'set-up' }, log: silentLog });
+    await publish(fleet.nats.url, [neo('submitted', { id: 'c' })]);
+    await fleet.until<TasksDocument>(browser, '/api/tasks', ({ total }) => total === 3);
+  },
+);

@@ -41,7 +41,8 @@ export async function fillReadModel(dir: string, count: number): Promise<number>
     const at = start + Math.floor((task / (count / 2)) * SPAN_MS);
     for (const made of taskEvents(task, at, numbers)) {
       events += 1;
-      const meta = { seq: events, subject: made.subject, created: 'bench', pending: 0 };
+      const { subject } = made;
+      const meta = { seq: events, subject, created: 'bench', pending: 0, storedAt: Date.now() };
       await projector.push({ topic: 'tasks', event: made.event, meta });
     }
   }

@@ -1,5 +1,5 @@
 import { type Clock, CloudEvent, type Log } from '@hermes-fleet/protocol';
-import { type BusConnection, reasonOf } from '../connection/connection.ts';
+import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
 import { streamOf } from '../streams/subjects.ts';
 import { type EventMeta, type Position, runConsumerSession, type StreamFacts } from './consumer-session.ts';
@@ -120,8 +120,9 @@ function parseEvent(data: string): { event: CloudEvent } | { problem: string } {
   let json: unknown;
   try {
     json = JSON.parse(data);
-  } catch (error) {
-    return { problem: reasonOf(error) };
+  } catch {
+    // The error of the parser would repeat some of the text.
+    return { problem: 'not JSON' };
   }
   const parsed = CloudEvent.safeParse(json);
   if (parsed.success) return { event: parsed.data };

@@ -56,6 +56,8 @@ export interface EventMeta {
   readonly created: string;
   /** The number of events that match the filter and are still to come. */
   readonly pending: number;
+  /** When the server has stored the event, by its clock; ms since the epoch. */
+  readonly storedAt: number;
 }
 
 /** What a stream holds when a reader connects. */
@@ -143,12 +145,12 @@ async function openReader(session: ConsumerSession) {
 async function deliver(
   session: ConsumerSession,
   message: Msg,
-  { seq, pending }: Pick<Delivery, 'seq' | 'pending'>,
+  { seq, pending, storedAt }: Omit<Delivery, 'count'>,
 ): Promise<void> {
   const handled = session.durable !== undefined && seq <= (session.position.after ?? 0);
   try {
     const { created = '' } = session.position;
-    const meta = { seq, subject: message.subject, created, pending };
+    const meta = { seq, subject: message.subject, created, pending, storedAt };
     if (!handled && isForwarded(message)) await session.onForwarded(meta);
     else if (!handled) await session.handle(message.string(), meta);
     session.position.after = Math.max(session.position.after ?? 0, seq);
@@ -219,14 +221,16 @@ interface Delivery {
   readonly seq: number;
   readonly count: number;
   readonly pending: number;
+  readonly storedAt: number;
 }
 
-/** `$JS.ACK.<stream>.<consumer>.<count>.<stream seq>.<consumer seq>.…`, with domain and account before the stream on newer servers. */
+/** `$JS.ACK.<stream>.<consumer>.<count>.<stream seq>.<consumer seq>.<time in ns>.<pending>`, with domain and account before the stream on newer servers. */
 function deliveryOf(message: Msg): Delivery | undefined {
   const tokens = message.reply?.split('.') ?? [];
   if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined;
   const at = tokens.length >= 11 ? 7 : 5;
-  return { seq: Number(tokens[at]), count: Number(tokens[at + 1]), pending: Number(tokens[at + 3]) };
+  const [seq = 0, count = 0, storedAtNs = 0, pending = 0] = tokens.slice(at).map(Number);
+  return { seq, count, pending, storedAt: Math.floor(storedAtNs / 1_000_000) };
 }
 
 /** True when a status message ends the pull request (expired); throws when the consumer is gone. */

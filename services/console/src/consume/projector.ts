@@ -1,6 +1,7 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, CloudEvent, Log } from '@hermes-fleet/protocol';
 import type { Queries, Store } from '@hermes-fleet/store';
 import type { Unusable } from '../projection/event.ts';
+import { timeIn } from '../projection/fields.ts';
 import { type Applied, applyTaskEvent } from '../read-model/apply.ts';
 import { applyAnnounce, applyAuditHead, applyDecision } from '../read-model/apply-control.ts';
 import { noteFact } from '../read-model/facts.ts';
@@ -59,23 +60,33 @@ function applyArrival(
   members: ReadonlySet<string>,
 ): Applied | Unusable | undefined {
   if (event === undefined) return { unusable: 'not an event of the fleet' };
+  const { subject } = meta;
+  const timed = { ...event, time: timeOf(event, meta) };
   switch (topic) {
     case 'tasks':
-      return applyTaskEvent(db, event, meta.subject, members);
+      return applyTaskEvent(db, timed, subject, members);
     case 'announces':
-      return applyAnnounce(db, event, meta.subject);
+      return applyAnnounce(db, timed, subject);
     case 'control':
-      return applyDecision(db, event);
+      return applyDecision(db, timed);
     case 'audit':
-      return applyAuditHead(db, event, meta.subject);
+      return applyAuditHead(db, timed, subject);
   }
+}
+
+/**
+ * The time of an event, which is no later than its arrival on the bus: one of a clock that is ahead would otherwise be the
+ * newest until then, and no retention would remove it.
+ */
+function timeOf({ time }: CloudEvent, { storedAt }: Arrival['meta']): string {
+  return Date.parse(time) > storedAt ? new Date(storedAt).toISOString() : time;
 }
 
 /** Notes when the newest event and the newest announce were made. */
 function noteTimes(db: Queries, batch: readonly Arrival[]): void {
   const newest = (isMeant: (topic: Topic) => boolean): number =>
-    batch.reduce((latest, { topic, event }) => {
-      const at = event && isMeant(topic) ? Date.parse(event.time) : 0;
+    batch.reduce((latest, { topic, event, meta }) => {
+      const at = event && isMeant(topic) ? (timeIn(timeOf(event, meta)) ?? 0) : 0;
       return Math.max(at, latest);
     }, 0);
   const event = newest((topic) => topic === 'tasks' || topic === 'control');

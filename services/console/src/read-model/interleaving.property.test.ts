@@ -102,7 +102,8 @@ async function project(store: Store, events: readonly SentEvent[], from: number)
   const projector = createProjector({ store, members: MEMBERS, clock, log, onApplied: () => undefined });
   for (const [index, { event, subject }] of events.entries()) {
     const topic: Topic = subject.startsWith('fleet.control.') ? 'control' : 'tasks';
-    const arrival: Arrival = { topic, event, meta: { seq: from + index, subject, created: 'c', pending: 0 } };
+    const meta = { seq: from + index, subject, created: 'c', pending: 0, storedAt: Date.now() };
+    const arrival: Arrival = { topic, event, meta };
     await projector.push(arrival);
   }
   await projector.idle();

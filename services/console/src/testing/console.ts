@@ -30,6 +30,7 @@ export interface Browser {
 export interface TestConsole {
   readonly url: string;
   readonly nats: NatsServer;
+  readonly stateDir: string;
   signIn(): Promise<Browser>;
   newCode(): Promise<string>;
   /** Waits until a document is as wanted. */
@@ -119,6 +120,7 @@ export async function startTestConsole(t: TestScope, options: TestConsoleOptions
   return {
     url,
     nats,
+    stateDir,
     signIn,
     newCode,
     until: async (browser, path, isWanted) => {
