@@ -1,42 +1,13 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '@hermes-fleet/fleet/testing';
 import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
 import { LOGIN_SECRET, startBus } from './testing/console.ts';
-
-const ROOT = resolve(import.meta.dirname, '../../..');
-const MAIN = join(import.meta.dirname, 'main.ts');
-
-/** Runs the console as a process of its own; `output` is what it has printed. */
-function run(env: Record<string, string>): {
-  child: ChildProcess;
-  output: () => string;
-  saw: (text: string) => Promise<void>;
-} {
-  const child = spawn(process.execPath, [MAIN], { cwd: ROOT, env: { PATH: process.env.PATH, ...env } });
-  const lines: string[] = [];
-  let check = (): void => undefined;
-  for (const stream of [child.stdout, child.stderr]) {
-    if (stream)
-      createInterface({ input: stream }).on('line', (line) => {
-        lines.push(line);
-        check();
-      });
-  }
-  const saw = (text: string): Promise<void> =>
-    new Promise((resolveSaw) => {
-      check = () => {
-        if (lines.some((line) => line.includes(text))) resolveSaw();
-      };
-      check();
-    });
-  return { child, output: () => lines.join('\n'), saw };
-}
+import { runConsole } from './testing/process.ts';
 
 test(
   'the shipped configuration serves the page, in less than 120 MB, and stops with exit code 0',
@@ -53,7 +24,7 @@ test(
       ...{ NODE_OPTIONS: '--max-semi-space-size=1', NODE_COMPILE_CACHE: join(dir, 'cache') },
     };
     for (const start of ['first', 'second']) {
-      const { child, saw, output } = run(env);
+      const { child, saw, output } = runConsole(env);
       last = child;
       await saw('connected to the event bus');
       const page = await fetch(`http://127.0.0.1:${port}/`);
@@ -83,7 +54,7 @@ test('a start that cannot work says what to correct, and ends with 1', deadline,
     [{ ...base, HERMES_HOME: '/nowhere' }, /console\.yaml does not exist/],
   ];
   for (const [env, message] of cases) {
-    const { child, output } = run(env);
+    const { child, output } = runConsole(env);
     const [code] = await once(child, 'close');
     assert.equal(code, 1);
     assert.match(output(), message);
