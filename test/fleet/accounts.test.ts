@@ -1,78 +1,24 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { lasting, ownTask, tool, untilThere } from '../support/agent-work.ts';
+import { lasting, untilThere } from '../support/agent-work.ts';
 import { type Fleet, startFleet, until } from '../support/fleet.ts';
-import { readLedgerFile } from '../support/ledger-file.ts';
-import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
+import { readAccount, STATUSES } from '../support/ledger-file.ts';
+import {
+  BLOCKED_OF_ROUND,
+  resultsOf,
+  SAVED_OF_ROUND,
+  sendRoot,
+  sendRound,
+} from '../support/mixed-traffic.ts';
+import { call, dispatch } from '../support/rpc.ts';
 
 const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
-const NOBODY_HAS = { required_mcp: ['nope'] };
-const STATUSES = ['done', 'partial', 'blocked', 'error', 'canceled'];
-
-interface Root {
-  readonly profile: string;
-  readonly id: string;
-}
-
-/** Sends a dispatch to a profile, as a root task. */
-async function send(fleet: Fleet, profile: string, sent: Record<string, unknown>): Promise<Root> {
-  const { body } = await call(
-    fleet.target(profile),
-    'SendMessage',
-    message(sent, { returnImmediately: true }),
-  );
-  return { profile, id: body.result?.task.id ?? assert.fail(JSON.stringify(body)) };
-}
-
-/** One task of every kind that ends by itself. */
-function round(fleet: Fleet): Promise<Root[]> {
-  const brief = runbook('a.txt', 'a', 'sleep 1', 'cat a.txt');
-  const auto = { target: 'auto' };
-  const delegating = ownTask([tool('fleet_send', { agent: 'neo', brief })]);
-  const [floor, missing] = [{ token_budget: 60 }, { token_budget: 700 }];
-  return Promise.all([
-    ...[1, 2, 3, 4].map(() => send(fleet, 'switch', dispatch({ brief, routing: auto }))),
-    send(fleet, 'switch', delegating),
-    send(fleet, 'neo', dispatch({ brief })),
-    send(fleet, 'trinity', dispatch({ brief, task: { token_budget: 9_000 } })),
-    // Only the workers know that this budget is too small.
-    send(fleet, 'switch', dispatch({ brief, task: floor, routing: auto })),
-    send(fleet, 'switch', dispatch({ brief, task: missing, requirements: NOBODY_HAS, routing: auto })),
-    send(fleet, 'neo', dispatch({ brief, task: missing, requirements: NOBODY_HAS })),
-  ]);
-}
-
-/** The task's result; undefined until it ends. */
-async function resultAt(fleet: Fleet, { profile, id }: Root): Promise<JsonObject | undefined> {
-  const { body } = await call(fleet.target(profile), 'GetTask', { id });
-  const result: unknown = resultOf(body.result);
-  return isJsonObject(result) ? result : undefined;
-}
 
 const number = (value: unknown): number => (typeof value === 'number' ? value : assert.fail(String(value)));
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
-/** The tokens and the terminal events of a ledger. */
-function ledgerOf(fleet: Fleet, profile: string) {
-  const file = join(fleet.dir, 'state', profile, 'ledger.db');
-  const { events, unfinished } = readLedgerFile(file);
-  const db = new DatabaseSync(file, { readOnly: true });
-  try {
-    const own = db.prepare(
-      "SELECT coalesce(sum(input_tokens + output_tokens), 0) AS spent, coalesce(min(settled), 1) AS settled FROM tokens WHERE kind = 'own'",
-    );
-    const { spent, settled } = own.get() ?? {};
-    const ended = Object.fromEntries(
-      STATUSES.map((status) => [status, events.filter(({ type }) => type === status).length]),
-    );
-    return { own: number(spent), settled: number(settled) > 0, ended, unfinished };
-  } finally {
-    db.close();
-  }
-}
+const ledgerOf = (fleet: Fleet, profile: string): string => join(fleet.dir, 'state', profile, 'ledger.db');
 
 /** The sums of a profile's counters. */
 async function countersOf(fleet: Fleet, profile: string) {
@@ -98,40 +44,28 @@ const all = <T>(of: (profile: string) => Promise<T>): Promise<T[]> => Promise.al
 
 test('after mixed traffic with kill -9, results, ledgers and counters have the same sums', async (t) => {
   const fleet = await startFleet(t);
-  const roots = await round(fleet);
+  const roots = await sendRound(fleet);
   const victim = { brief: lasting('victim'), routing: { target: 'trinity' } };
-  const canceled = await send(fleet, 'switch', dispatch(victim));
+  const canceled = await sendRoot(fleet, 'switch', dispatch(victim));
   await untilThere(fleet, '.scratch/victim-begun');
   await fleet.kill('neo');
   await fleet.up();
-  roots.push(...(await round(fleet)));
+  roots.push(...(await sendRound(fleet)));
   await fleet.kill('switch');
   await fleet.up();
-  roots.push(...(await round(fleet)));
+  roots.push(...(await sendRound(fleet)));
   await fleet.kill('trinity');
   await fleet.kill('switch');
   await fleet.up();
   await call(fleet.target('switch'), 'CancelTask', { id: canceled.id });
   roots.push(canceled);
 
-  const results: JsonObject[] = [];
-  for (const root of roots) {
-    let result: JsonObject | undefined;
-    await until(
-      async () => {
-        result = await resultAt(fleet, root);
-        return result !== undefined;
-      },
-      `task ${root.id} of ${root.profile} to end`,
-      180_000,
-    );
-    if (result) results.push(result);
-  }
+  const results = await resultsOf(fleet, roots);
   await until(
-    () => PROFILES.every((profile) => ledgerOf(fleet, profile).unfinished === 0),
+    () => PROFILES.every((profile) => readAccount(ledgerOf(fleet, profile)).unfinished === 0),
     'all tasks between peers to end',
   );
-  const ledgers = PROFILES.map((profile) => ledgerOf(fleet, profile));
+  const ledgers = PROFILES.map((profile) => readAccount(ledgerOf(fleet, profile)));
   const counters = await all((profile) => countersOf(fleet, profile));
 
   const spent = sum(results.map((result) => number(result.tokens_spent)));
@@ -150,10 +84,10 @@ test('after mixed traffic with kill -9, results, ledgers and counters have the s
     'tasks: counters and ledgers',
   );
   const refused = results.filter(({ status }) => status === 'blocked');
-  assert.equal(refused.length, 9);
+  assert.equal(refused.length, 3 * BLOCKED_OF_ROUND);
   assert.equal(sum(counters.map(({ blocked }) => blocked)), refused.length);
   assert.equal(sum(counters.map(({ accepted }) => accepted)), roots.length - refused.length);
-  assert.equal(sum(counters.map(({ saved }) => saved)), 3 * (60 + 700 + 700));
+  assert.equal(sum(counters.map(({ saved }) => saved)), 3 * SAVED_OF_ROUND);
   const blocked = sum(ledgers.map(({ ended }) => ended.blocked ?? 0));
   assert.equal(sum(counters.map(({ refusals }) => refusals)), blocked - refused.length);
 

@@ -34,6 +34,37 @@ export function readLedgerFile(file: string): { id: string; events: LoggedEvent[
   }
 }
 
+export const STATUSES = ['done', 'partial', 'blocked', 'error', 'canceled'];
+
+/** What a ledger accounts for. */
+export interface Account {
+  /** Tokens of the profile's own calls, and whether all of them are settled. */
+  readonly own: number;
+  readonly input: number;
+  readonly output: number;
+  readonly settled: boolean;
+  /** The number of its tasks by their terminal events. */
+  readonly ended: Readonly<Record<string, number>>;
+  readonly unfinished: number;
+}
+
+/** The tokens and the terminal events in a profile's ledger file. */
+export function readAccount(file: string): Account {
+  const { events, unfinished } = readLedgerFile(file);
+  using db = new DatabaseSync(file, { readOnly: true });
+  const sums = db
+    .prepare(
+      `SELECT coalesce(sum(input_tokens), 0) AS input, coalesce(sum(output_tokens), 0) AS output,
+         coalesce(min(settled), 1) AS settled FROM tokens WHERE kind = 'own'`,
+    )
+    .get();
+  const [input, output] = [Number(sums?.input), Number(sums?.output)];
+  const ended = Object.fromEntries(
+    STATUSES.map((status) => [status, events.filter(({ type }) => type === status).length]),
+  );
+  return { own: input + output, input, output, settled: Number(sums?.settled) > 0, ended, unfinished };
+}
+
 const DAY_MS = 86_400_000;
 
 /** Makes the ended tasks and the conversations of a ledger that nobody serves older, by whole days. */
