@@ -10,7 +10,7 @@ import {
   SAVED_OF_ROUND,
   sendRoot,
   sendRound,
-} from '../support/mixed-traffic.ts';
+} from '../support/ledger-traffic.ts';
 import { call, dispatch } from '../support/rpc.ts';
 
 const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
