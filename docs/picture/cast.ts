@@ -3,7 +3,7 @@ export interface Cast {
   readonly width: number;
   readonly height: number;
   readonly title: string;
-  /** What was written, with the seconds since the start. */
+  /** The output of the terminal, each piece with the seconds since the start. */
   readonly output: readonly (readonly [at: number, text: string])[];
 }
 

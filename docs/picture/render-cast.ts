@@ -4,7 +4,7 @@ import { createTerminal, type Run } from './terminal-rows.ts';
 const LINE = 18;
 const CHARACTER = 7.83;
 const MARGIN = 16;
-/** What is written within this time is drawn at once, in seconds. */
+/** Output within this time, in seconds, is drawn in one frame. */
 const TOGETHER = 0.05;
 /** How long the end is shown before the recording starts again, in seconds. */
 const REST = 6;

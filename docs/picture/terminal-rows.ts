@@ -63,7 +63,7 @@ export function createTerminal() {
       type(plain);
       for (const part of rest) {
         const [code = '', mark, numbers = '', letter = ''] = /^\[(\??)([\d;]*)([A-Za-z])/.exec(part) ?? [];
-        // Whether the cursor is shown changes nothing in the picture.
+        // The picture has no cursor, so showing or hiding it changes nothing.
         const isOfCursor = mark === '?' && numbers === '25';
         if (!isOfCursor) control(letter, numbers.split(';').map(Number));
         type(part.slice(code.length));

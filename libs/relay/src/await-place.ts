@@ -18,7 +18,7 @@ export interface AwaitPlaceOptions {
   readonly tracing?: Tracing | undefined;
 }
 
-/** What the search of a place continues. */
+/** The state from which a search for a free slot continues. */
 export interface PlaceSearch {
   /** This process has already reported that the task waits. */
   readonly reported: boolean;

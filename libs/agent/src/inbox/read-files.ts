@@ -99,7 +99,7 @@ async function fetchBytes(
   }
 }
 
-/** What is asked for; what the sender calls a media type may be any text, which no header can have. */
+/** The `Accept` header of the request. A sender may give any text as the media type, also one that no header can carry. */
 function acceptOf({ mediaType = '' }: FilePart): string {
   const type = bareMediaType(mediaType);
   return /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : '*/*';

@@ -8,7 +8,7 @@ export interface SpanParts {
   readonly tracing?: Tracing | undefined;
 }
 
-/** What the span of a call of the model belongs to. */
+/** The tracing and the task to which the span of a model call belongs. */
 export interface ModelSpanParts extends Pick<SpanParts, 'tracing'> {
   readonly task: Pick<AdmittedTask, 'traceparent'>;
 }

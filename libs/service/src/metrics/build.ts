@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** What identifies the code of a running process. */
+/** The version and the revision of the code that a process runs. */
 export interface Build {
   readonly version: string;
   /** The revision of the sources, as `FLEET_REVISION` has it; undefined where nobody has said it. */
