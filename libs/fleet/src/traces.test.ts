@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FleetError } from '@hermes-fleet/protocol';
 import { recordingTracing } from '@hermes-fleet/protocol/testing';
 import { dispatching } from './testing/messages.ts';
 import { profile } from './testing/profile.ts';
@@ -73,6 +74,16 @@ test('a task that is handed back ends with the span of a search that says what i
     [attributes['hermes.route.outcome'], attributes['hermes.route.unmet'], isEnded],
     ['blocked', ['repo'], true],
   );
+});
+
+test('a run that ends in an error is a span that failed', async (t) => {
+  const tracing = recordingTracing();
+  const script = () => Promise.reject(new FleetError('MODEL_FAILED', 'no model'));
+  const made = await profile(t, { tracing, script });
+  const id = await made.send({ ...dispatching(), traceparent: REQUEST });
+  assert.equal((await made.result(id)).status, 'error');
+  const { failure, attributes } = tracing.only('run');
+  assert.deepEqual([failure, attributes['hermes.task.state']], ['model_failed', 'error']);
 });
 
 test('a task that a restart resumes goes on in its trace', async (t) => {

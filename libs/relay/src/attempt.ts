@@ -70,6 +70,7 @@ export function attempt(
     const within = { resumed, traceparent: span?.traceparent };
     const outcome = await delegateOnce(options, run, current, within, placement);
     span?.set({ 'hermes.attempt.outcome': outcome.kind === 'result' ? outcome.result.status : outcome.kind });
+    if (outcome.kind === 'failed') span?.end(outcome.outcome.error?.code ?? 'unknown');
     return outcome;
   });
 }

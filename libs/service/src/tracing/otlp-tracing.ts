@@ -41,6 +41,8 @@ export interface OpenTracing extends Tracing {
 }
 
 const CLOSE_MS = 2_000;
+/** Bounds the codes of errors, which may come from peers and providers. */
+const MAX_CODE = 100;
 
 const KINDS = {
   internal: SpanKind.INTERNAL,
@@ -99,8 +101,9 @@ export function createOtlpTracing(
         end(failure) {
           if (!span.isRecording()) return;
           if (failure !== undefined) {
-            span.setAttribute('error.type', failure);
-            span.setStatus({ code: SpanStatusCode.ERROR, message: failure });
+            const code = failure.slice(0, MAX_CODE);
+            span.setAttribute('error.type', code);
+            span.setStatus({ code: SpanStatusCode.ERROR, message: code });
           }
           span.end();
         },

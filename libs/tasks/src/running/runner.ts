@@ -209,6 +209,7 @@ async function runToEnd(
     });
   const { tokensSpent } = ending.result;
   span?.set({ 'hermes.task.state': ending.event, 'hermes.task.tokens_spent': tokensSpent });
+  if (ending.event === 'error') span?.end(outcome.error?.code ?? 'unknown');
   log.info({ ...fields, status: ending.event, tokens_spent: tokensSpent }, 'task ended');
 }
 
