@@ -20,8 +20,8 @@ import { startRetention } from './retention/prune.ts';
 import { createCodes } from './session/codes.ts';
 import { createSessions } from './session/sessions.ts';
 
-/** The pages that stay in memory: the system keeps the others of a file that is read often. */
-const CACHE_KIB = 4_096;
+/** The pages that stay in memory, in KiB: the system keeps the others of a file that is read often. */
+const CACHE_KIB = 1_024;
 
 /** The maximum request body. */
 const BODY_LIMIT_BYTES = 262_144;

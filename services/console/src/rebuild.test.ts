@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import type { StatusDocument, TasksDocument, TraderDocument } from './http/api.ts';
@@ -96,5 +98,8 @@ test(
     const again = await fleet.signIn();
     await fleet.until(again, '/api/tasks', shrunkTo(0));
     assert.equal((await again.json<StatusDocument>('/api/status')).reaches_back_to, null);
+    // What no view shows must not stay either.
+    using db = new DatabaseSync(join(fleet.stateDir, 'console.db'), { readOnly: true });
+    while (db.prepare('SELECT 1 FROM facets').get()) await new Promise((resolve) => setImmediate(resolve));
   },
 );

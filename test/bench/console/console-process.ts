@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startChild } from '../frame/child.ts';
+import { MODELS } from './fill.ts';
 
 const LOGIN = 'bench-login-0123456789';
 
@@ -19,13 +20,14 @@ export async function startConsoleProcess(options: {
   readonly port: number;
 }): Promise<ConsoleProcess> {
   const { root, stateDir, cacheDir, port } = options;
+  const home = writeConfig(root, stateDir);
   const child = startChild({
     command: [process.execPath, join(root, 'services/console/src/main.ts')],
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       ...process.env,
       ...{
-        HERMES_HOME: join(root, 'deploy'),
+        HERMES_HOME: home,
         HERMES_STATE_DIR: stateDir,
         CONSOLE_LOGIN: LOGIN,
         LOG_LEVEL: 'error',
@@ -49,6 +51,19 @@ export async function startConsoleProcess(options: {
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${running.pid}/status`, 'utf8'))?.[1]) / 1_000,
     [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
+}
+
+/** Writes the shipped console.yaml with a price for each model, because money makes the views dearer. Returns its folder. */
+function writeConfig(root: string, stateDir: string): string {
+  const home = join(stateDir, 'home');
+  mkdirSync(join(home, 'console'), { recursive: true });
+  const shipped = readFileSync(join(root, 'deploy/console/console.yaml'), 'utf8');
+  const prices = MODELS.map((model) => `      ${model}: { input: 3, output: 15 }`).join('\n');
+  writeFileSync(
+    join(home, 'console/console.yaml'),
+    shipped.replace('    models: {}', `    models:\n${prices}`),
+  );
+  return home;
 }
 
 const TRY_MS = 50;

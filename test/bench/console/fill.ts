@@ -12,6 +12,8 @@ import { READ_MODEL } from '../../../services/console/src/read-model/schema.ts';
 
 const WORKERS = ['neo', 'morpheus', 'trinity'] as const;
 const CALLERS = ['operator', 'nightly', 'ci', 'docs'];
+/** The models of the workers. */
+export const MODELS = ['model-0', 'model-1', 'model-2'] as const;
 const DAY_MS = 24 * 3_600_000;
 /** The tasks are spread over this time. */
 const SPAN_MS = 29 * DAY_MS;
@@ -99,7 +101,7 @@ function taskEvents(task: number, at: number, numbers: Map<string, number>): Mad
   };
   const spent = 1_000 * STEPS;
   const whole = { ...usage, input_tokens: 900 * STEPS, output_tokens: 100 * STEPS };
-  const model = { model: `model-${task % 3}`, model_tier: ['haiku', 'sonnet', 'opus'][task % 3] };
+  const model = { model: MODELS[task % 3], model_tier: ['haiku', 'sonnet', 'opus'][task % 3] };
   return [
     submitted,
     entry('queued', { lane: 'relay', priority: 'normal' }),

@@ -57,18 +57,20 @@ async function timesOf(server: ConsoleProcess, path: string): Promise<number[]> 
   return times;
 }
 
-/** The requests of every view, the dearest ones of each. */
+/** The requests of every view, as the pages of the console send them. */
 function viewsOf(): Readonly<Record<string, string>> {
   const since = encodeURIComponent(new Date(Date.now() - 30 * DAY_MS).toISOString());
   return {
     status: '/api/status',
     fleet: '/api/fleet',
-    'tasks, first page': '/api/tasks?limit=200',
-    'tasks, with parts': '/api/tasks?parts=true&limit=200',
-    'tasks, blocked': '/api/tasks?state=blocked&limit=200',
+    'tasks, first page': '/api/tasks',
+    'tasks, with parts': '/api/tasks?parts=true',
+    'tasks, blocked': '/api/tasks?state=blocked',
+    'tasks, not ended': '/api/tasks?state=submitted,queued,waiting,running,input_required,paused',
     'tasks of a peer and a caller': '/api/tasks?peer=neo&caller=ci',
     'tasks, search for one': '/api/tasks?q=name-999',
     'tasks, search for none': '/api/tasks?q=nothing',
+    'tasks, search for most': '/api/tasks?q=name',
     'one task': '/api/tasks/switch/s-999',
     'blocked, 30 days': `/api/blocked?since=${since}`,
     'spending, 30 days by caller': `/api/spending?by=caller&since=${since}`,

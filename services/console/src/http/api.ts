@@ -82,10 +82,15 @@ export interface TaskRow {
 export interface TasksDocument {
   readonly tasks: readonly TaskRow[];
   readonly next_cursor: string | null;
-  /** All that match. */
+  /** All that match, counted up to 100,000, or to 1,000 with `q`. */
   readonly total: number;
-  /** How many tasks of each state match the filters other than `state`. A state that no task has is left out. */
-  readonly states: Readonly<Partial<Record<TaskState, number>>>;
+  /** False when more tasks match than `total`. */
+  readonly total_is_exact: boolean;
+  /**
+   * How many tasks of each state match the filters other than `state`. A state that no task has is left out. Null where
+   * more match than are counted.
+   */
+  readonly states: Readonly<Partial<Record<TaskState, number>>> | null;
 }
 
 /** One entry of a task's timeline; `data` has names, sizes, codes and outcomes only. */

@@ -6,7 +6,8 @@ import type { SpentTokens } from '../read-model/spending.ts';
 import type { TaskRecord } from '../read-model/task-rows.ts';
 import { type TreeSpending, treeSpending } from '../read-model/tree-spending.ts';
 import type { SpendingDocument } from './api.ts';
-import { ownCost, usageOf } from './task-page.ts';
+import { ownCost } from './costs.ts';
+import { usageOf } from './task-page.ts';
 
 type Total = SpendingDocument['totals'][number];
 

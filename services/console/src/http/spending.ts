@@ -15,10 +15,11 @@ import {
 } from '../read-model/spending.ts';
 import { iso } from '../read-model/task-rows.ts';
 import type { SpendingDocument } from './api.ts';
+import { costsOf } from './costs.ts';
 import { readInput } from './query.ts';
 import { RANGE_QUERY, rangeIn } from './range-query.ts';
 import { spendingByTree } from './spending-by-tree.ts';
-import { costOfTree, usageOf } from './task-page.ts';
+import { usageOf } from './task-page.ts';
 
 const SpendingQuery = z.strictObject({
   ...RANGE_QUERY,
@@ -64,6 +65,7 @@ function spendingDocument(
   const own = byKey.slice(0, MAX_KEYS).map(({ key }) => key);
   const keys = byKey.length > MAX_KEYS ? [...own, OTHER] : own;
   const spentModels = totals.filter(({ tokens }) => tokens > 0).map(({ model }) => model);
+  const costOf = costsOf(db, dearest, prices);
   return {
     bucket_s: range.stepMs / 1_000,
     keys,
@@ -78,7 +80,7 @@ function spendingDocument(
       caller: task.caller,
       tokens: task.spentTokens,
       budget_tokens: task.budgetTokens,
-      cost: costOfTree(db, task, prices),
+      cost: costOf(task),
     })),
   };
 }

@@ -6,8 +6,8 @@ import type { Prices } from '../config/prices.ts';
 import { TASK_STATES } from '../projection/task-facts.ts';
 import { type ListCursor, listTasks } from '../read-model/list-tasks.ts';
 import type { TasksDocument } from './api.ts';
+import { costsOf } from './costs.ts';
 import { readInput } from './query.ts';
-import { costOfTree } from './task-page.ts';
 import { taskRow } from './task-row.ts';
 
 const MAX_LIMIT = 200;
@@ -52,11 +52,13 @@ export function registerTaskList(
       before: cursor === undefined ? undefined : readCursor(cursor),
     };
     return store.read((db) => {
-      const { tasks, next, total, states } = listTasks(db, filters);
+      const { tasks, next, total, isCounted, states } = listTasks(db, filters);
+      const costOf = costsOf(db, tasks, prices);
       return {
-        tasks: tasks.map((task) => taskRow(task, costOfTree(db, task, prices))),
+        tasks: tasks.map((task) => taskRow(task, costOf(task))),
         next_cursor: next ? `${next.submittedAt}-${next.n}` : null,
         total,
+        total_is_exact: isCounted,
         states,
       };
     });

@@ -1,14 +1,15 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Queries, Store } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
-import { type Prices, sumOfCosts } from '../config/prices.ts';
+import type { Prices } from '../config/prices.ts';
 import { attemptsOf } from '../projection/attempts.ts';
 import { describeEvent } from '../projection/describe.ts';
 import type { Counts } from '../projection/task-facts.ts';
 import { findTask, iso, isoOrNull, type TaskRecord } from '../read-model/task-rows.ts';
-import { nodesOf, parentOf, type Tree, treeOf } from '../read-model/task-tree.ts';
+import { nodesOf, parentOf, type Tree, treesOf, WHOLE_PART } from '../read-model/task-tree.ts';
 import { eventsOf, MAX_ENTRIES, timelineOf } from '../read-model/timeline.ts';
 import type { TaskDocument, TaskNode, Usage } from './api.ts';
+import { ownCost, treeCost } from './costs.ts';
 import { taskRow } from './task-row.ts';
 
 export interface TaskParams {
@@ -34,7 +35,7 @@ export function knownTask(db: Queries, { profile, id }: TaskParams): TaskRecord 
 }
 
 function taskDocument(db: Queries, task: TaskRecord, prices: Prices): TaskDocument {
-  const tree = treeOf(db, task);
+  const [tree = { task, parts: [] }] = treesOf(db, [task], WHOLE_PART);
   const node = nodeOf(tree, prices);
   const { events, truncated } = timelineOf(db, nodesOf(tree));
   const parent = parentOf(db, task);
@@ -44,7 +45,7 @@ function taskDocument(db: Queries, task: TaskRecord, prices: Prices): TaskDocume
       ? null
       : { profile: parentProfile, id: null, task_id: parentTaskId };
   return {
-    task: taskRow(task, treeCost(node)),
+    task: taskRow(task, treeCost(tree, prices)),
     attempts: attemptsOf(eventsOf(db, task, MAX_ENTRIES)).map(({ at, ...attempt }) => ({
       at: iso(at),
       ...attempt,
@@ -77,26 +78,6 @@ function nodeOf({ task, parts }: Tree, prices: Prices): TaskNode {
     ended_at: isoOrNull(task.endedAt),
     parts: parts.map((part) => nodeOf(part, prices)),
   };
-}
-
-/** The cost of a task's own tokens; null where their kinds or their price are not known. */
-export function ownCost({ ownTokens, hasCounts, counts, model }: TaskRecord, prices: Prices): number | null {
-  if (prices.isEmpty) return null;
-  if (ownTokens === 0 && counts.cacheRead === 0 && counts.cacheWrite === 0) return 0;
-  return hasCounts && model !== null ? prices.costOf(model, counts) : null;
-}
-
-/** The cost of a task with all its parts; null if the tokens of a part are not known. */
-export function treeCost(node: TaskNode): number | null {
-  const delegated = node.parts.reduce((sum, part) => sum + part.own_tokens + part.delegated_tokens, 0);
-  if (delegated < node.delegated_tokens) return null;
-  return sumOfCosts([node.cost, ...node.parts.map(treeCost)]);
-}
-
-/** The cost of a task of the read model with all its parts. */
-export function costOfTree(db: Queries, task: TaskRecord, prices: Prices): number | null {
-  if (prices.isEmpty) return null;
-  return task.spentTokens === 0 ? 0 : treeCost(nodeOf(treeOf(db, task), prices));
 }
 
 export const usageOf = (counts: Counts): Usage => ({

@@ -39,7 +39,7 @@ export function applyTaskEvent(
   const { profile, id } = read;
   const known = findTask(db, profile, id);
   const change = projectTask(known, read, members);
-  const row = saveTask(db, change.task, known?.n);
+  const row = saveTask(db, change.task, known);
   addToSums(db, change, read.at);
   addToTimeline(db, row, read);
   return {

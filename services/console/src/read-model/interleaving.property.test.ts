@@ -113,6 +113,8 @@ async function project(store: Store, events: readonly SentEvent[], from: number)
 function rowsOf(store: Store): Record<string, Row[]> {
   const tables = {
     tasks: 'SELECT * FROM tasks ORDER BY profile, id',
+    facets: `SELECT t.profile, t.id, f.entered, f.state, f.peer, f.caller, f.reason, f.priority FROM tasks t
+      JOIN facets f ON f.n = t.facet ORDER BY t.profile, t.id`,
     events: `SELECT t.profile, t.id, e.number, e.at, e.type, e.data FROM events e JOIN tasks t ON t.n = e.task
       ORDER BY t.profile, e.number`,
     sources: 'SELECT * FROM sources ORDER BY source',
@@ -125,7 +127,10 @@ function rowsOf(store: Store): Record<string, Row[]> {
   };
   return store.read((db) =>
     Object.fromEntries(
-      Object.entries(tables).map(([name, sql]) => [name, db.all(sql).map(({ n: _, ...row }) => row)]),
+      Object.entries(tables).map(([name, sql]) => [
+        name,
+        db.all(sql).map(({ n: _, facet: __, ...row }) => row),
+      ]),
     ),
   );
 }

@@ -29,65 +29,139 @@ export interface ListCursor {
 export interface TaskList {
   readonly tasks: readonly TaskRecord[];
   readonly next: ListCursor | undefined;
-  /** All that match. */
+  /** The number of tasks that match; if `isCounted` is false, there are more. */
   readonly total: number;
-  /** How many tasks of each state match the other filters. A state that no task has is left out. */
-  readonly states: Readonly<Record<string, number>>;
+  readonly isCounted: boolean;
+  /**
+   * How many tasks of each state match the other filters. A state that no task has is left out. Null where more match than
+   * are counted.
+   */
+  readonly states: Readonly<Record<string, number>> | null;
 }
 
+const MAX_TOTAL = 100_000;
+/** A search counts less far, because a task may match in three columns and counts once. */
+const MAX_FOUND = 1_000;
 /** Greater than every text that has the same beginning. */
 const LAST = '\u{10FFFF}';
 
-/** The tasks that match, the newest first. All filters are columns of one index, which a query reads alone. */
+/** The tasks that match, the newest first. */
 export function listTasks(db: Queries, query: TaskQuery): TaskList {
-  const { state: wanted, before, limit } = query;
-  const others = conditionsOf(query);
-  const counted = db.all(
-    `SELECT state, count(*) AS n FROM tasks INDEXED BY tasks_listed WHERE ${others.where} GROUP BY state`,
-    ...others.values,
-  );
-  const states = Object.fromEntries(counted.map((row) => [text(row, 'state'), integer(row, 'n')]));
-  const where = wanted ? `${others.where} AND state IN (SELECT value FROM json_each(?))` : others.where;
-  const values = wanted ? [...others.values, JSON.stringify(wanted)] : others.values;
+  const { state: wanted, limit } = query;
+  const places = placesOf(query);
+  const page = union(places, [cursorOf(query)], 'ORDER BY submitted_at DESC, n DESC LIMIT ?');
   const rows = db.all(
-    `SELECT * FROM tasks WHERE n IN (
-       SELECT n FROM tasks INDEXED BY tasks_listed
-       WHERE ${where} ${before ? 'AND (submitted_at < ? OR (submitted_at = ? AND n < ?))' : ''}
-       ORDER BY submitted_at DESC, n DESC LIMIT ?)
+    `SELECT * FROM tasks WHERE n IN (SELECT n FROM (${page.sql}) ORDER BY submitted_at DESC, n DESC LIMIT ?)
      ORDER BY submitted_at DESC, n DESC`,
-    ...values,
-    ...(before ? [before.submittedAt, before.submittedAt, before.n] : []),
+    ...page.values(limit + 1),
     limit + 1,
   );
   const tasks = rows.slice(0, limit).map(taskRecord);
   const last = tasks.at(-1);
   const next = rows.length > limit && last ? { submittedAt: last.submittedAt, n: last.n } : undefined;
-  const total = Object.entries(states)
-    .filter(([state]) => wanted === undefined || wanted.includes(state))
-    .reduce((sum, [, count]) => sum + count, 0);
-  return { tasks, next, total, states };
+  const most = query.q === undefined ? MAX_TOTAL : MAX_FOUND;
+  const states = countByState(db, { ...query, state: undefined }, most);
+  const matching = wanted && sumOf(states) > most ? countByState(db, query, most) : states;
+  const found = sumOf(matching, wanted);
+  return {
+    tasks,
+    next,
+    total: Math.min(found, most),
+    isCounted: found <= most,
+    states: sumOf(states) > most ? null : states,
+  };
+}
+
+/** The number of tasks of each state. When the sum is above `most`, there may be more. */
+function countByState(db: Queries, query: TaskQuery, most: number): Record<string, number> {
+  const matching = union(placesOf(query), [], 'LIMIT ?');
+  const rows = db.all(
+    `SELECT facets.state, count(*) AS n FROM (${matching.sql}) AS found JOIN facets ON facets.n = found.facet
+     GROUP BY facets.state`,
+    ...matching.values(most + 1),
+  );
+  return Object.fromEntries(rows.map((row) => [text(row, 'state'), integer(row, 'n')]));
+}
+
+const sumOf = (states: Readonly<Record<string, number>>, wanted?: readonly string[]): number =>
+  Object.entries(states).reduce(
+    (sum, [state, n]) => (wanted === undefined || wanted.includes(state) ? sum + n : sum),
+    0,
+  );
+
+/** A part of a statement, with the values of its parameters. Its texts are few, so that the statements are prepared once. */
+interface Sql {
+  readonly sql: string;
+  readonly values: readonly SQLInputValue[];
+}
+
+/** An index that alone finds what matches, and the conditions on its columns. */
+interface Place {
+  readonly index: string;
+  readonly conditions: readonly Sql[];
+}
+
+/** Where the tasks of a query are found: in the index of the facets, or for a search in those of the names. */
+function placesOf({ q, since, until, ...query }: TaskQuery): Place[] {
+  const time = {
+    sql: 'submitted_at >= ? AND submitted_at < ?',
+    values: [since ?? 0, until ?? Number.MAX_SAFE_INTEGER],
+  };
+  const conditions = [facetsOf(query), time];
+  if (q === undefined) return [{ index: 'tasks_by_facet', conditions }];
+  return [
+    ['tasks_by_id', 'id'],
+    ['tasks_by_name', 'task_id'],
+    ['tasks_by_context', 'context_id'],
+  ].map(([index = '', column]) => ({
+    index,
+    conditions: [{ sql: `${column} >= ? AND ${column} < ?`, values: [q, `${q}${LAST}`] }, ...conditions],
+  }));
 }
 
 const EQUAL = ['profile', 'peer', 'caller', 'reason', 'priority'] as const;
 
-/** All conditions but that of the state. Their texts are few, so that the statements are prepared once. */
-function conditionsOf(query: TaskQuery): { where: string; values: SQLInputValue[] } {
-  const parts: string[] = [];
+function facetsOf(query: Omit<TaskQuery, 'q' | 'since' | 'until'>): Sql {
+  const parts = ['TRUE'];
   const values: SQLInputValue[] = [];
-  const add = (sql: string, ...more: SQLInputValue[]): void => {
-    parts.push(sql);
-    values.push(...more);
-  };
-  add('submitted_at >= ? AND submitted_at < ?', query.since ?? 0, query.until ?? Number.MAX_SAFE_INTEGER);
-  if (!query.parts) add('entered = 1');
+  if (!query.parts) parts.push('entered = 1');
+  if (query.state) {
+    parts.push('state IN (SELECT value FROM json_each(?))');
+    values.push(JSON.stringify(query.state));
+  }
   for (const name of EQUAL) {
     const wanted = query[name];
-    if (wanted !== undefined) add(`${name} = ?`, wanted);
+    if (wanted === undefined) continue;
+    parts.push(`${name} = ?`);
+    values.push(wanted);
   }
-  const { q } = query;
-  if (q !== undefined) {
-    const range = ['id', 'task_id', 'context_id'].map((name) => `(${name} >= ? AND ${name} < ?)`);
-    add(`(${range.join(' OR ')})`, ...range.flatMap(() => [q, `${q}${LAST}`]));
-  }
-  return { where: parts.join(' AND '), values };
+  return { sql: `facet IN (SELECT n FROM facets WHERE ${parts.join(' AND ')})`, values };
+}
+
+const cursorOf = ({ before }: TaskQuery): Sql =>
+  before
+    ? {
+        sql: 'submitted_at <= ? AND (submitted_at < ? OR n < ?)',
+        values: [before.submittedAt, before.submittedAt, before.n],
+      }
+    : { sql: 'TRUE', values: [] };
+
+/** The tasks of all places, each once, at most `limit` of each place. */
+function union(
+  places: readonly Place[],
+  more: readonly Sql[],
+  end: string,
+): { readonly sql: string; values(limit: number): SQLInputValue[] } {
+  const parts = places.map(({ index, conditions }) => {
+    const where = [...conditions, ...more].map(({ sql }) => sql).join(' AND ');
+    return `SELECT * FROM (SELECT n, submitted_at, facet FROM tasks INDEXED BY ${index} WHERE ${where} ${end})`;
+  });
+  return {
+    sql: parts.join(' UNION '),
+    values: (limit) =>
+      places.flatMap(({ conditions }) => [
+        ...[...conditions, ...more].flatMap(({ values }) => values),
+        limit,
+      ]),
+  };
 }

@@ -3,6 +3,7 @@ import type { StoreSchema } from '@hermes-fleet/store';
 /** The tables that a rebuild empties; `audit_highest` and `sessions` are not made from events that can be read again. */
 export const PROJECTED = [
   'tasks',
+  'facets',
   'events',
   'sources',
   'positions',
@@ -20,11 +21,13 @@ export const PROJECTED = [
 
 /**
  * The read model (docs/console.md#the-read-model). Times are ms since the epoch; `at` of a sum is the start of its bucket,
- * and `width` the bucket's length in seconds.
+ * and `width` the bucket's length in seconds. A facet is one combination of the values by which the list of tasks can be
+ * filtered, where an empty text is a value that a task does not have: there are few of them, so the list finds the tasks of
+ * any filter without reading others.
  */
 export const READ_MODEL: StoreSchema = {
   name: 'read model of the console',
-  applicationId: 0x68666372,
+  applicationId: 0x68666373,
   migrations: [
     `CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
@@ -34,8 +37,8 @@ export const READ_MODEL: StoreSchema = {
 
     CREATE TABLE tasks (
       n INTEGER PRIMARY KEY,
-      profile TEXT NOT NULL, id TEXT NOT NULL, task_id TEXT NOT NULL, context_id TEXT NOT NULL, caller TEXT NOT NULL,
-      root_id TEXT, root_caller TEXT, parent_task_id TEXT, parent_profile TEXT, entered INTEGER NOT NULL,
+      facet INTEGER NOT NULL, profile TEXT NOT NULL, id TEXT NOT NULL, task_id TEXT NOT NULL, context_id TEXT NOT NULL,
+      caller TEXT NOT NULL, root_id TEXT, root_caller TEXT, parent_task_id TEXT, parent_profile TEXT, entered INTEGER NOT NULL,
       state TEXT NOT NULL, peer TEXT, tool TEXT, priority TEXT, target TEXT,
       spent_tokens INTEGER NOT NULL, budget_tokens INTEGER,
       submitted_at INTEGER NOT NULL, started_at INTEGER, ended_at INTEGER, deadline_at INTEGER,
@@ -45,18 +48,25 @@ export const READ_MODEL: StoreSchema = {
       delegated_tokens INTEGER NOT NULL, saved_tokens INTEGER NOT NULL, overrun INTEGER NOT NULL, trace_id TEXT,
       UNIQUE (profile, id)
     ) STRICT;
-    CREATE INDEX tasks_listed ON tasks
-      (submitted_at, entered, state, profile, peer, caller, reason, priority, id, task_id, context_id);
-    CREATE INDEX tasks_by_name ON tasks (task_id);
-    CREATE INDEX tasks_by_root ON tasks (root_id) WHERE root_id IS NOT NULL;
+    CREATE INDEX tasks_by_facet ON tasks (facet, submitted_at);
+    CREATE INDEX tasks_by_id ON tasks (id, submitted_at, facet);
+    CREATE INDEX tasks_by_name ON tasks (task_id, submitted_at, facet);
+    CREATE INDEX tasks_by_context ON tasks (context_id, submitted_at, facet);
     CREATE INDEX tasks_by_parent ON tasks (parent_task_id) WHERE parent_task_id IS NOT NULL;
-    CREATE INDEX tasks_by_end ON tasks (ended_at, entered, spent_tokens);
+    CREATE INDEX tasks_by_spending ON tasks (spent_tokens, ended_at) WHERE entered = 1 AND ended_at IS NOT NULL;
+
+    CREATE TABLE facets (
+      n INTEGER PRIMARY KEY, entered INTEGER NOT NULL, state TEXT NOT NULL, profile TEXT NOT NULL, peer TEXT NOT NULL,
+      caller TEXT NOT NULL, reason TEXT NOT NULL, priority TEXT NOT NULL,
+      UNIQUE (caller, state, profile, peer, reason, priority, entered)
+    ) STRICT;
 
     CREATE TABLE events (
       n INTEGER PRIMARY KEY, task INTEGER NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, type TEXT NOT NULL,
       data TEXT NOT NULL
     ) STRICT;
     CREATE INDEX events_of_task ON events (task, n);
+    CREATE INDEX events_delegated ON events (task) WHERE type = 'delegated';
 
     CREATE TABLE spending (
       width INTEGER NOT NULL, at INTEGER NOT NULL, profile TEXT NOT NULL, model_tier TEXT NOT NULL, model TEXT NOT NULL,

@@ -1,7 +1,7 @@
-import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
+import { integer, type Queries, text } from '@hermes-fleet/store';
 import type { Counts } from '../projection/task-facts.ts';
 import type { Range } from './ranges.ts';
-import { type TaskRecord, taskRecord } from './task-rows.ts';
+import { countsIn, type TaskRecord, taskRecord } from './task-rows.ts';
 
 /** The columns of the sums by which spending is shown. */
 export const SPENDING_BY = {
@@ -63,22 +63,14 @@ export function totalsIn(db: Queries, { width, since, until }: Range, by: Spendi
     }));
 }
 
-const countsIn = (row: Row): Counts => ({
-  input: integer(row, 'input'),
-  output: integer(row, 'output'),
-  cacheRead: integer(row, 'cache_read'),
-  cacheWrite: integer(row, 'cache_write'),
-  reasoning: integer(row, 'reasoning'),
-});
-
 /** The tasks that entered, ended in the range and spent the most, with what their parts spent. */
 export function dearestTasks(db: Queries, { since, until }: Range, limit: number): TaskRecord[] {
   return db
     .all(
       `SELECT * FROM tasks WHERE n IN (
-         SELECT n FROM tasks INDEXED BY tasks_by_end
-         WHERE ended_at >= ?1 AND ended_at < ?2 AND entered = 1 AND spent_tokens > 0
-         ORDER BY spent_tokens DESC, n LIMIT ?3)
+         SELECT n FROM tasks INDEXED BY tasks_by_spending
+         WHERE entered = 1 AND ended_at >= ?1 AND ended_at < ?2 AND spent_tokens > 0
+         ORDER BY spent_tokens DESC LIMIT ?3)
        ORDER BY spent_tokens DESC, n`,
       ...[since, until, limit],
     )

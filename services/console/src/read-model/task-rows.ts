@@ -1,29 +1,74 @@
+import type { SQLInputValue } from 'node:sqlite';
 import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
-import { TASK_STATES, type TaskFacts, type TaskState } from '../projection/task-facts.ts';
+import { type Counts, TASK_STATES, type TaskFacts, type TaskState } from '../projection/task-facts.ts';
+import { facetOf } from './facets.ts';
 
-const COLUMNS = [
-  ...['profile', 'id', 'task_id', 'context_id', 'caller', 'root_id', 'root_caller', 'parent_task_id'],
-  ...['parent_profile', 'entered', 'state', 'peer', 'tool', 'priority', 'target', 'spent_tokens'],
-  ...[
-    'budget_tokens',
-    'submitted_at',
-    'started_at',
-    'ended_at',
-    'deadline_at',
-    'reason',
-    'reroutes',
-    'model',
-  ],
-  ...['model_tier', 'own_tokens', 'input', 'output', 'cache_read', 'cache_write', 'reasoning', 'has_counts'],
-  ...['delegated_tokens', 'saved_tokens', 'overrun', 'trace_id'],
-] as const;
+/** The columns of a task and their values. */
+type Columns = Readonly<Record<string, (task: TaskFacts) => SQLInputValue>>;
 
-const INSERT = `INSERT INTO tasks (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`;
-const UPDATE = `UPDATE tasks SET ${COLUMNS.map((name) => `${name} = ?`).join(', ')} WHERE n = ?`;
+const KEY: Columns = { profile: (task) => task.profile, id: (task) => task.id };
 
-/** A task of the read model, with the number of its row. */
+/** What the first events of a task say once. Most of these columns are in an index. */
+const ORIGIN: Columns = {
+  task_id: (task) => task.taskId,
+  context_id: (task) => task.contextId,
+  caller: (task) => task.caller,
+  root_id: (task) => task.rootId,
+  root_caller: (task) => task.rootCaller,
+  parent_task_id: (task) => task.parentTaskId,
+  parent_profile: (task) => task.parentProfile,
+  entered: (task) => Number(task.entered),
+  priority: (task) => task.priority,
+  target: (task) => task.target,
+  submitted_at: (task) => task.submittedAt,
+  deadline_at: (task) => task.deadlineAt,
+  trace_id: (task) => task.traceId,
+};
+
+/** What changes with every other event. */
+const COURSE: Columns = {
+  state: (task) => task.state,
+  peer: (task) => task.peer,
+  tool: (task) => task.tool,
+  spent_tokens: (task) => task.spentTokens,
+  budget_tokens: (task) => task.budgetTokens,
+  started_at: (task) => task.startedAt,
+  ended_at: (task) => task.endedAt,
+  reason: (task) => task.reason,
+  reroutes: (task) => task.reroutes,
+  model: (task) => task.model,
+  model_tier: (task) => task.modelTier,
+  own_tokens: (task) => task.ownTokens,
+  input: (task) => task.counts.input,
+  output: (task) => task.counts.output,
+  cache_read: (task) => task.counts.cacheRead,
+  cache_write: (task) => task.counts.cacheWrite,
+  reasoning: (task) => task.counts.reasoning,
+  has_counts: (task) => Number(task.hasCounts),
+  delegated_tokens: (task) => task.delegatedTokens,
+  saved_tokens: (task) => task.savedTokens,
+  overrun: (task) => Number(task.overrun),
+};
+
+const ALL = { ...KEY, ...ORIGIN, ...COURSE };
+const INSERT = `INSERT INTO tasks (facet, ${Object.keys(ALL).join(', ')})
+  VALUES (?, ${Object.keys(ALL)
+    .map(() => '?')
+    .join(', ')})`;
+const update = (columns: Columns): string =>
+  `UPDATE tasks SET ${Object.keys(columns)
+    .map((name) => `${name} = ?`)
+    .join(', ')} WHERE n = ?`;
+const UPDATE_ORIGIN = update(ORIGIN);
+const UPDATE_COURSE = update(COURSE);
+
+const valuesOf = (columns: Columns, task: TaskFacts): SQLInputValue[] =>
+  Object.values(columns).map((of) => of(task));
+
+/** A task of the read model, with the numbers of its row and of its facet. */
 export interface TaskRecord extends TaskFacts {
   readonly n: number;
+  readonly facet: number;
 }
 
 export function findTask(db: Queries, profile: string, id: string): TaskRecord | undefined {
@@ -31,38 +76,26 @@ export function findTask(db: Queries, profile: string, id: string): TaskRecord |
   return row && taskRecord(row);
 }
 
-/** Writes a task, and returns the number of its row. */
-export function saveTask(db: Queries, task: TaskFacts, n: number | undefined): number {
-  const values = valuesOf(task);
-  if (n === undefined) return db.run(INSERT, ...values).rowid;
-  db.run(UPDATE, ...values, n);
+/**
+ * Writes a task, and returns the number of its row. `before` is the task as it is stored: SQLite writes every index of a
+ * column that an UPDATE names, so it names those that change.
+ */
+export function saveTask(db: Queries, task: TaskFacts, before: TaskRecord | undefined): number {
+  const facet = facetOf(db, task, before);
+  if (before === undefined) return db.run(INSERT, facet, ...valuesOf(ALL, task)).rowid;
+  const { n } = before;
+  const origin = valuesOf(ORIGIN, task);
+  const known = valuesOf(ORIGIN, before);
+  if (origin.some((value, index) => value !== known[index])) db.run(UPDATE_ORIGIN, ...origin, n);
+  db.run(UPDATE_COURSE, ...valuesOf(COURSE, task), n);
+  if (facet !== before.facet) db.run('UPDATE tasks SET facet = ? WHERE n = ?', facet, n);
   return n;
-}
-
-/** The values of `COLUMNS`, in their order. */
-function valuesOf(task: TaskFacts): (string | number | null)[] {
-  const { counts } = task;
-  return [
-    ...[task.profile, task.id, task.taskId, task.contextId, task.caller, task.rootId, task.rootCaller],
-    ...[task.parentTaskId, task.parentProfile, Number(task.entered), task.state, task.peer, task.tool],
-    ...[task.priority, task.target, task.spentTokens, task.budgetTokens, task.submittedAt, task.startedAt],
-    ...[
-      task.endedAt,
-      task.deadlineAt,
-      task.reason,
-      task.reroutes,
-      task.model,
-      task.modelTier,
-      task.ownTokens,
-    ],
-    ...[counts.input, counts.output, counts.cacheRead, counts.cacheWrite, counts.reasoning],
-    ...[Number(task.hasCounts), task.delegatedTokens, task.savedTokens, Number(task.overrun), task.traceId],
-  ];
 }
 
 export function taskRecord(row: Row): TaskRecord {
   return {
     n: integer(row, 'n'),
+    facet: integer(row, 'facet'),
     profile: text(row, 'profile'),
     id: text(row, 'id'),
     taskId: text(row, 'task_id'),
@@ -89,13 +122,7 @@ export function taskRecord(row: Row): TaskRecord {
     model: textOrNull(row, 'model'),
     modelTier: textOrNull(row, 'model_tier'),
     ownTokens: integer(row, 'own_tokens'),
-    counts: {
-      input: integer(row, 'input'),
-      output: integer(row, 'output'),
-      cacheRead: integer(row, 'cache_read'),
-      cacheWrite: integer(row, 'cache_write'),
-      reasoning: integer(row, 'reasoning'),
-    },
+    counts: countsIn(row),
     hasCounts: integer(row, 'has_counts') === 1,
     delegatedTokens: integer(row, 'delegated_tokens'),
     savedTokens: integer(row, 'saved_tokens'),
@@ -103,6 +130,14 @@ export function taskRecord(row: Row): TaskRecord {
     traceId: textOrNull(row, 'trace_id'),
   };
 }
+
+export const countsIn = (row: Row): Counts => ({
+  input: integer(row, 'input'),
+  output: integer(row, 'output'),
+  cacheRead: integer(row, 'cache_read'),
+  cacheWrite: integer(row, 'cache_write'),
+  reasoning: integer(row, 'reasoning'),
+});
 
 function stateIn(row: Row): TaskState {
   const state = text(row, 'state');

@@ -69,8 +69,10 @@ const countOf = (db: Queries, table: 'tasks' | 'events'): number =>
 function pruneTasks(db: Queries, before: number, { tasks }: Limits): number {
   const excess = Math.max(0, countOf(db, 'tasks') - tasks);
   const old = db.all(
-    `SELECT n, submitted_at < ?1 AND coalesce(ended_at, 0) < ?1 AS is_old FROM tasks INDEXED BY tasks_listed
-     ORDER BY submitted_at, n LIMIT ?2`,
+    `SELECT n, submitted_at < ?1 AND coalesce(ended_at, 0) < ?1 AS is_old FROM tasks WHERE n IN (
+       SELECT n FROM tasks INDEXED BY tasks_by_facet WHERE facet IN (SELECT n FROM facets)
+       ORDER BY submitted_at, n LIMIT ?2)
+     ORDER BY submitted_at, n`,
     before,
     AT_A_TIME,
   );
@@ -102,5 +104,6 @@ function pruneEvents(db: Queries, before: number, { events }: Limits): number {
 /** Rows of these tables are few: one pass removes them all. */
 function pruneSums(db: Queries, before: number): number {
   for (const table of OLD_ROWS) db.run(`DELETE FROM ${table} WHERE at < ?`, before);
+  db.run('DELETE FROM facets WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.facet = facets.n)');
   return 0;
 }

@@ -199,5 +199,6 @@ function list({ tasks }: StubState, params: URLSearchParams): unknown {
         .entries()
         .map(([state, of]) => [state, of.length]),
     ),
+    total_is_exact: true,
   };
 }

@@ -80,7 +80,7 @@ function peerNote({ state, tool, reroutes }) {
 /** @param {{place: import('../lib/router.js').Place, document: import('../../../http/api.ts').TasksDocument}} props */
 const Pages = ({ place, document }) =>
   html`<nav class="pages" aria-label="Pages of tasks">
-    <span>${counted(document.total, 'task')}</span>
+    <span>${document.total_is_exact ? '' : 'more than '}${counted(document.total, 'task')}</span>
     ${place.params['cursor'] ? html`<a href=${href(['tasks'], { ...place.params, cursor: null })}>Newest</a>` : null}
     ${document.next_cursor === null ? null : html`<a href=${href(['tasks'], { ...place.params, cursor: document.next_cursor })}>Older</a>`}
   </nav>`;
