@@ -19,6 +19,7 @@ test(
   async (t) => {
     const fleet = await startTestConsole(t);
     const browser = await fleet.signIn();
+    await fleet.until<StatusDocument>(browser, '/api/status', ({ bus }) => bus.connected);
     assert.equal((await rebuild(fleet)).reaches_back_to, null);
     const neo = eventMaker('neo');
     await publish(fleet.nats.url, [
@@ -44,6 +45,17 @@ test(
     assert.ok((await browser.json<StatusDocument>('/api/status')).rebuilt_at);
   },
 );
+
+test('while the bus is away a rebuild is refused, and the views stay', deadline, async (t) => {
+  const fleet = await startTestConsole(t);
+  const browser = await fleet.signIn();
+  await publish(fleet.nats.url, [eventMaker('neo')('submitted', { id: 'a' })]);
+  await fleet.until<TasksDocument>(browser, '/api/tasks', ({ total }) => total === 1);
+  await fleet.nats.kill();
+  await fleet.until<StatusDocument>(browser, '/api/status', ({ bus }) => !bus.connected);
+  assert.equal((await rebuild(fleet)).status, 503);
+  assert.equal((await browser.json<TasksDocument>('/api/tasks')).total, 1);
+});
 
 test(
   'the highest head of an audit stays over rebuilds, and one that goes back or changes is not sound',

@@ -1,5 +1,5 @@
 import type { BusConnection, StreamFacts } from '@hermes-fleet/events';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Store } from '@hermes-fleet/store';
 import type { Applied } from '../read-model/apply.ts';
 import { noteFact, oldestEventAt } from '../read-model/facts.ts';
@@ -28,7 +28,10 @@ export interface Rebuilt {
 
 export interface Feed {
   view(): BusView;
-  /** Empties the read model and reads the streams from their start. A second call joins the first. */
+  /**
+   * Empties the read model and reads the streams from their start. A second call joins the first. Throws STORE_UNAVAILABLE
+   * while the bus is away, because the views would be empty until it is back.
+   */
   rebuild(): Promise<Rebuilt>;
   close(): Promise<void>;
 }
@@ -68,6 +71,12 @@ export function startFeed(options: FeedOptions): Feed {
   };
 
   const rebuild = async (): Promise<Rebuilt> => {
+    const { connected, reason } = current.readers.view();
+    if (!connected)
+      throw new FleetError(
+        'STORE_UNAVAILABLE',
+        `the streams cannot be read, so the read model stays as it is: ${reason}`,
+      );
     await close();
     const rebuiltAt = clock.now();
     await store.write((db) => {
