@@ -10,6 +10,7 @@ test('the trader uses HERMES_HOME/trader, with or without --profile', () => {
     dir: '/srv/trader',
     stateDir: '/srv/trader/state',
     logLevel: 'info',
+    revision: undefined,
   };
   for (const argv of [[], ['--profile', 'trader']])
     assert.deepEqual(readEnvironment(argv, { HERMES_HOME: '/srv' }), expected);

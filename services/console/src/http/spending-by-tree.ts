@@ -4,7 +4,7 @@ import type { Counts } from '../projection/task-facts.ts';
 import type { Range } from '../read-model/ranges.ts';
 import type { SpentTokens } from '../read-model/spending.ts';
 import type { TaskRecord } from '../read-model/task-rows.ts';
-import { type TreeSpending, treeSpending } from '../read-model/tree-spending.ts';
+import { type TreeSpending, treesSpending } from '../read-model/tree-spending.ts';
 import type { SpendingDocument } from './api.ts';
 import { ownCost } from './costs.ts';
 import { usageOf } from './task-page.ts';
@@ -31,8 +31,8 @@ export function spendingByTree(
   const named = new Set([rest]);
   const totals: Total[] = [];
   const spent: SpentTokens[] = [];
-  for (const root of roots) {
-    const tree = treeSpending(db, root);
+  for (const tree of treesSpending(db, roots)) {
+    const { root } = tree;
     const inRange = tree.spent.filter(({ at }) => at >= since && at < until);
     const key = named.has(root.taskId) ? `${root.taskId} (${root.id})` : root.taskId;
     named.add(key);

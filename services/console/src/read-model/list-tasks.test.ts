@@ -72,13 +72,26 @@ test('every filter finds its tasks, the newest first, and pages reach each of th
     const wanted = numbers.filter(matches).map((at) => `id-${at}`);
     const label = JSON.stringify(query);
     assert.deepEqual(pages({ ...all, ...query }), wanted, label);
-    const { total, isCounted } = store.read((db) => listTasks(db, { ...all, ...query }));
+    const { total, isCounted, states } = store.read((db) => listTasks(db, { ...all, ...query }));
     assert.deepEqual([total, isCounted], [wanted.length, true], label);
+    const { state: _, ...others } = query;
+    if (query.state)
+      assert.deepEqual(states, store.read((db) => listTasks(db, { ...all, ...others })).states, label);
+    else
+      assert.equal(
+        Object.values(states ?? {}).reduce((sum, n) => sum + n, 0),
+        total,
+        label,
+      );
   }
 });
 
 test('a search that most tasks match is counted up to a thousand, and says that there are more', async (t) => {
   const store = await filled(t);
-  const { tasks, total, isCounted } = store.read((db) => listTasks(db, { ...all, q: 'name' }));
-  assert.deepEqual([tasks[0]?.id, tasks.length, total, isCounted], [`id-${TASKS - 1}`, 200, 1_000, false]);
+  const list = (query: Partial<TaskQuery>) => store.read((db) => listTasks(db, { ...all, ...query }));
+  const { tasks, total, isCounted, states } = list({ q: 'name' });
+  assert.deepEqual([tasks[0]?.id, tasks.length], [`id-${TASKS - 1}`, 200]);
+  assert.deepEqual([total, isCounted, states], [1_000, false, null]);
+  const blocked = list({ q: 'name', state: ['blocked'] });
+  assert.deepEqual([blocked.total, blocked.isCounted, blocked.states], [TASKS / 3, true, null]);
 });

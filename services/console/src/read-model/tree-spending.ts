@@ -1,6 +1,6 @@
 import { integer, type Queries } from '@hermes-fleet/store';
 import type { TaskRecord } from './task-rows.ts';
-import { nodesOf, treeOf } from './task-tree.ts';
+import { nodesOf, treesOf, WHOLE_PART } from './task-tree.ts';
 
 /** Tokens at the time at which an event told them. */
 export interface TokensAt {
@@ -15,10 +15,12 @@ export interface TreeSpending {
   readonly spent: readonly TokensAt[];
 }
 
-/** What a task and all its parts have spent over time. */
-export function treeSpending(db: Queries, root: TaskRecord): TreeSpending {
-  const nodes = nodesOf(treeOf(db, root));
-  return { root, nodes, spent: nodes.flatMap((node) => spentBy(db, node)) };
+/** What some tasks, each with all its parts, have spent over time. */
+export function treesSpending(db: Queries, roots: readonly TaskRecord[]): TreeSpending[] {
+  return treesOf(db, roots, WHOLE_PART).map((tree) => {
+    const nodes = nodesOf(tree);
+    return { root: tree.task, nodes, spent: nodes.flatMap((node) => spentBy(db, node)) };
+  });
 }
 
 /** Tokens that no event of its progress told are those of its end. */
