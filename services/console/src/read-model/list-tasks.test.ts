@@ -93,5 +93,8 @@ test('a search that most tasks match is counted up to a thousand, and says that 
   assert.deepEqual([tasks[0]?.id, tasks.length], [`id-${TASKS - 1}`, 200]);
   assert.deepEqual([total, isCounted, states], [1_000, false, null]);
   const blocked = list({ q: 'name', state: ['blocked'] });
-  assert.deepEqual([blocked.total, blocked.isCounted, blocked.states], [TASKS / 3, true, null]);
+  assert.deepEqual(
+    [blocked.total, blocked.isCounted, blocked.states],
+    [Math.floor(TASKS / 9) * 3, true, null],
+  );
 });
