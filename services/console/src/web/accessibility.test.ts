@@ -121,3 +121,28 @@ test('the table beside a chart has the same figures', needsChromium, async (t) =
   assert.match((await table.locator('tbody td').first().textContent()) ?? '', /^\d+(\.\d)?%$/);
   assert.equal(await page.locator('.uplot canvas').count(), 1);
 });
+
+test('a legend has the figures of the bar under the pointer', needsChromium, async (t) => {
+  const { page } = await openPage(t, { at: '/#/blocked' });
+  const chart = page.locator('.chart .u-over');
+  const box = (await chart.boundingBox()) ?? assert.fail('there is no chart');
+  const legend = page.locator('.legend');
+  const atRest = await page.locator('main').boundingBox();
+  assert.deepEqual(await legend.locator('.num').allTextContents(), ['', '', '', '']);
+  // 24 bars and the whole of the last one.
+  await page.mouse.move(box.x + (box.width * 2.5) / 24, box.y + 20);
+  await page.locator('.legend li.num', { hasText: ':' }).waitFor();
+  const shown = await legend.locator('.num').allTextContents();
+  const row = page
+    .getByRole('table', { name: 'Blocked share by reason, in percent' })
+    .locator('tbody tr')
+    .nth(2);
+  await page.getByText('As a table').click();
+  const [from = '', ...figures] = await row.locator('th, td').allTextContents();
+  assert.deepEqual(shown, [...figures, from]);
+  await page.getByText('As a table').click();
+  await page.mouse.move(box.x + 5, box.y + 20);
+  assert.deepEqual(await page.locator('main').boundingBox(), atRest);
+  await page.mouse.move(0, 0);
+  await page.locator('.legend li.num', { hasText: ':' }).waitFor({ state: 'detached' });
+});

@@ -1,6 +1,6 @@
 import { dateTime } from '../lib/format.js';
 import { useTheme } from '../lib/theme.js';
-import { html, uPlot, useEffect, useRef } from '../lib/vendor.js';
+import { html, uPlot, useEffect, useRef, useState } from '../lib/vendor.js';
 
 /**
  * @typedef {object} Series
@@ -38,7 +38,7 @@ const colorOf = (at) => `--series-${Math.min(at + 1, COLORS)}`;
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /**
- * Stacked bars over time, with a legend, and with the same figures as a table.
+ * Stacked bars over time, with a legend, which has the figures of the bar under the pointer, and with all figures as a table.
  * @param {{title: string, times: readonly string[], stepS: number, series: readonly Series[], format: (value: number) => string}} props
  */
 export function StackedBars({ title, times, stepS, series, format }) {
@@ -49,6 +49,8 @@ export function StackedBars({ title, times, stepS, series, format }) {
   const data = stack(times, series);
   const latest = useRef(data);
   latest.current = data;
+  const [pointed, setPointed] = useState(/** @type {number | null} */ (null));
+  const time = pointed === null ? undefined : times[pointed];
 
   useEffect(() => {
     const element = holder.current;
@@ -58,6 +60,11 @@ export function StackedBars({ title, times, stepS, series, format }) {
       /** @type {any} */ (latest.current),
       element,
     );
+    const { over } = plot.current;
+    over.addEventListener('pointermove', (/** @type {PointerEvent} */ { offsetX }) =>
+      setPointed(barAt(latest.current[0] ?? [], plot.current.posToVal(offsetX, 'x'), stepS)),
+    );
+    over.addEventListener('pointerleave', () => setPointed(null));
     const resized = new ResizeObserver(() =>
       plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
     );
@@ -74,11 +81,23 @@ export function StackedBars({ title, times, stepS, series, format }) {
 
   return html`<figure class="figure-chart" aria-label=${title}>
     <ul class="legend">
-      ${series.map(({ name }, at) => html`<li key=${name}><span class="swatch" aria-hidden="true" style=${{ background: `var(${colorOf(at)})` }}></span>${name}</li>`)}
+      ${series.map(({ name, values }, at) => html`<li key=${name}><span class="swatch" aria-hidden="true" style=${{ background: `var(${colorOf(at)})` }}></span>${name}<span class="num">${time === undefined ? '' : format(values[pointed ?? 0] ?? 0)}</span></li>`)}
+      <li class="num">${time === undefined ? '' : dateTime(time)}</li>
     </ul>
     <div class="chart" ref=${holder} aria-hidden="true"></div>
     <${ChartTable} title=${title} times=${times} series=${series} format=${format} />
   </figure>`;
+}
+
+/**
+ * The number of the bar that a time is in.
+ * @param {readonly number[]} starts In seconds.
+ * @param {number} time
+ * @param {number} stepS
+ */
+function barAt(starts, time, stepS) {
+  const at = starts.findIndex((start) => time >= start && time < start + stepS);
+  return at === -1 ? null : at;
 }
 
 /**
