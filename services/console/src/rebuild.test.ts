@@ -115,3 +115,38 @@ test(
     while (db.prepare('SELECT 1 FROM facets').get()) await new Promise((resolve) => setImmediate(resolve));
   },
 );
+
+test(
+  'the concerns are those of the newest head, as later decisions have changed them',
+  deadline,
+  async (t) => {
+    const fleet = await startTestConsole(t);
+    const browser = await fleet.signIn();
+    const concern = (id: string, strategy: string | null, state: string) => ({
+      ...{ concern_id: id, strategy_id: strategy, run_state: state, risk_mode: 'normal' },
+    });
+    const concerns = async (wanted: string) => {
+      const isThere = (document: TraderDocument): boolean => JSON.stringify(states(document)) === wanted;
+      return states(await fleet.until<TraderDocument>(browser, '/api/trader', isThere));
+    };
+    const states = (document: TraderDocument) =>
+      document.concerns.map(({ concern_id, run_state, strategy_id }) => [concern_id, run_state, strategy_id]);
+
+    const first = [concern('a:m', 's', 'running'), concern('b:m', null, 'paused')];
+    await publish(fleet.nats.url, [headEvent(5, 'a', 10, { concerns: first })]);
+    await concerns('[["a:m","running","s"],["b:m","paused",null]]');
+    const switched = { action: 'switch', to_strategy_id: 'other', risk_mode: 'normal', run_state: 'paused' };
+    await publish(fleet.nats.url, [
+      controlEvent(4, { ...switched, run_state: 'running' }),
+      controlEvent(11, switched),
+    ]);
+    await concerns('[["a:m","paused","other"],["b:m","paused",null]]');
+    await rebuild(fleet);
+    await concerns('[["a:m","paused","other"],["b:m","paused",null]]');
+    await publish(fleet.nats.url, [headEvent(7, 'b', 12, { concerns: [concern('b:m', 's', 'running')] })]);
+    await concerns('[["b:m","running","s"]]');
+    // An older trader tells no concerns.
+    await publish(fleet.nats.url, [headEvent(8, 'c', 13), controlEvent(14, { to_strategy_id: 's' })]);
+    await concerns('[["a:m","paused","s"],["b:m","running","s"]]');
+  },
+);

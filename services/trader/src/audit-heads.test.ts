@@ -5,7 +5,7 @@ import { type NatsServer, openConnection, recordingLog, startNatsServer } from '
 import { systemClock } from '@hermes-fleet/protocol';
 import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
-import { CONCERN, controlFile, refuseSome } from './testing/control-file.ts';
+import { CONCERN, controlFile, headOf, refuseSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };
 const connection = (url: string): BusConnection => ({ servers: [url], name: 'trader/test' });
@@ -54,7 +54,7 @@ async function leftBehind(t: TestContext, url: string) {
   await refuseSome(store, 4);
   const { audit } = watch(t, store, url);
   assert.equal(await audit.heads?.flush(20_000), true);
-  assert.deepEqual(await published(url), { store: store.id, ...store.head() });
+  assert.deepEqual(await published(url), headOf(store));
   await audit.close();
   await store.close();
   return control;
@@ -72,7 +72,7 @@ test('an intact audit has its head published, and the next start continues from 
   await refuseSome(store, 3);
   assert.equal(store.head().seq, 9);
   assert.equal(await audit.heads?.flush(20_000), true);
-  assert.deepEqual(await published(url), { store: store.id, ...store.head() });
+  assert.deepEqual(await published(url), headOf(store));
   assert.deepEqual(
     log.entries.filter(({ level }) => level === 'error'),
     [],
@@ -143,7 +143,7 @@ test('a restored file has its head published once the old head is deleted', dead
   assert.deepEqual([outcome, found], ['forgotten', [5]]);
   const { audit, verdicts } = watch(t, store, url);
   assert.equal(await audit.heads?.flush(20_000), true);
-  assert.deepEqual(await published(url), { store: store.id, ...store.head() });
+  assert.deepEqual(await published(url), headOf(store));
   assert.deepEqual([audit.state().state, verdicts.includes(false)], ['ok', false]);
 });
 

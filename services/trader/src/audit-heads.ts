@@ -1,5 +1,6 @@
 import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher } from '@hermes-fleet/events';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Concern } from '@hermes-fleet/paper';
+import type { Clock, JsonObject, Log } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control/control-store.ts';
 
 /** The integrity of the audit (docs/trader.md#audit). */
@@ -15,7 +16,7 @@ export interface AuditWatchOptions {
   readonly service: string;
   /** Undefined: heads are not published, and a truncated tail is detected only by the file's own counter. */
   readonly connection: BusConnection | undefined;
-  readonly store: Pick<ControlStore, 'id' | 'head' | 'audit' | 'verify' | 'onHead'>;
+  readonly store: Pick<ControlStore, 'id' | 'head' | 'audit' | 'verify' | 'onHead' | 'concerns'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Called with the result when the verification is complete. */
@@ -31,7 +32,7 @@ export interface AuditWatch {
 
 /**
  * Verifies the audit chain once in the background and compares it with the published head. From then on it publishes the
- * newest head (docs/events.md#the-head-of-an-audit). If the chain is broken or differs from the published one, it logs an
+ * newest head, with the state of all concerns (docs/events.md#the-head-of-an-audit). If the chain is broken or differs from the published one, it logs an
  * error and publishes no more heads.
  */
 export function watchAudit(options: AuditWatchOptions): AuditWatch {
@@ -81,6 +82,7 @@ export function watchAudit(options: AuditWatchOptions): AuditWatch {
       clock: options.clock,
       log,
       head: () => ({ store: store.id, ...store.head() }),
+      beside: () => ({ concerns: store.concerns().map(concernView) }),
       check: async (found) => (await wrongChain()) ?? (found && contradiction(store, found)),
       onState: reportVerdict,
     });
@@ -101,6 +103,10 @@ export function watchAudit(options: AuditWatchOptions): AuditWatch {
     },
   };
 }
+
+const concernView = ({ id, activeStrategyId, runState, riskMode }: Concern): JsonObject => ({
+  ...{ concern_id: id, strategy_id: activeStrategyId, run_state: runState, risk_mode: riskMode },
+});
 
 /** Why a published head does not belong to this audit; undefined if it does. */
 function contradiction(store: AuditWatchOptions['store'], published: Head): string | undefined {

@@ -5,7 +5,7 @@ import { recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control/control-store.ts';
 import { connectControlBus } from './control-bus.ts';
-import { CONCERN, controlFile, rejectSome } from './testing/control-file.ts';
+import { CONCERN, controlFile, headOf, rejectSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };
 const SETUP = { user: 'setup', pass: 'setup-pw' };
@@ -87,7 +87,7 @@ test(
         ['fleet.control.acct.xrpusd', 'dev.hermes-fleet.control.rejected.v1', '/services/trader'],
       );
     const [head] = await read('fleet.audit.>', 1);
-    assert.deepEqual([head?.on, head?.data], ['fleet.audit.trader', { store: store.id, ...store.head() }]);
+    assert.deepEqual([head?.on, head?.data], ['fleet.audit.trader', headOf(store)]);
     assert.equal(found.at(-1)?.data.audit_hash, store.head().hash);
     assert.deepEqual(
       [seen.published.length, new Set(seen.published), seen.ok.at(-1)],
@@ -127,7 +127,7 @@ test(
       ['1', '2', '3', '4', '5', '6', '7', '8', '9'],
     );
     const [head] = await read('fleet.audit.>', 1);
-    assert.deepEqual(head?.data, { store: again.id, ...again.head() });
+    assert.deepEqual(head?.data, headOf(again));
   },
 );
 

@@ -1,4 +1,4 @@
-import { CloudEvent } from '@hermes-fleet/protocol';
+import { CloudEvent, type JsonObject } from '@hermes-fleet/protocol';
 
 export const HEAD_TYPE = 'dev.hermes-fleet.audit.head.v1';
 
@@ -11,8 +11,13 @@ export interface Head {
   readonly hash: string;
 }
 
-/** Wraps a head in a CloudEvent; its id stays the same when it is sent again. */
-export function headEvent(service: string, { store, seq, hash }: Head, at: number): CloudEvent {
+/** Wraps a head in a CloudEvent, with what its owner tells beside it; the id stays the same when it is sent again. */
+export function headEvent(
+  service: string,
+  { store, seq, hash }: Head,
+  at: number,
+  beside: JsonObject = {},
+): CloudEvent {
   return {
     specversion: '1.0',
     id: `${service}:${store}:head:${seq}`,
@@ -21,7 +26,7 @@ export function headEvent(service: string, { store, seq, hash }: Head, at: numbe
     subject: service,
     time: new Date(at).toISOString(),
     datacontenttype: 'application/json',
-    data: { store, seq, hash },
+    data: { ...beside, store, seq, hash },
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, JsonObject, Log } from '@hermes-fleet/protocol';
 import type { NatsConnection } from 'nats';
 import { type BusConnection, reasonOf } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
@@ -15,6 +15,8 @@ export interface HeadPublisherOptions {
   readonly service: string;
   /** The current head; `seq` is 0 while the audit is empty. */
   readonly head: () => Head;
+  /** What is told beside each head that is published; a change of it alone is not. */
+  readonly beside?: () => JsonObject;
   /**
    * Checks that this audit continues from the head on the bus (undefined: no head there). Resolves with the reason if it
    * does not. Called on every connection before anything is published; when it rejects, it is called again.
@@ -101,7 +103,7 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
   }
 
   async function publish(nc: NatsConnection, head: Head, replacedSeq: number): Promise<number> {
-    const event = headEvent(options.service, head, options.clock.now());
+    const event = headEvent(options.service, head, options.clock.now(), options.beside?.());
     try {
       // No message id: the server would drop a head as a duplicate of one that an operator has removed.
       const ack = await nc.jetstream().publish(subject, JSON.stringify(event), {

@@ -1,5 +1,5 @@
 import { HEAD_TYPE } from '@hermes-fleet/events';
-import { type CloudEvent, ControlStatus } from '@hermes-fleet/protocol';
+import { type CloudEvent, ControlStatus, isJsonObject } from '@hermes-fleet/protocol';
 import { type Numbered, readNumbered, type Unusable } from './event.ts';
 import { countIn, textIn, textsIn, timeIn } from './fields.ts';
 
@@ -19,7 +19,7 @@ export interface Decision extends Numbered {
 export interface Concern {
   readonly strategyId: string | null;
   readonly riskMode: string | null;
-  /** Null for an action that leaves it as it is. */
+  /** Null where an older trader does not tell it, and the action leaves it as it is. */
   readonly runState: 'running' | 'paused' | null;
 }
 
@@ -48,13 +48,18 @@ export function readDecision(event: CloudEvent): Decision | Unusable {
       ? {
           strategyId: textIn(data.to_strategy_id),
           riskMode: textIn(data.risk_mode, 32),
-          runState: runStateAfter(action, status),
+          runState: runStateIn(data.run_state) ?? runStateAfter(action, status),
         }
       : null,
   };
 }
 
-/** A decision that failed is undone. */
+const RUN_STATES = ['running', 'paused'] as const;
+
+const runStateIn = (value: unknown): Concern['runState'] =>
+  RUN_STATES.find((state) => state === value) ?? null;
+
+/** What an older trader tells by the action alone. A decision that failed is undone. */
 function runStateAfter(action: string, status: string): Concern['runState'] {
   if (action !== 'pause' && action !== 'resume') return null;
   return (action === 'pause') === (status !== 'failed') ? 'paused' : 'running';
@@ -67,6 +72,8 @@ export interface AuditHead {
   readonly seq: number;
   readonly hash: string;
   readonly at: number;
+  /** The state of each concern; null where an older trader does not tell it. */
+  readonly concerns: readonly (Concern & { readonly concernId: string })[] | null;
 }
 
 export function readAuditHead(event: CloudEvent, subject: string): AuditHead | Unusable {
@@ -78,7 +85,23 @@ export function readAuditHead(event: CloudEvent, subject: string): AuditHead | U
   if (typeof store !== 'string' || store.length > 100 || typeof hash !== 'string')
     return { unusable: 'no head of an audit' };
   if (!/^[0-9a-f]{64}$/.test(hash)) return { unusable: 'no head of an audit' };
-  return { service: service.slice(0, 100), store, seq: number, hash, at };
+  const concerns = Array.isArray(event.data.concerns) ? event.data.concerns.flatMap(concernIn) : null;
+  return { service: service.slice(0, 100), store, seq: number, hash, at, concerns };
+}
+
+function concernIn(value: unknown): NonNullable<AuditHead['concerns']>[number][] {
+  if (!isJsonObject(value)) return [];
+  const concernId = textIn(value.concern_id);
+  if (concernId === null) return [];
+  const { strategy_id: strategyId, risk_mode: riskMode, run_state: runState } = value;
+  return [
+    {
+      concernId,
+      strategyId: textIn(strategyId),
+      riskMode: textIn(riskMode, 32),
+      runState: runStateIn(runState),
+    },
+  ];
 }
 
 /** What a head says against the highest that was seen of the same file; null if it is in order. */

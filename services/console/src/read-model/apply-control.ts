@@ -1,7 +1,13 @@
 import type { CloudEvent } from '@hermes-fleet/protocol';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { readAnnounced } from '../projection/announce.ts';
-import { type AuditHead, headProblem, readAuditHead, readDecision } from '../projection/control.ts';
+import {
+  type AuditHead,
+  type Concern,
+  headProblem,
+  readAuditHead,
+  readDecision,
+} from '../projection/control.ts';
 import type { Unusable } from '../projection/event.ts';
 import { type Applied, isNew } from './apply.ts';
 import { bucketOf, WIDTHS } from './sums.ts';
@@ -34,20 +40,39 @@ export function applyDecision(db: Queries, event: CloudEvent): Applied | Unusabl
     addVerdict(db, width, at, 'status', status);
     for (const code of new Set(codes)) addVerdict(db, width, at, 'code', code);
   }
-  if (concern) {
-    db.run(
-      `INSERT INTO concerns VALUES (?1, ?2, ?3, ?4, ?5)
-       ON CONFLICT DO UPDATE SET strategy_id = ?2, run_state = coalesce(?3, run_state), risk_mode = ?4, at = ?5`,
-      ...[concernId, concern.strategyId, concern.runState, concern.riskMode, at],
-    );
-  }
+  if (concern) putConcern(db, { ...concern, concernId }, at);
   return { view: 'trader' };
+}
+
+/** Keeps the latest state of a concern. */
+function putConcern(
+  db: Queries,
+  { concernId, strategyId, runState, riskMode }: Concern & { readonly concernId: string },
+  at: number,
+): void {
+  db.run(
+    `INSERT INTO concerns VALUES (?1, ?2, ?3, ?4, ?5)
+     ON CONFLICT DO UPDATE SET strategy_id = ?2, run_state = coalesce(?3, run_state), risk_mode = ?4, at = ?5
+       WHERE excluded.at >= at`,
+    ...[concernId, strategyId, runState, riskMode, at],
+  );
 }
 
 function addVerdict(db: Queries, width: number, at: number, kind: string, name: string): void {
   db.run(
     'INSERT INTO verdicts VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
     ...[width, bucketOf(at, width), kind, name],
+  );
+}
+
+/** The concerns of a head are all that the trader has at that time. */
+function applyConcerns(db: Queries, concerns: NonNullable<AuditHead['concerns']>, at: number): void {
+  for (const concern of concerns) putConcern(db, concern, at);
+  const known = JSON.stringify(concerns.map(({ concernId }) => concernId));
+  db.run(
+    'DELETE FROM concerns WHERE at < ? AND concern_id NOT IN (SELECT value FROM json_each(?))',
+    at,
+    known,
   );
 }
 
@@ -61,7 +86,8 @@ const MAX_STORES = 100;
 export function applyAuditHead(db: Queries, event: CloudEvent, subject: string): Applied | Unusable {
   const read = readAuditHead(event, subject);
   if ('unusable' in read) return read;
-  const { service, store, seq, hash, at } = read;
+  const { service, store, seq, hash, at, concerns } = read;
+  if (concerns) applyConcerns(db, concerns, at);
   db.run(
     `INSERT INTO audit_heads VALUES (?1, ?2, ?3, ?4, ?5)
      ON CONFLICT DO UPDATE SET store = ?2, seq = ?3, hash = ?4, at = ?5 WHERE excluded.at >= at`,
@@ -93,7 +119,7 @@ export function highestOf(
   db: Queries,
   service: string,
   store: string,
-): (AuditHead & { readonly problem: string | null }) | undefined {
+): (Omit<AuditHead, 'concerns'> & { readonly problem: string | null }) | undefined {
   const row = db.get('SELECT * FROM audit_highest WHERE service = ? AND store = ?', service, store);
   return (
     row && {

@@ -74,7 +74,12 @@ export function controlEvent(number: number, data: Record<string, unknown>): Sen
 }
 
 /** The head of the trader's audit. */
-export function headEvent(seq: number, hash: string, at: number, store = 'control-1'): SentEvent {
+export function headEvent(
+  seq: number,
+  hash: string,
+  at: number,
+  { store = 'control-1', concerns }: { store?: string; concerns?: readonly unknown[] } = {},
+): SentEvent {
   return {
     subject: 'fleet.audit.trader',
     event: {
@@ -85,7 +90,7 @@ export function headEvent(seq: number, hash: string, at: number, store = 'contro
       subject: 'trader',
       time: new Date(STARTED_AT + at * 1_000).toISOString(),
       datacontenttype: 'application/json',
-      data: { store, seq, hash: hash.repeat(64) },
+      data: { store, seq, hash: hash.repeat(64), ...(concerns && { concerns }) },
     },
   };
 }

@@ -17,6 +17,7 @@ const word = (name: string): string => name.replace(/[^A-Za-z0-9_-]/gu, '_') || 
  */
 export function controlEvent(options: {
   readonly response: ControlResponse;
+  /** As it is after the decision. */
   readonly concern: Concern | undefined;
   readonly caller: string;
   readonly traceparent?: string | undefined;
@@ -44,6 +45,7 @@ export function controlEvent(options: {
         from_strategy_id: response.fromStrategyId,
         to_strategy_id: response.toStrategyId,
         risk_mode: response.riskMode,
+        run_state: concern?.runState ?? null,
         dry_run: response.dryRun,
         codes: response.errors.map(({ code }) => code),
         caller: options.caller,

@@ -44,7 +44,7 @@ export function decide(
     });
   if (!isCopy(verdict, wanted, facts)) {
     const { caller, traceparent } = attempt;
-    const concern = isSeen ? facts.concern : undefined;
+    const concern = isSeen ? (next ?? facts.concern) : undefined;
     tx.emit(controlEvent({ response, concern, caller, traceparent, link, at: tx.now }));
   }
   return { verdict, auditSeq: link.seq };

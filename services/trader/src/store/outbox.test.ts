@@ -46,6 +46,7 @@ test('a decision becomes a CloudEvent without its reason', deadline, async (t) =
         from_strategy_id: GRID,
         to_strategy_id: TREND,
         risk_mode: 'normal',
+        run_state: 'running',
         caller: 'operator',
         audit_seq: auditSeq,
         audit_hash: store.audit(auditSeq - 1, 1)[0]?.hash,
