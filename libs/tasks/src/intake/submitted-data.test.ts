@@ -18,17 +18,24 @@ it('the event of a submitted task says what its contract asks for', () => {
     target: null,
     required_mcp: [],
     required_capabilities: [],
-    min_tier: null,
+    ...{ min_tier: null, min_context_window: null, reply_schema: null, on_blocked: null },
   });
   const whole = data({
-    task: { priority: 'urgent', token_budget: 900, write: false, x_note: 'CANARY-field' },
+    task: {
+      priority: 'urgent',
+      token_budget: 900,
+      write: false,
+      reply_schema: 'structured',
+      x_note: 'CANARY-field',
+    },
     deadline: '2026-05-31T21:00:00Z',
     requirements: {
       required_mcp: ['memory'],
       required_capabilities: ['file'],
       model_tier: { min: 'sonnet' },
+      min_context_window: 32_000,
     },
-    routing: { target: 'neo' },
+    routing: { target: 'neo', on_blocked: 'fail' },
   });
   assert.deepEqual(whole, {
     priority: 'urgent',
@@ -38,7 +45,7 @@ it('the event of a submitted task says what its contract asks for', () => {
     target: 'neo',
     required_mcp: ['memory'],
     required_capabilities: ['file'],
-    min_tier: 'sonnet',
+    ...{ min_tier: 'sonnet', min_context_window: 32_000, reply_schema: 'structured', on_blocked: 'fail' },
   });
   assert.doesNotMatch(JSON.stringify(whole), /CANARY/);
 });

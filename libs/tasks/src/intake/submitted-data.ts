@@ -19,6 +19,9 @@ export function submittedData(reading: Reading): JsonObject {
     required_mcp: names(requirements.requiredMcp),
     required_capabilities: names(requirements.requiredCapabilities),
     min_tier: requirements.modelTier?.min === undefined ? null : short(requirements.modelTier.min),
+    min_context_window: requirements.minContextWindow ?? null,
+    reply_schema: task.replySchema ?? null,
+    on_blocked: routing?.onBlocked ?? null,
   };
 }
 

@@ -117,7 +117,17 @@ test('a task that is sent again begins with its brief, as a new task', needsChro
     String(stub.state.tasks[5]?.budget_tokens),
   );
   assert.equal(await page.getByLabel('Required MCP servers').inputValue(), 'filesystem, memory');
-  assert.equal(await page.getByLabel('Smallest tier').inputValue(), 'sonnet');
+  const others = [
+    'Smallest tier',
+    'Smallest context window',
+    'Reply',
+    'When a peer refuses',
+    'Deadline in minutes',
+  ];
+  const values = await Promise.all(
+    others.map((label) => page.getByLabel(label, { exact: true }).inputValue()),
+  );
+  assert.deepEqual(values, ['sonnet', '32000', 'structured', 'fail', '2']);
   assert.doesNotMatch(page.url(), /Refactor/);
 });
 

@@ -40,9 +40,24 @@ export function keepTaskAgain({ task, timeline }, brief) {
       mcp: list(data['required_mcp']),
       capabilities: list(data['required_capabilities']),
       minTier: text(data['min_tier']),
+      minWindow: typeof data['min_context_window'] === 'number' ? String(data['min_context_window']) : '',
+      // The form has no JSON schema, which `json` needs.
+      replySchema: ['structured', 'json'].includes(text(data['reply_schema'])) ? 'structured' : 'prose',
+      onBlocked: text(data['on_blocked']),
+      deadline: minutesBetween(task.submitted_at, text(data['deadline'])),
       write: typeof data['write'] === 'boolean' ? String(data['write']) : '',
     },
   };
+}
+
+/**
+ * As much time as the task had from its start.
+ * @param {string} from
+ * @param {string} until
+ */
+function minutesBetween(from, until) {
+  const minutes = Math.ceil((Date.parse(until) - Date.parse(from)) / 60_000);
+  return minutes > 0 ? String(minutes) : '';
 }
 
 /** The draft, once. @returns {Draft | null} */
