@@ -21,6 +21,7 @@ import {
   SAVED_OF_ROUND,
   sendRoot,
   sendRound,
+  spentBy,
 } from '../support/ledger-traffic.ts';
 import { call, dispatch, runbook } from '../support/rpc.ts';
 
@@ -104,12 +105,12 @@ test('after mixed traffic with kill -9 of profiles, NATS and the console, its vi
   await fleet.up();
   await call(fleet.target('switch'), 'CancelTask', { id: canceled.id });
 
-  const results = await resultsOf(fleet, roots);
+  await resultsOf(fleet, roots);
   await until(
     () => PROFILES.every((profile) => accountOf(fleet, profile).unfinished === 0),
     'all tasks between peers to end',
   );
-  const spent = results.reduce((sum, { tokens_spent }) => sum + Number(tokens_spent), 0);
+  const spent = await spentBy(fleet, roots);
   assert.ok(spent > 0);
   await assertEqual(fleet, roots, 3, spent);
   await fleet.kill('console');

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { ownTask, tool } from './agent-work.ts';
 import { type Fleet, until } from './fleet.ts';
+import { readAccount } from './ledger-file.ts';
 import { call, dispatch, message, resultOf, runbook } from './rpc.ts';
 
 const NOBODY_HAS = { required_mcp: ['nope'] };
@@ -61,3 +63,29 @@ export async function resultsOf(fleet: Fleet, roots: readonly Root[]): Promise<J
   }
   return results;
 }
+
+/**
+ * The tokens of the results of tasks that have ended, when they are those of the ledgers: what a worker spent after the end
+ * of its caller's task is in a result of its own (docs/handshake.md#late-results), which comes when the worker answers again.
+ */
+export async function spentBy(fleet: Fleet, roots: readonly Root[]): Promise<number> {
+  const ofResults = async (): Promise<number> => {
+    const tasks = await Promise.all(
+      roots.map(({ profile, id }) => call(fleet.target(profile), 'GetTask', { id })),
+    );
+    return sum(
+      tasks.flatMap(({ body }) =>
+        ['task-result', 'late-result'].map((name) => Number(resultOf(body.result, name)?.tokens_spent ?? 0)),
+      ),
+    );
+  };
+  const ofLedgers = (): number =>
+    sum(fleet.plan.profiles.map(({ name }) => readAccount(join(fleet.dir, 'state', name, 'ledger.db')).own));
+  const areSame = async (): Promise<boolean> => (await ofResults()) === ofLedgers();
+  await until(areSame, 'results and ledgers to have the same tokens').catch(() => undefined);
+  const spent = await ofResults();
+  assert.equal(spent, ofLedgers(), 'tokens: results and ledgers');
+  return spent;
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

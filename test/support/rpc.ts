@@ -97,11 +97,11 @@ export function textMessage(text: string, contextId?: string): Json {
   };
 }
 
-/** The TASK_RESULT in a Task of a reply. */
+/** The TASK_RESULT in an artifact of a Task. */
 // biome-ignore lint/suspicious/noExplicitAny: see RpcReply
-export function resultOf(task: any): any {
+export function resultOf(task: any, name = 'task-result'): any {
   // biome-ignore lint/suspicious/noExplicitAny: see RpcReply
-  const artifact = task?.artifacts?.find((one: any) => one.name === 'task-result');
+  const artifact = task?.artifacts?.find((one: any) => one.name === name);
   // biome-ignore lint/suspicious/noExplicitAny: see RpcReply
   return artifact?.parts.find((part: any) => part.data)?.data;
 }
