@@ -61,16 +61,19 @@ test('nothing is reported after the end and after an abort, and no timer is left
   }
 });
 
-test('news of a task that waits for its caller are held until it works again', () => {
+test('what is known of a task is told before it waits for its caller, and nothing while it does', () => {
   const { clock, told, says } = setUp();
   says({ tool: 'terminal', phase: 'ended', spent_tokens: 7 });
   says({ number: 1 }, 'input_required', 'input_required');
   assert.equal(clock.timers, 0);
+  const before = { peer: 'neo', tool: 'terminal', phase: 'ended', spent_tokens: 7 };
+  assert.deepEqual(told, [before]);
+  says({ number: 1 }, 'input_required', 'input_required');
   clock.advance(60_000);
-  assert.deepEqual(told, []);
+  assert.deepEqual(told, [before]);
   says({ spent_tokens: 8 });
   clock.advance(1_000);
-  assert.deepEqual(told, [{ peer: 'neo', tool: 'terminal', phase: 'ended', spent_tokens: 8 }]);
+  assert.deepEqual(told, [before, { peer: 'neo', spent_tokens: 8 }]);
   says({ spent_tokens: 9 }, 'completed');
   assert.equal(clock.timers, 0);
 });

@@ -1,6 +1,7 @@
 import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a';
 import type { Clock, RunEvent } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import { isWaitingForCaller } from './question-exchange.ts';
 
 /** The time from the first news of a worker to the event that reports the latest. */
 const INTERVAL_MS = 1_000;
@@ -43,8 +44,8 @@ export interface PassProgress extends Disposable {
 
 /**
  * Reports the tool and the tokens of a worker as `progress` of the relayed task (docs/events.md#the-events): the latest of
- * each second, so that a task that ends within a second has no such event. Nothing is reported while the task does not
- * work at the peer, after an abort of the run, and after the disposal. The tokens are the peer's word: nothing books them.
+ * each second, and what is left of it when the task asks its caller. A task that ends within a second has no such event.
+ * Nothing is reported while the task does not work at the peer, after an abort of the run, and after the disposal. The tokens are the peer's word: nothing books them.
  */
 export function createPassProgress({ clock, signal, report, peer }: PassProgressOptions): PassProgress {
   let news: News | undefined;
@@ -64,8 +65,13 @@ export function createPassProgress({ clock, signal, report, peer }: PassProgress
 
   return {
     observe(task) {
-      // A report would say that a task works that asks its caller.
-      if (task.state !== 'working') return stop();
+      if (task.state !== 'working') {
+        // Told before the question, because a report after it would say that the task works.
+        const isPending = timer !== undefined && isWaitingForCaller(task);
+        stop();
+        if (isPending) tell();
+        return;
+      }
       const more = newsIn(task);
       if (!more) return;
       news = { ...news, ...more };
