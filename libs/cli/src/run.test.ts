@@ -113,6 +113,27 @@ test('-o yaml prints an answer as YAML, and text from a peer cannot control the 
   assert.equal(stderr, 'fleet: switch answered HTTP 418: a\ufffd[2Jb\ufffdc\n');
 });
 
+test('text from a peer cannot control the terminal in JSON and YAML, which hold it unchanged', async (t) => {
+  const hostile = 'a\u001b[2J\u009b31m\u007f\u202eb\u2028\nc';
+  const answer = { peers: [], [hostile]: [hostile, '\u2066', `plain ${hostile}`] };
+  const stub = await profileStub(t, { '/fleet/peers': { body: answer } });
+  const args = ['peers', '--dir', stub.dir, '--reach', `switch=${stub.url}`, '-o'];
+  const readers: readonly [string, (text: string) => unknown][] = [
+    ['json', JSON.parse],
+    ['yaml', (text) => parse(text)],
+  ];
+  for (const [format, read] of readers) {
+    const { code, stdout } = await fleet([...args, format]);
+    assert.equal(code, 0);
+    assert.doesNotMatch(
+      stdout.replaceAll('\n', ''),
+      /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u,
+      format,
+    );
+    assert.deepEqual(read(stdout), answer);
+  }
+});
+
 test('a reader that closes the pipe ends the command without a word', () => {
   const main = resolve(import.meta.dirname, 'main.ts');
   const { status, stderr } = spawnSync(

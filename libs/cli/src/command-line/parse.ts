@@ -1,7 +1,7 @@
 import { type CommanderError, Option, type Command as ParserNode } from 'commander';
-import { stringify } from 'yaml';
 import type { Command, Invocation, OptionSpec, OptionSpecs, Output } from './command.ts';
 import { UsageError } from './options.ts';
+import { safeJson, safeYaml } from './output.ts';
 
 const OUTPUT_OPTIONS = {
   json: { type: 'boolean', help: 'print JSON, as -o json' },
@@ -77,9 +77,9 @@ export function outputIn(argv: readonly string[]): Output {
   return format.includes('yaml') ? 'yaml' : format.includes('json') ? 'json' : 'text';
 }
 
-/** A value as one document: JSON on one line, or YAML. */
+/** A value as one document: JSON on one line, or YAML. Text in it cannot control the terminal (docs/cli.md#output). */
 export function serialize(value: unknown, output: Output): string {
-  return output === 'yaml' ? `---\n${stringify(value)}` : `${JSON.stringify(value)}\n`;
+  return output === 'yaml' ? `---\n${safeYaml(value)}` : `${safeJson(JSON.stringify(value))}\n`;
 }
 
 /** The UsageError for a command line that the parser refuses; undefined when it has printed help or the version. */

@@ -71,6 +71,18 @@ test('the next command for an agent at --url has its path and the variable of it
   );
 });
 
+test('the id of a task cannot control the terminal while its agent works', async (t) => {
+  const named = { id: 't\u001b[2J\u009b', contextId: 'c\r\u202e' };
+  const url = await agent(t, {
+    SendMessage: { result: { task: { ...task('WORKING'), ...named } } },
+    GetTask: { result: { ...task('COMPLETED'), ...named } },
+  });
+  const { code, stdout, stderr } = await fleet(['send', 'x', '--url', url]);
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /^task t\ufffd\[2J\ufffd in context c\ufffd\ufffd\n/);
+  assert.doesNotMatch(`${stdout}${stderr}`.replaceAll('\n', ''), /[\p{Cc}\u202e]/u);
+});
+
 test('an error of an agent at --url comes with no hint about the fleet', async (t) => {
   const url = await agent(t, {
     CancelTask: { error: { code: -32002, message: 'too late' } },

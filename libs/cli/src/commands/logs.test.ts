@@ -38,7 +38,7 @@ test('logs prints the lines of a task of all services in the order of time, also
       '2030-01-01T00:00:04.000Z  switch    info   s-1  task ended  n=1\n',
     ].join('\n'),
   });
-  const raw = [LINES.accepted, LINES.sent, LINES.atNeo, LINES.ended];
+  const raw = [LINES.accepted, LINES.sent, LINES.atNeo.replace('\u2028', '\\u2028'), LINES.ended];
   assert.equal((await fleet(['logs', 'n-1', '--dir', dir, '--json'])).stdout, `${raw.join('\n')}\n`);
   const yaml = await fleet(['logs', 'flight-1', '--dir', dir, '-o', 'yaml']);
   const documents = parseAllDocuments(yaml.stdout).map((each) => each.toJS());
@@ -53,7 +53,10 @@ test('logs reads the logs of containers from stdin, whatever their order', async
   // The prefixes of docker compose logs, the first with --no-log-prefix.
   const lines = [`\u001b[2K${ended}`, `neo-1      | ${atNeo}`, `${accepted}\r`];
   const piped = await fleet(['logs', 'flight-1', '--stdin', '--json'], lines.join('\n'));
-  assert.deepEqual([piped.code, piped.stdout], [0, `${[accepted, atNeo, ended].join('\n')}\n`]);
+  assert.deepEqual(
+    [piped.code, piped.stdout],
+    [0, `${[accepted, atNeo.replace('\u2028', '\\u2028'), ended].join('\n')}\n`],
+  );
 });
 
 test('logs says what is missing', async (t) => {

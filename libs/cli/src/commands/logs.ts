@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
-import { printLines, sanitize } from '../command-line/output.ts';
+import { printLines, safeJson, sanitize } from '../command-line/output.ts';
 import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { keptLines, type LogLines, linesOfFiles } from '../logs/log-lines.ts';
 import { describeLine, linesOfTask } from '../logs/task-logs.ts';
@@ -37,7 +37,7 @@ export const logsCommand = command({
         `no log line names the task "${sanitize(id)}": its lines are rotated away, or LOG_LEVEL leaves them out`,
       );
     if (leftOut > 0) console.error(`note: ${leftOut} more lines of the task are left out`);
-    if (output === 'json') for (const { text } of lines) process.stdout.write(`${text}\n`);
+    if (output === 'json') for (const { text } of lines) process.stdout.write(`${safeJson(text)}\n`);
     else if (print) for (const { record } of lines) print(record);
     else printLines(lines.map(describeLine));
     return 0;

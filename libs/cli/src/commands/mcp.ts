@@ -1,6 +1,7 @@
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
+import { sanitize } from '../command-line/output.ts';
 import { REACH_OPTIONS } from '../command-line/reachable.ts';
 import { FLEET_OPTIONS, findProfile } from '../command-line/running-fleet.ts';
 
@@ -32,7 +33,7 @@ export const mcpCommand = command({
       input: process.stdin,
       output: process.stdout,
       clock: systemClock,
-      onError: (message) => console.error(`fleet: ${message}`),
+      onError: (message) => console.error(sanitize(`fleet: ${message}`)),
     });
     return isDone ? 0 : 1;
   },

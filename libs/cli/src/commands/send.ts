@@ -5,7 +5,7 @@ import { objectAt, textAt } from '../client/fields.ts';
 import { command, type Invocation, type OptionSpecs, type Values } from '../command-line/command.ts';
 import { CONTRACT_OPTIONS, dispatchOf } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/options.ts';
-import { printLines } from '../command-line/output.ts';
+import { printLines, sanitize } from '../command-line/output.ts';
 import { fleetClient, REACH_OPTIONS, type Reachable, reachable } from '../command-line/reachable.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type Awaited, awaitTask, finish, type Opened, openStream } from '../task/await-task.ts';
@@ -128,8 +128,9 @@ async function watch(awaited: Awaited, message: OutboundMessage): Promise<number
   );
   if (reply.kind === 'message') return finishMessage(awaited, reply);
   if (reply.task.terminal) return finish(awaited, reply.task);
-  if (!awaited.print) process.stderr.write(`task ${reply.task.id} in context ${reply.task.contextId}\n`);
-  return awaitTask({ ...awaited, leaving }, reply.task.id, tasks);
+  const { id, contextId } = reply.task;
+  if (!awaited.print) process.stderr.write(`${sanitize(`task ${id} in context ${contextId}`)}\n`);
+  return awaitTask({ ...awaited, leaving }, id, tasks);
 }
 
 /** Sends the message; an agent without streams gets it as one that it may answer at once. */
