@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { decodeDispatch, FleetError, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
 import type { OptionSpecs, Values } from './command.ts';
-import { definedFields, invalidFields, wholeNumber } from './options.ts';
+import { invalidOptions } from './field-errors.ts';
+import { definedFields, wholeNumber } from './options.ts';
 
 /** Options for the requirements of a dispatch. */
 export const CONTRACT_OPTIONS = {
@@ -34,14 +35,33 @@ export const DISPATCH_OPTIONS = {
   target: { type: 'string', value: 'peer', help: 'the peer that must do it; auto by default' },
 } as const satisfies OptionSpecs;
 
+/** The options by the fields of a dispatch; `send` and `route` name the target differently. */
+const optionOfField = (target: string): Readonly<Record<string, string>> => ({
+  'task.task_id': 'task-id',
+  'task.priority': 'priority',
+  'task.token_budget': 'budget',
+  'requirements.required_mcp': 'mcp',
+  'requirements.required_capabilities': 'capability',
+  'requirements.model_tier.min': 'tier-min',
+  'requirements.model_tier.max': 'tier-max',
+  'requirements.model_tier.prefer': 'tier-prefer',
+  'requirements.min_context_window': 'context-window',
+  brief: 'brief',
+  deadline: 'deadline',
+  'routing.target': target,
+});
+
 type Given = Values<typeof DISPATCH_OPTIONS>;
 type Value = Given[keyof Given];
 
 export const describesDispatch = (values: Given): boolean =>
   Object.keys(DISPATCH_OPTIONS).some((key) => key in values);
 
-/** Builds a TASK_DISPATCH from options. Throws UsageError that names every invalid field. */
-export function dispatchOf(values: Given): JsonObject {
+/**
+ * Builds a TASK_DISPATCH from options. Throws UsageError that names every invalid option; `targetOption` is the one for the
+ * target.
+ */
+export function dispatchOf(values: Given, targetOption = 'target'): JsonObject {
   const dispatch: JsonObject = {
     type: 'TASK_DISPATCH',
     protocol_version: PROTOCOL_VERSION,
@@ -69,7 +89,7 @@ export function dispatchOf(values: Given): JsonObject {
     decodeDispatch(dispatch);
   } catch (error) {
     if (!(error instanceof FleetError && error.code === 'INVALID_PARAMS')) throw error;
-    throw invalidFields(error.fields);
+    throw invalidOptions(error.fields, optionOfField(targetOption));
   }
   return dispatch;
 }

@@ -1,6 +1,7 @@
 import { peerErrorCode } from '@hermes-fleet/a2a/client';
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { Output } from './command.ts';
+import { readableReason } from './field-errors.ts';
 import { UsageError } from './options.ts';
 import { sanitize } from './output.ts';
 import { serialize } from './parse.ts';
@@ -51,7 +52,7 @@ export function reportError(thrown: unknown, output: Output, { name, agent }: Ca
   const message = isForeign ? sanitize(error.message) : error.message;
   const lines = [
     ...message.split('\n').map((line, at) => (at === 0 ? `fleet: ${line}` : line)),
-    ...fields.map(({ path, reason }) => `  ${path}: ${reason}`),
+    ...fields.map(({ path, reason }) => `  ${path}: ${readableReason(reason)}`),
     ...(hint === undefined ? [] : [`hint: ${hint}`]),
   ];
   process.stderr.write(`${lines.map(sanitize).join('\n')}\n`);

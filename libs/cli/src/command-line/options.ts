@@ -1,21 +1,10 @@
 import { resolve } from 'node:path';
-import type { FieldError, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
 
 /** An invalid command line; the message says what is wrong. Ends the command with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
-
-/** A UsageError with one line per invalid field. */
-export const invalidFields = (fields: readonly FieldError[]): UsageError =>
-  new UsageError(fields.map(({ path, reason }) => `${path}: ${readable(reason)}`).join('\n  '));
-
-/** The reason of a schema for a value that is none of a list, in the words of the other messages. */
-const readable = (reason: string): string =>
-  reason.replace(
-    /^Invalid option: expected one of (.+)$/,
-    (_, list: string) => `must be one of ${list.replaceAll('"', '').split('|').join(', ')}`,
-  );
 
 /** Throws UsageError when a command that takes no arguments got some. */
 export function noArguments(command: string, positionals: readonly string[]): void {

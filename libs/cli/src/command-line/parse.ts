@@ -36,6 +36,8 @@ export function attach(
       const parsed: Record<string, unknown> = node.opts();
       const given = options.flatMap(({ name, option }) => {
         const value = parsed[option.attributeName()];
+        // A variable of a script that is not set must not act as if the option were absent.
+        if (value === '') throw new UsageError(`--${name} must not be empty`);
         return value === undefined ? [] : [[name, value] as const];
       });
       // The parser makes what the options of the command say.

@@ -130,7 +130,7 @@ test('an invalid route command line ends with 2, names every error and calls nob
   const wrong: [string[], RegExp][] = [
     [
       ['--priority', 'soon', '--budget=-1', '--deadline', 'today'],
-      /task\.priority: .*\n.*task\.token_budget: .*\n.*deadline: /,
+      /--priority must .*\n {2}--budget must .*\n {2}--deadline must /,
     ],
     [['--budget', 'much'], /--budget must be a whole number/],
     [['--file', join(dir, 'x.json'), '--mcp', 'memory'], /--file holds the whole dispatch/],

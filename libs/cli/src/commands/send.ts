@@ -110,12 +110,13 @@ function dispatch(
   }: { readonly deadlineAt: number | undefined; readonly schema: JsonObject | undefined },
 ): JsonObject {
   const { to, deadline: _, schema: __, ...contract } = values;
-  const built = dispatchOf({
+  const described = {
     ...contract,
     brief,
     ...(to === undefined ? {} : { target: to }),
     ...(deadlineAt === undefined ? {} : { deadline: new Date(deadlineAt).toISOString() }),
-  });
+  };
+  const built = dispatchOf(described, 'to');
   if (schema === undefined || !isJsonObject(built.task)) return built;
   return { ...built, task: { ...built.task, reply_schema: 'json', output_schema: schema } };
 }

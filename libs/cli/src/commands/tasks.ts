@@ -147,7 +147,6 @@ const showCommand = command({
   run: async ({ values, positionals, env, print }) => {
     const { artifacts: folder, force = false } = values;
     if (folder === undefined && force) throw new UsageError('--force needs --artifacts');
-    if (folder === '') throw new UsageError('--artifacts takes the path of a folder');
     const { client, at, task } = await named('task', positionals, values, env);
     if (folder !== undefined) return saved({ client, at, folder, force }, task, print);
     finish({ at, print }, task);

@@ -211,9 +211,9 @@ test('an invalid trader command line ends with 2 and sends no decision', async (
     [[...named, '--confidence', 'high'], /--confidence must be a number from 0 to 1/],
     [
       [...named, '--risk-mode', 'brave', '--confidence', '1.5'],
-      /risk_mode: [^\n]*\n[^\n]*confidence: |confidence: [^\n]*\n[^\n]*risk_mode: /,
+      /--risk-mode must .*\n {2}--confidence must be at most 1\n/,
     ],
-    [['decide', '--action', 'keep', '--reason', 'x', '--concern', 'a:b'], /action: /],
+    [['decide', '--action', 'keep', '--reason', 'x', '--concern', 'a:b'], /--action is not one of /],
   ];
   for (const [args, says] of wrong) {
     const { code, stderr } = await trader(...args);

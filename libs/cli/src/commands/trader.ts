@@ -3,7 +3,8 @@ import { type JsonObject, readControlDecision, systemClock } from '@hermes-fleet
 import { textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
 import { type Command, command, type OptionSpecs, type Values } from '../command-line/command.ts';
-import { definedFields, invalidFields, noArguments, UsageError } from '../command-line/options.ts';
+import { invalidOptions } from '../command-line/field-errors.ts';
+import { definedFields, noArguments, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { FLEET_OPTIONS, findTrader, readInput, requireFleet } from '../command-line/running-fleet.ts';
 import { decide, getStrategy, listStrategies } from '../trader/client.ts';
@@ -106,6 +107,19 @@ const decideCommand = command({
 
 export const traderCommands: readonly Command[] = [listCommand, getCommand, decideCommand];
 
+const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
+  decision_id: 'id',
+  concern_id: 'concern',
+  account_id: 'concern',
+  market_symbol: 'concern',
+  action: 'action',
+  target_strategy_id: 'target',
+  expected_active_strategy_id: 'expected',
+  risk_mode: 'risk-mode',
+  reason: 'reason',
+  confidence: 'confidence',
+};
+
 type DecisionValues = Values<typeof DECISION_OPTIONS>;
 
 const describesDecision = (values: DecisionValues): boolean =>
@@ -113,7 +127,7 @@ const describesDecision = (values: DecisionValues): boolean =>
 
 /**
  * Builds the wire form of a decision from options. The confidence defaults to 1; `--expected none` expects that no
- * strategy is active. Throws UsageError that names every invalid field.
+ * strategy is active. Throws UsageError that names every invalid option.
  */
 function decisionOf(values: DecisionValues, concern: string, now: number): JsonObject {
   const text = (name: keyof DecisionValues): string | undefined => {
@@ -139,7 +153,7 @@ function decisionOf(values: DecisionValues, concern: string, now: number): JsonO
   });
   const reading = readControlDecision(JSON.stringify(decision));
   if ('decision' in reading) return decision;
-  throw invalidFields(reading.fields);
+  throw invalidOptions(reading.fields, OPTION_OF_FIELD);
 }
 
 function confidenceOf(text: string | undefined): number {
