@@ -18,6 +18,26 @@ test('./fleet runs a command with the pinned Node, in the folder of the caller',
   assert.equal(last(), `[${main}][--help] in ${elsewhere}, token none`);
 });
 
+test('./fleet passes on what follows token and demo, so that they refuse what they do not take', (t) => {
+  const { run, last, calls } = stubbedCheckout(t, { node: true });
+  for (const words of [
+    ['token', '--json'],
+    ['demo', 'extra'],
+  ]) {
+    const named = words.map((word) => `[${word}]`).join('');
+    assert.equal(run(words, { FLEET_MODE: 'process' }).status, 0);
+    assert.ok(last().includes(`main.ts]${named} in `), last());
+    assert.equal(run(words, { FLEET_MODE: 'docker' }).status, 0);
+    const inContainer = calls()
+      .split('\n')
+      .filter((call) => call.startsWith('[compose]'));
+    assert.ok(
+      inContainer.some((call) => call.includes(named)),
+      words[0],
+    );
+  }
+});
+
 test('./fleet works by a symbolic link', (t) => {
   const { dir, run, last } = stubbedCheckout(t, { node: true });
   symlinkSync(join(dir, 'fleet'), join(dir, 'bin/hermes'));

@@ -234,7 +234,7 @@ demo_docker() {
   require_running switch
   token=$(operator_token)
   # shellcheck disable=SC2046 # addresses have no spaces
-  echo "$token" | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts demo --token-stdin \
+  echo "$token" | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts "$@" --token-stdin \
     --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 --reach trader=http://trader:9223 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
@@ -474,7 +474,8 @@ case ${1:-} in
     esac
     ;;
   token)
-    case $(mode) in docker) docker compose run --rm --no-deps -T keys token ;; process) fleet token ;; *) exit 2 ;; esac
+    shift
+    case $(mode) in docker) docker compose run --rm --no-deps -T keys token "$@" ;; process) fleet_here token "$@" ;; *) exit 2 ;; esac
     ;;
   send | tasks | task | watch | cancel | answer | cost)
     if names_agent "$@"; then client_of_agent "$@"
@@ -490,7 +491,7 @@ case ${1:-} in
     if names_agent "$@"; then client_of_agent "$@"
     else case $(mode) in docker) mcp_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
     ;;
-  demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
+  demo) case $(mode) in docker) demo_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
   route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
   trader) case $(mode) in docker) trader_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
   doctor)
