@@ -48,7 +48,12 @@ test('the help of a command has its options and its examples; that of a group ha
   assert.match(route.stdout, /--tier-min <tier> +the lowest model tier/);
   assert.match(route.stdout, /-o, --output <format>/);
   assert.match(route.stdout, /Examples:\n {2}fleet route --explain/);
+  assert.deepEqual(await fleet(['help', 'route']), route);
+  assert.deepEqual(await fleet(['help']), await fleet(['--help']));
+  const none = await fleet(['--']);
+  assert.deepEqual([none.code, none.stderr.slice(0, 35)], [2, 'fleet: fleet needs a command: send,']);
   const group = await fleet(['trader', 'audit', '--help']);
+  assert.deepEqual(await fleet(['help', 'trader', 'audit']), group);
   assert.match(group.stdout, /^ {2}verify .*\n(?: {4}.*\n)* {2}show /m);
 });
 
@@ -69,10 +74,11 @@ test('every command has a summary and an example, and every group a description'
 });
 
 for (const [args, message, hint] of [
-  [['fly'], 'no such command: fly', 'fleet --help'],
+  [['fly'], "unknown command 'fly'", 'fleet --help'],
+  [['sned', 'x'], "unknown command 'sned' (Did you mean send?)", 'fleet --help'],
   [['--nope'], "unknown option '--nope'", 'fleet --help'],
   [['trader'], 'trader needs a command: list, get, decide, audit', 'fleet trader --help'],
-  [['trader', 'audit', 'burn'], 'no such command: trader audit burn', 'fleet trader audit --help'],
+  [['trader', 'audit', 'burn'], "unknown command 'burn'", 'fleet trader audit --help'],
   [['peers', '--profil', 'neo'], "unknown option '--profil' (Did you mean --profile?)", 'fleet peers --help'],
   [['peers', '--profile'], "option '--profile <name>' argument missing", 'fleet peers --help'],
   [['peers', '-o', 'xml'], '--output must be text, json or yaml, not "xml"', 'fleet peers --help'],
@@ -132,6 +138,13 @@ test('text from a peer cannot control the terminal in JSON and YAML, which hold 
     );
     assert.deepEqual(read(stdout), answer);
   }
+});
+
+test('progress that nobody reads any more does not end a command', () => {
+  const main = resolve(import.meta.dirname, 'main.ts');
+  const closed = '{ sleep 1; exec "$0" "$1" nothing; } 2> >(true)';
+  const { status } = spawnSync('bash', ['-c', closed, process.execPath, main], { timeout: 60_000 });
+  assert.equal(status, 2);
 });
 
 test('a reader that closes the pipe ends the command without a word', () => {

@@ -11,7 +11,9 @@ const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take
 answer, or the trader rejected the decision; 4 partial: the task ended before its work was complete.`;
 
 /** The `fleet` command: runs one subcommand and resolves with the exit code (docs/cli.md). */
-export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function run(given: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  // `fleet help send` is `fleet send --help`.
+  const argv = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   let code = 0;
   let asked: string | undefined;
   const program = root();
@@ -31,15 +33,16 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
     await program.parseAsync(argv.length === 0 ? ['--help'] : [...argv], { from: 'user' });
     return code;
   } catch (thrown) {
-    const error = thrown instanceof CommanderError ? refusedLine(thrown) : thrown;
+    const name = calledName(argv, commands);
+    const error = thrown instanceof CommanderError ? refusal(thrown, nodes.get(name)) : thrown;
     if (error === undefined) return 0;
-    return reportError(error, outputIn(argv), { name: `fleet${calledName(argv, commands)}`, agent: asked });
+    return reportError(error, outputIn(argv), { name: `fleet ${name}`.trim(), agent: asked });
   }
 }
 
 function root(): ParserNode {
   const program = quiet(
-    new ParserNode('fleet'),
+    new ParserNode('fleet').usage('<command> [options]'),
     'Hermes Fleet: send tasks to a fleet of agents, and look after it',
   );
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -48,7 +51,6 @@ function root(): ParserNode {
     'after',
     `\n${ABOUT}\n\nfleet <command> --help shows the options of a command, with examples.`,
   );
-  refuseUnknown(program, '');
   return program;
 }
 
@@ -58,23 +60,18 @@ function groupOf(nodes: Map<string, ParserNode>, words: readonly string[]): Pars
   const known = nodes.get(name);
   if (known) return known;
   const node = quiet(groupOf(nodes, words.slice(0, -1)).command(words.at(-1) ?? ''), GROUPS[name] ?? '');
-  refuseUnknown(node, name);
+  node.usage('<command> [options]');
   nodes.set(name, node);
   return node;
 }
 
-/** A group has no work of its own: whatever is no command of it is an invalid command line. */
-function refuseUnknown(node: ParserNode, name: string): void {
-  node.argument('[words...]').usage('<command> [options]').allowUnknownOption();
-  node.action(([word]: string[]) => {
-    const names = node.commands.map((each) => each.name()).join(', ');
-    if (word?.startsWith('-')) throw new UsageError(`unknown option '${word}'`);
-    throw new UsageError(
-      word === undefined
-        ? `${name} needs a command: ${names}`
-        : `no such command: ${`${name} ${word}`.trim()}`,
-    );
-  });
+/** Why the parser refuses a command line; undefined when it has printed help or the version. */
+function refusal(thrown: CommanderError, group: ParserNode | undefined): UsageError | undefined {
+  if (thrown.exitCode === 0 || thrown.code !== 'commander.help' || group === undefined)
+    return refusedLine(thrown);
+  // A group has no work of its own: the parser would print its help.
+  const names = group.commands.map((each) => each.name()).join(', ');
+  return new UsageError(`${group.name()} needs a command: ${names}`);
 }
 
 /** Errors are thrown, and printed in one place. */
@@ -82,13 +79,14 @@ const quiet = (node: ParserNode, summary: string): ParserNode =>
   node
     .description(summary)
     .helpOption('-h, --help', 'print this help')
+    .helpCommand(false)
     .configureHelp({ subcommandTerm: (each) => each.name() })
     .exitOverride()
     .configureOutput({ writeErr: () => undefined, outputError: () => undefined });
 
-/** The longest name of a command or group that the command line begins with, after a space. */
+/** The longest name of a command or group that the command line begins with; empty without one. */
 function calledName(argv: readonly string[], commands: readonly Command[]): string {
   const names = new Set([...commands.map(({ name }) => name), ...Object.keys(GROUPS)]);
   const found = argv.map((_, at) => argv.slice(0, at + 1).join(' ')).findLast((name) => names.has(name));
-  return found === undefined ? '' : ` ${found}`;
+  return found ?? '';
 }

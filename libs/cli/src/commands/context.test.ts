@@ -76,7 +76,7 @@ test("the profile's refusal is an error with its message", async (t) => {
 
 for (const [args, message] of [
   [['context'], /context needs a command: delete/],
-  [['context', 'drop', 'c'], /no such command: context drop/],
+  [['context', 'drop', 'c'], /unknown command 'drop'/],
   [['context', 'delete'], /the id of one context/],
   [['context', 'delete', 'a', 'b'], /the id of one context/],
   [['context', 'delete', ''], /the id of one context/],

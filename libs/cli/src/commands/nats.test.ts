@@ -4,7 +4,7 @@ import { fleet, keysFolder } from '../testing/profile-stub.ts';
 
 const WRONG: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [['nats'], /nats needs a command/],
-  [['nats', 'forget'], /no such command: nats forget/],
+  [['nats', 'forget'], /unknown command 'forget'/],
   [['nats', 'setup', 'x'], /nats setup takes no "x"/],
   [['nats', 'forget-head'], /takes the name of one service/],
   [['nats', 'forget-head', 'trader', 'switch'], /takes the name of one service/],

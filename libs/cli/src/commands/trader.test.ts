@@ -201,7 +201,7 @@ test('an invalid trader command line ends with 2 and sends no decision', async (
   const pause = ['decide', '--action', 'pause', '--reason', 'x'];
   const named = [...pause, '--concern', 'a:b'];
   const wrong: [string[], RegExp][] = [
-    [['fly'], /no such command: trader fly/],
+    [['fly'], /unknown command 'fly'/],
     [['get'], /trader get takes the id/],
     [['list', 'all'], /trader list takes no "all"/],
     [['decide'], /takes a file/],
