@@ -10,6 +10,7 @@ import { ownTask, shell, tool } from '../support/agent-work.ts';
 import { signIn, untilCaughtUp } from '../support/console.ts';
 import { type Fleet, startFleet, until } from '../support/fleet.ts';
 import { resultsOf, sendRoot } from '../support/ledger-traffic.ts';
+import { decision } from '../support/lone-trader.ts';
 import { call, dispatch } from '../support/rpc.ts';
 
 /** Every secret word of the test has this in it; what is not secret has not. */
@@ -78,6 +79,10 @@ test('no word of a brief, a tool, a question, an answer or a file is on NATS or 
     dispatch({ brief: word('blocked'), requirements: { required_mcp: ['nope'] } }),
   );
 
+  const reason = { reason: word('reason'), requested_at: new Date().toISOString() };
+  const decided = await call(fleet.target('trader'), 'apply_control_decision', decision(reason));
+  assert.equal(decided.body.result.status, 'applied', JSON.stringify(decided.body));
+
   const knows = async () => {
     const { tasks } = await browser.json<TasksDocument>(
       '/api/tasks?parts=true&state=done,partial,blocked,error',
@@ -92,7 +97,7 @@ test('no word of a brief, a tool, a question, an answer or a file is on NATS or 
       messages.some((message) => message.includes(`.${type} `)),
       type,
     );
-  for (const known of ['shell_exec', 'plain-name'])
+  for (const known of ['shell_exec', 'plain-name', 'control.applied'])
     assert.ok(
       messages.some((message) => message.includes(known)),
       known,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startFleet } from '../support/fleet.ts';
+import { decision } from '../support/lone-trader.ts';
 import { type CollectedSpan, startCollector } from '../support/otlp-collector.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 
@@ -70,7 +71,19 @@ test('a task has one trace, from its caller through switch to the worker', async
     assert.notEqual(published.traceId, TRACE);
   }
 
-  assert.doesNotMatch(JSON.stringify(collector.spans), /secret-brief/);
+  const asking = decision({ reason: 'secret-reason', requested_at: new Date().toISOString() });
+  const decided = await call(fleet.target('trader'), 'apply_control_decision', asking, headers);
+  assert.equal(decided.body.result.status, 'applied', JSON.stringify(decided.body));
+  const ofTrader = await find('trader', 'POST /jsonrpc', CALLER);
+  const judged = await find('trader', 'decide', ofTrader.spanId);
+  assert.equal(judged.attributes['hermes.decision.status'], 'applied');
+  assert.equal(judged.attributes['hermes.transport'], 'jsonrpc');
+  await collector.find(
+    'of the event of the decision',
+    ({ service, links }) => service === 'trader' && links.includes(`${TRACE}-${ofTrader.spanId}`),
+  );
+
+  assert.doesNotMatch(JSON.stringify(collector.spans), /secret-(brief|reason)/);
   assert.deepEqual(
     collector.spans.filter(({ name }) => /health|ready|metrics/.test(name)),
     [],
