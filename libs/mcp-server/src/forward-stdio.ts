@@ -1,7 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 
 /** How long answers are awaited after the end of the input. Clients kill a server that takes long to end. */
@@ -25,6 +23,11 @@ export interface ForwardStdioOptions {
  */
 export async function forwardStdio(options: ForwardStdioOptions): Promise<boolean> {
   const { url, token, input, output, clock, onError } = options;
+  // Services, which do not forward, do not load the SDK's client.
+  const { StreamableHTTPClientTransport } = await import(
+    '@modelcontextprotocol/sdk/client/streamableHttp.js'
+  );
+  const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
   const stdio = new StdioServerTransport(input, output);
   const http = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { authorization: `Bearer ${token}` } },

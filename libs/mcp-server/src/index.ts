@@ -1,4 +1,4 @@
-export type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
+export type { CallToolResult, Tool } from '@modelcontextprotocol/server';
 export { type ForwardStdioOptions, forwardStdio } from './forward-stdio.ts';
 export { type McpOrigin, type McpRouteOptions, registerMcpRoute } from './mcp-route.ts';
 export { type McpScopeOptions, registerMcpScope } from './mcp-scope.ts';

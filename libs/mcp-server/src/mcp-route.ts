@@ -2,13 +2,14 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { type Caller, type Ids, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { translateError } from '@hermes-fleet/service';
-import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { registerMcpScope } from './mcp-scope.ts';
-import { OpenCalls } from './open-calls.ts';
+import { CALL_CANCELED, CALLER_GONE, OpenCalls } from './open-calls.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 import { messageId, readMcpMessage } from './read-message.ts';
 import { createMcpResponder, type McpHandlers, type McpServerInfo } from './respond.ts';
+import { isOf2025 } from './revision-2025.ts';
 import { errorText, sendText, sentHeaders } from './wire.ts';
 
 /** Who sends a request, and until when an answer is of use. */
@@ -37,10 +38,11 @@ const NEVER = new AbortController().signal;
 const MAX_SESSION_CHARS = 256;
 
 /**
- * Serves MCP at POST /mcp (Streamable HTTP, https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
- * Tool calls are answered by a stream, everything else by JSON. The server keeps no sessions: the `Mcp-Session-Id` that
- * `initialize` returns tells the clients of one caller apart when one of them cancels a call. A client that disconnects
- * does not cancel its call; closing the app ends the wait of every call.
+ * Serves MCP at POST /mcp (Streamable HTTP, https://modelcontextprotocol.io/specification/2026-07-28/basic/transports), for
+ * clients of the revisions of 2025, too. Tool calls are answered by a stream, everything else by JSON. The server keeps no
+ * sessions: the `Mcp-Session-Id` that `initialize` returns tells the clients of one caller apart when one of them cancels a
+ * call. A client of 2025 that disconnects does not cancel its call; a newer one does so by disconnecting. Closing the app
+ * ends the wait of every call.
  */
 export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions): void {
   const { handlers, ids } = options;
@@ -77,21 +79,18 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
     message: JsonObject,
   ): Promise<FastifyReply> {
     const { raw } = reply;
+    const headers = sentHeaders(request);
     const call = calls.open(nameOf(request, messageId(message.id)));
-    // A reply closes when it is complete, too.
     const end = (): void => {
-      call.gone();
+      // A reply closes when it is complete, too.
+      if (!raw.writableFinished) call.abort(isOf2025(message, headers) ? CALLER_GONE : CALL_CANCELED);
       call[Symbol.dispose]();
     };
     if (raw.closed) end();
     else raw.once('close', end);
     try {
       const { signal } = call;
-      const response = await responder.stream(
-        message,
-        sentHeaders(request),
-        handlers(originOf(request, signal)),
-      );
+      const response = await responder.stream(message, headers, handlers(originOf(request, signal)));
       if (response.body === null || !isEventStream(response))
         return sendText(reply, response.status, await response.text());
       reply.code(response.status).headers({

@@ -9,8 +9,7 @@ export const SERVER_CLOSING = Symbol('the service closes');
 export interface OpenCall extends Disposable {
   /** Aborts with CALL_CANCELED, CALLER_GONE or SERVER_CLOSING. */
   readonly signal: AbortSignal;
-  /** Aborts with CALLER_GONE. */
-  gone(): void;
+  abort(reason: typeof CALL_CANCELED | typeof CALLER_GONE): void;
 }
 
 /** The name of a call: a JSON-RPC id is unique only among the calls of one client. */
@@ -53,7 +52,7 @@ export class OpenCalls {
     this.#open.add(controller);
     return {
       signal: controller.signal,
-      gone: () => controller.abort(CALLER_GONE),
+      abort: (reason) => controller.abort(reason),
       [Symbol.dispose]: () => {
         if (!this.#open.delete(controller)) return;
         if (this.#open.size === 0) this.#closing?.resolve();

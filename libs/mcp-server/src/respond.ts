@@ -1,21 +1,18 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
-  CallToolRequestSchema,
   type CallToolResult,
-  ErrorCode,
-  ListResourcesRequestSchema,
+  createMcpHandler,
   type ListResourcesResult,
-  ListResourceTemplatesRequestSchema,
   type ListResourceTemplatesResult,
-  ListToolsRequestSchema,
-  McpError,
-  ReadResourceRequestSchema,
+  ProtocolError,
+  ProtocolErrorCode,
   type ReadResourceResult,
+  ResourceNotFoundError,
+  Server,
   type Tool,
-} from '@modelcontextprotocol/sdk/types.js';
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
+} from '@modelcontextprotocol/server';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
+import { isOf2025, Transport2025 } from './revision-2025.ts';
 
 /** A call of a listed tool. */
 export interface McpCall {
@@ -60,47 +57,48 @@ export interface McpResponder {
   stream(message: JsonObject, headers: Headers, handlers: McpHandlers): Promise<Response>;
 }
 
-/** The code of a resource that does not exist (https://modelcontextprotocol.io/specification/2025-11-25/server/resources). */
-const RESOURCE_NOT_FOUND = -32002;
-
 /** Throws what `read` throws as an error of MCP. */
-function withCode<T>(read: () => T): T {
+function withCode<T>(uri: string, read: () => T): T {
   try {
     return read();
   } catch (thrown) {
     const { code, jsonrpcCode, message } = FleetError.from(thrown);
-    throw new McpError(code === 'NOT_FOUND' ? RESOURCE_NOT_FOUND : jsonrpcCode, message, { reason: code });
+    if (code === 'NOT_FOUND') throw new ResourceNotFoundError(uri, message);
+    throw new ProtocolError(jsonrpcCode, message, { reason: code });
   }
 }
 
-/** MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport. */
+/**
+ * MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport. Clients of
+ * the revisions of 2025 and those of 2026-07-28 are served alike.
+ */
 export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]): McpResponder {
   // Shared: by default each server creates its own.
   const jsonSchemaValidator = new AjvJsonSchemaValidator();
   const { instructions, ...implementation } = info;
 
-  function createServer({ run, resources }: McpHandlers): Server {
+  function createServer({ run, resources }: McpHandlers, sendsProgress: boolean): Server {
     const server = new Server(implementation, {
       capabilities: { tools: {}, ...(resources && { resources: {} }) },
       ...(instructions === undefined ? {} : { instructions }),
       jsonSchemaValidator,
     });
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools] }));
-    server.setRequestHandler(CallToolRequestSchema, ({ params }, { sendNotification, _meta }) => {
+    server.setRequestHandler('tools/list', () => ({ tools: [...tools] }));
+    server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
       const { name: tool, arguments: input } = params;
       if (!tools.some(({ name }) => name === tool))
-        throw new McpError(
-          ErrorCode.InvalidParams,
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
           `there is no tool "${tool.slice(0, 100)}"; tools/list returns the available tools`,
         );
-      const progressToken = _meta?.progressToken;
+      const progressToken = sendsProgress ? mcpReq._meta?.progressToken : undefined;
       let progress = 0;
       const notify = (message: string): void => {
         if (progressToken === undefined) return;
         progress += 1;
         const params = { progressToken, progress, message };
         // A client that has left reads no progress; the call learns of it by its own signal.
-        sendNotification({ method: 'notifications/progress', params }).catch(() => undefined);
+        mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
       };
       return run({
         tool,
@@ -109,12 +107,12 @@ export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]):
       });
     });
     if (resources) {
-      server.setRequestHandler(ListResourcesRequestSchema, ({ params }) =>
-        withCode(() => resources.list(params?.cursor)),
+      server.setRequestHandler('resources/list', ({ params }) =>
+        withCode('', () => resources.list(params?.cursor)),
       );
-      server.setRequestHandler(ListResourceTemplatesRequestSchema, () => resources.templates());
-      server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
-        withCode(() => resources.read(params.uri)),
+      server.setRequestHandler('resources/templates/list', () => resources.templates());
+      server.setRequestHandler('resources/read', ({ params: { uri } }) =>
+        withCode(uri, () => resources.read(uri)),
       );
     }
     return server;
@@ -124,26 +122,36 @@ export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]):
     server: Server,
     message: JsonObject,
     headers: Headers,
-    enableJsonResponse: boolean,
+    isStream: boolean,
   ): Promise<Response> {
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse });
-    await server.connect(transport);
     // The SDK ignores the address.
     const request = new Request('http://localhost/mcp', { method: 'POST', headers });
-    return transport.handleRequest(request, { parsedBody: message });
+    const options = { parsedBody: message };
+    if (!isOf2025(message, headers)) {
+      // Nothing here changes in a way that a client could listen to.
+      const { fetch } = createMcpHandler(() => server, {
+        legacy: 'reject',
+        responseMode: isStream ? 'sse' : 'auto',
+        maxSubscriptions: 0,
+      });
+      return fetch(request, options);
+    }
+    const transport = new Transport2025({ enableJsonResponse: !isStream });
+    await server.connect(transport);
+    return transport.handleRequest(request, options);
   }
 
   return {
     async json(message, headers, handlers) {
-      const server = createServer(handlers);
+      const server = createServer(handlers, false);
       try {
-        const response = await answer(server, message, headers, true);
+        const response = await answer(server, message, headers, false);
         return { status: response.status, text: await response.text() };
       } finally {
         await server.close();
       }
     },
     // The transport ends its stream with the response to the call, and nothing else is open in it.
-    stream: (message, headers, handlers) => answer(createServer(handlers), message, headers, false),
+    stream: (message, headers, handlers) => answer(createServer(handlers, true), message, headers, true),
   };
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 /** The headers of a request that the SDK reads. */
 export function sentHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Headers {
   const kept = new Headers();
-  for (const name of ['accept', 'content-type', 'mcp-protocol-version']) {
+  for (const name of ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']) {
     const value = headers[name];
     if (value !== undefined) kept.set(name, String(value));
   }

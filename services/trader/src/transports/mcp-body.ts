@@ -31,7 +31,10 @@ export interface McpBody {
 
 /** The methods of MCP other than tools/call. They are not attempts at a decision. */
 const OF_MCP =
-  /^(initialize|ping|tools\/list|(notifications|resources|prompts|completion|logging|tasks)\/.+)$/;
+  /^(initialize|ping|tools\/list|(server|subscriptions|notifications|resources|prompts|completion|logging|tasks)\/.+)$/;
+
+/** The members of `_meta` that belong to the protocol: since its revision 2026-07-28 they describe the client. */
+const OF_PROTOCOL = /^io\.modelcontextprotocol\//;
 
 /** Throws PARSE_ERROR for invalid JSON, and INVALID_REQUEST for anything but a single message with a single call. */
 export function readMcpBody(text: string): McpBody {
@@ -56,7 +59,12 @@ export function readMcpBody(text: string): McpBody {
     traceparent: textOf(meta.traceparent),
   };
   // A missing name becomes an unknown tool, for which the error message is clearer than the SDK's.
-  const bare: JsonObject = { name: tool ?? '', arguments: {} };
+  const envelope = Object.entries(meta).filter(([name]) => OF_PROTOCOL.test(name));
+  const bare: JsonObject = {
+    name: tool ?? '',
+    arguments: {},
+    ...(envelope.length > 0 && { _meta: Object.fromEntries(envelope) }),
+  };
   const isAttempt = tool !== LIST_TOOL && tool !== GET_TOOL;
   return { id, message: { ...body, params: bare }, call, isAttempt };
 }

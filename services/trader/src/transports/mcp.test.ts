@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { type Client, connectMcp, connectOfficial, OFFICIAL_CLIENTS } from '@hermes-fleet/mcp-server/testing';
 import { controlSchemas, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   at,
   codesOf,
@@ -15,15 +14,25 @@ import {
   tokenOf,
 } from './testing/transports.ts';
 
-async function connect(t: TestContext, { url }: OpenTransports, as = 'operator'): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' });
-  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
-    requestInit: { headers: { authorization: `Bearer ${tokenOf(as)}` } },
+const connect = (t: TestContext, { url }: OpenTransports, as = 'operator'): Promise<Client> =>
+  connectMcp(t, url, { token: tokenOf(as) });
+
+for (const kind of OFFICIAL_CLIENTS)
+  test(`${kind}: its decision is applied, and audited as it sent it`, async (t) => {
+    const transports = await openTransports(t);
+    const client = await connectOfficial(t, kind, transports.url, tokenOf('operator'));
+    assert.equal((await client.listTools()).length, 3);
+    assert.deepEqual(transports.audited(), []);
+    const input = decision({
+      action: 'switch',
+      target_strategy_id: TREND,
+      expected_active_strategy_id: GRID,
+    });
+    const { structuredContent } = await client.callTool('apply_control_decision', input);
+    assert.equal(at(structuredContent, 'status'), 'applied');
+    const [attempt, ...others] = transports.audited();
+    assert.deepEqual([JSON.parse(attempt?.text ?? ''), attempt?.codes, others], [input, [], []]);
   });
-  await client.connect(transport);
-  t.after(() => client.close());
-  return client;
-}
 
 test('the official client lists three tools with strict schemas and annotations', async (t) => {
   const transports = await openTransports(t);
@@ -51,8 +60,6 @@ test('the official client lists three tools with strict schemas and annotations'
 test('it calls all three, and their results match their output schemas', async (t) => {
   const transports = await openTransports(t);
   const client = await connect(t, transports);
-  // From here on the client itself checks every result against its schema.
-  await client.listTools();
   const call = (name: string, args: Record<string, unknown>) => client.callTool({ name, arguments: args });
   const decided = await call(
     'apply_control_decision',
@@ -104,7 +111,6 @@ test('a decision that failed is an error with its response', async (t) => {
     },
   });
   const client = await connect(t, transports);
-  await client.listTools();
   const result = await client.callTool({
     name: 'apply_control_decision',
     arguments: decision({ action: 'switch', target_strategy_id: TREND }),
@@ -239,7 +245,7 @@ test('other content types are 415, and other methods than POST are refused', asy
 test('a caller without a trader scope is refused', async (t) => {
   const transports = await openTransports(t);
   await assert.rejects(connect(t, transports, 'guest'), {
-    code: 403,
+    status: 403,
     message: /needs the scope trader:read or trader:decide/,
   });
   assert.deepEqual(transports.audited(), []);
