@@ -28,16 +28,25 @@ async function forwarder(t: TestContext) {
     clock,
     onError: (message) => errors.push(message),
   }).finally(() => output.end());
-  /** Sends the messages as the whole input, and returns the response to the one that comes first. */
-  async function sendAll(...messages: object[]): Promise<ServerResponse> {
+  const write = (message: object): unknown =>
+    input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  /** Sends a message, and returns the response to it. */
+  async function send(message: object): Promise<ServerResponse> {
     const came = once(server, 'request');
-    input.end(messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join(''));
+    write(message);
     const [request, response] = await came;
     assert.ok(isJsonObject(await json(request)));
+    return response;
+  }
+  /** Sends a message as the whole input, and returns the response to it. */
+  async function sendAll(message: object): Promise<ServerResponse> {
+    const sent = send(message);
+    input.end();
+    const response = await sent;
     await clock.asleep(1);
     return response;
   }
-  return { clock, errors, done, sendAll, output: text(output) };
+  return { clock, errors, done, input, write, send, sendAll, output: text(output) };
 }
 
 const accepted = (response: ServerResponse): unknown => response.writeHead(202).end();
@@ -66,4 +75,47 @@ test('a request without an answer is left some seconds after the end of the inpu
   assert.equal(await done, false);
   assert.equal(await output, '');
   assert.deepEqual(errors, ['no answer within 5 s of the end of the input (open: 1); tasks go on']);
+});
+
+test('a request whose connection is lost is answered with an error', async (t) => {
+  const { sendAll, done, output, errors } = await forwarder(t);
+  const response = await sendAll({ id: 1, method: 'tools/call', params: { name: 'x' } });
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(': open\n\n', () => response.destroy());
+  assert.equal(await done, true);
+  const { id, error } = JSON.parse(await output);
+  assert.deepEqual([id, error.data], [1, { reason: 'PEER_UNREACHABLE' }]);
+  assert.match(error.message, /gave no answer; fleet_tasks says what became of tasks/);
+  assert.equal(errors.length, 1);
+});
+
+test('a request that the server refuses is answered in its words', async (t) => {
+  const { sendAll, done, output } = await forwarder(t);
+  const response = await sendAll({ id: 1, method: 'tools/call', params: { name: 'x' } });
+  const error = { code: -32000, message: 'too many', data: { reason: 'TOO_MANY_STREAMS' } };
+  response.writeHead(429, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error }));
+  assert.equal(await done, true);
+  assert.deepEqual(JSON.parse(await output), { jsonrpc: '2.0', id: 1, error });
+});
+
+test('a canceled request of 2026-07-28 is canceled by closing its stream', async (t) => {
+  const { write, send, input, done, errors, output } = await forwarder(t);
+  const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+  const call = { id: 1, method: 'tools/call', params: { name: 'x', _meta } };
+  const cancel = { method: 'notifications/cancelled', params: { requestId: 1 } };
+  const response = await send(call);
+  write(cancel);
+  if (!response.closed) await once(response, 'close');
+  input.end();
+  assert.equal(await done, true);
+  assert.equal(await output, '');
+  assert.deepEqual(errors, []);
+});
+
+test('a message that is too long ends the forwarder', async (t) => {
+  const { write, done, errors } = await forwarder(t);
+  write({ id: 1, method: 'x'.repeat(11_000_000) });
+  assert.equal(await done, true);
+  assert.match(errors.join(), /ReadBuffer exceeded maximum size/);
 });

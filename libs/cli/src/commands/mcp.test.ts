@@ -10,8 +10,8 @@ import { callTool, connectStdio } from '@hermes-fleet/mcp-server/testing';
 const MAIN = resolve(import.meta.dirname, '../main.ts');
 const argsFor = (url: string): string[] => [MAIN, 'mcp', '--url', url, '--token-env', 'THE_TOKEN'];
 
-const connect = (t: TestContext, url: string, as = 'operator') =>
-  connectStdio(t, { args: argsFor(url), env: { THE_TOKEN: mcpTokenOf(as) } });
+const connect = (t: TestContext, url: string, as = 'operator', o: Parameters<typeof connectStdio>[2] = {}) =>
+  connectStdio(t, { args: argsFor(url), env: { THE_TOKEN: mcpTokenOf(as) } }, o);
 
 test('the official client uses the fleet over stdio: it dispatches, answers and sees progress', async (t) => {
   const { url } = await mcpFleet(t, asking('which branch?'));
@@ -28,18 +28,20 @@ test('the official client uses the fleet over stdio: it dispatches, answers and 
   assert.deepEqual([done.state, done.result.text], ['completed', 'main']);
 });
 
-test('a cancellation over stdio cancels the task', async (t) => {
-  const { url, one, neo } = await mcpFleet(t, untilAborted);
-  const client = await connect(t, url);
-  const canceling = new AbortController();
-  const input = { brief: 'x', task_id: 'mine' };
-  const call = callTool(client, 'fleet_dispatch', input, { signal: canceling.signal });
-  await neo.firstRun;
-  canceling.abort(new Error('enough'));
-  await assert.rejects(call);
-  const id = one.ledger.findByKey('operator', 'mine')?.task.id ?? '';
-  await one.event(id, 'canceled');
-});
+for (const o of [{}, { negotiation: 'auto' }] as const)
+  test(`a cancellation over stdio cancels the task (${o.negotiation ?? '2025'})`, async (t) => {
+    const { url, one, neo } = await mcpFleet(t, untilAborted);
+    const client = await connect(t, url, 'operator', o);
+    assert.equal(client.getProtocolEra(), o.negotiation ? 'modern' : 'legacy');
+    const canceling = new AbortController();
+    const input = { brief: 'x', task_id: 'mine' };
+    const call = callTool(client, 'fleet_dispatch', input, { signal: canceling.signal });
+    await neo.firstRun;
+    canceling.abort(new Error('enough'));
+    await assert.rejects(call);
+    const id = one.ledger.findByKey('operator', 'mine')?.task.id ?? '';
+    await one.event(id, 'canceled');
+  });
 
 test('a fleet that is not there, or does not accept the token, is an error of the request', async (t) => {
   const nobody = `http://127.0.0.1:${await freePort()}`;
