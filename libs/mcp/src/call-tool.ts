@@ -1,5 +1,5 @@
 import type { Clock, JsonObject } from '@hermes-fleet/protocol';
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Connection } from './connection.ts';
 import { boundText, contentText } from './content.ts';
 import { deadline, TimeoutError } from './deadline.ts';
@@ -41,7 +41,7 @@ export async function resultOfCall(
 function failureText(server: string, tool: string, error: unknown): string {
   const prefix = `tool "${tool}" of MCP server "${server}"`;
   // The model may see the server's own message; health details, which callers see, must not contain it.
-  if (isAnswer(error)) return `${prefix}: answered with error ${oneLine(error.message)}`;
+  if (isAnswer(error)) return `${prefix}: answered with error ${error.code}: ${oneLine(error.message)}`;
   if (error instanceof TimeoutError) return `${prefix}: ${error.message}`;
   return unavailable(server, error).message;
 }

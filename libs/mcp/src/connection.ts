@@ -1,12 +1,9 @@
 import { type Clock, isJsonObject, type JsonObject, type Log } from '@hermes-fleet/protocol';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   type CallToolResult,
-  CallToolResultSchema,
-  ListToolsResultSchema,
-  ToolListChangedNotificationSchema,
-} from '@modelcontextprotocol/sdk/types.js';
+  Client,
+  type StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
 import { ServerFailure } from './failure.ts';
 import type { StdioTransport } from './stdio-transport.ts';
 
@@ -46,7 +43,8 @@ const MAX_TOOLS = 1_000;
 const MAX_TOOLS_CHARS = 10_000_000;
 const SESSION_END_MS = 300;
 
-/** Connects and initializes a session. Closes everything when that fails or `signal` aborts. */
+/**
+ * Connects and initializes a session, in a revision of 2025 of the protocol, which servers of every generation speak. Closes everything when that fails or `signal` aborts. */
 export async function openConnection({
   server,
   clock,
@@ -68,7 +66,7 @@ export async function openConnection({
 
   client.onerror = (error) => log.debug({ err: error }, 'MCP client reports');
   client.onclose = () => resolveClosed(failure() ?? new ServerFailure('connection closed'));
-  client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
+  client.setNotificationHandler('notifications/tools/list_changed', onToolsChanged);
 
   async function request<T>(
     requestSignal: AbortSignal,
@@ -119,7 +117,6 @@ export async function openConnection({
       request(limit, (options) =>
         client.request(
           { method: 'tools/call', params: { name, arguments: args, ...(meta && { _meta: meta }) } },
-          CallToolResultSchema,
           options,
         ),
       ),
@@ -139,7 +136,7 @@ async function listAll(client: Client, options: RequestOptions): Promise<McpTool
   let cursor: string | undefined;
   do {
     const params = cursor === undefined ? {} : { cursor };
-    const page = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, options);
+    const page = await client.request({ method: 'tools/list', params }, options);
     for (const { name, description, inputSchema, annotations } of page.tools) {
       if (!isJsonObject(inputSchema)) continue;
       const readOnly = annotations?.readOnlyHint === true;

@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolResult } from '@modelcontextprotocol/client';
 
 /** The limit of one tool call's content in the model's context. */
 export const MAX_CONTENT_BYTES = 64 * 1024;

@@ -1,5 +1,4 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { TimeoutError } from './deadline.ts';
 
 const MAX_TEXT = 200;
@@ -22,17 +21,13 @@ export class ServerFailure extends Error {
 }
 
 /** True for a JSON-RPC error that the server sent: the server itself works. */
-export function isAnswer(error: unknown): error is McpError {
-  return (
-    error instanceof McpError &&
-    error.code !== ErrorCode.ConnectionClosed &&
-    error.code !== ErrorCode.RequestTimeout
-  );
+export function isAnswer(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError;
 }
 
 /** True when an HTTP server no longer knows the session: the request had no effect, and a new session may be opened. */
 export function isSessionLost(error: unknown): boolean {
-  return error instanceof StreamableHTTPError && error.code === 404;
+  return error instanceof SdkHttpError && error.status === 404;
 }
 
 /** Classifies a failure: `timeout` for an expired deadline, otherwise `error`. The detail has no path, header or output. */
@@ -47,18 +42,23 @@ export function describeFailure(error: unknown): {
 function detailOf(error: unknown): string {
   if (error instanceof ServerFailure) return error.message;
   if (isAnswer(error)) return `answered with error ${error.code}`;
-  if (error instanceof McpError) return 'connection closed';
-  if (error instanceof StreamableHTTPError) {
-    return error.code !== undefined && error.code > 0
-      ? `answered with HTTP status ${error.code}`
-      : 'answered with something that is not MCP';
-  }
-  if (error instanceof SyntaxError || (error instanceof Error && error.name === 'ZodError')) {
-    return 'answered with something that is not MCP';
-  }
+  if (error instanceof SdkHttpError) return `answered with HTTP status ${error.status}`;
+  if (error instanceof SdkError && CLOSED.has(error.code)) return 'connection closed';
+  if (isNotMcp(error)) return 'answered with something that is not MCP';
   const code = networkCode(error);
   if (code !== undefined) return NETWORK[code] ?? `network error ${code}`;
   return error instanceof Error ? oneLine(error.message) : 'unknown failure';
+}
+
+const CLOSED: ReadonlySet<SdkErrorCode> = new Set([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected]);
+const NOT_MCP: ReadonlySet<SdkErrorCode> = new Set([
+  SdkErrorCode.InvalidResult,
+  SdkErrorCode.ClientHttpUnexpectedContent,
+]);
+
+function isNotMcp(error: unknown): boolean {
+  if (error instanceof SdkError) return NOT_MCP.has(error.code);
+  return error instanceof SyntaxError || (error instanceof Error && error.name === 'ZodError');
 }
 
 /** The code of a socket error, including one that fetch wraps as the cause. */

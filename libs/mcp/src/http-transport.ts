@@ -1,4 +1,4 @@
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { ServerFailure } from './failure.ts';
 
 const MAX_REPLY_BYTES = 10 * 1024 * 1024;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { McpServer } from 'mcp-sdk-1/server/mcp.js';
+import { StreamableHTTPServerTransport } from 'mcp-sdk-1/server/streamableHttp.js';
 import { z } from 'zod';
 import { longTimeout, now, openPool, untilState } from './testing/harness.ts';
 

@@ -52,8 +52,7 @@ describe('tools', { timeout: 120_000 }, () => {
       'unknown',
       {
         isError: true,
-        content:
-          'tool "unknown" of MCP server "it": answered with error MCP error -32602: Unknown tool: unknown',
+        content: 'tool "unknown" of MCP server "it": answered with error -32602: Unknown tool: unknown',
       },
     ],
     ['die', { isError: true, content: 'MCP server "it" is not available (process exited with code 3)' }],

@@ -2,11 +2,10 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { ServerFailure } from './failure.ts';
 import { createLineLog } from './line-log.ts';
+import { MessageBuffer } from './message-buffer.ts';
 import { isGone, type ServerLine, type Supervise, type Supervision } from './supervision.ts';
 
 /** The time limit for each step of termination: after the end of input, then after SIGTERM. */
@@ -38,7 +37,7 @@ export class StdioTransport implements Transport {
   /** Resolves when the process has exited and its group is killed, or when it failed to start. */
   readonly exited: Promise<void>;
   readonly #options: StdioTransportOptions;
-  readonly #buffer = new ReadBuffer();
+  readonly #buffer = new MessageBuffer();
   readonly #resolveExited: () => void;
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
   #supervision: Supervision | undefined;
