@@ -57,13 +57,13 @@ export interface McpResponder {
   stream(message: JsonObject, headers: Headers, handlers: McpHandlers): Promise<Response>;
 }
 
-/** Throws what `read` throws as an error of MCP. */
-function withCode<T>(uri: string, read: () => T): T {
+/** Throws what `read` throws as an error of MCP. `uri` is what is read. */
+function withCode<T>(read: () => T, uri?: string): T {
   try {
     return read();
   } catch (thrown) {
     const { code, jsonrpcCode, message } = FleetError.from(thrown);
-    if (code === 'NOT_FOUND') throw new ResourceNotFoundError(uri, message);
+    if (code === 'NOT_FOUND' && uri !== undefined) throw new ResourceNotFoundError(uri, message);
     throw new ProtocolError(jsonrpcCode, message, { reason: code });
   }
 }
@@ -108,11 +108,11 @@ export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]):
     });
     if (resources) {
       server.setRequestHandler('resources/list', ({ params }) =>
-        withCode('', () => resources.list(params?.cursor)),
+        withCode(() => resources.list(params?.cursor)),
       );
       server.setRequestHandler('resources/templates/list', () => resources.templates());
       server.setRequestHandler('resources/read', ({ params: { uri } }) =>
-        withCode(uri, () => resources.read(uri)),
+        withCode(() => resources.read(uri), uri),
       );
     }
     return server;
