@@ -1,7 +1,7 @@
 import { createOutboxPublisher, type OutboxPublisher } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import { busConnection } from '@hermes-fleet/member';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log, Tracing } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type AuditState, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
@@ -17,6 +17,8 @@ export interface ControlBusOptions {
   readonly store: Pick<ControlStore, 'outbox'> & AuditWatchOptions['store'];
   readonly clock: Clock;
   readonly log: Log;
+  /** For the span of each publication. */
+  readonly tracing?: Tracing | undefined;
   readonly metrics: Pick<FleetMetrics, 'eventPublished'> & { auditOk(ok: boolean): void };
 }
 
@@ -49,6 +51,7 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
     subjectPrefix: SUBJECTS,
     clock,
     log,
+    tracing: options.tracing,
     onPublished: options.metrics.eventPublished,
   });
   const relay: OutboxPublisher = {

@@ -76,6 +76,7 @@ export async function startTrader(
     store,
     clock,
     log,
+    tracing,
     metrics: { eventPublished, auditOk: watchers.auditOk },
   });
   opened.defer(() => controlBus.close());
