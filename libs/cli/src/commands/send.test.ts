@@ -104,7 +104,7 @@ async function wrong(t: TestContext): Promise<readonly (readonly [args: string[]
     ],
     [['send', 'x', '--deadline', '2030-01-01'], /--deadline must be/],
     [['send', 'x', '--budget', 'much'], /--budget must be a whole number/],
-    [['send', 'x', '--priority', 'soon'], /task\.priority: must be one of low, normal, high, urgent\n/],
+    [['send', 'x', '--priority', 'soon'], /--priority must be one of low, normal, high, urgent\n/],
     [
       ['send', 'x', '--url', 'http://127.0.0.1:1', '--budget', '1', '--to', 'neo'],
       /cannot carry --to, --budget/,
