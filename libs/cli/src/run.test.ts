@@ -75,6 +75,8 @@ test('every command has a summary and an example, and every group a description'
 
 for (const [args, message, hint] of [
   [['fly'], "unknown command 'fly'", 'fleet --help'],
+  [['help', 'fly'], "unknown command 'fly'", 'fleet --help'],
+  [['fly', '--help'], "unknown command 'fly'", 'fleet --help'],
   [['sned', 'x'], "unknown command 'sned' (Did you mean send?)", 'fleet --help'],
   [['--nope'], "unknown option '--nope'", 'fleet --help'],
   [['trader'], 'trader needs a command: list, get, decide, audit', 'fleet trader --help'],

@@ -30,7 +30,9 @@ export async function run(given: readonly string[], env: NodeJS.ProcessEnv): Pro
     });
   }
   try {
-    await program.parseAsync(argv.length === 0 ? ['--help'] : [...argv], { from: 'user' });
+    await program.parseAsync(argv.length === 0 ? ['--help'] : withoutHelpOfUnknown(argv, commands), {
+      from: 'user',
+    });
     return code;
   } catch (thrown) {
     const name = calledName(argv, commands);
@@ -38,6 +40,13 @@ export async function run(given: readonly string[], env: NodeJS.ProcessEnv): Pro
     if (error === undefined) return 0;
     return reportError(error, outputIn(argv), { name: `fleet ${name}`.trim(), agent: asked });
   }
+}
+
+/** The words for the parser, which would print the whole help for `--help` of an unknown command. */
+function withoutHelpOfUnknown(argv: readonly string[], commands: readonly Command[]): string[] {
+  const [first = ''] = argv;
+  const isKnown = first.startsWith('-') || commands.some(({ name }) => name.split(' ')[0] === first);
+  return isKnown ? [...argv] : argv.filter((word) => word !== '--help' && word !== '-h');
 }
 
 function root(): ParserNode {

@@ -54,7 +54,9 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
     try {
       message = readMcpMessage(text);
       if (message.method === 'tools/call') return await stream(request, reply, message);
-      if (message.method === 'notifications/cancelled') cancel(request, message);
+      // A newer client cancels by disconnecting, and has no session that tells its calls from those of others.
+      if (message.method === 'notifications/cancelled' && isOf2025(message, sentHeaders(request)))
+        cancel(request, message);
       const { status, text: body } = await responder.json(
         message,
         sentHeaders(request),

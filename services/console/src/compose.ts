@@ -60,7 +60,7 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   const sessions = createSessions(store, clock);
   let feed: Feed | undefined;
   const bus = (): BusView =>
-    feed?.view() ?? { connected: false, reason: 'not connected yet', behind: undefined };
+    feed?.view() ?? { connected: false, isAway: true, reason: 'not connected yet', behind: undefined };
   const metrics = createConsoleMetrics(() => ({ ...bus(), sessions: sessions.count }));
   registerBuild(metrics.fleet.registry, { version: manifest.version, revision: options.revision });
   let stopping = false;

@@ -15,7 +15,7 @@ export interface HeadPublisherOptions {
   readonly service: string;
   /** The current head; `seq` is 0 while the audit is empty. */
   readonly head: () => Head;
-  /** What is told beside each head that is published; a change of it alone is not. */
+  /** Returns what is published beside each head. A change of it alone publishes nothing. */
   readonly beside?: () => JsonObject;
   /**
    * Checks that this audit continues from the head on the bus (undefined: no head there). Resolves with the reason if it

@@ -4,7 +4,7 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Progress } from '@modelcontextprotocol/client';
 import { connectMcp, type TestClientOptions } from './client.ts';
 
-/** What the tests use of an official client. It checks every result of a tool against its schema. */
+/** An official client, as far as tests use it. It checks every result of a tool against its schema. */
 export interface OfficialClient {
   listTools(): Promise<readonly string[]>;
   callTool(name: string, input: JsonObject, options?: CallOptions): Promise<CallResult>;

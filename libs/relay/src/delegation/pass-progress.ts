@@ -44,7 +44,7 @@ export interface PassProgress extends Disposable {
 
 /**
  * Reports the tool and the tokens of a worker as `progress` of the relayed task (docs/events.md#the-events): the latest of
- * each second, and what is left of it when the task asks its caller. A task that ends within a second has no such event.
+ * each second, and before a question of the task what was not reported yet. A task that ends within a second has no such event.
  * Nothing is reported while the task does not work at the peer, after an abort of the run, and after the disposal. The tokens are the peer's word: nothing books them.
  */
 export function createPassProgress({ clock, signal, report, peer }: PassProgressOptions): PassProgress {

@@ -71,8 +71,8 @@ export function startFeed(options: FeedOptions): Feed {
   };
 
   const rebuild = async (): Promise<Rebuilt> => {
-    const { connected, reason } = current.readers.view();
-    if (!connected)
+    const { isAway, reason } = current.readers.view();
+    if (isAway)
       throw new FleetError(
         'STORE_UNAVAILABLE',
         `the streams cannot be read, so the read model stays as it is: ${reason}`,

@@ -32,6 +32,8 @@ export interface BusView {
   readonly reason: string | undefined;
   /** Events that are on the bus and not projected; undefined while the bus is away. */
   readonly behind: number | undefined;
+  /** True while no reader reaches the bus, other than those that have failed. */
+  readonly isAway: boolean;
 }
 
 export interface ReadersOptions {
@@ -58,13 +60,27 @@ export function startReaders(options: ReadersOptions): Readers {
   const { connection, clock, log } = options;
   const closing = new AbortController();
   const topics = Object.keys(FILTERS) as Topic[];
-  const states = new Map<Topic, { connected: boolean; reason: string | undefined; pending: number }>(
-    topics.map((topic) => [topic, { connected: false, reason: 'not connected yet', pending: 0 }]),
+  const states = new Map<
+    Topic,
+    { connected: boolean; reason: string | undefined; pending: number; hasFailed: boolean }
+  >(
+    topics.map((topic) => [
+      topic,
+      { connected: false, reason: 'not connected yet', pending: 0, hasFailed: false },
+    ]),
   );
   const change = (
     topic: Topic,
-    to: Partial<{ connected: boolean; reason: string | undefined; pending: number }>,
-  ) => states.set(topic, { connected: false, reason: undefined, pending: 0, ...states.get(topic), ...to });
+    to: Partial<{ connected: boolean; reason: string | undefined; pending: number; hasFailed: boolean }>,
+  ) =>
+    states.set(topic, {
+      connected: false,
+      reason: undefined,
+      pending: 0,
+      hasFailed: false,
+      ...states.get(topic),
+      ...to,
+    });
 
   const read = async (topic: Topic): Promise<void> => {
     const filter = FILTERS[topic];
@@ -92,7 +108,7 @@ export function startReaders(options: ReadersOptions): Readers {
   };
   const running = topics.map((topic) =>
     read(topic).catch((error: unknown) => {
-      change(topic, { connected: false, reason: 'the reader of the console has failed' });
+      change(topic, { connected: false, reason: 'the reader of the console has failed', hasFailed: true });
       log.error({ err: error, topic }, 'a reader of the bus has failed');
       options.onState();
     }),
@@ -104,6 +120,7 @@ export function startReaders(options: ReadersOptions): Readers {
       const away = all.find(({ connected }) => !connected);
       return {
         connected: away === undefined,
+        isAway: isAway(all),
         reason: away && (away.reason ?? 'not connected'),
         behind: away ? undefined : all.reduce((sum, { pending }) => sum + pending, 0),
       };
@@ -113,4 +130,10 @@ export function startReaders(options: ReadersOptions): Readers {
       await Promise.all(running);
     },
   };
+}
+
+/** A reader that has failed says nothing of the bus. */
+function isAway(all: readonly { readonly connected: boolean; readonly hasFailed: boolean }[]): boolean {
+  const sound = all.filter(({ hasFailed }) => !hasFailed);
+  return sound.length > 0 && sound.every(({ connected }) => !connected);
 }

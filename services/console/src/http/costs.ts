@@ -3,7 +3,7 @@ import { type Prices, sumOfCosts } from '../config/prices.ts';
 import { countsIn, type TaskRecord, textOrNull } from '../read-model/task-rows.ts';
 import { type Part, type Tree, treesOf } from '../read-model/task-tree.ts';
 
-/** What the cost of a task depends on. */
+/** The fields that determine the cost of a task. */
 type Spent = Pick<TaskRecord, 'n' | 'ownTokens' | 'delegatedTokens' | 'hasCounts' | 'counts' | 'model'>;
 
 /** A page of the list has hundreds of parts: whole rows of them would be most of its time. */

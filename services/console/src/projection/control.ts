@@ -59,7 +59,7 @@ const RUN_STATES = ['running', 'paused'] as const;
 const runStateIn = (value: unknown): Concern['runState'] =>
   RUN_STATES.find((state) => state === value) ?? null;
 
-/** What an older trader tells by the action alone. A decision that failed is undone. */
+/** Derives the run state from the action, for an older trader that does not tell it. A failed decision is undone. */
 function runStateAfter(action: string, status: string): Concern['runState'] {
   if (action !== 'pause' && action !== 'resume') return null;
   return (action === 'pause') === (status !== 'failed') ? 'paused' : 'running';

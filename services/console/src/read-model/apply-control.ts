@@ -10,6 +10,7 @@ import {
 } from '../projection/control.ts';
 import type { Unusable } from '../projection/event.ts';
 import { type Applied, isNew } from './apply.ts';
+import { factOf, noteFact } from './facts.ts';
 import { bucketOf, WIDTHS } from './sums.ts';
 import { textOrNull } from './task-rows.ts';
 
@@ -40,9 +41,14 @@ export function applyDecision(db: Queries, event: CloudEvent): Applied | Unusabl
     addVerdict(db, width, at, 'status', status);
     for (const code of new Set(codes)) addVerdict(db, width, at, 'code', code);
   }
-  if (concern) putConcern(db, { ...concern, concernId }, at);
+  // A newer head does not list it: the trader has it no more.
+  const isGone = at <= (factOf(db, 'concerns_at') ?? 0) && !isKnown(db, concernId);
+  if (concern && !isGone) putConcern(db, { ...concern, concernId }, at);
   return { view: 'trader' };
 }
+
+const isKnown = (db: Queries, concernId: string): boolean =>
+  db.get('SELECT 1 FROM concerns WHERE concern_id = ?', concernId) !== undefined;
 
 /** Keeps the latest state of a concern. */
 function putConcern(
@@ -67,6 +73,7 @@ function addVerdict(db: Queries, width: number, at: number, kind: string, name: 
 
 /** The concerns of a head are all that the trader has at that time. */
 function applyConcerns(db: Queries, concerns: NonNullable<AuditHead['concerns']>, at: number): void {
+  noteFact(db, 'concerns_at', at);
   for (const concern of concerns) putConcern(db, concern, at);
   const known = JSON.stringify(concerns.map(({ concernId }) => concernId));
   db.run(

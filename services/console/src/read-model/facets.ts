@@ -4,7 +4,7 @@ import type { TaskFacts } from '../projection/task-facts.ts';
 /** The values of a facet, in the order of `VALUES`. */
 type Values = readonly (string | number)[];
 
-/** What a task has no value for, such as a reason, is an empty text. */
+/** A task without a value, such as a reason, has an empty text there. */
 const VALUES: Readonly<Record<string, (task: TaskFacts) => string | number>> = {
   entered: ({ entered }) => Number(entered),
   state: ({ state }) => state,

@@ -1,7 +1,7 @@
 import { integer, type Queries } from '@hermes-fleet/store';
 
-/** Times that the status shows, ms since the epoch. */
-export type Fact = 'last_event_at' | 'last_announce_at' | 'rebuilt_at' | 'missed_at';
+/** Times in ms since the epoch. The status shows all but `concerns_at`, the time of the newest head with concerns. */
+export type Fact = 'last_event_at' | 'last_announce_at' | 'rebuilt_at' | 'missed_at' | 'concerns_at';
 
 export function factOf(db: Queries, fact: Fact): number | null {
   const row = db.get('SELECT value FROM facts WHERE fact = ?', fact);

@@ -8,7 +8,7 @@ type Columns = Readonly<Record<string, (task: TaskFacts) => SQLInputValue>>;
 
 const KEY: Columns = { profile: (task) => task.profile, id: (task) => task.id };
 
-/** What the first events of a task say once. Most of these columns are in an index. */
+/** Columns that the first events of a task set once. Most of them are in an index. */
 const ORIGIN: Columns = {
   task_id: (task) => task.taskId,
   context_id: (task) => task.contextId,
@@ -25,7 +25,7 @@ const ORIGIN: Columns = {
   trace_id: (task) => task.traceId,
 };
 
-/** What changes with every other event. */
+/** Columns that later events change. */
 const COURSE: Columns = {
   state: (task) => task.state,
   peer: (task) => task.peer,

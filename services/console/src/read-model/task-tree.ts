@@ -7,7 +7,7 @@ export interface Tree<T = TaskRecord> {
   readonly parts: readonly Tree<T>[];
 }
 
-/** What is read of the parts. */
+/** The columns that are read of each part. */
 export interface Part<T> {
   /** A list of columns of `tasks`. */
   readonly columns: string;
@@ -26,8 +26,6 @@ const MAX_NODES = 100;
 const MAX_DEPTH = 16;
 /** The most parts of one task. */
 const MAX_PARTS = 50;
-/** The most pairs of a task and its part that one query finds. */
-const MAX_FOUND = 10_000;
 
 /** The trees of delegations below some tasks, each of at most a hundred tasks, the oldest parts first. */
 export function treesOf<T extends Numbered>(db: Queries, roots: readonly T[], part: Part<T>): Tree<T>[] {
@@ -49,7 +47,7 @@ interface Growing<T> extends Tree<T> {
 
 /** Adds the parts of a node that its tree has room for, and returns them. */
 function grow<T extends Numbered>({ parts, seen }: Growing<T>, found: readonly T[]): Growing<T>[] {
-  for (const task of found.slice(0, MAX_PARTS)) {
+  for (const task of found) {
     if (seen.has(task.n) || seen.size >= MAX_NODES) continue;
     seen.add(task.n);
     parts.push({ task, parts: [], seen });
@@ -66,7 +64,10 @@ function partsOf<T>(db: Queries, tasks: readonly number[], { columns, read }: Pa
   const parts = new Map<number, T[]>();
   const rows = db.all(
     `WITH whole AS (SELECT * FROM tasks WHERE n IN (SELECT value FROM json_each(?1)))
-     SELECT found.whole, ${columns} FROM (
+     SELECT ranked.whole, ${columns} FROM (
+       SELECT found.whole, found.part,
+         row_number() OVER (PARTITION BY found.whole ORDER BY tasks.submitted_at, tasks.n) AS nth
+       FROM (
        SELECT whole.n AS whole, part.n AS part
          FROM whole CROSS JOIN tasks part ON part.task_id = whole.id AND part.caller = whole.profile
        UNION SELECT whole.n, part.n
@@ -76,9 +77,10 @@ function partsOf<T>(db: Queries, tasks: readonly number[], { columns, read }: Pa
        UNION SELECT whole.n, part.n
          FROM whole CROSS JOIN tasks part ON part.parent_task_id = whole.task_id AND part.parent_profile = whole.profile
            AND part.root_id IS whole.root_id AND part.root_caller IS whole.root_caller
-       LIMIT ?2) found
-     CROSS JOIN tasks ON tasks.n = found.part ORDER BY tasks.submitted_at, tasks.n`,
-    ...[JSON.stringify([...new Set(tasks)]), MAX_FOUND],
+       ) found CROSS JOIN tasks ON tasks.n = found.part) ranked
+     CROSS JOIN tasks ON tasks.n = ranked.part WHERE ranked.nth <= ?2 ORDER BY tasks.submitted_at, tasks.n`,
+    JSON.stringify([...new Set(tasks)]),
+    MAX_PARTS,
   );
   for (const row of rows) {
     const whole = integer(row, 'whole');

@@ -65,14 +65,12 @@ export function startRetention(options: {
 const countOf = (db: Queries, table: 'tasks' | 'events'): number =>
   integer(db.get(`SELECT count(*) AS n FROM ${table}`) ?? {}, 'n');
 
-/** Removes the oldest tasks with their events, at most `AT_A_TIME`. */
+/** Removes the tasks that were seen first, with their events, at most `AT_A_TIME`. */
 function pruneTasks(db: Queries, before: number, { tasks }: Limits): number {
   const excess = Math.max(0, countOf(db, 'tasks') - tasks);
   const old = db.all(
-    `SELECT n, submitted_at < ?1 AND coalesce(ended_at, 0) < ?1 AS is_old FROM tasks WHERE n IN (
-       SELECT n FROM tasks INDEXED BY tasks_by_facet WHERE facet IN (SELECT n FROM facets)
-       ORDER BY submitted_at, n LIMIT ?2)
-     ORDER BY submitted_at, n`,
+    `SELECT n, submitted_at < ?1 AND coalesce(ended_at, 0) < ?1 AS is_old FROM tasks
+     ORDER BY n LIMIT ?2`,
     before,
     AT_A_TIME,
   );
