@@ -113,9 +113,24 @@ test('a canceled request of 2026-07-28 is canceled by closing its stream', async
   assert.deepEqual(errors, []);
 });
 
-test('a message that is too long ends the forwarder', async (t) => {
-  const { write, done, errors } = await forwarder(t);
-  write({ id: 1, method: 'x'.repeat(11_000_000) });
+test('a page of HTML instead of an answer is told in one short line', async (t) => {
+  const { sendAll, done, output, errors } = await forwarder(t);
+  const response = await sendAll({ id: 1, method: 'tools/call', params: { name: 'x' } });
+  response.writeHead(502, { 'content-type': 'text/html' }).end(`<html>${'x'.repeat(100_000)}</html>`);
   assert.equal(await done, true);
+  const { error } = JSON.parse(await output);
+  assert.match(error.message, / answered HTTP 502: /);
+  assert.ok(error.message.length < 400 && errors.every((line) => line.length <= 200));
+});
+
+test('a message that is too long ends the forwarder with an error, and an open request is still answered', async (t) => {
+  const { write, send, done, errors, output } = await forwarder(t);
+  const response = await send({ id: 1, method: 'tools/call', params: { name: 'x' } });
+  write({ id: 2, method: 'x'.repeat(11_000_000) });
+  while (errors.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { content: [] } }));
+  assert.equal(await done, false);
+  assert.equal(JSON.parse(await output).id, 1);
   assert.match(errors.join(), /ReadBuffer exceeded maximum size/);
 });

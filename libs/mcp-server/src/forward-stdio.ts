@@ -2,7 +2,7 @@ import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { type Clock, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from '@modelcontextprotocol/client';
 import { isOf2025 } from './revision-2025.ts';
-import { refusalOf } from './undelivered.ts';
+import { oneLine, refusalOf } from './undelivered.ts';
 
 /** How long answers are awaited after the end of the input. Clients kill a server that takes long to end. */
 const ANSWERS_MS = 5_000;
@@ -31,7 +31,7 @@ export interface ForwardStdioOptions {
  * Serves MCP over stdio by forwarding every message to a server over Streamable HTTP, and its answers back. A request
  * that cannot be delivered, or whose connection is lost, is answered with an error. When the input has ended, requests that
  * are open get their answers for `ANSWERS_MS` more; then the connections of others are closed. Resolves then: false if
- * anything stayed open.
+ * anything stayed open, or if a message was too long to be read.
  */
 export async function forwardStdio(options: ForwardStdioOptions): Promise<boolean> {
   const { url, token, input, output, clock, onError } = options;
@@ -51,13 +51,18 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   const ended = Promise.withResolvers<void>();
   const idle = Promise.withResolvers<void>();
   let hasEnded = false;
+  /** A message was too long: the SDK's transport reads and writes no more. */
+  let isBroken = false;
   const onEnd = (): void => {
     hasEnded = true;
     ended.resolve();
   };
   input.once('end', onEnd);
   input.once('close', onEnd);
-  stdio.onclose = onEnd;
+  stdio.onclose = () => {
+    isBroken = true;
+    onEnd();
+  };
   const close = (key: unknown): void => {
     open.delete(key);
     if (hasEnded && open.size === 0) idle.resolve();
@@ -66,7 +71,8 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
     const id = 'method' in message ? undefined : message.id;
     if (id !== undefined) unanswered.delete(id);
     try {
-      await stdio.send(message);
+      if (isBroken) output.write(`${JSON.stringify(message)}\n`);
+      else await stdio.send(message);
     } catch (thrown) {
       onError(String(thrown));
     }
@@ -80,8 +86,8 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
     if (typeof version === 'string') http.setProtocolVersion(version);
     void answer(message);
   };
-  http.onerror = (error) => onError(error.message);
-  stdio.onerror = (error) => onError(error.message);
+  http.onerror = (error) => onError(oneLine(error.message));
+  stdio.onerror = (error) => onError(oneLine(error.message));
 
   async function forwardRequest(message: JSONRPCMessage, id: RequestId): Promise<void> {
     const forwarded = {
@@ -140,7 +146,10 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
     waited.abort();
   }
   const left = open.size;
-  const tasks = [...unanswered.values()].every((each) => each.isOf2025) ? 'go on' : 'are canceled';
+  const isComplete = left === 0 && !isBroken;
+  const tasks = [...unanswered.values()].every((each) => each.isOf2025)
+    ? 'go on'
+    : 'of fleet_dispatch are canceled';
   // An open request is left: it neither gets an answer nor is an error any more.
   open.clear();
   unanswered.clear();
@@ -152,7 +161,7 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
     onError(
       `no answer within ${ANSWERS_MS / 1000} s of the end of the input (open: ${left}); tasks ${tasks}`,
     );
-  return left === 0;
+  return isComplete;
 }
 
 /** The request that a message cancels. */

@@ -1,6 +1,13 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { JSONRPCErrorResponse } from '@modelcontextprotocol/client';
 
+const MAX_LINE = 200;
+/** The maximum length of an error that is passed on, as JSON. */
+const MAX_ERROR = 10_000;
+
+/** Shortens the text of another program to one line. */
+export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, MAX_LINE);
+
 /** Why a request could not be delivered to `url`: in the words of the server where it answered, else that it did not. */
 export function refusalOf(thrown: unknown, url: string): JSONRPCErrorResponse['error'] {
   const { status, text } = replyIn(thrown);
@@ -21,7 +28,7 @@ function replyIn(thrown: unknown): { readonly status?: number; readonly text?: u
 
 /** The error of a JSON-RPC error response. */
 function errorIn(text: unknown): JSONRPCErrorResponse['error'] | undefined {
-  if (typeof text !== 'string' || !text.startsWith('{')) return undefined;
+  if (typeof text !== 'string' || text.length > MAX_ERROR || !text.startsWith('{')) return undefined;
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -40,7 +47,11 @@ function asFleetError(thrown: unknown, status: number | undefined, url: string):
   if (status === 401)
     return new FleetError('UNAUTHENTICATED', `${url} does not accept the token; check whose it is`, options);
   if (status !== undefined)
-    return new FleetError('PEER_REFUSED', `${url} answered HTTP ${status}: ${String(thrown)}`, options);
+    return new FleetError(
+      'PEER_REFUSED',
+      `${url} answered HTTP ${status}: ${oneLine(String(thrown))}`,
+      options,
+    );
   return new FleetError(
     'PEER_UNREACHABLE',
     `${url} does not answer; start the fleet, and try again`,
