@@ -83,7 +83,7 @@ export interface AgentOptions {
   readonly onTokenDrift?: (ratio: number) => void;
   /** Called each time a conversation was made shorter. */
   readonly onCompaction?: (stage: CompactionStage) => void;
-  /** Called when a call of the loop's model, or of a fallback, has ended. */
+  /** Called when a call of the model, or of a fallback, has ended, also one that Claude Code made. */
   readonly onModelCall?: (call: MeasuredCall) => void;
   /** Learns how calls of the model end, see `createModelMonitor`. */
   readonly modelCalls?: ModelCalls;

@@ -25,6 +25,7 @@ export { loggable } from './messages/redact.ts';
 export { cut } from './messages/text.ts';
 export { createCallTokens } from './model/call/call-tokens.ts';
 export { callUsage, meteredInputTokens } from './model/call/call-usage.ts';
+export { type CallMeasurement, type MeasuredCall, timeCall } from './model/call/measured-model.ts';
 export { MIN_OUTPUT_TOKENS } from './model/call/model-call.ts';
 export type { ModelCallEnd, ModelCalls } from './model/call/model-calls.ts';
 export { createOutputCap } from './model/call/output-cap.ts';

@@ -85,3 +85,6 @@ function withoutAttachments(value: unknown): { text: string; attachments: number
   });
   return { text: text ?? '', attachments };
 }
+
+/** Calls with tools belong to the conversation; calls without tools come from helpers, e.g. for a summary. */
+export const isConversation = ({ tools = [] }: MessagesBody): boolean => tools.length > 0;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { type AnthropicReply, memoryTokens } from '@hermes-fleet/agent/testing';
 import { recordingTracing } from '@hermes-fleet/protocol/testing';
 import { SECRET } from '@hermes-fleet/workspace/testing';
-import { proxyTo, REQUEST, scriptedProxy, TRACEPARENT, USAGE } from './testing/metered-proxy.ts';
+import { proxyTo, REQUEST, rawProxy, scriptedProxy, TRACEPARENT, USAGE } from './testing/metered-proxy.ts';
 
 test('a streamed response is relayed unchanged and settled with its usage, cached tokens separately', async (t) => {
   const usage = {
@@ -65,6 +65,36 @@ test('each call is a span of the run with its usage, and a refused one an error'
   );
   assert.deepEqual(attributes['gen_ai.response.finish_reasons'], ['end_turn']);
   assert.deepEqual([refused?.isEnded, refused?.failure], [true, 'MODEL_FAILED']);
+});
+
+test('each call is measured: whole, refused, broken off and canceled ones', async (t) => {
+  const { call, clock, measured, proxy } = await rawProxy(t, (response) => {
+    const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`;
+    const nth = measured.length + 1;
+    clock.advance(1_000);
+    if (nth === 2) return void response.writeHead(529).end('{}');
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const start = event({ type: 'message_start', message: { usage: USAGE } });
+    if (nth === 3) return void response.write(start, () => response.destroy());
+    response.write(start + event({ type: 'content_block_delta', delta: { text: 'The sea.' } }));
+    if (nth === 1) response.end(event({ type: 'message_delta', delta: {}, usage: USAGE }));
+  });
+  await (await call()).text();
+  assert.equal((await call()).status, 529);
+  await call()
+    .then((answer) => answer.text())
+    .catch(() => undefined);
+  const gone = new AbortController();
+  const answer = await call({}, {}, undefined, gone.signal);
+  await answer.body?.getReader().read();
+  gone.abort();
+  await proxy[Symbol.asyncDispose]();
+  assert.deepEqual(measured, [
+    { outcome: 'ok', seconds: 1, firstTokenSeconds: 1 },
+    { outcome: 'error', seconds: 1, firstTokenSeconds: undefined },
+    { outcome: 'error', seconds: 1, firstTokenSeconds: undefined },
+    { outcome: 'canceled', seconds: 1, firstTokenSeconds: 1 },
+  ]);
 });
 
 test('a response without streaming is settled too, also one without tools', async (t) => {

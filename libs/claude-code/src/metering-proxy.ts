@@ -9,10 +9,11 @@ import {
   type ModelSpanParts,
   meteredInputTokens,
   providerFailure,
+  timeCall,
 } from '@hermes-fleet/agent';
 import { type Budget, FleetError, type Log, type Reservation } from '@hermes-fleet/protocol';
 import { limitConnections } from '@hermes-fleet/service';
-import { createInputEstimator, type InputEstimate, MessagesBody } from './input-estimate.ts';
+import { createInputEstimator, type InputEstimate, isConversation, MessagesBody } from './input-estimate.ts';
 import {
   authorizedPath,
   LIMITS,
@@ -147,9 +148,12 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
       let received: ReceivedResponse | undefined;
       let usage: Usage;
       reservedOutput += maxOutputTokens;
+      const timed = model.measurement && timeCall(model.measurement);
       try {
-        received = await relay({ ...body, max_tokens: maxOutputTokens }, request, response, signal);
+        const limited = { ...body, max_tokens: maxOutputTokens };
+        received = await relay(limited, request, response, signal, timed?.heard);
       } finally {
+        timed?.ended(received?.complete === true, signal);
         usage = await settle(
           reservation,
           // The budget counts a settlement from its start.
@@ -200,6 +204,7 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     request: IncomingMessage,
     response: ServerResponse,
     signal: AbortSignal,
+    heard?: () => void,
   ): Promise<ReceivedResponse | undefined> {
     using _call = model.calls?.begin();
     const answer = await send('/v1/messages', body, request, signal).catch((error: unknown) => {
@@ -219,8 +224,9 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     try {
       for await (const chunk of answer.body ?? []) {
         if (!response.write(chunk)) await once(response, 'drain', { signal });
-        if (await cap.add(parser.push(chunk)))
-          throw new FleetError('MODEL_FAILED', TOO_MUCH, { retryable: false });
+        const added = parser.push(chunk);
+        if (added !== '') heard?.();
+        if (await cap.add(added)) throw new FleetError('MODEL_FAILED', TOO_MUCH, { retryable: false });
       }
       signal.throwIfAborted();
     } catch (error) {
@@ -291,6 +297,3 @@ const BROKE_OFF = "a response of the model's provider was cut off";
 
 const failureOf = (error: unknown): FleetError =>
   error instanceof FleetError ? error : providerFailure(undefined, { retryable: true, cause: error });
-
-/** Calls with tools belong to the conversation; calls without tools come from helpers, e.g. for a summary. */
-const isConversation = ({ tools = [] }: MessagesBody): boolean => tools.length > 0;

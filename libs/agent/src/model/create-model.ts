@@ -85,6 +85,7 @@ async function createOne(
     info,
     usageSource: 'metered',
     calls,
+    measurement,
     patience: patienceOf(config.model_calls),
     settings: {
       ...(config.temperature !== undefined && { temperature: config.temperature }),

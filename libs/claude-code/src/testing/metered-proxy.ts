@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { AgentConfigSchema, createModel, type ModelCallEnd } from '@hermes-fleet/agent';
+import { AgentConfigSchema, createModel, type MeasuredCall, type ModelCallEnd } from '@hermes-fleet/agent';
 import {
   type AnthropicReply,
   anthropicServer,
   type MessagesRequest,
   makeContext,
 } from '@hermes-fleet/agent/testing';
-import { silentLog } from '@hermes-fleet/protocol/testing';
+import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { SECRET } from '@hermes-fleet/workspace/testing';
 import { type MeteringProxyOptions, openMeteringProxy } from '../metering-proxy.ts';
 
@@ -50,6 +50,10 @@ export async function proxyTo(
   };
   /** What is booked for each call, as the events of the run hear of it. */
   const used: { readonly inputTokens: number; readonly outputTokens: number; readonly model?: string }[] = [];
+  /** How long the calls took, as the metrics hear of them. */
+  const measured: MeasuredCall[] = [];
+  const clock = manualClock();
+  const measurement = { clock, onCall: (call: MeasuredCall) => void measured.push(call) };
   const proxy = await openMeteringProxy({
     upstream,
     apiKey: SECRET,
@@ -60,6 +64,7 @@ export async function proxyTo(
     log: silentLog,
     model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env, {
       calls,
+      measurement,
     }),
     budget: context.budget,
     signal: context.signal,
@@ -78,7 +83,7 @@ export async function proxyTo(
       body: JSON.stringify({ ...REQUEST, ...body }),
       signal,
     });
-  return { context, proxy, call, ends, used };
+  return { context, proxy, call, ends, used, clock, measured };
 }
 
 /** A metering proxy in front of a scripted provider. */

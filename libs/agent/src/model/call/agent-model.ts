@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { Clock, ModelInfo } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../../config/config.ts';
+import type { CallMeasurement } from './measured-model.ts';
 import type { ModelCalls } from './model-calls.ts';
 import type { Patience } from './patience.ts';
 
@@ -10,6 +11,8 @@ export interface AgentModel {
   /** Says if the reported usage is a provider's bill or our own count. */
   readonly usageSource: 'metered' | 'estimated';
   readonly calls?: ModelCalls | undefined;
+  /** How its calls are measured where `model` does not make them, as with Claude Code. */
+  readonly measurement?: CallMeasurement | undefined;
   /** Default: that of an empty config.yaml. */
   readonly patience?: Patience;
   readonly settings?: CallSettings;

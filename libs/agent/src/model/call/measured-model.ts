@@ -24,37 +24,54 @@ const TOKENS: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
   'tool-call',
 ]);
 
+export interface TimedCall {
+  /** A token came. */
+  heard(): void;
+  /** Reports the call, which `signal` may have canceled. */
+  ended(isFinished: boolean, signal: AbortSignal | undefined): void;
+}
+
+/** Times a call from now on. */
+export function timeCall({ clock, onCall }: CallMeasurement): TimedCall {
+  const startedAt = clock.monotonic();
+  const elapsed = (): number => (clock.monotonic() - startedAt) / 1000;
+  let firstTokenSeconds: number | undefined;
+  return {
+    heard: () => {
+      firstTokenSeconds ??= elapsed();
+    },
+    ended(isFinished, signal) {
+      const unfinished = signal?.aborted ? 'canceled' : 'error';
+      onCall({ outcome: isFinished ? 'ok' : unfinished, seconds: elapsed(), firstTokenSeconds });
+    },
+  };
+}
+
 /** A model that reports each streamed call, with every attempt as a call of its own. Answers are unchanged. */
-export function withMeasurement(model: LanguageModelV4, { clock, onCall }: CallMeasurement): LanguageModelV4 {
+export function withMeasurement(model: LanguageModelV4, measurement: CallMeasurement): LanguageModelV4 {
   return wrapLanguageModel({
     model,
     middleware: {
       specificationVersion: 'v4',
       async wrapStream({ doStream, params }) {
-        const startedAt = clock.monotonic();
-        const elapsed = (): number => (clock.monotonic() - startedAt) / 1000;
+        const timed = timeCall(measurement);
         let isFinished = false;
-        let firstTokenSeconds: number | undefined;
-        const ended = (): void => {
-          const unfinished = params.abortSignal?.aborted ? 'canceled' : 'error';
-          onCall({ outcome: isFinished ? 'ok' : unfinished, seconds: elapsed(), firstTokenSeconds });
-        };
         async function* measured(stream: ReadableStream<LanguageModelV4StreamPart>) {
           try {
             for await (const part of stream) {
-              if (TOKENS.has(part.type)) firstTokenSeconds ??= elapsed();
+              if (TOKENS.has(part.type)) timed.heard();
               if (part.type === 'finish') isFinished = true;
               yield part;
             }
           } finally {
-            ended();
+            timed.ended(isFinished, params.abortSignal);
           }
         }
         try {
           const { stream, ...rest } = await doStream();
           return { ...rest, stream: ReadableStream.from(measured(stream)) };
         } catch (error) {
-          ended();
+          timed.ended(false, params.abortSignal);
           throw error;
         }
       },
