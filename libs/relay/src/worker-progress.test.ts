@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  asking,
   DONE,
   dispatching,
   relayFleet,
@@ -93,6 +94,25 @@ test('a relayed task that ends within a second has no event of its worker, and n
   await orchestrator.gateway.stop(1_000);
   assert.deepEqual(passedOn(orchestrator, id), []);
   assert.equal(orchestrator.events(id).at(-1), 'done');
+});
+
+test('the tokens of a worker that asks within its first second come before its question', async (t) => {
+  const clock = manualClock(Date.now());
+  const followed = Promise.withResolvers<void>();
+  const script: Script = async (task, context) => {
+    await followed.promise;
+    for (const data of [STARTED, ENDED]) await context.report({ type: 'progress', data });
+    return asking('Which room?')(task, context);
+  };
+  const { orchestrator } = await relayFleet(t, { neo: { script } }, { clock });
+  const id = await orchestrator.send(dispatching({ token_budget: 900 }));
+  await orchestrator.event(id, 'progress');
+  followed.resolve();
+  await orchestrator.event(id, 'input_required');
+  const { ok: _, ...ended } = ENDED;
+  assert.deepEqual(passedOn(orchestrator, id), [{ peer: 'neo', ...ended }]);
+  assert.deepEqual(orchestrator.events(id).slice(-2), ['progress', 'input_required']);
+  assert.equal(orchestrator.task(id).state, 'input_required');
 });
 
 test('a crash between two events of a worker loses nothing but what was not reported yet', async (t) => {

@@ -78,6 +78,25 @@ for (const kind of OFFICIAL_CLIENTS) {
   });
 }
 
+test('a late cancel of a client of 2026-07-28 does not end the call of another one', async (t) => {
+  const begun = Promise.withResolvers<void>();
+  const { post, one } = await mcpFleet(t, (task, context) => {
+    begun.resolve();
+    return untilAborted(task, context);
+  });
+  const input = { name: 'fleet_dispatch', arguments: { brief: 'x', task_id: 'one' } };
+  const call = post(...modern(5, 'tools/call', input, 'fleet_dispatch'));
+  await begun.promise;
+  const [{ id: _, ...notice }, headers] = modern(0, 'notifications/cancelled', { requestId: 5 });
+  await (await post(notice, headers)).text();
+  const id = one.ledger.findByKey('operator', 'one')?.task.id ?? '';
+  const other = { name: 'fleet_dispatch', arguments: { brief: 'y', task_id: 'two', wait_s: 0 } };
+  await (await post(...modern(6, 'tools/call', other, 'fleet_dispatch'))).text();
+  assert.equal(one.task(id).state, 'working');
+  await one.gateway.cancel(id, { name: 'operator', scopes: new Set() });
+  assert.match(await (await call).text(), /canceled/);
+});
+
 test('both generations get their own code for a resource that does not exist', async (t) => {
   const { post } = await mcpFleet(t, untilAborted);
   const uri = 'fleet://tasks/ghost/result';

@@ -133,7 +133,9 @@ export function startReaders(options: ReadersOptions): Readers {
 }
 
 /** A reader that has failed says nothing of the bus. */
-function isAway(all: readonly { readonly connected: boolean; readonly hasFailed: boolean }[]): boolean {
+export function isAway(
+  all: readonly { readonly connected: boolean; readonly hasFailed: boolean }[],
+): boolean {
   const sound = all.filter(({ hasFailed }) => !hasFailed);
   return sound.length > 0 && sound.every(({ connected }) => !connected);
 }
