@@ -123,7 +123,10 @@ test(
     const fleet = await startTestConsole(t);
     const browser = await fleet.signIn();
     const concern = (id: string, strategy: string | null, state: string) => ({
-      ...{ concern_id: id, strategy_id: strategy, run_state: state, risk_mode: 'normal' },
+      concern_id: id,
+      strategy_id: strategy,
+      run_state: state,
+      risk_mode: 'normal',
     });
     const concerns = async (wanted: string) => {
       const isThere = (document: TraderDocument): boolean => JSON.stringify(states(document)) === wanted;

@@ -105,7 +105,10 @@ export function watchAudit(options: AuditWatchOptions): AuditWatch {
 }
 
 const concernView = ({ id, activeStrategyId, runState, riskMode }: Concern): JsonObject => ({
-  ...{ concern_id: id, strategy_id: activeStrategyId, run_state: runState, risk_mode: riskMode },
+  concern_id: id,
+  strategy_id: activeStrategyId,
+  run_state: runState,
+  risk_mode: riskMode,
 });
 
 /** Why a published head does not belong to this audit; undefined if it does. */

@@ -18,7 +18,10 @@ it('the event of a submitted task says what its contract asks for', () => {
     target: null,
     required_mcp: [],
     required_capabilities: [],
-    ...{ min_tier: null, min_context_window: null, reply_schema: null, on_blocked: null },
+    min_tier: null,
+    min_context_window: null,
+    reply_schema: null,
+    on_blocked: null,
   });
   const whole = data({
     task: {
@@ -45,7 +48,10 @@ it('the event of a submitted task says what its contract asks for', () => {
     target: 'neo',
     required_mcp: ['memory'],
     required_capabilities: ['file'],
-    ...{ min_tier: 'sonnet', min_context_window: 32_000, reply_schema: 'structured', on_blocked: 'fail' },
+    min_tier: 'sonnet',
+    min_context_window: 32_000,
+    reply_schema: 'structured',
+    on_blocked: 'fail',
   });
   assert.doesNotMatch(JSON.stringify(whole), /CANARY/);
 });

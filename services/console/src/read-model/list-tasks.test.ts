@@ -16,10 +16,8 @@ const CALLERS = ['operator', 'ci', 'switch'];
 /** A read model with tasks in turn of each caller and each end; every caller is a name that others begin with. */
 async function filled(t: Parameters<typeof tempDir>[0]): Promise<Store> {
   const dir = tempDir(t, { closeFirst: () => store.close() });
-  const store = openStore({
-    ...{ file: join(dir, 'console.db'), schema: READ_MODEL, profile: 'console' },
-    ...{ clock, ids, log },
-  });
+  const file = join(dir, 'console.db');
+  const store = openStore({ file, schema: READ_MODEL, profile: 'console', clock, ids, log });
   const neo = eventMaker('neo');
   await store.write((db) => {
     for (let at = 0; at < TASKS; at += 1) {

@@ -82,6 +82,7 @@ export async function rejectSome(store: ControlStore, count: number): Promise<vo
 
 /** What is published as the head of a file, with the state of its one concern. */
 export const headOf = (store: Pick<ControlStore, 'id' | 'head'>) => ({
-  ...{ store: store.id, ...store.head() },
+  store: store.id,
+  ...store.head(),
   concerns: [{ concern_id: CONCERN.id, strategy_id: null, run_state: 'running', risk_mode: 'normal' }],
 });
