@@ -113,6 +113,29 @@ test('a canceled request of 2026-07-28 is canceled by closing its stream', async
   assert.deepEqual(errors, []);
 });
 
+test('a line that is no message is answered with an error, and the next one is forwarded', async (t) => {
+  const { input, send, done, errors, output } = await forwarder(t);
+  input.write('hello\n{"id":1}\n');
+  const response = await send({ id: 2, method: 'tools/list' });
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: 2, result: { tools: [] } }));
+  input.end();
+  assert.equal(await done, true);
+  const lines = (await output)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ id, error }) => [id, error?.code]),
+    [
+      [null, -32700],
+      [null, -32600],
+      [2, undefined],
+    ],
+  );
+  assert.equal(errors.length, 2);
+});
+
 test('a page of HTML instead of an answer is told in one short line', async (t) => {
   const { sendAll, done, output, errors } = await forwarder(t);
   const response = await sendAll({ id: 1, method: 'tools/call', params: { name: 'x' } });
@@ -132,5 +155,5 @@ test('a message that is too long ends the forwarder with an error, and an open r
   response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { content: [] } }));
   assert.equal(await done, false);
   assert.equal(JSON.parse(await output).id, 1);
-  assert.match(errors.join(), /ReadBuffer exceeded maximum size/);
+  assert.match(errors.join(), /a line of more than 10485760 bytes/);
 });

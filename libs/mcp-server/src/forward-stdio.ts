@@ -1,4 +1,4 @@
-import { PassThrough, type Readable, type Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { type Clock, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from '@modelcontextprotocol/client';
 import { isOf2025 } from './revision-2025.ts';
@@ -37,10 +37,8 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   const { url, token, input, output, clock, onError } = options;
   // Services, which do not forward, do not load the SDK's client.
   const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
-  const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
-  // The SDK's transport drops open requests when its input ends, so it gets one that does not.
-  const endless = new PassThrough();
-  const stdio = new StdioServerTransport(endless, output);
+  const { MessageBuffer } = await import('@hermes-fleet/mcp');
+  const messages = new MessageBuffer();
   const http = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { authorization: `Bearer ${token}` } },
   });
@@ -51,7 +49,7 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   const ended = Promise.withResolvers<void>();
   const idle = Promise.withResolvers<void>();
   let hasEnded = false;
-  /** A message was too long: the SDK's transport reads and writes no more. */
+  /** A message was too long, so the begin of the next one is not known. */
   let isBroken = false;
   const onEnd = (): void => {
     hasEnded = true;
@@ -59,35 +57,33 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   };
   input.once('end', onEnd);
   input.once('close', onEnd);
-  stdio.onclose = () => {
-    isBroken = true;
+  const onOutputError = (error: Error): void => {
+    onError(oneLine(error.message));
     onEnd();
+  };
+  output.on('error', onOutputError);
+  const print = (message: object): void => {
+    if (output.writable) output.write(`${JSON.stringify(message)}\n`);
   };
   const close = (key: unknown): void => {
     open.delete(key);
     if (hasEnded && open.size === 0) idle.resolve();
   };
-  const answer = async (message: JSONRPCMessage): Promise<void> => {
+  const answer = (message: JSONRPCMessage): void => {
     const id = 'method' in message ? undefined : message.id;
     if (id !== undefined) unanswered.delete(id);
-    try {
-      if (isBroken) output.write(`${JSON.stringify(message)}\n`);
-      else await stdio.send(message);
-    } catch (thrown) {
-      onError(String(thrown));
-    }
+    print(message);
     if (id !== undefined) close(id);
   };
   const refuse = (id: RequestId, error: JSONRPCErrorResponse['error']): void => {
-    if (unanswered.has(id)) void answer({ jsonrpc: '2.0', id, error });
+    if (unanswered.has(id)) answer({ jsonrpc: '2.0', id, error });
   };
   http.onmessage = (message) => {
     const version = 'result' in message ? message.result.protocolVersion : undefined;
     if (typeof version === 'string') http.setProtocolVersion(version);
-    void answer(message);
+    answer(message);
   };
   http.onerror = (error) => onError(oneLine(error.message));
-  stdio.onerror = (error) => onError(oneLine(error.message));
 
   async function forwardRequest(message: JSONRPCMessage, id: RequestId): Promise<void> {
     const forwarded = {
@@ -129,16 +125,45 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
     close(id);
   }
 
-  stdio.onmessage = async (message) => {
+  const forward = async (message: JSONRPCMessage): Promise<void> => {
     if ('method' in message && 'id' in message) await forwardRequest(message, message.id);
     else {
       const canceled = canceledBy(message);
       await (canceled === undefined ? forwardNotice(message) : cancel(message, canceled));
     }
   };
+  /** Forwards the message of a line. A line that is no message is answered with an error. */
+  function take(line: () => JSONRPCMessage | null): boolean {
+    try {
+      const message = line();
+      if (message) void forward(message);
+      return message !== null;
+    } catch (thrown) {
+      const isJson = !(thrown instanceof SyntaxError);
+      const error = isJson
+        ? { code: -32600, message: 'not a message of JSON-RPC 2.0' }
+        : { code: -32700, message: 'not JSON' };
+      onError(`a line of the input is ${error.message}`);
+      print({ jsonrpc: '2.0', id: null, error });
+      return true;
+    }
+  }
+
+  function read(chunk: Buffer): void {
+    if (isBroken) return;
+    try {
+      messages.append(chunk);
+    } catch (thrown) {
+      isBroken = true;
+      onError(String(thrown));
+      onEnd();
+      return;
+    }
+    while (take(() => messages.readMessage()));
+  }
+
   await http.start();
-  await stdio.start();
-  input.pipe(endless, { end: false });
+  input.on('data', read);
   await ended.promise;
   if (open.size > 0) {
     const waited = new AbortController();
@@ -154,9 +179,8 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   open.clear();
   unanswered.clear();
   http.onerror = () => undefined;
-  input.unpipe(endless);
+  input.off('data', read);
   await http.close();
-  await stdio.close();
   if (left > 0)
     onError(
       `no answer within ${ANSWERS_MS / 1000} s of the end of the input (open: ${left}); tasks ${tasks}`,

@@ -2,7 +2,7 @@ import { deserializeMessage, type JSONRPCMessage } from '@modelcontextprotocol/c
 
 const MAX_BYTES = 10 * 1024 * 1024;
 
-/** The output of a server as messages. The buffer of the SDK drops lines that are not JSON without a word. */
+/** The lines of another program as messages. The buffer of the SDK drops lines that are not JSON without a word. */
 export class MessageBuffer {
   #rest: Buffer = Buffer.alloc(0);
 
