@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
 import { dashboards } from '../../deploy/grafana/src/render.ts';
 import {
   RULES,
@@ -13,7 +14,7 @@ import { panelTruths, sumOfLedgers, WITHOUT_TRUTH } from '../support/panel-truth
 import { call, dispatch, message, runbook } from '../support/rpc.ts';
 
 const DONE = 6;
-const BLOCKED = 4;
+const BLOCKED = 6;
 
 /** Panels that have nothing to show in this fleet. */
 const EMPTY: Readonly<Record<string, string>> = {
@@ -49,13 +50,25 @@ test('every query of every panel answers over a live fleet, and what they show a
   const operator = fleet.target('switch');
   const send = (sent: Parameters<typeof dispatch>[0]) =>
     call(operator, 'SendMessage', message(dispatch({ routing: { target: 'auto' }, ...sent })));
-  for (let sent = 0; sent < DONE; sent += 1)
-    await send({ brief: runbook(`${sent}.txt`, 'x', `cat ${sent}.txt`, 'cat not-there.txt') });
-  for (let sent = 0; sent < BLOCKED; sent += 1)
-    await send({ brief: 'x', requirements: { required_mcp: ['nope'] } });
   const trader = fleet.target('trader');
-  for (const action of ['pause', 'resume'])
-    assert.equal((await decide(trader, { action })).status, 'applied');
+  /** A third of the work. */
+  const work = async (): Promise<void> => {
+    for (let sent = 0; sent < DONE / 3; sent += 1)
+      await send({ brief: runbook(`${sent}.txt`, 'x', `cat ${sent}.txt`, 'cat not-there.txt') });
+    for (let sent = 0; sent < BLOCKED / 3; sent += 1)
+      await send({ brief: 'x', requirements: { required_mcp: ['nope'] } });
+    for (const action of ['pause', 'resume'])
+      assert.equal((await decide(trader, { action })).status, 'applied');
+  };
+  await work();
+  // A rate counts nothing of the first sample of a series, so the rest of the work comes after it.
+  const begun = Date.now() / 1_000;
+  await until(
+    async () => (await seen.value(`count(timestamp(up) > ${begun} and up == 1)`)) === scraped.length,
+    'every member and the console to be scraped after the first work',
+  );
+  await work();
+  await work();
 
   const ended = sumOfLedgers(fleet, 'SELECT count(*) AS n FROM endings');
   await until(async () => (await seen.value('sum(fleet_tasks_total)')) === ended, 'the ends to be scraped');
@@ -102,15 +115,26 @@ test('every query of every panel answers over a live fleet, and what they show a
         [...Object.keys(truths), ...Object.values(WITHOUT_TRUTH).flat()].sort(),
         [...new Set(panels.map(({ name }) => name))].sort(),
       );
-      const wrong: string[] = [];
-      for (const { name, targets } of panels) {
+      const comparable = panels.flatMap(({ name, targets }) => {
         const truth = truths[name];
-        if (truth === undefined) continue;
-        let shown = 0;
-        for (const { expr } of targets)
-          for (const { value } of await seen.query(unfiltered(inWindow(expr))))
-            shown += Number(value[1]) * LENGTH_S[truth.shows];
-        if (!isNear(shown, truth.wanted)) wrong.push(`${name}: ${shown} is shown, ${truth.wanted} is true`);
+        return truth ? [{ name, targets, truth }] : [];
+      });
+      const differences = async (): Promise<string[]> => {
+        const wrong: string[] = [];
+        for (const { name, targets, truth } of comparable) {
+          let shown = 0;
+          for (const { expr } of targets)
+            for (const { value } of await seen.query(unfiltered(inWindow(expr))))
+              shown += Number(value[1]) * LENGTH_S[truth.shows];
+          if (!isNear(shown, truth.wanted)) wrong.push(`${name}: ${shown} is shown, ${truth.wanted} is true`);
+        }
+        return wrong;
+      };
+      // On a loaded machine a scrape can fail, and a panel then lacks a service until the next one.
+      let wrong = await differences();
+      for (let left = 20; wrong.length > 0 && left > 0; left -= 1) {
+        await systemClock.sleep(1_000);
+        wrong = await differences();
       }
       assert.deepEqual(wrong, []);
     },

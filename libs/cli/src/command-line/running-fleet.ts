@@ -138,11 +138,11 @@ export function findEntryPoint(
   throw new UsageError(`there is no profile ${name}, only ${names}; --as-is looks below HERMES_HOME`);
 }
 
-/** The content of a file; `-` is stdin, without the token if that came first. Throws INVALID_PARAMS. */
+/** The content of a file; `-` is stdin, without the token if that came first. Throws UsageError. */
 export function readInput(file: string, input: string | undefined, wanted: string): string {
   try {
     return file === '-' ? (input ?? readFileSync(0, 'utf8')) : readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new FleetError('INVALID_PARAMS', `${file} cannot be read: name a file with ${wanted}`, { cause });
+    throw new UsageError(`${file} cannot be read: name a file with ${wanted}`, { cause });
   }
 }

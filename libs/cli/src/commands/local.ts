@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { systemClock as clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
+import { columns } from '../command-line/output.ts';
 import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { newLink } from '../console/client.ts';
 import { CONSOLE } from '../keys/layout.ts';
@@ -35,7 +36,16 @@ export const localCommands: readonly Command[] = [
   }),
   listed('local ps', 'list its processes', async (plan) => {
     const seen = await prometheusStatus(plan);
-    return [...(await fleetStatus(plan)), ...(seen ? [seen] : [])];
+    return [...(await fleetStatus(plan)), ...(seen ? [seen] : [])].map(
+      ({ name, state, pid = null, url, detail = null, logFile }) => ({
+        name,
+        state,
+        pid,
+        url,
+        detail,
+        log_file: logFile,
+      }),
+    );
   }),
   command({
     name: 'local logs',
@@ -126,20 +136,12 @@ async function linkTo(plan: FleetPlan, runs: boolean): Promise<{ consoleLink?: s
 }
 
 function report(rows: readonly object[], print: Print): number {
-  if (print) {
-    print(rows);
-    return 0;
-  }
-  for (const row of rows) {
-    console.log(
-      Object.values(row)
-        .map((value) => String(value ?? '-').padEnd(12))
-        .join('  ')
-        .trimEnd(),
-    );
-  }
+  if (print) print(rows);
+  else console.log(columns(Object.keys(rows[0] ?? {}), rows.map(cells)).join('\n'));
   return 0;
 }
+
+const cells = (row: object): string[] => Object.values(row).map((value) => String(value ?? '-'));
 
 /** Prints logs with `tail`, which follows files through growth and rotation. */
 function logs(plan: FleetPlan, names: readonly string[], follow: boolean, lines: number): number {

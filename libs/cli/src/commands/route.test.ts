@@ -162,5 +162,7 @@ test('route ends with 1 without a fleet, for a rejected token and for a file wit
     assert.equal(code, 1);
     assert.match(stderr, says);
   }
-  assert.match((await refused.route('--file', join(dir, 'none.json'))).stderr, /cannot be read/);
+  const missing = await refused.route('--file', join(dir, 'none.json'));
+  assert.match(missing.stderr, /cannot be read/);
+  assert.equal(missing.code, 2);
 });
