@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { isJsonObject } from '@hermes-fleet/protocol';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { forwardStdio } from './forward-stdio.ts';
+import { statelessRequest } from './testing/index.ts';
 
 /** A forwarder to a server whose every request is answered by the test. */
 async function forwarder(t: TestContext) {
@@ -101,8 +102,7 @@ test('a request that the server refuses is answered in its words', async (t) => 
 
 test('a canceled request of 2026-07-28 is canceled by closing its stream', async (t) => {
   const { write, send, input, done, errors, output } = await forwarder(t);
-  const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
-  const call = { id: 1, method: 'tools/call', params: { name: 'x', _meta } };
+  const [call] = statelessRequest(1, 'tools/call', { name: 'x' });
   const cancel = { method: 'notifications/cancelled', params: { requestId: 1 } };
   const response = await send(call);
   write(cancel);

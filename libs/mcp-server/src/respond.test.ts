@@ -1,29 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '@hermes-fleet/protocol';
 import { createMcpResponder } from './respond.ts';
+import { statelessRequest } from './testing/index.ts';
 
-const REVISIONS: readonly [name: string, headers: Record<string, string>, meta: JsonObject][] = [
-  ['2025-11-25', { 'mcp-protocol-version': '2025-11-25' }, {}],
-  [
-    '2026-07-28',
-    { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'wait' },
-    {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    },
-  ],
-];
+const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } } as const;
+const REQUESTS = {
+  '2025-11-25': [CALL, { 'mcp-protocol-version': '2025-11-25' }],
+  '2026-07-28': statelessRequest(1, 'tools/call', { name: 'wait' }, 'wait'),
+} as const;
 
-for (const [revision, headers, meta] of REVISIONS)
+for (const [revision, [request, headers]] of Object.entries(REQUESTS))
   test(`the stream of a call carries comments while the call waits (${revision})`, async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const tools = [{ name: 'wait', inputSchema: { type: 'object' as const } }];
     const responder = createMcpResponder({ name: 'test', version: '1' }, tools);
     const done = Promise.withResolvers<void>();
     const response = await responder.stream(
-      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait', _meta: meta } },
+      request,
       new Headers({
         accept: 'application/json, text/event-stream',
         'content-type': 'application/json',

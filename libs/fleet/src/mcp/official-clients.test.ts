@@ -1,33 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectOfficial, OFFICIAL_CLIENTS } from '@hermes-fleet/mcp-server/testing';
+import { connectOfficial, OFFICIAL_CLIENTS, statelessRequest } from '@hermes-fleet/mcp-server/testing';
 import { mcpFleet, tokenOf } from '../testing/mcp-fleet.ts';
 import { asking, untilAborted } from '../testing/scripts.ts';
 
 const TOKEN = tokenOf('operator');
-
-/** A request of a client that speaks 2026-07-28, with its headers. */
-const modern = (id: number, method: string, params: object = {}, name?: string) =>
-  [
-    {
-      jsonrpc: '2.0',
-      id,
-      method,
-      params: {
-        ...params,
-        _meta: {
-          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-          'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-          'io.modelcontextprotocol/clientCapabilities': {},
-        },
-      },
-    },
-    {
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method,
-      ...(name !== undefined && { 'mcp-name': name }),
-    },
-  ] as const;
 
 for (const kind of OFFICIAL_CLIENTS) {
   test(`${kind}: a task asks, is answered, and shows its progress and its result`, async (t) => {
@@ -85,13 +62,13 @@ test('a late cancel of a client of 2026-07-28 does not end the call of another o
     return untilAborted(task, context);
   });
   const input = { name: 'fleet_dispatch', arguments: { brief: 'x', task_id: 'one' } };
-  const call = post(...modern(5, 'tools/call', input, 'fleet_dispatch'));
+  const call = post(...statelessRequest(5, 'tools/call', input, 'fleet_dispatch'));
   await begun.promise;
-  const [{ id: _, ...notice }, headers] = modern(0, 'notifications/cancelled', { requestId: 5 });
+  const [{ id: _, ...notice }, headers] = statelessRequest(0, 'notifications/cancelled', { requestId: 5 });
   await (await post(notice, headers)).text();
   const id = one.ledger.findByKey('operator', 'one')?.task.id ?? '';
   const other = { name: 'fleet_dispatch', arguments: { brief: 'y', task_id: 'two', wait_s: 0 } };
-  await (await post(...modern(6, 'tools/call', other, 'fleet_dispatch'))).text();
+  await (await post(...statelessRequest(6, 'tools/call', other, 'fleet_dispatch'))).text();
   assert.equal(one.task(id).state, 'working');
   await one.gateway.cancel(id, { name: 'operator', scopes: new Set() });
   assert.match(await (await call).text(), /canceled/);
@@ -103,7 +80,7 @@ test('both generations get their own code for a resource that does not exist', a
   const old = await post({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } });
   const { error } = JSON.parse(await old.text());
   assert.deepEqual([error.code, error.data], [-32002, { uri, reason: 'NOT_FOUND' }]);
-  const answer = await post(...modern(1, 'resources/read', { uri }, uri));
+  const answer = await post(...statelessRequest(1, 'resources/read', { uri }, uri));
   const { error: now } = JSON.parse(await answer.text());
   assert.deepEqual([now.code, now.data], [-32602, { uri }]);
 });
@@ -111,18 +88,23 @@ test('both generations get their own code for a resource that does not exist', a
 test('a client of 2026-07-28 can listen to nothing, and its envelope is checked', async (t) => {
   const { post } = await mcpFleet(t, untilAborted);
   const listening = await post(
-    ...modern(1, 'subscriptions/listen', { notifications: { toolsListChanged: true } }),
+    ...statelessRequest(1, 'subscriptions/listen', { notifications: { toolsListChanged: true } }),
   );
   assert.match(await listening.text(), /limit reached/);
-  const [body, headers] = modern(2, 'tools/call', { name: 'fleet_peers', arguments: {} }, 'another');
+  const [body, headers] = statelessRequest(
+    2,
+    'tools/call',
+    { name: 'fleet_peers', arguments: {} },
+    'another',
+  );
   const mismatch = await post(body, headers);
   assert.equal(mismatch.status, 400);
   assert.match(await mismatch.text(), /-32020/);
   const called = await post(
-    ...modern(3, 'tools/call', { name: 'fleet_peers', arguments: {} }, 'fleet_peers'),
+    ...statelessRequest(3, 'tools/call', { name: 'fleet_peers', arguments: {} }, 'fleet_peers'),
   );
   assert.equal(called.headers.get('content-type'), 'text/event-stream');
   assert.match(await called.text(), /"profile":"switch"/);
-  const discovered = await post(...modern(4, 'server/discover'));
+  const discovered = await post(...statelessRequest(4, 'server/discover'));
   assert.deepEqual(JSON.parse(await discovered.text()).result.supportedVersions, ['2026-07-28']);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Client, connectMcp } from '@hermes-fleet/mcp-server/testing';
+import { type Client, connectMcp, ENVELOPE, statelessRequest } from '@hermes-fleet/mcp-server/testing';
 import { controlSchemas, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import {
@@ -14,11 +14,7 @@ import {
   tokenOf,
 } from './testing/transports.ts';
 
-const MODERN = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' };
-const ENVELOPE = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientCapabilities': {},
-};
+const [, MODERN] = statelessRequest(1, 'tools/call');
 
 const connect = (t: TestContext, { url }: OpenTransports, as = 'operator'): Promise<Client> =>
   connectMcp(t, url, { token: tokenOf(as) });
