@@ -20,6 +20,7 @@ export {
   MAX_REASON_CHARS,
   RiskMode,
   readControlDecision,
+  type SometimesUsed,
 } from './control/request.ts';
 export {
   ControlCode,

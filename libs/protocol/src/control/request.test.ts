@@ -65,7 +65,12 @@ const WRONG: [name: string, text: string, code: string, field: string][] = [
   ['an empty id', withText('decision_id', '""'), 'invalid_payload', 'decision_id'],
   ['no target', without('target_strategy_id'), 'invalid_payload', 'target_strategy_id'],
   ['a null target', withText('target_strategy_id', 'null'), 'invalid_payload', 'target_strategy_id'],
-  ['a target for a pause', withText('action', '"pause"'), 'invalid_payload', 'target_strategy_id'],
+  [
+    'no risk mode',
+    withText('action', '"set_risk_mode"').replace(',"risk_mode":"normal"', ''),
+    'invalid_payload',
+    'risk_mode',
+  ],
   [
     'a time without a zone',
     withText('requested_at', '"2026-04-16T20:15:00"'),
@@ -114,6 +119,58 @@ for (const field of [
     );
   });
 }
+
+test('a field that the action does not use is named, and a pause takes any value there', () => {
+  const read = (action: string, fields: object): unknown => {
+    const { risk_mode: _, target_strategy_id: __, ...rest } = EXAMPLE;
+    const reading = readControlDecision(JSON.stringify({ ...rest, action, ...fields }));
+    if ('code' in reading) return reading.fields.map(({ path }) => path);
+    const { targetStrategyId, riskMode, unused } = reading.decision;
+    return { targetStrategyId, riskMode, unused };
+  };
+  const nothing = { targetStrategyId: undefined, riskMode: undefined };
+  const both = ['target_strategy_id', 'risk_mode'];
+  for (const [target, risk] of [
+    [null, null],
+    ['s', 'normal'],
+    ['', 'banana'],
+    [5, { a: [] }],
+  ])
+    assert.deepEqual(read('pause', { target_strategy_id: target, risk_mode: risk }), {
+      ...nothing,
+      unused: both,
+    });
+  assert.deepEqual(read('pause', {}), { ...nothing, unused: [] });
+  assert.deepEqual(read('resume', { target_strategy_id: null, risk_mode: 'halted' }), {
+    ...nothing,
+    riskMode: 'halted',
+    unused: both,
+  });
+  assert.deepEqual(read('resume', { risk_mode: 'banana' }), ['risk_mode']);
+  assert.deepEqual(read('switch', { target_strategy_id: 's', risk_mode: null }), {
+    ...nothing,
+    targetStrategyId: 's',
+    unused: ['risk_mode'],
+  });
+  assert.deepEqual(read('set_risk_mode', { target_strategy_id: 's', risk_mode: 'halted' }), {
+    targetStrategyId: 's',
+    riskMode: 'halted',
+    unused: ['target_strategy_id'],
+  });
+});
+
+test('what a pause does not use, and null, do not make it another decision', () => {
+  const print = (fields: object): string => {
+    const { risk_mode: _, target_strategy_id: __, ...rest } = EXAMPLE;
+    const reading = readControlDecision(JSON.stringify({ ...rest, ...fields }));
+    assert.ok('decision' in reading);
+    return controlFingerprint(reading.decision);
+  };
+  const pause = print({ action: 'pause' });
+  assert.equal(print({ action: 'pause', target_strategy_id: 'x', risk_mode: 1 }), pause);
+  assert.equal(print({ action: 'resume', risk_mode: null }), print({ action: 'resume' }));
+  assert.notEqual(print({ action: 'resume', risk_mode: 'normal' }), print({ action: 'resume' }));
+});
 
 test('every invalid field is named at once, and no value reaches a prototype', () => {
   const reading = readControlDecision('{"confidence":"1","override":"true","__proto__":{"dry_run":true}}');

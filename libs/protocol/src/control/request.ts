@@ -42,12 +42,19 @@ export const ControlDecisionWire = z
     account_id: id.describe('Account of the concern'),
     market_symbol: id.describe('Market of the concern'),
     action: ControlAction.describe('Action to apply'),
-    target_strategy_id: id.optional().describe('Strategy to switch to; required for switch, and only there'),
+    target_strategy_id: id
+      .nullable()
+      .optional()
+      .describe('Strategy to switch to; required for switch. Elsewhere absent, null, or the active strategy'),
     expected_active_strategy_id: id
       .nullable()
       .optional()
       .describe('Strategy that the caller expects to be active; null: none; absent: no guard'),
-    risk_mode: RiskMode.optional().describe('Required for set_risk_mode, optional for switch'),
+    risk_mode: RiskMode.nullable()
+      .optional()
+      .describe(
+        'Required for set_risk_mode, optional for switch. Elsewhere absent, null, or the present one',
+      ),
     reason: z
       .string()
       .min(1)
@@ -67,18 +74,25 @@ export const ControlDecisionWire = z
   .superRefine(({ action, target_strategy_id: target, risk_mode: risk }, context) => {
     const wrong = (field: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [field], message });
-    if (action === 'switch' && target === undefined) wrong('target_strategy_id', 'is required for switch');
-    if (action !== 'switch' && target !== undefined)
-      wrong('target_strategy_id', `does not apply to ${action}; omit it`);
-    if (action === 'set_risk_mode' && risk === undefined) wrong('risk_mode', 'is required for set_risk_mode');
-    if ((action === 'pause' || action === 'resume') && risk !== undefined)
-      wrong('risk_mode', `does not apply to ${action}; use set_risk_mode`);
+    if (action === 'switch' && target == null) wrong('target_strategy_id', 'is required for switch');
+    if (action === 'set_risk_mode' && risk == null) wrong('risk_mode', 'is required for set_risk_mode');
   });
 
-/** A valid decision, with defaults. */
-export type ControlDecision = Camel<z.output<typeof ControlDecisionWire>> & {
+/** The fields that not every action uses. */
+const SOMETIMES_USED = ['target_strategy_id', 'risk_mode'] as const;
+export type SometimesUsed = (typeof SOMETIMES_USED)[number];
+
+/** A valid decision, with defaults. A field with null is one that was left out. */
+export type ControlDecision = Omit<
+  Camel<z.output<typeof ControlDecisionWire>>,
+  'targetStrategyId' | 'riskMode'
+> & {
+  readonly targetStrategyId?: string | undefined;
+  readonly riskMode?: RiskMode | undefined;
   readonly dryRun: boolean;
   readonly override: boolean;
+  /** Fields that the payload has and the action does not use, or that it has as null. */
+  readonly unused: readonly SometimesUsed[];
 };
 
 /** A decision, or everything that is wrong with the payload. */
@@ -111,23 +125,49 @@ export function readControlDecision(text: string): ControlReading {
     return invalid([{ path: '', reason: 'is a batch; send one decision at a time' }], undefined);
   if (!isJsonObject(payload)) return invalid([{ path: '', reason: 'is not a JSON object' }], undefined);
   const repeated = repeatedNames(text, payload).map((path) => ({ path, reason: 'occurs more than once' }));
-  const parsed = ControlDecisionWire.safeParse(payload);
+  const parsed = ControlDecisionWire.safeParse(payload.action === 'pause' ? withoutUnused(payload) : payload);
   if (!parsed.success || repeated.length > 0) {
     const issues = parsed.success ? [] : parsed.error.issues.map(fieldError);
     return invalid([...repeated, ...issues], payload);
   }
-  const decision = camelize(ControlDecisionWire, parsed.data);
+  const { targetStrategyId, riskMode, ...decision } = camelize(ControlDecisionWire, parsed.data);
   return {
-    decision: { ...decision, dryRun: decision.dryRun ?? false, override: decision.override ?? false },
+    decision: {
+      ...decision,
+      ...(targetStrategyId != null && { targetStrategyId }),
+      ...(riskMode != null && { riskMode }),
+      dryRun: decision.dryRun ?? false,
+      override: decision.override ?? false,
+      unused: unusedOf(payload, decision.action),
+    },
   };
 }
+
+/** A pause takes effect whatever stands in the fields that it does not use: a caller that fills every field can stop trading. */
+function withoutUnused(payload: JsonObject): JsonObject {
+  const { target_strategy_id: _, risk_mode: __, ...used } = payload;
+  return used;
+}
+
+const USES: Record<ControlAction, readonly SometimesUsed[]> = {
+  switch: SOMETIMES_USED,
+  set_risk_mode: ['risk_mode'],
+  pause: [],
+  resume: [],
+};
+
+const unusedOf = (payload: JsonObject, action: ControlAction): SometimesUsed[] =>
+  SOMETIMES_USED.filter(
+    (name) => Object.hasOwn(payload, name) && (payload[name] === null || !USES[action].includes(name)),
+  );
 
 type Wire = z.output<typeof ControlDecisionWire>;
 /** Optional names are required here, so that no new name of the schema is left out of the fingerprint. */
 type FingerprintPayload = { readonly [N in Exclude<keyof Wire, 'requested_at'>]-?: Wire[N] | undefined };
 
 /**
- * The fingerprint of a decision, without `requested_at`: a repeated request is the same decision. It is the SHA-256, in hex,
+ * The fingerprint of a decision, without `requested_at`: a repeated request is the same decision. It also lacks what a pause
+ * does not use, and null in a field is the same as no field. It is the SHA-256, in hex,
  * of the canonical form (RFC 8785) of the payload with defaults. `JSON.stringify` writes that form, because the names are in
  * order and a valid decision has no lone surrogate.
  */

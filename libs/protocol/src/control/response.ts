@@ -42,6 +42,7 @@ export const ControlWarning = z.enum([
   'override_used',
   'allowed_while_degraded',
   'allowed_at_low_confidence',
+  'unused_field',
 ]);
 export type ControlWarning = z.infer<typeof ControlWarning>;
 

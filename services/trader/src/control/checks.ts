@@ -1,5 +1,5 @@
 import type { Concern } from '@hermes-fleet/paper';
-import { type ControlDecision, RiskMode } from '@hermes-fleet/protocol';
+import { type ControlDecision, RiskMode, type SometimesUsed } from '@hermes-fleet/protocol';
 import type { Facts } from './facts.ts';
 import type { Draft, Failure } from './response-draft.ts';
 
@@ -9,6 +9,7 @@ export type Check = (request: ControlDecision, facts: Facts, draft: Draft) => re
 /** The stages in their order (docs/trader.md#decision-table). The first stage with a failure ends the judgment. */
 export const CHECKS: readonly Check[] = [
   checkConcern,
+  checkUnused,
   checkTarget,
   checkFreshness,
   checkConfidence,
@@ -60,6 +61,25 @@ function checkConcern(
       : [failure('market_mismatch', 'market_symbol', `the concern is of market ${concern.marketSymbol}`)]),
   ];
 }
+
+/** A field that the action does not use may repeat the present state. Another value would be a decision that is not taken. */
+function checkUnused(request: ControlDecision, { concern }: Facts, draft: Draft): Failure[] {
+  const { action, targetStrategyId, riskMode, unused } = request;
+  const present = { target_strategy_id: concern?.activeStrategyId, risk_mode: concern?.riskMode };
+  const given = { target_strategy_id: targetStrategyId, risk_mode: riskMode };
+  return unused.flatMap((field) => {
+    const isUnchanged = given[field] === undefined || given[field] === present[field];
+    if (!isUnchanged)
+      return [
+        failure('invalid_payload', field, `does not apply to ${action}; omit it, or send ${hint(field)}`),
+      ];
+    draft.warn('unused_field', `${field} does not apply here and is not read`);
+    return [];
+  });
+}
+
+const hint = (field: SometimesUsed): string =>
+  field === 'risk_mode' ? 'set_risk_mode to change it' : 'a switch to change the strategy';
 
 function checkTarget({ action }: ControlDecision, facts: Facts, { validation }: Draft): Failure[] {
   if (action === 'set_risk_mode') return [];

@@ -160,7 +160,9 @@ test('a dry run does not consume its id', deadline, async (t) => {
   for (const _ of [1, 2]) assert.equal(await test.ask({ ...to('grid'), decisionId, dryRun: true }), 'noop');
   assert.equal(test.runtime.calls, 3);
   assert.equal(await test.ask({ ...to('grid'), decisionId }), 'applied');
-  assert.equal(await test.ask({ decisionId, dryRun: true, expectedActiveStrategyId: 'grid' }), 'noop');
+  const other = { decisionId, dryRun: true, expectedActiveStrategyId: 'grid' };
+  assert.equal(await test.ask(other), 'rejected decision_id_conflict');
+  assert.equal(await test.ask({ ...to('grid'), decisionId, dryRun: true }), 'noop !duplicate_decision');
   assert.equal(await test.ask({ ...to('grid'), decisionId }), 'noop !duplicate_decision');
 });
 

@@ -59,7 +59,8 @@ export function createDecide(options: DecideParts): (given: ScreenedAttempt) => 
 async function decideInTurn(options: DecideParts, given: ScreenedAttempt, turn: Turn): Promise<Ruling> {
   const { decision, record } = given;
   const { decisionId, concernId, targetStrategyId } = decision;
-  const fingerprint = controlFingerprint(decision);
+  // A dry run asks what the decision itself would get, so it has its fingerprint.
+  const fingerprint = controlFingerprint({ ...decision, dryRun: false });
   const wanted = { decisionId, concernId, targetStrategyId, fingerprint };
   for (;;) {
     let seen: { readonly facts: Facts; readonly verdict: Verdict } | undefined;

@@ -109,5 +109,24 @@ test('a repeated decision gets the first answer, regardless of later changes', (
     assert.equal(outcomeOf(conflict.response), 'rejected decision_id_conflict');
     assert.deepEqual([conflict.next, conflict.isFirst], [undefined, false]);
   }
-  assert.equal(decide({ ...to('grid'), dryRun: true }, {}, { previous: other }).response.status, 'noop');
+});
+
+test('a dry run with a used id tells what the decision itself would get', () => {
+  const first = (request: Request): NonNullable<Facts['previous']> => ({
+    fingerprint: 'print',
+    response: decide(request).response,
+  });
+  const dry = (previous: NonNullable<Facts['previous']>): Verdict =>
+    decide({ ...to('grid'), dryRun: true }, {}, { previous });
+  const applied = first(to('grid'));
+  const conflict = dry({ ...applied, fingerprint: 'another' });
+  assert.equal(outcomeOf(conflict.response), 'rejected decision_id_conflict');
+  const copy = dry(applied);
+  assert.equal(outcomeOf(copy.response), 'noop !duplicate_decision');
+  assert.deepEqual(copy.response.result, { modeChange: 'simulated', reconciled: true, wouldStatus: 'noop' });
+  assert.equal(outcomeOf(dry(first(to('off'))).response), 'rejected target_not_runnable');
+  for (const verdict of [conflict, copy]) {
+    assert.deepEqual([verdict.next, verdict.isFirst, verdict.response.dryRun], [undefined, false, true]);
+    assert.equal(verdict.response.appliedAt, null);
+  }
 });

@@ -24,14 +24,16 @@ export function judge(request: ControlDecision, fingerprint: string, facts: Fact
   return judgeRepeat(request, fingerprint, facts, draft) ?? judgeNew(request, facts, draft);
 }
 
-/** The verdict on a repeated decision; undefined for a new decision, and for one that failed and may be retried. */
+/**
+ * The verdict on a repeated decision; undefined for a new decision, and for one that failed and may be retried. A dry run
+ * with a used id gets the verdict that the decision would get. */
 function judgeRepeat(
   request: ControlDecision,
   fingerprint: string,
   { previous, concern }: Facts,
   draft: Draft,
 ): Verdict | undefined {
-  if (request.dryRun || previous === undefined) return undefined;
+  if (previous === undefined) return undefined;
   if (previous.fingerprint !== fingerprint) {
     const message = 'this decision_id was used for another payload; use a new one';
     const errors = [{ code: 'decision_id_conflict' as const, field: 'decision_id', message }];
@@ -40,8 +42,19 @@ function judgeRepeat(
   }
   const { response } = previous;
   if (response.status === 'failed') return undefined;
-  return { response: duplicateAnswer(response), isFirst: false };
+  const answer = duplicateAnswer(response);
+  return { response: request.dryRun ? simulated(answer) : answer, isFirst: false };
 }
+
+/** What a dry run tells of the answer that the decision would get. */
+const simulated = (answer: ControlResponse): ControlResponse => ({
+  ...answer,
+  dryRun: true,
+  result: answer.ok
+    ? { modeChange: 'simulated', reconciled: true, wouldStatus: answer.status }
+    : { ...answer.result },
+  appliedAt: null,
+});
 
 /** The answer to a copy: a no-op with the result of the first. */
 export function duplicateAnswer(response: ControlResponse): ControlResponse {

@@ -5,6 +5,12 @@ const NOTHING: State = { activeStrategyId: null };
 const PAUSED: State = { runState: 'paused' };
 const none: Request = { expectedActiveStrategyId: null };
 const risk = (riskMode: Concern['riskMode']): Request => ({ action: 'set_risk_mode', riskMode });
+/** Fields that the action does not use, with values. */
+const unused = (targetStrategyId: string, riskMode?: Concern['riskMode']): Request => ({
+  targetStrategyId,
+  ...(riskMode !== undefined && { riskMode }),
+  unused: ['target_strategy_id', ...(riskMode === undefined ? [] : (['risk_mode'] as const))],
+});
 const REDUCING: State = { riskMode: 'reduce_only' };
 const UNRUNNABLE: Given = { unrunnable: 'params.levels is missing' };
 const CAREFUL: Given = { policy: { ...POLICY, minConfidence: 0.9 } };
@@ -266,6 +272,56 @@ export const TABLE: Row[] = [
       given,
     ],
   ),
+  [
+    'pause with fields that it does not use',
+    { unused: ['target_strategy_id', 'risk_mode'] },
+    'applied !unused_field !unused_field',
+    {},
+    {},
+    PAUSED,
+  ],
+  [
+    'resume that repeats the present state',
+    { action: 'resume', ...unused('trend', 'normal') },
+    'applied !unused_field !unused_field',
+    PAUSED,
+    {},
+    { runState: 'running' },
+  ],
+  ['resume with another target', { action: 'resume', ...unused('grid') }, 'rejected invalid_payload', PAUSED],
+  [
+    'resume with another risk mode',
+    { action: 'resume', ...unused('trend', 'cautious'), override: true },
+    'rejected invalid_payload !unused_field',
+    PAUSED,
+  ],
+  [
+    'other risk mode with the active strategy as target',
+    { ...risk('halted'), ...unused('trend') },
+    'applied !unused_field',
+    {},
+    {},
+    { riskMode: 'halted' },
+  ],
+  [
+    'other risk mode with another target',
+    { ...risk('halted'), ...unused('grid') },
+    'rejected invalid_payload',
+  ],
+  [
+    'other risk mode with a target where nothing is active',
+    { ...risk('halted'), ...unused('grid'), ...none },
+    'rejected invalid_payload',
+    NOTHING,
+  ],
+  [
+    'switch with an empty risk mode',
+    { ...to('grid'), unused: ['risk_mode'] },
+    'applied !unused_field',
+    {},
+    {},
+    { activeStrategyId: 'grid' },
+  ],
   ['dry run degraded', { ...to('grid'), dryRun: true }, 'rejected execution_degraded', {}, DEGRADED],
   ['dry run of a pause degraded', { dryRun: true }, 'noop !allowed_while_degraded', {}, DEGRADED],
   ['dry run of another expectation', { ...none, dryRun: true }, 'rejected expected_active_mismatch'],

@@ -50,6 +50,7 @@ export const decisionOf = (request: Request): ControlDecision => ({
   confidence: 0.8,
   dryRun: false,
   override: false,
+  unused: [],
   expectedActiveStrategyId: 'trend',
   ...request,
 });

@@ -98,9 +98,11 @@ export const freshId = (): string => {
   return `dec-${counter}`;
 };
 
-/** A payload as JSON text. */
-export const payloadOf = (decision: ControlDecision): JsonObject =>
-  JSON.parse(JSON.stringify(snakeize(ControlDecisionWire, decision)));
+/** The payload of a decision; an unused field without a value is null. */
+export const payloadOf = ({ unused, ...decision }: ControlDecision): JsonObject => ({
+  ...Object.fromEntries(unused.map((field) => [field, null])),
+  ...JSON.parse(JSON.stringify(snakeize(ControlDecisionWire, decision))),
+});
 
 export const textOf = (request: Request): string =>
   JSON.stringify(payloadOf(decisionOf({ decisionId: freshId(), ...request })));
