@@ -144,8 +144,8 @@ function checkState({ rig: { engine } }: Subject, { id, runState, riskMode }: Co
   atMost(total(sales), held(view));
   atMost(held(view).plus(total(buys)), MARKET.limits.maxPosition);
   for (const orders of [buys, sales]) assert.ok(orders.length <= MARKET.limits.maxOpenOrders);
-  for (const { quantity, limitPrice } of view.openOrders) {
-    atMost(money(quantity), MARKET.limits.maxOrder);
+  for (const { side, quantity, limitPrice } of view.openOrders) {
+    if (side === 'buy') atMost(money(quantity), MARKET.limits.maxOrder);
     assert.ok(money(quantity).mod(MARKET.steps.quantity).isZero());
     if (limitPrice !== undefined) assert.ok(money(limitPrice).mod(MARKET.steps.price).isZero());
   }

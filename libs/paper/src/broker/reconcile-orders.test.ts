@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bar, buy, buyAt, resting, rig, scripted, sell, sellAt, turns } from '../testing/rig.ts';
+import {
+  bar,
+  buy,
+  buyAt,
+  market,
+  protective,
+  resting,
+  rig,
+  scripted,
+  sell,
+  sellAt,
+  turns,
+} from '../testing/rig.ts';
 
 test('pause cancels entries at once and keeps position and exits; no entry is placed until resume', () => {
   const r = resting();
@@ -58,6 +70,35 @@ test('halted cancels everything and accepts only cancellations', () => {
   assert.deepEqual(r.open(), []);
   assert.equal(r.position(), '4');
   assert.equal(r.recent()[0]?.reason, 'risk mode halted: no orders');
+});
+
+test('halted keeps open exits where the market says so, and accepts no other order', () => {
+  const r = resting(protective);
+  const trading = scripted(() => [buy('1'), sell('1')]);
+  assert.deepEqual(r.as({ riskMode: 'halted', trading }), { canceledOrders: 1 });
+  assert.deepEqual(r.open(), ['sell 3@120']);
+  r.run(bar(2, '100', '110', '10'));
+  assert.deepEqual([r.open(), r.position()], [['sell 3@120'], '4']);
+  r.run(bar(3, '100', '121'));
+  assert.deepEqual([r.open(), r.position()], [[], '1']);
+  assert.deepEqual(r.as({ riskMode: 'halted', strategy: undefined }), { canceledOrders: 0 });
+});
+
+test('a halt that keeps exits cancels them when no strategy is active', () => {
+  const r = resting(protective);
+  assert.deepEqual(r.as({ riskMode: 'halted', strategy: undefined }), { canceledOrders: 2 });
+});
+
+test('an exit of the whole position is sold at one price, however large it is', () => {
+  const r = rig({ market: market({ balances: { quote: '0', base: '7' } }) });
+  r.as({ trading: scripted(({ position }) => (position.isZero() ? [] : [sell('7')])) });
+  r.run(bar(1, '100'), bar(2, '90'), bar(3, '80'), bar(4, '70'));
+  assert.equal(r.position(), '0');
+  const sold = r.recent().filter(({ state }) => state === 'filled');
+  assert.deepEqual(
+    sold.map(({ quantity, fillPrice }) => `${quantity}@${fillPrice}`),
+    ['7@89.1'],
+  );
 });
 
 test('a switch cancels the open orders of the previous strategy and hands its position over', () => {

@@ -14,7 +14,7 @@ export function reconcileOrders(
 ): EngineState {
   let state = before;
   for (const order of before.open) {
-    const reason = cancelReason(order, desired);
+    const reason = cancelReason(order, desired, market);
     const endedAt = before.bars.at(-1)?.at ?? order.placedAt;
     if (reason !== undefined) state = endOrder(state, order, { state: 'canceled', endedAt, reason }, onOrder);
     else if (desired.riskMode === 'cautious' && order.purpose === 'entry' && !order.isHalved)
@@ -26,10 +26,11 @@ export function reconcileOrders(
 function cancelReason(
   { strategyId, purpose }: Order,
   { strategy, riskMode, runState }: Desired,
+  { halted }: Market,
 ): string | undefined {
   if (strategy === undefined) return 'no strategy is active';
   if (strategyId !== strategy.id) return `switched to strategy ${strategy.id}`;
-  if (riskMode === 'halted') return 'risk mode halted';
+  if (riskMode === 'halted' && (purpose === 'entry' || halted === 'cancel_all')) return 'risk mode halted';
   if (purpose === 'exit') return undefined;
   if (riskMode === 'reduce_only') return 'risk mode reduce_only: no entries';
   return runState === 'paused' ? 'paused: no entries' : undefined;

@@ -59,7 +59,7 @@ const ROWS: [name: string, intent: Intent, given: Partial<GateFacts>, ruled: str
   ['a limit below one step is no price', buyAt('0.009', '1'), {}, 'no: the price is below one step of 0.01'],
 
   ['max_order cuts a buy', buyAt('10', '7'), {}, '5 @10 reserving 50.5, reduced: limit max_order 5'],
-  ['max_order cuts a sale', sell('7'), holding('8'), '5 reserving 5, reduced: limit max_order 5'],
+  ['max_order does not cut a sale', sell('7'), holding('8'), '7 reserving 7'],
   [
     'max_position cuts a buy, open buys counted',
     buyAt('10', '4'),

@@ -43,8 +43,8 @@ const quantityOf = (open: readonly OpenOrder[], side: OpenOrder['side']): Decima
   sum(open.filter((each) => each.side === side).map(({ quantity }) => quantity));
 
 /**
- * The risk check of every order. Pure. Buys are reduced to `max_order` and `max_position`; sales to `max_order` and the
- * unreserved position. Orders below `min_order` are refused, except a sale of the whole position, which would otherwise be
+ * The risk check of every order. Pure. Buys are reduced to `max_order` and `max_position`; sales to the unreserved
+ * position alone, because an exit that is cut goes on at the worse prices of later bars. Orders below `min_order` are refused, except a sale of the whole position, which would otherwise be
  * stuck. In a spot account buys are entries and sales are exits; any other purpose is refused.
  */
 export function judgeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refused {
@@ -96,11 +96,11 @@ const isHalving = ({ purpose }: OrderIntent, { riskMode }: GateFacts): boolean =
 
 function boundsOf({ side }: OrderIntent, { market, position, open }: GateFacts): Bound[] {
   const { maxOrder, maxPosition } = market.limits;
-  const order = { max: maxOrder, why: `limit max_order ${text(maxOrder)}` };
   if (side === 'sell') {
     const free = position.minus(quantityOf(open, 'sell'));
-    return [order, { max: free, why: `${text(free)} held and not reserved by open sell orders` }];
+    return [{ max: free, why: `${text(free)} held and not reserved by open sell orders` }];
   }
+  const order = { max: maxOrder, why: `limit max_order ${text(maxOrder)}` };
   const room = greater(ZERO, maxPosition.minus(position).minus(quantityOf(open, 'buy')));
   return [order, { max: room, why: `limit max_position ${text(maxPosition)}` }];
 }

@@ -12,7 +12,7 @@ export interface Desired extends Pick<Concern, 'runState' | 'riskMode'> {
 /** The paper account and the orders of one concern: synchronous, deterministic, and changed only by bars and `configure`. */
 export interface Engine {
   /**
-   * Takes effect at once and is idempotent. A pause cancels entries, `halted` cancels all orders, and a switch cancels the
+   * Takes effect at once and is idempotent. A pause cancels entries, `halted` all orders or all but exits (the market says), and a switch cancels the
    * open orders of the previous strategy.
    */
   configure(desired: Desired): Reconciled;

@@ -7,6 +7,7 @@ const WHOLE = {
   fees_bps: '12.5',
   slippage_bps: '0',
   limits: { max_order: '100', max_position: '1000', max_open_orders: 8, min_order: '1' },
+  risk: { halted: 'keep_protective' },
   steps: { price: '0.0001', quantity: '0.1' },
 };
 
@@ -17,6 +18,7 @@ test('a market is parsed exactly', () => {
     feesBps: '12.5',
     slippageBps: '0',
     limits: { maxOrder: '100', maxPosition: '1000', maxOpenOrders: 8, minOrder: '1' },
+    halted: 'keep_protective',
     steps: { price: '0.0001', quantity: '0.1' },
   });
 });
@@ -25,8 +27,14 @@ test('balances and limits are required, the rest has defaults', () => {
   const { max_open_orders: _, ...limits } = WHOLE.limits;
   const least = MarketSchema.parse({ balances: { quote: '1' }, limits });
   assert.deepEqual(
-    [least.balances.base, least.fees_bps, least.slippage_bps, least.limits.max_open_orders],
-    ['0', '10', '5', 20],
+    [
+      least.balances.base,
+      least.fees_bps,
+      least.slippage_bps,
+      least.limits.max_open_orders,
+      least.risk.halted,
+    ],
+    ['0', '10', '5', 20, 'cancel_all'],
   );
   assert.deepEqual(
     MarketSchema.safeParse({}).error?.issues.map(({ path }) => path.join('.')),

@@ -19,7 +19,9 @@ export const MarketSchema = z.strictObject({
   slippage_bps: bps.default('5').describe('Slippage of a market order against the open, in basis points'),
   limits: z
     .strictObject({
-      max_order: positive.describe('Largest quantity of an order; a larger order is reduced to it'),
+      max_order: positive.describe(
+        'Largest quantity of a buy; a larger one is reduced to it, a sale never is',
+      ),
       max_position: decimal.describe('Largest position after all open buys are filled'),
       max_open_orders: z.int().min(1).max(100).default(20).describe('Most open orders of each side'),
       min_order: positive.describe('Smallest quantity of an order'),
@@ -30,6 +32,14 @@ export const MarketSchema = z.strictObject({
       when: ({ issues }) => issues.length === 0,
     })
     .describe('Limits of the risk gate for new orders, in the base asset'),
+  risk: z
+    .strictObject({
+      halted: z
+        .enum(['cancel_all', 'keep_protective'])
+        .default('cancel_all')
+        .describe('What risk mode halted does with open exits; it accepts no new order in any case'),
+    })
+    .prefault({}),
   steps: z
     .strictObject({ price: positive.default('0.00001'), quantity: positive.default('0.000001') })
     .default({ price: '0.00001', quantity: '0.000001' })
@@ -49,11 +59,13 @@ export interface Market {
     readonly maxOpenOrders: number;
     readonly minOrder: Decimal;
   };
+  /** What risk mode `halted` does with open exits. */
+  readonly halted: MarketWire['risk']['halted'];
   readonly steps: { readonly price: Decimal; readonly quantity: Decimal };
 }
 
 /** Reads the market settings of a concern in trader.yaml and ignores the concern's other keys. */
-export function readMarket({ balances, fees_bps, slippage_bps, limits, steps }: MarketWire): Market {
+export function readMarket({ balances, fees_bps, slippage_bps, limits, risk, steps }: MarketWire): Market {
   return {
     balances: { quote: money(balances.quote), base: money(balances.base) },
     feesBps: money(fees_bps),
@@ -64,6 +76,7 @@ export function readMarket({ balances, fees_bps, slippage_bps, limits, steps }: 
       maxOpenOrders: limits.max_open_orders,
       minOrder: money(limits.min_order),
     },
+    halted: risk.halted,
     steps: { price: money(steps.price), quantity: money(steps.quantity) },
   };
 }

@@ -119,15 +119,18 @@ export function rig(o: { market?: Market; snapshot?: JsonObject; ids?: Ids } = {
   };
 }
 
-/** A market with ample balances and limits, and a position of 4. */
-export const rich = market({
+const RICH = {
   balances: { quote: '10000', base: '4' },
   limits: { max_order: '10', max_position: '20', max_open_orders: 5, min_order: '0.5' },
-});
+};
+/** A market with ample balances and limits, and a position of 4. */
+export const rich = market(RICH);
+/** The same market, which keeps open exits while `halted`. */
+export const protective = market({ ...RICH, risk: { halted: 'keep_protective' } });
 
 /** An engine with a position of 4 and, after its first bar, an open buy of 2 at 80 and an open sale of 3 at 120. */
-export function resting(): Rig {
-  const r = rig({ market: rich });
+export function resting(of = rich): Rig {
+  const r = rig({ market: of });
   r.as({ trading: turns([buyAt('80', '2'), sellAt('120', '3')]) });
   r.run(bar(1, '100'));
   return r;
