@@ -100,6 +100,7 @@ const runtime: Runtime = {
   },
   health: () => ({ degraded: false, reasons: [] }),
   view: () => undefined,
+  hold: () => undefined,
   start: () => undefined,
   close: async () => undefined,
 };
@@ -111,6 +112,7 @@ await store.seed(STRATEGIES, CONCERNS);
 const decisions = createDecisionService({
   store: watched,
   runtime,
+  marks: { found: () => undefined, mark: () => true, clear: () => undefined },
   clock,
   log: silent,
   policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },

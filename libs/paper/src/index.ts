@@ -1,10 +1,19 @@
 export { createFeed, FeedSchema } from './feed/feed-config.ts';
 export { createSyntheticFeed } from './feed/synthetic.ts';
 export { DegradedSchema } from './follow/degraded.ts';
+export { stricter } from './follow/holds.ts';
 export type { Concern, Strategy } from './market/concern.ts';
 export { type Market, MarketSchema, readMarket } from './market/market.ts';
 export { money } from './market/money.ts';
-export type { EngineView, OrderView, Reconciled, Runtime, RuntimeWatcher } from './market/runtime-port.ts';
+export type {
+  EngineStore,
+  EngineView,
+  Hold,
+  OrderView,
+  Reconciled,
+  Runtime,
+  RuntimeWatcher,
+} from './market/runtime-port.ts';
 export type { Bar, Feed } from './market/strategy.ts';
 export { createRuntime, type RuntimeConcern, type RuntimeOptions, type TraderRuntime } from './runtime.ts';
 export { createStrategy, STRATEGY_KINDS } from './strategies/index.ts';

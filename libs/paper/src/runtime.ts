@@ -42,7 +42,7 @@ export interface TraderRuntime extends Runtime {
  * Runs one engine per concern, restored from its snapshot. An engine follows its feed after `start` and its first
  * reconcile, and trades nothing before. A failing feed is retried with backoff. A strategy that fails repeatedly is
  * marked as faulted in the store and enters no more positions (docs/trader.md#degraded). A snapshot that cannot be saved
- * is retried with each bar; `health` reports it without counting as degraded. Throws where a snapshot cannot be read.
+ * is retried with each bar, and until then the engine enters no position. Throws where a snapshot cannot be read.
  */
 export function createRuntime(options: RuntimeOptions): TraderRuntime {
   const {
@@ -103,6 +103,7 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
         degraded: true,
         reasons: ['there is no engine for this concern'],
       },
+    hold: (concernId, holder, hold) => followerOf(concernId).hold(holder, hold),
     view: (concernId) => followers.get(concernId)?.view(),
     degrade: (concernId, reason) => followerOf(concernId).degrade(reason),
     start: () => {

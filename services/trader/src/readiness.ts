@@ -7,7 +7,7 @@ import type { AuditState } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
 
 /**
- * The trader is down if one of its stores is unavailable, and degraded if the broker is unreachable, execution is degraded
+ * The trader is down if one of its stores is unavailable or an engine is not saved, and degraded if the broker is unreachable, execution is degraded
  * or the audit is broken (docs/trader.md#degraded).
  */
 export function readinessOf(options: {
@@ -29,13 +29,15 @@ export function readinessOf(options: {
   const nats = buses.find(({ state }) => state !== 'ok') ?? buses[0];
   if (nats) dependencies.nats = nats;
   for (const concern of options.concerns) {
-    const { degraded, reasons } = options.runtime.health(concern);
-    dependencies[`concern:${concern}`] = degraded
-      ? { state: 'degraded', detail: reasons.join('; ') }
-      : { state: 'ok' };
+    dependencies[`concern:${concern}`] = concernState(options.runtime.health(concern));
   }
   if (options.stopping) dependencies.trader = { state: 'down', detail: 'stopping' };
   return readinessFrom(dependencies);
+}
+
+function concernState({ degraded, reasons, unsaved }: ReturnType<Runtime['health']>): DependencyState {
+  if (unsaved !== undefined) return { state: 'down', detail: `its state cannot be saved: ${unsaved}` };
+  return degraded ? { state: 'degraded', detail: reasons.join('; ') } : { state: 'ok' };
 }
 
 function auditState({ state, detail }: AuditState): DependencyState {

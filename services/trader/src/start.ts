@@ -22,6 +22,7 @@ import { createTraderMetrics } from './metrics.ts';
 import { NO_AGENT, NO_MCP } from './no-agent.ts';
 import { readinessOf } from './readiness.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
+import { markingSaves, openHoldMarks } from './store/hold-files.ts';
 import { openControlStore } from './store/sqlite-store.ts';
 import { createControlIntake } from './transports/a2a.ts';
 import { isControlDecision } from './transports/control-part.ts';
@@ -60,6 +61,7 @@ export async function startTrader(
   );
   await store.seed(strategies, concerns);
   const concernIds = store.concerns().map(({ id }) => id);
+  const marks = openHoldMarks({ dir: join(environment.stateDir, 'holds'), concernIds, log });
 
   const shown: Pick<Runtime, 'view' | 'health'> = {
     view: (concern) => runtime.view(concern),
@@ -84,7 +86,7 @@ export async function startTrader(
   const backlog = opened.use(startBacklogGauge({ ...member, outboxes }));
 
   const runtime = createRuntime({
-    store,
+    store: markingSaves(store, marks),
     clock,
     log,
     watcher: watchers.runtime,
@@ -94,6 +96,7 @@ export async function startTrader(
   const decisions = createDecisionService({
     store,
     runtime,
+    marks,
     policy,
     access,
     limits,

@@ -6,10 +6,19 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { Concern, Strategy } from '../../../libs/paper/src/market/concern.ts';
 import type { Runtime } from '../../../libs/paper/src/market/runtime-port.ts';
 import { enableWal } from '../../../libs/store/src/database.ts';
-import { createDecisionService } from '../../../services/trader/src/control/create-decision-service.ts';
+import {
+  createDecisionService,
+  type DecisionServiceOptions,
+} from '../../../services/trader/src/control/create-decision-service.ts';
 import { openControlStore } from '../../../services/trader/src/store/sqlite-store.ts';
 import { removeDatabase } from './ledger.ts';
 import { type Run, runOf, runSync } from './run.ts';
+
+const NO_MARKS: DecisionServiceOptions['marks'] = {
+  found: () => undefined,
+  mark: () => true,
+  clear: () => undefined,
+};
 
 /** A runtime that costs no time, so that the result measures the decision service and the disk. */
 const RUNTIME: Runtime = {
@@ -17,6 +26,7 @@ const RUNTIME: Runtime = {
   reconcile: async () => ({ canceledOrders: 0 }),
   health: () => ({ degraded: false, reasons: [] }),
   view: () => undefined,
+  hold: () => undefined,
   start: () => undefined,
   close: async () => undefined,
 };
@@ -49,6 +59,7 @@ export async function decisionRun(dir: string, parallel: number, forMs: number):
   const service = createDecisionService({
     store,
     runtime: RUNTIME,
+    marks: NO_MARKS,
     clock,
     log: silentLog,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
@@ -89,6 +100,7 @@ export async function rawDecisionRun(dir: string, forMs: number): Promise<Run> {
   const service = createDecisionService({
     store,
     runtime: RUNTIME,
+    marks: NO_MARKS,
     clock,
     log: silentLog,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },

@@ -1,12 +1,20 @@
 import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
 import type { Concern, Strategy } from '../market/concern.ts';
 import type { Desired, Engine } from '../market/engine-port.ts';
-import type { EngineStore, EngineView, Reconciled, Runtime, RuntimeWatcher } from '../market/runtime-port.ts';
+import type {
+  EngineStore,
+  EngineView,
+  Hold,
+  Reconciled,
+  Runtime,
+  RuntimeWatcher,
+} from '../market/runtime-port.ts';
 import type { Bar, Feed, TradingStrategy } from '../market/strategy.ts';
 import { createStrategy, type StrategyKind } from '../strategies/index.ts';
 import type { DegradedConfig } from './degraded.ts';
 import { createFaults } from './faults.ts';
 import { createHealthMonitor } from './health-monitor.ts';
+import { createHolds } from './holds.ts';
 import { createSnapshotWriter } from './snapshot-writer.ts';
 
 export interface FollowerOptions {
@@ -30,11 +38,15 @@ export interface Follower {
   faulted(strategyId: string): string | undefined;
   health(): ReturnType<Runtime['health']>;
   view(): EngineView;
+  hold(holder: string, hold: Hold | undefined): void;
   degrade(reason: string | undefined): void;
   /** Follows the feed after the first reconcile. */
   start(): void;
   close(): Promise<void>;
 }
+
+/** The holder of the hold while the engine's state is not on disk. */
+const UNSAVED = 'unsaved';
 
 const PAUSE = { firstMs: 500, longestMs: 30_000 };
 
@@ -45,7 +57,13 @@ export function createFollower(options: FollowerOptions): Follower {
   const stop = new AbortController();
   const changed = (): void => options.watcher.changed(concernId);
   const save = (): Promise<void> => store.saveEngine(concernId, engine.snapshot());
-  const snapshotWriter = createSnapshotWriter({ name: `the engine of ${concernId}`, save, log });
+  const snapshotWriter = createSnapshotWriter({
+    name: `the engine of ${concernId}`,
+    save,
+    log,
+    onProblem: (problem) => hold(UNSAVED, problem === undefined ? undefined : unsaved(problem)),
+  });
+  const holds = createHolds();
   const faults = createFaults({ concernId, after: options.degraded.faulted_after_errors, store, log });
   const { intervalMs } = feed;
   const trouble = engine.failureCounts;
@@ -59,6 +77,8 @@ export function createFollower(options: FollowerOptions): Follower {
     onChange: changed,
   });
   let desired: Desired | undefined;
+  /** True if the strategy of `desired` may run by its status. */
+  let isEnabled = false;
   let isStarted = false;
   let following: Promise<void> | undefined;
 
@@ -69,8 +89,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const strategy = desired?.strategy;
     if (error === undefined) faults.succeeded();
     // A faulted strategy keeps its position and exits, and places no more entries.
-    else if (desired && strategy && faults.failed(strategy.id, error))
-      engine.configure({ ...desired, runState: 'paused' });
+    else if (strategy && faults.failed(strategy.id, error)) configure();
     faults.record();
     snapshotWriter.requestSave();
     healthMonitor.check();
@@ -83,6 +102,8 @@ export function createFollower(options: FollowerOptions): Follower {
         const bar = await feed.next(engine.lastBar(), signal);
         if (bar === undefined) return healthMonitor.feedEnded();
         if (!signal.aborted) take(bar);
+        // The next bar finds the engine on disk, or held.
+        await snapshotWriter.idle();
       } catch (err) {
         if (signal.aborted) return;
         await clock
@@ -112,10 +133,16 @@ export function createFollower(options: FollowerOptions): Follower {
   function reconcile(concern: Concern, strategy: Strategy | undefined): Reconciled {
     const { riskMode } = concern;
     const trading = strategy && { id: strategy.id, trading: tradingOf(strategy) };
-    const mayEnter = strategy?.status === 'enabled' && faults.reasonOf(strategy.id) === undefined;
-    const runState = mayEnter ? concern.runState : 'paused';
-    const done = engine.configure({ runState, riskMode, strategy: trading });
-    desired = { runState, riskMode, strategy: trading };
+    const before = { desired, isEnabled };
+    desired = { runState: concern.runState, riskMode, strategy: trading };
+    isEnabled = strategy?.status === 'enabled';
+    let done: Reconciled;
+    try {
+      done = configure();
+    } catch (error) {
+      ({ desired, isEnabled } = before);
+      throw error;
+    }
     begin();
     if (done.canceledOrders > 0 || done.inheritedPosition !== undefined) snapshotWriter.requestSave();
     else snapshotWriter.markDirty();
@@ -124,11 +151,30 @@ export function createFollower(options: FollowerOptions): Follower {
     return done;
   }
 
+  /** Brings the engine to the desired state, as far as faults and holds allow it. */
+  function configure(): Reconciled {
+    if (desired === undefined) return { canceledOrders: 0 };
+    const { strategy } = desired;
+    const mayEnter = isEnabled && strategy !== undefined && faults.reasonOf(strategy.id) === undefined;
+    const runState = mayEnter ? desired.runState : 'paused';
+    return engine.configure(holds.restrict({ ...desired, runState }));
+  }
+
+  function hold(holder: string, held: Hold | undefined): void {
+    if (!holds.set(holder, held)) return;
+    configure();
+    snapshotWriter.markDirty();
+    changed();
+  }
+
   function health(): ReturnType<Runtime['health']> {
     const reasons = healthMonitor.reasons();
-    const unsaved = snapshotWriter.problem();
-    const note = `the engine's snapshot cannot be saved and is retried with each bar: ${unsaved}`;
-    return { degraded: reasons.length > 0, reasons: unsaved === undefined ? reasons : [...reasons, note] };
+    const problem = snapshotWriter.problem();
+    return {
+      degraded: reasons.length > 0,
+      reasons: [...reasons, ...holds.reasons()],
+      ...(problem !== undefined && { unsaved: problem }),
+    };
   }
 
   function view(): EngineView {
@@ -142,6 +188,7 @@ export function createFollower(options: FollowerOptions): Follower {
     faulted: faults.reasonOf,
     health,
     view,
+    hold,
     degrade: healthMonitor.forceDegraded,
     start: () => {
       if (stop.signal.aborted || isStarted) return;
@@ -159,3 +206,8 @@ export function createFollower(options: FollowerOptions): Follower {
     },
   };
 }
+
+const unsaved = (problem: string): Hold => ({
+  runState: 'paused',
+  reason: `no entries while the engine's snapshot cannot be saved; it is retried with each bar: ${problem}`,
+});

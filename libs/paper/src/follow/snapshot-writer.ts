@@ -8,6 +8,8 @@ export interface SnapshotWriter {
   requestSave(): void;
   /** Why the last save failed; undefined after a success. */
   problem(): string | undefined;
+  /** Resolves when no save is in progress; never rejects. */
+  idle(): Promise<void>;
   /** Saves pending changes once and resolves when no save is in progress; never rejects. */
   flush(): Promise<void>;
 }
@@ -16,6 +18,8 @@ export function createSnapshotWriter(options: {
   readonly name: string;
   readonly save: () => Promise<void>;
   readonly log: Log;
+  /** Called when a save fails that follows a success, and when one succeeds that follows a failure. */
+  readonly onProblem: (problem: string | undefined) => void;
 }): SnapshotWriter {
   let isStale = false;
   let problem: string | undefined;
@@ -26,13 +30,19 @@ export function createSnapshotWriter(options: {
       isStale = false;
       try {
         await options.save();
-        if (problem !== undefined) options.log.info({}, `${options.name} is saved again`);
-        problem = undefined;
+        if (problem !== undefined) {
+          options.log.info({}, `${options.name} is saved again`);
+          problem = undefined;
+          options.onProblem(undefined);
+        }
       } catch (err) {
-        if (problem === undefined)
-          options.log.error({ err }, `${options.name} was not saved; it continues, and saving is retried`);
+        const isNew = problem === undefined;
         problem = err instanceof Error ? err.message : String(err);
         isStale = true;
+        if (isNew) {
+          options.log.error({ err }, `${options.name} was not saved; it enters no position until it is`);
+          options.onProblem(problem);
+        }
       }
     } while (isStale && problem === undefined);
     running = undefined;
@@ -49,6 +59,7 @@ export function createSnapshotWriter(options: {
     },
     requestSave: keep,
     problem: () => problem,
+    idle: async () => running,
     flush: async () => {
       await running;
       if (isStale) keep();

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject, RiskMode } from '@hermes-fleet/protocol';
 import type { Concern, Strategy } from './concern.ts';
 
 /** The effect of a reconcile. */
@@ -58,6 +58,15 @@ export interface EngineView {
   };
 }
 
+/** Restricts an engine beside its control state. Of all holds the strictest counts. */
+export interface Hold {
+  /** `paused`: it enters no position. */
+  readonly runState?: 'paused';
+  /** The most that it may risk. */
+  readonly riskMode?: RiskMode;
+  readonly reason: string;
+}
+
 /** The engines of all concerns. */
 export interface Runtime {
   /** Why this strategy cannot run (unknown kind, wrong params, faulted), or undefined. Changes nothing. */
@@ -67,8 +76,20 @@ export interface Runtime {
    * the engine continues unchanged.
    */
   reconcile(concern: Concern, strategy: Strategy | undefined): Promise<Reconciled>;
-  /** The health of execution, with the reasons of a degradation (stale feed, rejects, errors). */
-  health(concernId: string): { readonly degraded: boolean; readonly reasons: readonly string[] };
+  /**
+   * Restricts an engine at once, in memory only, until its holder takes the hold back with undefined. A hold outlasts every
+   * reconcile. Throws NOT_FOUND for an unknown concern.
+   */
+  hold(concernId: string, holder: string, hold: Hold | undefined): void;
+  /**
+   * The health of execution, with the reasons of a degradation (stale feed, rejects, errors), and of holds, which are none.
+   * `unsaved`: why the engine's state is not on disk.
+   */
+  health(concernId: string): {
+    readonly degraded: boolean;
+    readonly reasons: readonly string[];
+    readonly unsaved?: string;
+  };
   view(concernId: string): EngineView | undefined;
   /** Starts following the feeds. */
   start(): void;

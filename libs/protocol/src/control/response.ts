@@ -84,6 +84,10 @@ export const ControlResponseWire = z.strictObject({
       mode_change: z
         .enum(['applied', 'none', 'simulated', 'restored'])
         .describe('restored: the change failed, and the previous state continues'),
+      effect: z
+        .enum(['held'])
+        .optional()
+        .describe('held: failed, because it could not be written, but in effect; it is written later'),
       reconciled: z.boolean().describe('True if the runtime matches the state'),
       would_status: ControlStatus.optional().describe('Dry run only: status that a real decision would get'),
       canceled_orders: z.int().nonnegative().optional().describe('Number of open orders that it canceled'),

@@ -31,6 +31,8 @@ export interface Applier {
    * is made until then.
    */
   awaitRollback(concernId: string): Promise<void> | undefined;
+  /** The concern that a pending rollback restores, which is what runs; undefined if none is pending. */
+  restoring(concernId: string): Concern | undefined;
 }
 
 export function createApplier(options: {
@@ -39,6 +41,7 @@ export function createApplier(options: {
   retryQueue: RetryQueue;
   log: Log;
 }): Applier {
+  const restoring = new Map<string, Concern>();
   const rollbackKey = (concernId: string): string => `take back ${concernId}`;
 
   const rollBack = async (open: OpenApply, change: Change, cause: unknown): Promise<ControlResponse> => {
@@ -61,10 +64,12 @@ export function createApplier(options: {
         result: { modeChange: 'restored', reconciled },
       });
     const response = because('');
+    restoring.set(open.concernId, before);
     options.retryQueue.enqueue(rollbackKey(open.concernId), async () => {
       // An earlier write may have succeeded although the store reported a failure.
       const isOpen = options.store.openApplies().some(({ auditSeq }) => auditSeq === open.auditSeq);
       if (isOpen) await options.store.compensate(open, before, response);
+      restoring.delete(open.concernId);
       // Undoes the effect of a call that hung meanwhile.
       options.activation.converge(open.concernId);
     });
@@ -106,6 +111,7 @@ export function createApplier(options: {
       const key = rollbackKey(concernId);
       return options.retryQueue.has(key) ? options.retryQueue.runNow(key) : undefined;
     },
+    restoring: (concernId) => restoring.get(concernId),
   };
 }
 

@@ -65,7 +65,8 @@ export function createAuditRecorder(options: {
         log.error({ err: error, caller: record.caller }, 'an attempt could not be audited');
         const { code, message } = writeFailure(error);
         const others = response.errors.filter((each) => each.code !== code);
-        const errors = [{ code, message: `this attempt is not in the audit: ${message}` }];
+        const known = response.errors.find((each) => each.code === code);
+        const errors = [{ code, message: `this attempt is not in the audit: ${known?.message ?? message}` }];
         return failedResponse({ ...response, errors: others }, { errors, result: response.result });
       }
     },

@@ -1,5 +1,5 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
-import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
+import type { ControlResponse, JsonObject, OutboxSource, RiskMode } from '@hermes-fleet/protocol';
 import type { Transport } from './attempt.ts';
 import type { Verdict } from './judge.ts';
 
@@ -76,7 +76,7 @@ export interface DecisionRecord {
 export interface AuditRecord {
   readonly seq: number;
   readonly hash: string;
-  /** `kind` is seed, attempt, outcome or status (docs/trader.md#audit). */
+  /** `kind` is seed, attempt, outcome, status or hold (docs/trader.md#audit). */
   readonly record: JsonObject;
 }
 
@@ -92,6 +92,21 @@ export interface ControlStore {
     wanted: DecisionKey,
     judge: (facts: StoredFacts) => Judgment,
   ): Promise<WrittenAttempt | 'busy'>;
+  /** The committed state that `judge` would get. Writes nothing. */
+  facts(
+    wanted: Pick<DecisionKey, 'decisionId' | 'concernId'> & {
+      readonly targetStrategyId?: string | undefined;
+    },
+  ): StoredFacts;
+  /**
+   * Restricts a concern, with a `hold` record of the reason, where its state allows more. Returns the concern. NOT_FOUND if
+   * trader.yaml does not list it.
+   */
+  hold(
+    concernId: string,
+    to: { readonly runState: 'paused'; readonly riskMode: RiskMode },
+    reason: string,
+  ): Promise<Concern>;
   /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
   /**

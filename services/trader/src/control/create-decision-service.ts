@@ -11,6 +11,8 @@ import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { createDecide, type Ruling } from './decide.ts';
 import type { DecisionService } from './decision-service.ts';
 import type { Policy } from './facts.ts';
+import type { HoldMarks } from './hold-marks.ts';
+import { createHolds } from './holds.ts';
 import { duplicateAnswer } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
 import { createReads } from './reads.ts';
@@ -20,7 +22,8 @@ import { createScreening, refusal, summaryOfText } from './screening.ts';
 
 export interface DecisionServiceOptions {
   readonly store: ControlStore;
-  readonly runtime: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'>;
+  readonly runtime: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view' | 'hold'>;
+  readonly marks: HoldMarks;
   readonly policy: Policy;
   readonly access: Access;
   readonly limits: Limits;
@@ -40,11 +43,12 @@ export interface RunningDecisionService extends DecisionService {
 
 /** Throws CONFIG_INVALID for limits that admit nothing. */
 export function createDecisionService(options: DecisionServiceOptions): RunningDecisionService {
-  const { store, runtime, access, policy, limits, clock, log } = options;
+  const { store, runtime, marks, access, policy, limits, clock, log } = options;
   const auditRecorder = createAuditRecorder({ store, watcher: options.watcher, log });
   const retryQueue = createRetryQueue({ clock, log });
   const activation = createActivation({ runtime, store, retryQueue, clock });
   const applier = createApplier({ store, activation, retryQueue, log });
+  const holds = createHolds({ runtime, marks, retryQueue });
   const concernLock = createConcernLock({ clock, keptForPause: limits.keptForPause });
   const limiter = createLimiter(limits, clock);
   const enter = createScreening({ access, limiter, isConcern: knownConcerns(store) });
@@ -53,7 +57,8 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
     runtime,
     activation,
     applier,
-    concernLock: concernLock,
+    concernLock,
+    holds,
     access,
     policy,
     clock,
@@ -102,7 +107,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
     copied: (attempt, first) =>
       answer(attempt, async () => ({ response: duplicateAnswer(first), httpStatus: 200, isAudited: false })),
     ...createReads({ store, runtime, activation, access }),
-    recover: createRecover({ store, activation, retryQueue, clock }),
+    recover: createRecover({ store, runtime, marks, activation, retryQueue, clock, log }),
     close: () => {
       retryQueue.close();
       activation.close();

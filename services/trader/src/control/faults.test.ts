@@ -211,7 +211,7 @@ test(
     assert.equal(outcomeOf(first.response), 'failed activation_failed store_unavailable');
     assert.match(first.response.errors[0]?.message ?? '', /a restart before that applies the change/);
     assert.equal(outcomeOf((await test.send(text)).response), 'failed store_unavailable');
-    assert.equal(await test.ask({}), 'failed store_unavailable');
+    assert.equal(await test.ask({ action: 'resume' }), 'failed store_unavailable');
     assert.equal(await test.ask(BITCOIN), 'applied');
     assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'trend');
 

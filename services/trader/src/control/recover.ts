@@ -1,23 +1,45 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Runtime } from '@hermes-fleet/paper';
+import type { Clock, Log } from '@hermes-fleet/protocol';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
+import { EARLIER, type HoldMarks } from './hold-marks.ts';
 import type { RetryQueue } from './retry-queue.ts';
+
+const UNSAVED = 'the last state before the start could not be saved; check it, and resume to go on';
 
 /** A start waits at most this long; recovery continues in the background. */
 const LONGEST_MS = 30_000;
 
 /**
- * Activates the stored state and records the outcomes of decisions that a crash interrupted. Failed parts are retried, and
+ * Holds the concerns whose last state could not be saved, activates the stored state and records the outcomes of decisions that a crash interrupted. Failed parts are retried, and
  * the concern counts as degraded until they succeed.
  */
 export function createRecover(options: {
-  store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle'>;
+  store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle' | 'hold'>;
+  runtime: Pick<Runtime, 'hold'>;
+  marks: Pick<HoldMarks, 'found' | 'clear'>;
   activation: Activation;
   retryQueue: RetryQueue;
   clock: Pick<Clock, 'sleep'>;
+  log: Log;
 }): () => Promise<void> {
+  const { runtime, marks, log } = options;
+
+  /** Writes what the marks say into the state of the concern; the engine is held until that is written. */
+  const holdAsMarked = async (concernId: string): Promise<void> => {
+    const mode = marks.found(concernId);
+    if (mode === undefined) return;
+    const riskMode = mode === 'paused' ? 'normal' : mode;
+    runtime.hold(concernId, EARLIER, { runState: 'paused', riskMode, reason: UNSAVED });
+    const held = await options.store.hold(concernId, { runState: 'paused', riskMode }, UNSAVED);
+    runtime.hold(concernId, EARLIER, undefined);
+    marks.clear(concernId, EARLIER);
+    log.warn({ concern_id: concernId, risk_mode: held.riskMode }, `it comes up paused: ${UNSAVED}`);
+  };
+
   const recoverConcern = async (concernId: string, cutOff: readonly OpenApply[]): Promise<void> => {
+    await holdAsMarked(concernId);
     const done = await options.activation.reconcile(concernId);
     await Promise.all(cutOff.map((open) => options.store.settle(open, withOutcome(open.response, done))));
   };

@@ -7,7 +7,9 @@ import type { ControlEvent } from './control-event.ts';
 import type { TransactionCache } from './transaction-cache.ts';
 
 /** A record of the audit without its time (docs/trader.md#audit). It costs least with its names in order. */
-export type UntimedRecord = JsonObject & { readonly kind: 'seed' | 'attempt' | 'outcome' | 'status' };
+export type UntimedRecord = JsonObject & {
+  readonly kind: 'seed' | 'attempt' | 'outcome' | 'status' | 'hold';
+};
 
 /** A transaction that may append to the audit and the outbox. */
 export interface ControlTransaction {

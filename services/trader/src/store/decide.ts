@@ -1,5 +1,5 @@
-import type { Concern } from '@hermes-fleet/paper';
-import { type ControlResponse, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type Concern, stricter } from '@hermes-fleet/paper';
+import { type ControlResponse, FleetError, type JsonObject, type RiskMode } from '@hermes-fleet/protocol';
 import type {
   AttemptRecord,
   DecisionKey,
@@ -50,6 +50,23 @@ export function decide(
   return { verdict, auditSeq: link.seq };
 }
 
+/** Restricts a concern where its state allows more. Throws NOT_FOUND. */
+export function hold(
+  tx: ControlTransaction,
+  concernId: string,
+  to: { readonly runState: 'paused'; readonly riskMode: RiskMode },
+  reason: string,
+): Concern {
+  const concern = tx.concern(concernId);
+  if (concern === undefined) throw new FleetError('NOT_FOUND', `there is no concern ${concernId}`);
+  const riskMode = stricter(concern.riskMode, to.riskMode);
+  if (concern.runState === to.runState && concern.riskMode === riskMode) return concern;
+  const held: Concern = { ...concern, runState: to.runState, riskMode, rev: concern.rev + 1 };
+  tx.putConcern(held, true);
+  tx.append({ kind: 'hold', change: changeRecord(held), reason });
+  return held;
+}
+
 export function refuse(tx: ControlTransaction, attempt: AttemptRecord, response: ControlResponse): void {
   const answer = responseRecord(response);
   tx.append(attemptRecord(attempt, response, answer, undefined));
@@ -92,9 +109,14 @@ export function compensate(
   return restored;
 }
 
-function factsOf(
-  tx: ControlTransaction,
-  { decisionId, concernId, targetStrategyId }: DecisionKey,
+/** The facts of a decision, without its target where it has none. */
+export function factsOf(
+  tx: Pick<ControlTransaction, 'db' | 'concern' | 'strategy'>,
+  {
+    decisionId,
+    concernId,
+    targetStrategyId,
+  }: Pick<DecisionKey, 'decisionId' | 'concernId'> & { readonly targetStrategyId?: string | undefined },
 ): StoredFacts {
   const concern = tx.concern(concernId);
   const strategy = (id: string | null | undefined) => (id == null ? undefined : tx.strategy(id));

@@ -42,6 +42,11 @@ export function replay(records: Iterable<AuditRecord>): Map<string, Concern> {
         if (record['outcome'] === 'compensated') concerns.set(before.id, { ...before, rev: now.rev + 1 });
         break;
       }
+      case 'hold': {
+        const held = heldBy(record, concerns, impossible);
+        concerns.set(held.id, held);
+        break;
+      }
       case 'status':
         break;
       default:
@@ -65,6 +70,19 @@ function applied(
   const after = nextState(reading.decision, before);
   if (after === undefined) throw impossible('it changed nothing');
   return { before, after };
+}
+
+function heldBy(
+  { change }: JsonObject,
+  concerns: ReadonlyMap<string, Concern>,
+  impossible: Impossible,
+): Concern {
+  const { concern_id: id, risk_mode, rev } = isJsonObject(change) ? change : {};
+  const before = typeof id === 'string' ? concerns.get(id) : undefined;
+  const mode = RiskMode.safeParse(risk_mode);
+  if (before === undefined || !mode.success) throw impossible('its concern does not exist');
+  if (rev !== before.rev + 1) throw impossible('it does not follow the revision before it');
+  return { ...before, runState: 'paused', riskMode: mode.data, rev };
 }
 
 function seeded(record: JsonObject, impossible: Impossible): Concern[] {

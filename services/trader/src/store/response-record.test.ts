@@ -16,6 +16,7 @@ const MOST: ControlResponse = {
   riskMode: 'cautious',
   warnings: [{ code: 'override_used', message: 'override bypasses it' }],
   result: {
+    effect: 'held',
     modeChange: 'applied',
     reconciled: true,
     wouldStatus: 'applied',

@@ -33,6 +33,7 @@ export const responseRecord = (response: ControlResponse): JsonObject =>
 export const resultRecord = (result: ControlResponse['result']) =>
   ({
     ...(result.canceledOrders !== undefined && { canceled_orders: result.canceledOrders }),
+    ...(result.effect !== undefined && { effect: result.effect }),
     ...(result.inheritedPosition !== undefined && { inherited_position: result.inheritedPosition }),
     mode_change: result.modeChange,
     reconciled: result.reconciled,

@@ -6,7 +6,7 @@ export type Fault = 'refuses' | 'lies' | 'breaks';
 
 export interface FaultyStore extends ControlStore {
   /** Active faults by command. */
-  readonly faults: Map<'decide' | 'refuse' | 'settle' | 'compensate' | 'read', Fault>;
+  readonly faults: Map<'decide' | 'refuse' | 'settle' | 'compensate' | 'hold' | 'read', Fault>;
 }
 
 const full = (): FleetError =>
@@ -18,7 +18,7 @@ const full = (): FleetError =>
 export function withFaults(store: ControlStore): FaultyStore {
   const faults: FaultyStore['faults'] = new Map();
   const faulty = async <T>(
-    command: 'decide' | 'refuse' | 'settle' | 'compensate',
+    command: 'decide' | 'refuse' | 'settle' | 'compensate' | 'hold',
     run: () => Promise<T>,
   ): Promise<T> => {
     const fault = faults.get(command);
@@ -35,6 +35,11 @@ export function withFaults(store: ControlStore): FaultyStore {
     refuse: (...args) => faulty('refuse', () => store.refuse(...args)),
     settle: (...args) => faulty('settle', () => store.settle(...args)),
     compensate: (...args) => faulty('compensate', () => store.compensate(...args)),
+    hold: (...args) => faulty('hold', () => store.hold(...args)),
+    facts: (wanted) => {
+      if (faults.has('read')) throw full();
+      return store.facts(wanted);
+    },
     concern: (id) => {
       if (faults.has('read')) throw full();
       return store.concern(id);

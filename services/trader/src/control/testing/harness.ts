@@ -20,8 +20,10 @@ import {
   type DecisionServiceOptions,
   type RunningDecisionService,
 } from '../create-decision-service.ts';
+import { MARKED_MODES } from '../hold-marks.ts';
 import { CONCERN, decisionOf, NOW, outcomeOf, POLICY, type Request, STRATEGIES } from './decisions.ts';
 import { type FaultyStore, withFaults } from './faulty-store.ts';
+import { createTestMarks, type TestMarks } from './marks.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';
 
 export {} from '../../store/testing/harness.ts';
@@ -70,6 +72,7 @@ export interface TestDecisionService {
   readonly decisions: RunningDecisionService;
   readonly store: FaultyStore;
   readonly runtime: TestRuntime;
+  readonly marks: TestMarks;
   readonly clock: ManualClock;
   readonly log: ReturnType<typeof recordingLog>;
   /** Calls of the observer. */
@@ -127,13 +130,18 @@ export async function openDecisionService(
         });
       }),
   };
-  const build = async (store: FaultyStore, fate: TestRuntime['fate'] = []): Promise<TestDecisionService> => {
+  const build = async (
+    store: FaultyStore,
+    fate: TestRuntime['fate'] = [],
+    marks = createTestMarks(),
+  ): Promise<TestDecisionService> => {
     const runtime = createTestRuntime(...fate);
     const log = recordingLog();
     const reported: string[] = [];
     const decisions = createDecisionService({
       store,
       runtime,
+      marks,
       log,
       clock,
       tracing: o.tracing,
@@ -162,6 +170,7 @@ export async function openDecisionService(
       decisions,
       store,
       runtime,
+      marks,
       log,
       reported,
       send,
@@ -179,7 +188,9 @@ export async function openDecisionService(
       },
       restart: async (...fate) => {
         decisions.close();
-        return build(withFaults(await file.reopen()), fate);
+        const strictest = MARKED_MODES.filter((mode) => [...marks.marked.values()].includes(mode)).at(-1);
+        const earlier = createTestMarks(strictest && { [CONCERN.id]: strictest });
+        return build(withFaults(await file.reopen()), fate, earlier);
       },
       assertSound: async () => {
         await test.pass(0);

@@ -1,9 +1,11 @@
-import type { Concern, EngineView, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
+import type { Concern, EngineView, Hold, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
 
 type Desired = Pick<Concern, 'activeStrategyId' | 'runState' | 'riskMode'>;
 
 /** A fake runtime that obeys at once by default. */
-export interface TestRuntime extends Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'> {
+export interface TestRuntime extends Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view' | 'hold'> {
+  /** The holds that are set, by concern and holder. */
+  readonly holds: ReadonlyMap<string, Hold>;
   /** The activated state by concern. */
   readonly does: ReadonlyMap<string, Desired>;
   /** The results of the next calls; later calls succeed. */
@@ -23,6 +25,7 @@ export interface TestRuntime extends Pick<Runtime, 'preflight' | 'reconcile' | '
 
 export function createTestRuntime(...fate: TestRuntime['fate']): TestRuntime {
   const does = new Map<string, Desired>();
+  const holds = new Map<string, Hold>();
   const degraded = new Set<string>();
   const unrunnable = new Map<string, string>();
   const views = new Map<string, EngineView>();
@@ -41,6 +44,7 @@ export function createTestRuntime(...fate: TestRuntime['fate']): TestRuntime {
 
   return {
     does,
+    holds,
     fate,
     degraded,
     unrunnable,
@@ -62,6 +66,11 @@ export function createTestRuntime(...fate: TestRuntime['fate']): TestRuntime {
     },
     health: (id) =>
       degraded.has(id) ? { degraded: true, reasons: ['no bar for 30 s'] } : { degraded: false, reasons: [] },
+    hold: (concernId, holder, hold) => {
+      const key = `${concernId} ${holder}`;
+      if (hold === undefined) holds.delete(key);
+      else holds.set(key, hold);
+    },
     view: (id) => views.get(id),
     release: () => {
       for (const end of held) end();

@@ -20,6 +20,7 @@ import { DECIDE } from '../../control/access.ts';
 import type { ControlStore } from '../../control/control-store.ts';
 import { createDecisionService, type DecisionServiceOptions } from '../../control/create-decision-service.ts';
 import type { DecisionService } from '../../control/decision-service.ts';
+import { createTestMarks } from '../../control/testing/marks.ts';
 import { openControlStore } from '../../store/sqlite-store.ts';
 import { type ControlIntake, createControlIntake } from '../a2a.ts';
 import { isControlDecision } from '../control-part.ts';
@@ -121,6 +122,7 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
   const decisions = createDecisionService({
     store,
     runtime: { ...RUNTIME, ...o.runtime },
+    marks: createTestMarks(),
     clock: systemClock,
     log: o.log ?? log,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
@@ -201,7 +203,8 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
   return { url, decisions, store, ledger, intake, passedOn, canceled, audited, post };
 }
 
-const RUNTIME: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'> = {
+const RUNTIME: DecisionServiceOptions['runtime'] = {
+  hold: () => undefined,
   preflight: () => undefined,
   reconcile: async () => ({ canceledOrders: 2 }),
   health: () => ({ degraded: false, reasons: [] }),

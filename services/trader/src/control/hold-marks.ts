@@ -1,0 +1,16 @@
+/** What a start that finds a mark holds a concern to; the strictest last. */
+export const MARKED_MODES = ['paused', 'reduce_only', 'halted'] as const;
+export type MarkedMode = (typeof MARKED_MODES)[number];
+
+/** The holder of what an earlier process marked. */
+export const EARLIER = 'earlier';
+
+/** Marks that outlast a restart: a concern must come up held, because its last state could not be saved. */
+export interface HoldMarks {
+  /** The strictest mode that an earlier process marked; undefined if it marked none. */
+  found(concernId: string): MarkedMode | undefined;
+  /** Marks for a holder. False, with a log line, if the mark cannot be made: a restart would not know. */
+  mark(concernId: string, holder: string, mode: MarkedMode): boolean;
+  /** Takes the marks of a holder back. They stay while another holder is left, and if that fails. */
+  clear(concernId: string, holder: string): void;
+}

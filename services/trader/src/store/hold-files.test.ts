@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { EARLIER, type HoldMarks } from '../control/hold-marks.ts';
+import { markingSaves, openHoldMarks } from './hold-files.ts';
+
+const CONCERN = 'acc:xrpusd';
+const OTHER = 'acc:btcusd';
+
+function marksIn(t: TestContext) {
+  const dir = join(tempDir(t), 'holds');
+  const log = recordingLog();
+  const open = (...concernIds: string[]): HoldMarks =>
+    openHoldMarks({ dir, concernIds: concernIds.length > 0 ? concernIds : [CONCERN, OTHER], log });
+  return { dir, log, open };
+}
+
+test('a mark is found by the next process, in its strictest mode, and for its concern alone', (t) => {
+  const { open, dir } = marksIn(t);
+  const first = open();
+  assert.deepEqual([first.found(CONCERN), first.found(OTHER)], [undefined, undefined]);
+  assert.equal(open().found(CONCERN), undefined, 'a process that ends without a mark leaves none');
+  assert.equal(first.mark(CONCERN, 'a', 'paused'), true);
+  assert.equal(open().found(CONCERN), 'paused');
+  assert.equal(first.mark(CONCERN, 'b', 'halted'), true);
+  assert.equal(first.mark(CONCERN, 'b', 'halted'), true);
+  const second = open();
+  assert.deepEqual([second.found(CONCERN), second.found(OTHER)], ['halted', undefined]);
+  assert.deepEqual(readdirSync(join(dir, CONCERN)), ['reduce_only']);
+});
+
+test('a mark stays until every holder has taken it back, an earlier process included', (t) => {
+  const { open } = marksIn(t);
+  open().mark(CONCERN, 'a', 'reduce_only');
+  const marks = open();
+  marks.mark(CONCERN, 'engine', 'paused');
+  marks.clear(CONCERN, 'nobody');
+  marks.clear(CONCERN, EARLIER);
+  assert.equal(open().found(CONCERN), 'reduce_only');
+  marks.clear(CONCERN, 'engine');
+  assert.equal(open().found(CONCERN), undefined);
+  marks.mark(CONCERN, 'engine', 'paused');
+  assert.equal(open().found(CONCERN), 'paused', 'it can be made again');
+});
+
+test('a concern that is new has no mark, and neither has one whose files were being made when the process ended', (t) => {
+  const { open, dir } = marksIn(t);
+  open(CONCERN);
+  mkdirSync(join(dir, `${OTHER}.new`));
+  assert.equal(open().found(OTHER), undefined);
+  assert.deepEqual(readdirSync(dir).sort(), [OTHER, CONCERN]);
+});
+
+test('a mark that cannot be made or taken back is told in the log', (t) => {
+  const { open, dir, log } = marksIn(t);
+  const marks = open();
+  rmSync(join(dir, CONCERN), { recursive: true });
+  assert.equal(
+    marks.mark(CONCERN, 'a', 'paused'),
+    false,
+    'there is no folder to make outlast a loss of power',
+  );
+  marks.clear(CONCERN, 'a');
+  assert.equal(existsSync(join(dir, CONCERN)), false);
+  assert.deepEqual(log.messages, [
+    'error: a hold cannot be marked on disk: a restart would not know of it',
+    'warn: a mark cannot be taken back: the next start comes up held',
+  ]);
+});
+
+test('an engine that cannot be saved is marked until it is', async (t) => {
+  const { open } = marksIn(t);
+  const marks = open();
+  let isFull = true;
+  const store = markingSaves(
+    {
+      loadEngine: () => undefined,
+      setStatus: async () => undefined,
+      saveEngine: async () => {
+        if (isFull) throw new Error('the disk is full');
+      },
+    },
+    marks,
+  );
+  await assert.rejects(store.saveEngine(CONCERN, {}), /the disk is full/);
+  assert.equal(open().found(CONCERN), 'paused');
+  isFull = false;
+  await store.saveEngine(CONCERN, {});
+  assert.equal(open().found(CONCERN), undefined);
+});

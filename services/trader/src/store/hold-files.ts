@@ -1,0 +1,115 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { EngineStore } from '@hermes-fleet/paper';
+import type { Log } from '@hermes-fleet/protocol';
+import { EARLIER, type HoldMarks, MARKED_MODES, type MarkedMode } from '../control/hold-marks.ts';
+
+/**
+ * Opens the marks in a folder. A mark is a file that is removed, which needs no free space: the files are made here for
+ * concerns that have none, and again when the state is saved. Throws the errors of the file system.
+ */
+export function openHoldMarks(options: {
+  readonly dir: string;
+  readonly concernIds: readonly string[];
+  readonly log: Log;
+}): HoldMarks {
+  const { dir, log } = options;
+  const folderOf = (concernId: string): string => join(dir, concernId);
+  const holders = new Map<string, Map<string, MarkedMode>>();
+
+  const missing = (concernId: string): MarkedMode[] =>
+    MARKED_MODES.filter((mode) => !existsSync(join(folderOf(concernId), mode)));
+
+  mkdirSync(dir, { recursive: true });
+  const earlier = new Map<string, MarkedMode>();
+  for (const concernId of options.concernIds) {
+    const isNew = !existsSync(folderOf(concernId));
+    if (isNew) prepare(folderOf(concernId));
+    const strictest = missing(concernId).at(-1);
+    if (strictest === undefined) continue;
+    earlier.set(concernId, strictest);
+    holders.set(concernId, new Map([[EARLIER, strictest]]));
+  }
+
+  return {
+    found: (concernId) => earlier.get(concernId),
+    mark: (concernId, holder, mode) => {
+      const own = holders.get(concernId) ?? new Map<string, MarkedMode>();
+      if (own.get(holder) === mode) return true;
+      try {
+        const file = join(folderOf(concernId), mode);
+        if (existsSync(file)) unlinkSync(file);
+        own.set(holder, mode);
+        holders.set(concernId, own);
+        sync(folderOf(concernId));
+        return true;
+      } catch (err) {
+        log.error(
+          { err, concern_id: concernId },
+          'a hold cannot be marked on disk: a restart would not know of it',
+        );
+        return false;
+      }
+    },
+    clear: (concernId, holder) => {
+      const own = holders.get(concernId);
+      if (!own?.delete(holder) || own.size > 0) return;
+      try {
+        for (const mode of missing(concernId)) touch(join(folderOf(concernId), mode));
+        holders.delete(concernId);
+      } catch (err) {
+        log.warn({ err, concern_id: concernId }, 'a mark cannot be taken back: the next start comes up held');
+      }
+    },
+  };
+}
+
+/** The store of engines, which marks a concern while its engine cannot be saved. */
+export function markingSaves(store: EngineStore, marks: Pick<HoldMarks, 'mark' | 'clear'>): EngineStore {
+  return {
+    loadEngine: (concernId) => store.loadEngine(concernId),
+    setStatus: (id, status, reason) => store.setStatus(id, status, reason),
+    saveEngine: async (concernId, snapshot) => {
+      try {
+        await store.saveEngine(concernId, snapshot);
+        marks.clear(concernId, ENGINE);
+      } catch (error) {
+        marks.mark(concernId, ENGINE, 'paused');
+        throw error;
+      }
+    },
+  };
+}
+
+/** The holder of an engine that is not saved. */
+const ENGINE = 'engine';
+
+/** Makes the folder of a concern with all its files, or nothing: a crash in between must not look like a mark. */
+function prepare(folder: string): void {
+  const draft = `${folder}.new`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft);
+  for (const mode of MARKED_MODES) touch(join(draft, mode));
+  renameSync(draft, folder);
+}
+
+const touch = (file: string): void => closeSync(openSync(file, 'a'));
+
+/** Makes a removal outlast a loss of power. */
+function sync(folder: string): void {
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
