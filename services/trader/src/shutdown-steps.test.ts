@@ -24,7 +24,7 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
     a2a: { closeStreams: closing('streams') },
     app: { close: closing('listener') },
     intake: { close: closing('intake') },
-    decisions: { close: () => void closed.push('decisions') },
+    decisions: { close: async () => void closed.push('decisions') },
     runtime: { close: closing('runtime') },
     bus: relay('events'),
     controlBus: { relay: relay('control'), close: closing('close audit') },

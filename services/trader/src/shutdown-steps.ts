@@ -38,7 +38,7 @@ export function shutdownSteps(opened: Opened, leave: () => void, graceMs: number
     {
       name: 'stop the runtime',
       run: async () => {
-        decisions.close();
+        await decisions.close();
         await runtime.close();
       },
     },

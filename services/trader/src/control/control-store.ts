@@ -32,6 +32,15 @@ export interface StoredFacts {
   readonly previous: { readonly fingerprint: string; readonly response: ControlResponse } | undefined;
 }
 
+/** Attempts of one caller that were refused for want of authorization and have no record of their own. */
+export interface Refusals {
+  readonly caller: string;
+  /** Ms since the epoch, of the first and the last. */
+  readonly from: number;
+  readonly to: number;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
 /** `busy`: nothing is written, not even the attempt; the caller waits and retries. */
 export type Judgment = Verdict | 'busy';
 
@@ -76,7 +85,7 @@ export interface DecisionRecord {
 export interface AuditRecord {
   readonly seq: number;
   readonly hash: string;
-  /** `kind` is seed, attempt, outcome, status or hold (docs/trader.md#audit). */
+  /** `kind` is seed, attempt, outcome, status, hold or refusals (docs/trader.md#audit). */
   readonly record: JsonObject;
 }
 
@@ -109,6 +118,8 @@ export interface ControlStore {
   ): Promise<Concern>;
   /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
+  /** Writes the number of refused attempts to the audit. */
+  refusals(refusals: Refusals): Promise<void>;
   /**
    * Records a successful activation: an outcome record, and the result in the answer to later copies. It is written with
    * the next transaction or after some milliseconds, which saves a commit of its own. Resolves when it is durable.

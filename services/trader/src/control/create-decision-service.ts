@@ -17,6 +17,7 @@ import { duplicateAnswer } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
 import { createReads } from './reads.ts';
 import { createRecover } from './recover.ts';
+import { createRefusalBound } from './refusal-bound.ts';
 import { createRetryQueue } from './retry-queue.ts';
 import { createScreening, refusal, summaryOfText } from './screening.ts';
 
@@ -38,13 +39,14 @@ export interface RunningDecisionService extends DecisionService {
   /** Called at the start, after seeding and before a transport opens. Failed parts are retried in the background. */
   recover(): Promise<void>;
   /** Stops the retries. Activations in progress fail, so that decisions in progress end now; later decisions fail. */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Throws CONFIG_INVALID for limits that admit nothing. */
 export function createDecisionService(options: DecisionServiceOptions): RunningDecisionService {
   const { store, runtime, marks, access, policy, limits, clock, log } = options;
   const auditRecorder = createAuditRecorder({ store, watcher: options.watcher, log });
+  const refusalBound = createRefusalBound({ store, clock, log });
   const retryQueue = createRetryQueue({ clock, log });
   const activation = createActivation({ runtime, store, retryQueue, clock });
   const applier = createApplier({ store, activation, retryQueue, log });
@@ -79,7 +81,8 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
     const ruling = await rule(record).catch((error: unknown) => unforeseen(attempt, error));
     const { isAudited, ...decided } = ruling;
     if (isAudited) auditRecorder.audited();
-    const response = isAudited ? decided.response : await auditRecorder.audit(record, decided.response);
+    const isWritten = isAudited || refusalBound.counts(attempt, decided.response);
+    const response = isWritten ? decided.response : await auditRecorder.audit(record, decided.response);
     auditRecorder.report(attempt, { ...decided, response });
     return { ...decided, response };
   };
@@ -108,9 +111,10 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
       answer(attempt, async () => ({ response: duplicateAnswer(first), httpStatus: 200, isAudited: false })),
     ...createReads({ store, runtime, activation, access }),
     recover: createRecover({ store, runtime, marks, activation, retryQueue, clock, log }),
-    close: () => {
+    close: async () => {
       retryQueue.close();
       activation.close();
+      await refusalBound.close();
     },
   };
 }

@@ -5,6 +5,7 @@ import type {
   DecisionKey,
   Judgment,
   OpenApply,
+  Refusals,
   StoredFacts,
   WrittenAttempt,
 } from '../control/control-store.ts';
@@ -48,6 +49,12 @@ export function decide(
     tx.emit(controlEvent({ response, concern, caller, traceparent, link, at: tx.now }));
   }
   return { verdict, auditSeq: link.seq };
+}
+
+/** Records attempts that have no record of their own. */
+export function refusals(tx: ControlTransaction, { caller, from, to, counts }: Refusals): void {
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  tx.append({ kind: 'refusals', caller, counts: { ...counts }, from: iso(from), to: iso(to) });
 }
 
 /** Restricts a concern where its state allows more. Throws NOT_FOUND. */

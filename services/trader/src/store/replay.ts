@@ -48,6 +48,7 @@ export function replay(records: Iterable<AuditRecord>): Map<string, Concern> {
         break;
       }
       case 'status':
+      case 'refusals':
         break;
       default:
         throw impossible('its kind is unknown');

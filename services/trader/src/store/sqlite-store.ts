@@ -3,7 +3,7 @@ import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store'
 import type { AuditHead, ControlStore } from '../control/control-store.ts';
 import { headOf, recordsAfter } from './audit.ts';
 import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
-import { compensate, decide, factsOf, hold, refuse, settle } from './decide.ts';
+import { compensate, decide, factsOf, hold, refusals, refuse, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
 import { createOutbox, OUTBOX_KEY } from './outbox.ts';
 import { escapeName } from './rows.ts';
@@ -105,6 +105,7 @@ export function createControlStore(
       ),
     hold: (concernId, to, reason) => command((tx) => hold(tx, concernId, to, reason)),
     refuse: (attempt, response) => command((tx) => refuse(tx, attempt, response)),
+    refusals: (counted) => command((tx) => refusals(tx, counted)),
     settle: (apply, response) => joined(`settle ${apply.auditSeq}`, (tx) => settle(tx, apply, response)),
     compensate: (apply, before, response) => command((tx) => compensate(tx, apply, before, response)),
     seed: (strategies, concerns) => command((tx) => seed(tx, strategies, concerns)),

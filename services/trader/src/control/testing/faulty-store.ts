@@ -6,7 +6,7 @@ export type Fault = 'refuses' | 'lies' | 'breaks';
 
 export interface FaultyStore extends ControlStore {
   /** Active faults by command. */
-  readonly faults: Map<'decide' | 'refuse' | 'settle' | 'compensate' | 'hold' | 'read', Fault>;
+  readonly faults: Map<'decide' | 'refuse' | 'settle' | 'compensate' | 'hold' | 'refusals' | 'read', Fault>;
 }
 
 const full = (): FleetError =>
@@ -18,7 +18,7 @@ const full = (): FleetError =>
 export function withFaults(store: ControlStore): FaultyStore {
   const faults: FaultyStore['faults'] = new Map();
   const faulty = async <T>(
-    command: 'decide' | 'refuse' | 'settle' | 'compensate' | 'hold',
+    command: 'decide' | 'refuse' | 'settle' | 'compensate' | 'hold' | 'refusals',
     run: () => Promise<T>,
   ): Promise<T> => {
     const fault = faults.get(command);
@@ -36,6 +36,7 @@ export function withFaults(store: ControlStore): FaultyStore {
     settle: (...args) => faulty('settle', () => store.settle(...args)),
     compensate: (...args) => faulty('compensate', () => store.compensate(...args)),
     hold: (...args) => faulty('hold', () => store.hold(...args)),
+    refusals: (...args) => faulty('refusals', () => store.refusals(...args)),
     facts: (wanted) => {
       if (faults.has('read')) throw full();
       return store.facts(wanted);
