@@ -210,7 +210,7 @@ test('an invalid trader command line ends with 2 and sends no decision', async (
     [pause, /say which --concern: acct:xrpusd, acct:eurusd/],
     [[...named, '--confidence', 'high'], /--confidence must be a number from 0 to 1/],
     [
-      [...named, '--risk-mode', 'brave', '--confidence', '1.5'],
+      ['decide', '--action', 'resume', ...named.slice(3), '--risk-mode', 'brave', '--confidence', '1.5'],
       /--risk-mode must .*\n {2}--confidence must be at most 1\n/,
     ],
     [['decide', '--action', 'keep', '--reason', 'x', '--concern', 'a:b'], /--action is not one of /],

@@ -1,28 +1,14 @@
 import type { Concern } from '@hermes-fleet/paper';
-import { at, DEGRADED, type Given, POLICY, type Request, type State, to } from './decisions.ts';
+import { at, DEGRADED, type Given, POLICY, type Request, type Row, type State, to } from './decisions.ts';
+import { UNUSED_FIELDS } from './unused-fields.ts';
 
 const NOTHING: State = { activeStrategyId: null };
 const PAUSED: State = { runState: 'paused' };
 const none: Request = { expectedActiveStrategyId: null };
 const risk = (riskMode: Concern['riskMode']): Request => ({ action: 'set_risk_mode', riskMode });
-/** Fields that the action does not use, with values. */
-const unused = (targetStrategyId: string, riskMode?: Concern['riskMode']): Request => ({
-  targetStrategyId,
-  ...(riskMode !== undefined && { riskMode }),
-  unused: ['target_strategy_id', ...(riskMode === undefined ? [] : (['risk_mode'] as const))],
-});
 const REDUCING: State = { riskMode: 'reduce_only' };
 const UNRUNNABLE: Given = { unrunnable: 'params.levels is missing' };
 const CAREFUL: Given = { policy: { ...POLICY, minConfidence: 0.9 } };
-
-export type Row = [
-  name: string,
-  request: Request,
-  outcome: string,
-  state?: State,
-  given?: Given,
-  changed?: State,
-];
 
 /** The decision table (docs/trader.md#decision-table): a status, its codes, `!` with its warnings, and the new state. */
 export const TABLE: Row[] = [
@@ -272,56 +258,7 @@ export const TABLE: Row[] = [
       given,
     ],
   ),
-  [
-    'pause with fields that it does not use',
-    { unused: ['target_strategy_id', 'risk_mode'] },
-    'applied !unused_field !unused_field',
-    {},
-    {},
-    PAUSED,
-  ],
-  [
-    'resume that repeats the present state',
-    { action: 'resume', ...unused('trend', 'normal') },
-    'applied !unused_field !unused_field',
-    PAUSED,
-    {},
-    { runState: 'running' },
-  ],
-  ['resume with another target', { action: 'resume', ...unused('grid') }, 'rejected invalid_payload', PAUSED],
-  [
-    'resume with another risk mode',
-    { action: 'resume', ...unused('trend', 'cautious'), override: true },
-    'rejected invalid_payload !unused_field',
-    PAUSED,
-  ],
-  [
-    'other risk mode with the active strategy as target',
-    { ...risk('halted'), ...unused('trend') },
-    'applied !unused_field',
-    {},
-    {},
-    { riskMode: 'halted' },
-  ],
-  [
-    'other risk mode with another target',
-    { ...risk('halted'), ...unused('grid') },
-    'rejected invalid_payload',
-  ],
-  [
-    'other risk mode with a target where nothing is active',
-    { ...risk('halted'), ...unused('grid'), ...none },
-    'rejected invalid_payload',
-    NOTHING,
-  ],
-  [
-    'switch with an empty risk mode',
-    { ...to('grid'), unused: ['risk_mode'] },
-    'applied !unused_field',
-    {},
-    {},
-    { activeStrategyId: 'grid' },
-  ],
+  ...UNUSED_FIELDS,
   ['dry run degraded', { ...to('grid'), dryRun: true }, 'rejected execution_degraded', {}, DEGRADED],
   ['dry run of a pause degraded', { dryRun: true }, 'noop !allowed_while_degraded', {}, DEGRADED],
   ['dry run of another expectation', { ...none, dryRun: true }, 'rejected expected_active_mismatch'],

@@ -64,3 +64,13 @@ export const at = (seconds: number): Request => ({
 /** A status, its codes, and `!` with its warnings. */
 export const outcomeOf = ({ status, errors, warnings }: ControlResponse): string =>
   [status, ...errors.map(({ code }) => code), ...warnings.map(({ code }) => `!${code}`)].join(' ');
+
+/** A row of the decision table. */
+export type Row = [
+  name: string,
+  request: Request,
+  outcome: string,
+  state?: State,
+  given?: Given,
+  changed?: State,
+];

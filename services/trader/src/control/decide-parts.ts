@@ -1,0 +1,78 @@
+import type { Concern, Runtime, Strategy } from '@hermes-fleet/paper';
+import {
+  type Caller,
+  type Clock,
+  type ControlDecision,
+  controlFingerprint,
+  type Log,
+} from '@hermes-fleet/protocol';
+import { type Access, mayTouch } from './access.ts';
+import type { Activation } from './activation.ts';
+import type { Applier } from './apply.ts';
+import type { Answer } from './attempt.ts';
+import type { ConcernLock } from './concern-lock.ts';
+import type { AttemptRecord, ControlStore, StoredFacts } from './control-store.ts';
+import type { Facts, Policy } from './facts.ts';
+import type { Holds } from './holds.ts';
+import type { Verdict } from './judge.ts';
+
+/** A well-formed decision that passed the screening. */
+export interface ScreenedAttempt {
+  readonly caller: Caller;
+  readonly record: AttemptRecord;
+  readonly decision: ControlDecision;
+}
+
+/** An answer; `isAudited` if the store has audited the attempt. */
+export type Ruling = Answer & { readonly isAudited: boolean };
+
+export interface DecideParts {
+  readonly store: ControlStore;
+  readonly runtime: Pick<Runtime, 'health' | 'preflight'>;
+  readonly activation: Activation;
+  readonly applier: Applier;
+  readonly concernLock: ConcernLock;
+  readonly holds: Holds;
+  readonly access: Access;
+  readonly policy: Policy;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+}
+
+/** What a decision was judged on, and how. */
+export interface Seen {
+  readonly facts: Facts;
+  readonly verdict: Verdict;
+}
+
+/** A dry run asks what the decision itself would get, so it has its fingerprint. */
+export const fingerprintOf = (decision: ControlDecision): string =>
+  controlFingerprint({ ...decision, dryRun: false });
+
+/** The stored facts that the caller may see, with those of the runtime. */
+export function factsOf(
+  options: DecideParts,
+  { caller, decision }: ScreenedAttempt,
+  stored: StoredFacts,
+): Facts {
+  const own = <T extends Concern | Strategy>(each: T | undefined): T | undefined =>
+    each !== undefined && mayTouch(options.access, caller, each.accountId) ? each : undefined;
+  const concern = own(stored.concern);
+  const target = own(stored.target);
+  const active = own(stored.active);
+  const toRun = { switch: target, resume: active, pause: undefined, set_risk_mode: undefined }[
+    decision.action
+  ];
+  return {
+    now: options.clock.now(),
+    concern,
+    target,
+    active,
+    previous: stored.previous,
+    policy: options.policy,
+    degraded:
+      concern !== undefined &&
+      (options.activation.isOutOfSync(concern.id) || options.runtime.health(concern.id).degraded),
+    unrunnable: toRun?.status === 'enabled' ? options.runtime.preflight(toRun) : undefined,
+  };
+}

@@ -1,0 +1,108 @@
+import type { Concern } from '@hermes-fleet/paper';
+import type { Caller, ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
+import { mayTouch } from './access.ts';
+import { failedResponse, writeFailure } from './answers.ts';
+import { raisesRisk } from './checks.ts';
+import type { StoredFacts } from './control-store.ts';
+import {
+  type DecideParts,
+  factsOf,
+  fingerprintOf,
+  type Ruling,
+  type ScreenedAttempt,
+  type Seen,
+} from './decide-parts.ts';
+import { judge } from './judge.ts';
+import { createDraft, summaryOf } from './response-draft.ts';
+
+/** A decision that could not be written. */
+export interface Unwritten {
+  readonly error: unknown;
+  /** How it was judged, if it was. */
+  readonly seen?: Seen | undefined;
+  /** Writes it. */
+  readonly write: () => Promise<void>;
+}
+
+/**
+ * The failed answer to a decision that could not be written. The previous state stays in effect, but for a decision that
+ * lowers risk: that one takes effect in memory, and is written as soon as the store takes it.
+ */
+export function failUnwritten(
+  options: DecideParts,
+  given: ScreenedAttempt,
+  { error, seen, write }: Unwritten,
+): Ruling {
+  const { caller, decision } = given;
+  options.log.error({ err: error, decision_id: decision.decisionId }, 'a decision could not be written');
+  const failure = writeFailure(error);
+  const held =
+    failure.code === 'store_unavailable'
+      ? hold(options, given, seen ?? judgeUnwritten(options, given), write)
+      : undefined;
+  const draft = createDraft(summaryOf(decision));
+  draft.validation.schemaValid = true;
+  const result: ControlResponse['result'] = {
+    modeChange: 'none',
+    reconciled: true,
+    ...(held !== undefined && { effect: 'held' }),
+  };
+  const unjudged = draft.answer({ status: 'failed', result, before: undefined, after: undefined });
+  const before = visibleConcern(options, caller, decision.concernId);
+  const message = held === undefined ? failure.message : `${failure.message}; ${held}`;
+  const response = failedResponse(seen?.verdict.response ?? unjudged, {
+    before,
+    errors: [{ ...failure, message }],
+    result,
+  });
+  return { response, httpStatus: 200, isAudited: false };
+}
+
+/** The verdict on a decision that is not written; undefined if the store cannot be read either. */
+function judgeUnwritten(options: DecideParts, given: ScreenedAttempt): Seen | undefined {
+  try {
+    const { decision } = given;
+    const facts = factsOf(options, given, readFacts(options, decision));
+    return { facts, verdict: judge(decision, fingerprintOf(decision), facts) };
+  } catch (error) {
+    options.log.warn({ err: error, decision_id: given.decision.decisionId }, 'the store cannot be read');
+    return undefined;
+  }
+}
+
+/** The stored facts, with the concern as it runs while a rollback is not written. */
+function readFacts({ store, applier }: DecideParts, decision: ControlDecision): StoredFacts {
+  const facts = store.facts(decision);
+  const concern = applier.restoring(decision.concernId);
+  if (concern === undefined) return facts;
+  const { activeStrategyId: id } = concern;
+  return { ...facts, concern, active: id === null ? undefined : store.strategy(id) };
+}
+
+const IN_EFFECT = 'it is in effect nevertheless, and is written as soon as that is possible';
+
+/** Takes a decision that lowers risk into effect; undefined if it does not, else what the answer says of it. */
+function hold(
+  options: DecideParts,
+  given: ScreenedAttempt,
+  seen: Seen | undefined,
+  write: () => Promise<void>,
+): string | undefined {
+  const concern = seen?.facts.concern;
+  const next = seen?.verdict.next;
+  if (concern === undefined || next === undefined || raisesRisk(given.decision, concern)) return undefined;
+  const isMarked = options.holds.take(concern, next, write);
+  return isMarked
+    ? IN_EFFECT
+    : `${IN_EFFECT}; a restart before that loses it, because it cannot be marked either`;
+}
+
+function visibleConcern(options: DecideParts, caller: Caller, concernId: string): Concern | undefined {
+  try {
+    const concern = options.store.concern(concernId);
+    return concern !== undefined && mayTouch(options.access, caller, concern.accountId) ? concern : undefined;
+  } catch {
+    // The store cannot be read: the answer reports it as unavailable and omits the concern.
+    return undefined;
+  }
+}
