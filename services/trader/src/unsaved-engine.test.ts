@@ -41,7 +41,7 @@ describe('an engine that cannot be saved', deadline, () => {
     await until(true);
     assert.deepEqual(openOf(run), ['sell exit'], 'entries are canceled');
     const reason =
-      "no entries while the engine's snapshot cannot be saved; it is retried with each bar: the disk is full";
+      "no entries while the engine's snapshot cannot be saved, which is retried: the disk is full";
     assert.deepEqual(health(run), { degraded: false, reasons: [reason], unsaved: 'the disk is full' });
     for (const low of [90, 80, 70]) await run.bar(95, { low });
     assert.deepEqual([run.view().position.quantity, openOf(run)], [held, ['sell exit']]);
@@ -61,6 +61,21 @@ describe('an engine that cannot be saved', deadline, () => {
     const { bars } = run.view().execution;
     await run.restart();
     assert.equal(run.view().execution.bars, bars);
+  });
+
+  it('is saved again without a further bar', async (t) => {
+    const { run, disk, until } = await filling(t);
+    await run.bar(100);
+    disk.isFull = true;
+    await run.bar(100);
+    await until(true);
+    run.feed.end();
+    disk.isFull = false;
+    run.clock.advance(4_999);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.notEqual(health(run).unsaved, undefined);
+    run.clock.advance(1);
+    await until(false);
   });
 
   it('takes the next bar only when the last one is saved or has failed to be', async (t) => {

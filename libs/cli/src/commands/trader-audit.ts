@@ -144,11 +144,22 @@ function detailsOf(record: JsonObject): string[] {
       return ['-', `of record ${textAt(record, 'of')}`, textAt(record, 'outcome')];
     case 'status':
       return ['-', textAt(record, 'strategy_id'), `${textAt(record, 'status')}: ${textAt(record, 'reason')}`];
-    default:
+    case 'hold': {
+      const change = objectAt(record, 'change');
+      const to = `${textAt(change, 'run_state')}, ${textAt(change, 'risk_mode')}`;
+      return ['-', textAt(change, 'concern_id'), `${to}: ${textAt(record, 'reason')}`];
+    }
+    case 'refusals': {
+      const counts = Object.entries(objectAt(record, 'counts')).map(([code, count]) => `${count} ${code}`);
+      return [textAt(record, 'caller'), `refused since ${textAt(record, 'from')}`, counts.join(', ')];
+    }
+    case 'seed':
       return [
         '-',
         `${objectsAt(record, 'concerns').length} concerns, ${objectsAt(record, 'strategies').length} strategies`,
         '-',
       ];
+    default:
+      return ['-', 'a kind that this version does not know', '-'];
   }
 }

@@ -51,6 +51,8 @@ function applyIntent(state: EngineState, intent: Intent, context: IntentContext)
   if (intent.type === 'order') return placeOrder(state, intent, context);
   const order = orderOf(state, intent.orderId);
   if (order === undefined) return state;
+  // Its replacement would be refused, so an exit that halted keeps would be lost.
+  if (state.configured.riskMode === 'halted' && order.purpose === 'exit') return state;
   const reason = 'the strategy canceled it';
   return endOrder(state, order, { state: 'canceled', endedAt: context.bar.at, reason }, context.onOrder);
 }

@@ -84,6 +84,20 @@ test('halted keeps open exits where the market says so, and accepts no other ord
   assert.deepEqual(r.as({ riskMode: 'halted', strategy: undefined }), { canceledOrders: 0 });
 });
 
+test('an exit that halted keeps is not canceled by its strategy, whose replacement would be refused', () => {
+  const r = resting(protective);
+  const trading = scripted(({ openOrders }) => [
+    ...openOrders.map(({ id }) => ({ type: 'cancel' as const, orderId: id })),
+    sell('4'),
+  ]);
+  r.as({ riskMode: 'halted', trading });
+  r.run(bar(2, '90'), bar(3, '80'));
+  assert.deepEqual([r.open(), r.position()], [['sell 3@120'], '4']);
+  r.as({ riskMode: 'reduce_only', trading });
+  r.run(bar(4, '80'), bar(5, '80'));
+  assert.equal(r.position(), '0');
+});
+
 test('a halt that keeps exits cancels them when no strategy is active', () => {
   const r = resting(protective);
   assert.deepEqual(r.as({ riskMode: 'halted', strategy: undefined }), { canceledOrders: 2 });

@@ -60,6 +60,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const snapshotWriter = createSnapshotWriter({
     name: `the engine of ${concernId}`,
     save,
+    clock,
     log,
     onProblem: (problem) => hold(UNSAVED, problem === undefined ? undefined : unsaved(problem)),
   });
@@ -199,7 +200,7 @@ export function createFollower(options: FollowerOptions): Follower {
     close: async () => {
       stop.abort(new Error('the runtime is closing'));
       healthMonitor.stop();
-      await snapshotWriter.flush();
+      await snapshotWriter.close();
       faults.record();
       await faults.idle();
       await following;
@@ -209,5 +210,5 @@ export function createFollower(options: FollowerOptions): Follower {
 
 const unsaved = (problem: string): Hold => ({
   runState: 'paused',
-  reason: `no entries while the engine's snapshot cannot be saved; it is retried with each bar: ${problem}`,
+  reason: `no entries while the engine's snapshot cannot be saved, which is retried: ${problem}`,
 });

@@ -1,10 +1,13 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol';
+
+/** A failed save is tried again after this time, also without a change. */
+const RETRY_MS = 5_000;
 
 /** Saves changing state, one save at a time. Each save takes the state at its start. */
 export interface SnapshotWriter {
   /** Marks the state as changed without starting a save. */
   markDirty(): void;
-  /** Marks the state as changed and saves it. Never throws; a failed save is retried by the next call. */
+  /** Marks the state as changed and saves it. Never throws; a failed save is retried by the next call, or after 5 s. */
   requestSave(): void;
   /** Why the last save failed; undefined after a success. */
   problem(): string | undefined;
@@ -12,11 +15,14 @@ export interface SnapshotWriter {
   idle(): Promise<void>;
   /** Saves pending changes once and resolves when no save is in progress; never rejects. */
   flush(): Promise<void>;
+  /** As `flush`; a save that fails is tried no more. */
+  close(): Promise<void>;
 }
 
 export function createSnapshotWriter(options: {
   readonly name: string;
   readonly save: () => Promise<void>;
+  readonly clock: Pick<Clock, 'timer'>;
   readonly log: Log;
   /** Called when a save fails that follows a success, and when one succeeds that follows a failure. */
   readonly onProblem: (problem: string | undefined) => void;
@@ -24,6 +30,8 @@ export function createSnapshotWriter(options: {
   let isStale = false;
   let problem: string | undefined;
   let running: Promise<void> | undefined;
+  let retry: Disposable | undefined;
+  let isClosed = false;
 
   async function run(): Promise<void> {
     do {
@@ -46,11 +54,19 @@ export function createSnapshotWriter(options: {
       }
     } while (isStale && problem === undefined);
     running = undefined;
+    retry?.[Symbol.dispose]();
+    retry = problem === undefined || isClosed ? undefined : options.clock.timer(keep, RETRY_MS);
   }
 
   function keep(): void {
     isStale = true;
     running ??= run();
+  }
+
+  async function flush(): Promise<void> {
+    await running;
+    if (isStale) keep();
+    await running;
   }
 
   return {
@@ -60,10 +76,11 @@ export function createSnapshotWriter(options: {
     requestSave: keep,
     problem: () => problem,
     idle: async () => running,
-    flush: async () => {
-      await running;
-      if (isStale) keep();
-      await running;
+    flush,
+    close: async () => {
+      isClosed = true;
+      await flush();
+      retry?.[Symbol.dispose]();
     },
   };
 }

@@ -31,6 +31,11 @@ export interface Applier {
    * is made until then.
    */
   awaitRollback(concernId: string): Promise<void> | undefined;
+  /**
+   * Activates the stored state of a concern, and records the outcome of this decision if it has none: it was written although
+   * the store reported a failure.
+   */
+  finish(concernId: string, decisionId: string): Promise<void>;
   /** The concern that a pending rollback restores, which is what runs; undefined if none is pending. */
   restoring(concernId: string): Concern | undefined;
 }
@@ -110,6 +115,11 @@ export function createApplier(options: {
     awaitRollback: (concernId) => {
       const key = rollbackKey(concernId);
       return options.retryQueue.has(key) ? options.retryQueue.runNow(key) : undefined;
+    },
+    finish: async (concernId, decisionId) => {
+      const open = options.store.openApplies().find((each) => each.decisionId === decisionId);
+      const done = await options.activation.reconcile(concernId);
+      if (open !== undefined) await options.store.settle(open, withOutcome(open.response, done));
     },
     restoring: (concernId) => restoring.get(concernId),
   };

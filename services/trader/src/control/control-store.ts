@@ -113,7 +113,7 @@ export interface ControlStore {
    */
   hold(
     concernId: string,
-    to: { readonly runState: 'paused'; readonly riskMode: RiskMode },
+    to: { readonly runState?: 'paused'; readonly riskMode?: RiskMode },
     reason: string,
   ): Promise<Concern>;
   /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */

@@ -111,7 +111,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
     copied: (attempt, first) =>
       answer(attempt, async () => ({ response: duplicateAnswer(first), httpStatus: 200, isAudited: false })),
     ...createReads({ store, runtime, activation, access }),
-    recover: createRecover({ store, runtime, marks, activation, retryQueue, clock, log }),
+    recover: createRecover({ store, holds, marks, activation, retryQueue, clock, log }),
     close: async () => {
       retryQueue.close();
       activation.close();

@@ -10,6 +10,7 @@ import {
   type ScreenedAttempt,
   type Seen,
 } from './decide-parts.ts';
+import type { Taken } from './holds.ts';
 import { judge, type Verdict } from './judge.ts';
 import { summaryOf } from './response-draft.ts';
 import { isRealPause, refusal } from './screening.ts';
@@ -22,11 +23,12 @@ export function createDecide(options: DecideParts): (given: ScreenedAttempt) => 
     // Before the turn: what is owed needs one of its own. A failure is told by the decision, which then fails too.
     const owed = options.holds.awaitWritten(decision.concernId);
     if (owed !== undefined) await owed.catch(() => undefined);
-    const write = (): Promise<void> => writeOwed(options, given);
+    const write = (taken: Taken): Promise<void> => writeOwed(options, given, taken);
     return inTurn(options, given, async (turn) => {
-      if (options.holds.isOwed(decision.concernId))
-        return failUnwritten(options, given, { error: OWED, write });
-      const written = await decideInTurn(options, given, turn);
+      const assertFree = (): void => {
+        if (options.holds.isOwed(decision.concernId)) throw OWED;
+      };
+      const written = await decideInTurn(options, given, turn, assertFree);
       return 'error' in written ? failUnwritten(options, given, { ...written, write }) : written;
     });
   };
@@ -57,6 +59,8 @@ async function decideInTurn(
   options: DecideParts,
   given: ScreenedAttempt,
   turn: Turn,
+  /** Called in the transaction. Throws if the decision must not be made now. */
+  assertFree: () => void,
 ): Promise<Ruling | { readonly error: unknown; readonly seen: Seen | undefined }> {
   const { decision, record } = given;
   const { decisionId, concernId, targetStrategyId } = decision;
@@ -70,6 +74,7 @@ async function decideInTurn(
       if (rollback !== undefined) await rollback;
       written = await options.store.decide(record, wanted, (stored) => {
         if (turn.isBusy()) return 'busy';
+        assertFree();
         const facts = factsOf(options, given, stored);
         const verdict = judge(decision, fingerprint, facts);
         seen = { facts, verdict };
@@ -127,8 +132,12 @@ function findWritten(
   }
 }
 
-/** Writes a decision that is in effect already. It is judged as of its arrival, and not by what happened since. */
-async function writeOwed(options: DecideParts, given: ScreenedAttempt): Promise<void> {
+/**
+ * Writes a decision that is in effect already. It is judged as of its arrival, and not by what happened since. If it is
+ * rejected nevertheless, its effect is written as a hold, so that nothing takes it back but a decision.
+ */
+async function writeOwed(options: DecideParts, given: ScreenedAttempt, taken: Taken): Promise<void> {
+  const { decisionId, concernId } = given.decision;
   const { receivedAt } = given.record;
   const asOfThen: DecideParts = {
     ...options,
@@ -136,13 +145,26 @@ async function writeOwed(options: DecideParts, given: ScreenedAttempt): Promise<
     policy: { ...options.policy, strictDegraded: false },
   };
   const ruling = await inTurn(options, given, async (turn) => {
-    const written = await decideInTurn(asOfThen, given, turn);
+    const written = await decideInTurn(asOfThen, given, turn, () => undefined);
     if ('error' in written) throw written.error;
+    if (written.response.status === 'noop') await options.applier.finish(concernId, decisionId);
     return written;
   });
   if (!ruling.isAudited)
     throw new FleetError('STORE_UNAVAILABLE', 'the decision waits for others of its concern');
-  const { status } = ruling.response;
-  if (status === 'rejected' || status === 'failed')
-    throw new FleetError('INTERNAL', `a decision that is in effect was ${status} when it was written`);
+  const { status, errors } = ruling.response;
+  if (status === 'failed')
+    throw new FleetError('INTERNAL', 'a decision that is in effect failed when it was written');
+  if (status !== 'rejected') return;
+  const codes = errors.map(({ code }) => code);
+  options.log.error(
+    { decision_id: decisionId, codes },
+    'a decision that is in effect was rejected when it was written',
+  );
+  await options.store.hold(
+    concernId,
+    taken,
+    `decision ${decisionId} was in effect, and rejected: ${codes.join(', ')}`,
+  );
+  await options.activation.reconcile(concernId);
 }

@@ -4,8 +4,8 @@ import type { Answer, Attempt } from './attempt.ts';
 /** The service behind all three transports (docs/trader.md#transports). */
 export interface DecisionService {
   /**
-   * Checks, judges and applies an authenticated attempt. The attempt is in the audit when it resolves; an attempt that
-   * cannot be audited gets a `failed` answer. Never throws.
+   * Checks, judges and applies an authenticated attempt. The attempt is in the audit when it resolves, or counted for it
+   * (`createRefusalBound`); an attempt that cannot be audited gets a `failed` answer. Never throws.
    */
   decide(attempt: Attempt): Promise<Answer>;
   /** Audits and answers an attempt that a transport refused (too large, not JSON). */

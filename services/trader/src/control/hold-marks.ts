@@ -1,5 +1,5 @@
-/** What a start that finds a mark holds a concern to; the strictest last. */
-export const MARKED_MODES = ['paused', 'reduce_only', 'halted'] as const;
+/** What a start that finds a mark holds a concern to, the strictest last: paused alone, or paused in this risk mode. */
+export const MARKED_MODES = ['paused', 'cautious', 'reduce_only', 'halted'] as const;
 export type MarkedMode = (typeof MARKED_MODES)[number];
 
 /** The holder of what an earlier process marked. */
@@ -11,6 +11,6 @@ export interface HoldMarks {
   found(concernId: string): MarkedMode | undefined;
   /** Marks for a holder. False, with a log line, if the mark cannot be made: a restart would not know. */
   mark(concernId: string, holder: string, mode: MarkedMode): boolean;
-  /** Takes the marks of a holder back. They stay while another holder is left, and if that fails. */
+  /** Takes the marks of a holder back. They stay while another holder is left; if that fails, the next call tries again. */
   clear(concernId: string, holder: string): void;
 }

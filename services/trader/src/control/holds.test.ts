@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { refusedResponse } from './answers.ts';
 import { at, CONCERN, outcomeOf, type Request, to } from './testing/decisions.ts';
-import { freshId, openDecisionService, type TestDecisionService, textOf } from './testing/harness.ts';
+import { fill, HALT, holdOf, NO_HOLD, RETRY_MS, repair, stateOf } from './testing/full-disk.ts';
+import {
+  BITCOIN,
+  freshId,
+  openDecisionService,
+  type TestDecisionService,
+  textOf,
+} from './testing/harness.ts';
 
-const HALT: Request = { action: 'set_risk_mode', riskMode: 'halted' };
-const RETRY_MS = 5_000;
-
-const full = ({ store }: TestDecisionService): void => {
-  store.faults.set('decide', 'refuses');
-  store.faults.set('refuse', 'refuses');
-  store.faults.set('hold', 'refuses');
-};
-const repair = ({ store }: TestDecisionService): void => store.faults.clear();
+const ANSWER = refusedResponse(undefined, []);
 
 /** The status, and the effect and the state that the answer tells. */
 async function answered(trader: TestDecisionService, request: Request): Promise<unknown> {
@@ -20,27 +21,17 @@ async function answered(trader: TestDecisionService, request: Request): Promise<
   return [outcomeOf(response), response.result.effect, response.riskMode];
 }
 
-const holdOf = ({ runtime }: TestDecisionService): unknown => {
-  const { runState, riskMode } = runtime.holds.get(`${CONCERN.id} decisions`) ?? {};
-  return { runState, riskMode };
-};
-const NOTHING = { runState: undefined, riskMode: undefined };
-const stateOf = (trader: TestDecisionService): unknown => {
-  const { runState, riskMode } = trader.concern() ?? {};
-  return { runState, riskMode };
-};
-
 test(
   'a pause and a lower risk mode take effect although the disk is full, and are written when it is not',
   deadline,
   async (t) => {
     const trader = await openDecisionService(t);
-    full(trader);
+    fill(trader);
     assert.deepEqual(await answered(trader, {}), ['failed store_unavailable', 'held', 'normal']);
     assert.deepEqual(holdOf(trader), { runState: 'paused', riskMode: 'normal' });
     assert.deepEqual(await answered(trader, HALT), ['failed store_unavailable', 'held', 'normal']);
     assert.deepEqual(holdOf(trader), { runState: 'paused', riskMode: 'halted' });
-    assert.deepEqual([...trader.marks.marked], [[`${CONCERN.id} decisions`, 'halted']]);
+    assert.equal(trader.marked(), 'halted');
     assert.deepEqual(stateOf(trader), { runState: 'running', riskMode: 'normal' });
     await trader.pass(RETRY_MS);
     assert.deepEqual(holdOf(trader), { runState: 'paused', riskMode: 'halted' });
@@ -49,7 +40,7 @@ test(
     await trader.pass(RETRY_MS);
     await trader.pass(0);
     assert.deepEqual(stateOf(trader), { runState: 'paused', riskMode: 'halted' });
-    assert.deepEqual([holdOf(trader), trader.marks.marked.size], [NOTHING, 0]);
+    assert.deepEqual([holdOf(trader), trader.marked()], [NO_HOLD, undefined]);
     assert.deepEqual(trader.kinds(), [
       'seed',
       ...Array(2).fill(['attempt applied', 'outcome applied']).flat(),
@@ -60,7 +51,7 @@ test(
 
 test('what raises risk, or is rejected, or only asks, has no effect on a full disk', deadline, async (t) => {
   const trader = await openDecisionService(t, { concern: { runState: 'paused', riskMode: 'cautious' } });
-  full(trader);
+  fill(trader);
   for (const request of [
     { action: 'resume' },
     to('grid'),
@@ -76,7 +67,7 @@ test('what raises risk, or is rejected, or only asks, has no effect on a full di
       JSON.stringify(request),
     );
   }
-  assert.deepEqual([holdOf(trader), trader.marks.marked.size], [NOTHING, 0]);
+  assert.deepEqual([holdOf(trader), trader.marked()], [NO_HOLD, undefined]);
 });
 
 test(
@@ -85,7 +76,7 @@ test(
   async (t) => {
     const trader = await openDecisionService(t);
     const pause = textOf({ decisionId: freshId(), ...at(0) });
-    full(trader);
+    fill(trader);
     assert.equal(outcomeOf((await trader.send(pause)).response), 'failed store_unavailable');
     assert.equal(outcomeOf((await trader.send(pause)).response), 'failed store_unavailable');
     assert.equal(await trader.ask({ action: 'resume' }), 'failed store_unavailable');
@@ -94,7 +85,7 @@ test(
     assert.equal(await trader.ask({ action: 'resume' }), 'applied');
     assert.equal(outcomeOf((await trader.send(pause)).response), 'noop !duplicate_decision');
     assert.deepEqual(stateOf(trader), { runState: 'running', riskMode: 'normal' });
-    assert.deepEqual(holdOf(trader), NOTHING);
+    assert.deepEqual(holdOf(trader), NO_HOLD);
     const texts = trader
       .audit()
       .flatMap(({ record }) => (record['kind'] === 'attempt' ? [record['status']] : []));
@@ -102,46 +93,6 @@ test(
     await trader.assertSound();
   },
 );
-
-test(
-  'a restart before that comes up paused, in the mode that was asked for, and its audit says why',
-  deadline,
-  async (t) => {
-    const trader = await openDecisionService(t);
-    full(trader);
-    await trader.ask(HALT);
-    const again = await trader.restart();
-    assert.deepEqual(stateOf(again), { runState: 'paused', riskMode: 'halted' });
-    assert.deepEqual(again.runtime.does.get(CONCERN.id), {
-      activeStrategyId: 'trend',
-      runState: 'paused',
-      riskMode: 'halted',
-    });
-    assert.equal(again.runtime.holds.size, 0);
-    assert.equal(again.kinds().at(-1), 'hold');
-    assert.match(String(again.audit().at(-1)?.record['reason']), /could not be saved/);
-    assert.equal(await again.ask({ action: 'resume' }), 'applied');
-    await again.assertSound();
-  },
-);
-
-test('a pause restarts paused, and keeps the risk mode', deadline, async (t) => {
-  const trader = await openDecisionService(t, { concern: { riskMode: 'cautious' } });
-  full(trader);
-  await trader.ask({});
-  const again = await trader.restart();
-  assert.deepEqual(stateOf(again), { runState: 'paused', riskMode: 'cautious' });
-  await again.assertSound();
-});
-
-test('an answer says if a restart would not know of the hold', deadline, async (t) => {
-  const trader = await openDecisionService(t);
-  full(trader);
-  trader.marks.works = false;
-  const { response } = await trader.send(textOf(HALT));
-  assert.match(response.errors[0]?.message ?? '', /in effect nevertheless.*a restart before that loses it/);
-  assert.equal(response.result.effect, 'held');
-});
 
 test(
   'without a readable store nothing takes effect, and the answer does not claim it',
@@ -152,7 +103,7 @@ test(
     trader.store.faults.set('read', 'refuses');
     const { response } = await trader.send(textOf({}));
     assert.deepEqual([response.status, response.result.effect], ['failed', undefined]);
-    assert.deepEqual(holdOf(trader), NOTHING);
+    assert.deepEqual(holdOf(trader), NO_HOLD);
   },
 );
 
@@ -171,7 +122,102 @@ test(
     await trader.pass(RETRY_MS);
     assert.deepEqual(stateOf(trader), { runState: 'paused', riskMode: 'normal' });
     assert.equal(trader.concern()?.activeStrategyId, 'trend');
-    assert.deepEqual(holdOf(trader), NOTHING);
+    assert.deepEqual(holdOf(trader), NO_HOLD);
+    await trader.assertSound();
+  },
+);
+
+test(
+  'a decision is judged on what is in effect: none takes back what waits to be written',
+  deadline,
+  async (t) => {
+    const trader = await openDecisionService(t);
+    fill(trader);
+    const halt = textOf({ ...HALT, decisionId: freshId() });
+    assert.equal((await trader.send(halt)).response.result.effect, 'held');
+    const softer: Request = { action: 'set_risk_mode', riskMode: 'cautious' };
+    assert.deepEqual(await answered(trader, softer), ['failed store_unavailable', undefined, 'normal']);
+    const { response } = await trader.send(halt);
+    assert.equal(response.result.effect, 'held');
+    assert.match(
+      response.errors[0]?.message ?? '',
+      /in effect already, by a decision that is not written yet/,
+    );
+    repair(trader);
+    await trader.pass(RETRY_MS);
+    assert.deepEqual(stateOf(trader), { runState: 'running', riskMode: 'halted' });
+    assert.deepEqual(trader.kinds(), ['seed', 'attempt applied', 'outcome applied']);
+    await trader.assertSound();
+  },
+);
+
+test('an id that waits to be written holds nothing else, at its concern or another', deadline, async (t) => {
+  const trader = await openDecisionService(t);
+  fill(trader);
+  const decisionId = freshId();
+  await trader.send(textOf({ action: 'set_risk_mode', riskMode: 'reduce_only', decisionId }));
+  assert.deepEqual(await answered(trader, { ...HALT, decisionId }), [
+    'failed store_unavailable',
+    undefined,
+    'normal',
+  ]);
+  const elsewhere = { ...BITCOIN, expectedActiveStrategyId: 'foreign', decisionId };
+  const { response } = await trader.send(textOf({ ...elsewhere, concernId: BITCOIN.id }));
+  assert.equal(response.result.effect, undefined);
+  repair(trader);
+  await trader.pass(RETRY_MS);
+  assert.deepEqual(stateOf(trader), { runState: 'running', riskMode: 'reduce_only' });
+  assert.equal(await trader.ask(HALT), 'applied');
+  await trader.assertSound();
+});
+
+test(
+  'an effect whose decision is rejected when it is written is kept by a hold, and nothing loops',
+  deadline,
+  async (t) => {
+    const trader = await openDecisionService(t);
+    fill(trader);
+    await trader.ask({ decisionId: 'twice' });
+    repair(trader);
+    // The store knows the id for another payload by now.
+    const { decide } = trader.store;
+    trader.store.decide = (attempt, wanted, judge) =>
+      decide(attempt, wanted, (facts) =>
+        judge({ ...facts, previous: { fingerprint: 'another', response: ANSWER } }),
+      );
+    await trader.pass(RETRY_MS);
+    trader.store.decide = decide;
+    await trader.pass(4 * RETRY_MS);
+    assert.deepEqual(stateOf(trader), { runState: 'paused', riskMode: 'normal' });
+    assert.deepEqual([holdOf(trader), trader.marked()], [NO_HOLD, undefined]);
+    assert.deepEqual(
+      trader.kinds().filter((kind) => kind === 'hold' || kind === 'attempt rejected'),
+      ['attempt rejected', 'hold'],
+    );
+    assert.equal(await trader.ask({ action: 'resume' }), 'applied');
+    await trader.assertSound();
+  },
+);
+
+test(
+  'a pause that is on disk although the store reported a failure reaches the engine',
+  deadline,
+  async (t) => {
+    const trader = await openDecisionService(t);
+    trader.store.faults.set('decide', 'lies');
+    const { openApplies } = trader.store;
+    let isReadable = false;
+    trader.store.openApplies = () => {
+      if (!isReadable) throw new FleetError('STORE_UNAVAILABLE', 'the control store cannot be read');
+      return openApplies();
+    };
+    assert.equal(await trader.ask({}), 'failed store_unavailable');
+    isReadable = true;
+    repair(trader);
+    for (const _ of [1, 2, 3]) await trader.pass(RETRY_MS);
+    assert.deepEqual(stateOf(trader), { runState: 'paused', riskMode: 'normal' });
+    assert.equal(trader.runtime.does.get(CONCERN.id)?.runState, 'paused');
+    assert.deepEqual(holdOf(trader), NO_HOLD);
     await trader.assertSound();
   },
 );

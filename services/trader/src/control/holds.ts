@@ -1,30 +1,45 @@
 import { type Concern, type Runtime, stricter } from '@hermes-fleet/paper';
-import type { RiskMode } from '@hermes-fleet/protocol';
+import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import type { HoldMarks, MarkedMode } from './hold-marks.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
-/** The holder of decisions that wait to be written. */
-const DECISIONS = 'decisions';
+/** The holder of what waits to be written. */
+const UNWRITTEN = 'unwritten';
 
-/** What a decision takes from a concern. */
-export type Taken = Pick<Concern, 'runState' | 'riskMode'>;
-
-/** Decisions that lower risk and are in effect before they can be written (docs/trader.md#a-full-disk). */
-export interface Holds {
-  /**
-   * Puts a decision into effect in memory, and writes it as soon as `write` succeeds. A decision with the same effect as one
-   * that waits already is in effect, and is not written. False if a restart before that would not know of it.
-   */
-  take(concern: Concern, next: Concern, write: () => Promise<void>): boolean;
-  /** True while decisions of the concern wait to be written: no other decision is made until then. */
-  isOwed(concernId: string): boolean;
-  /** Writes what waits; undefined if nothing does. Rejects while it cannot be written. */
-  awaitWritten(concernId: string): Promise<void> | undefined;
+/** What is taken from a concern. */
+export interface Taken {
+  readonly runState?: 'paused';
+  readonly riskMode?: RiskMode;
 }
 
-interface Owed {
-  readonly taken: Partial<Taken>;
+/** Something in effect that waits to be written. */
+export interface Owed {
+  readonly taken: Taken;
+  /** Writes it. What it wrote is in effect by itself when it resolves. */
   readonly write: () => Promise<void>;
+  /** The decision, if it is one. */
+  readonly decision?: {
+    readonly id: string;
+    readonly fingerprint: string;
+    readonly response: ControlResponse;
+  };
+}
+
+/** What lowers risk and is in effect before it can be written (docs/trader.md#a-full-disk). */
+export interface Holds {
+  /**
+   * Puts it into effect in memory, and writes it as soon as that is possible, in the order of the calls. False if a restart
+   * before that would not know of it.
+   */
+  take(concernId: string, owed: Owed): boolean;
+  /** True while something waits to be written: no decision of the concern is made until then. */
+  isOwed(concernId: string): boolean;
+  /** The concern with what is taken from it. */
+  inEffect(concern: Concern): Concern;
+  /** A decision of any concern that waits to be written. */
+  decision(id: string): Owed['decision'];
+  /** Writes what waits; undefined if nothing does. Rejects while it cannot be written. */
+  awaitWritten(concernId: string): Promise<void> | undefined;
 }
 
 export function createHolds(options: {
@@ -33,70 +48,74 @@ export function createHolds(options: {
   retryQueue: RetryQueue;
 }): Holds {
   const { runtime, marks, retryQueue } = options;
-  /** By concern and effect: no more than the states that a concern can have. */
-  const owed = new Map<string, Map<string, Owed>>();
+  /** By concern, oldest first. Each takes something that those before it have not, so they are few. */
+  const owed = new Map<string, Owed[]>();
   const writing = new Map<string, Promise<void>>();
-  const keyOf = (concernId: string): string => `write the decisions of ${concernId}`;
+  const keyOf = (concernId: string): string => `write what is in effect at ${concernId}`;
 
-  /** Holds the engine to what waits. */
-  const hold = (concernId: string): boolean => {
-    const waiting = [...(owed.get(concernId)?.values() ?? [])].map(({ taken }) => taken);
-    if (waiting.length === 0) {
-      runtime.hold(concernId, DECISIONS, undefined);
-      marks.clear(concernId, DECISIONS);
-      return true;
-    }
-    const riskMode = waiting.reduce<RiskMode>(
+  const takenFrom = (concernId: string): Taken => {
+    const all = (owed.get(concernId) ?? []).map(({ taken }) => taken);
+    const riskMode = all.reduce<RiskMode>(
       (least, taken) => stricter(least, taken.riskMode ?? 'normal'),
       'normal',
     );
-    runtime.hold(concernId, DECISIONS, {
-      ...(waiting.some(({ runState }) => runState === 'paused') && { runState: 'paused' as const }),
-      riskMode,
-      reason: 'a decision is in effect that could not be written yet',
-    });
-    return marks.mark(concernId, DECISIONS, markOf(riskMode));
+    return { riskMode, ...(all.some(({ runState }) => runState === 'paused') && { runState: 'paused' }) };
   };
 
-  const writeOldest = async (concernId: string, waiting: Map<string, Owed>): Promise<void> => {
-    for (const [effect, { write }] of waiting) {
-      await write();
-      waiting.delete(effect);
+  /** Holds the engine to what waits. */
+  const hold = (concernId: string): boolean => {
+    if (!owed.has(concernId)) {
+      runtime.hold(concernId, UNWRITTEN, undefined);
+      marks.clear(concernId, UNWRITTEN);
+      return true;
+    }
+    const taken = takenFrom(concernId);
+    const reason = 'a decision is in effect that could not be written yet';
+    runtime.hold(concernId, UNWRITTEN, { ...taken, reason });
+    return marks.mark(concernId, UNWRITTEN, markOf(taken.riskMode));
+  };
+
+  const writeInOrder = async (concernId: string, waiting: Owed[]): Promise<void> => {
+    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+      await next.write();
+      waiting.shift();
     }
     owed.delete(concernId);
     hold(concernId);
   };
 
-  /** One run at a time writes the decisions of a concern, in their order. */
+  /** One run at a time writes what waits at a concern. */
   const writeAll = async (concernId: string): Promise<void> => {
     for (let waiting = owed.get(concernId); waiting !== undefined; waiting = owed.get(concernId)) {
       const run =
-        writing.get(concernId) ?? writeOldest(concernId, waiting).finally(() => writing.delete(concernId));
+        writing.get(concernId) ?? writeInOrder(concernId, waiting).finally(() => writing.delete(concernId));
       writing.set(concernId, run);
       await run;
     }
   };
 
   return {
-    take: (concern, next, write) => {
-      const waiting = owed.get(concern.id) ?? new Map<string, Owed>();
-      owed.set(concern.id, waiting);
-      const effect = `${next.runState} ${next.riskMode}`;
-      if (!waiting.has(effect)) waiting.set(effect, { taken: takenBy(concern, next), write });
-      const isMarked = hold(concern.id);
-      retryQueue.enqueue(keyOf(concern.id), () => writeAll(concern.id));
+    take: (concernId, taken) => {
+      const waiting = owed.get(concernId) ?? [];
+      owed.set(concernId, waiting);
+      waiting.push(taken);
+      const isMarked = hold(concernId);
+      retryQueue.enqueue(keyOf(concernId), () => writeAll(concernId));
       return isMarked;
     },
     isOwed: (concernId) => owed.has(concernId),
+    inEffect: (concern) => {
+      const { runState = concern.runState, riskMode = 'normal' } = takenFrom(concern.id);
+      return { ...concern, runState, riskMode: stricter(concern.riskMode, riskMode) };
+    },
+    decision: (id) =>
+      owed
+        .values()
+        .flatMap((waiting) => waiting.values())
+        .find(({ decision }) => decision?.id === id)?.decision,
     awaitWritten: (concernId) => (owed.has(concernId) ? retryQueue.runNow(keyOf(concernId)) : undefined),
   };
 }
 
-const takenBy = (concern: Concern, next: Concern): Partial<Taken> => ({
-  ...(next.runState !== concern.runState && { runState: next.runState }),
-  ...(next.riskMode !== concern.riskMode && { riskMode: next.riskMode }),
-});
-
 /** A restart pauses a concern at least, because it does not know what else could not be saved. */
-export const markOf = (riskMode: RiskMode): MarkedMode =>
-  riskMode === 'reduce_only' || riskMode === 'halted' ? riskMode : 'paused';
+const markOf = (riskMode: RiskMode = 'normal'): MarkedMode => (riskMode === 'normal' ? 'paused' : riskMode);

@@ -1,9 +1,9 @@
-import type { Runtime } from '@hermes-fleet/paper';
 import type { Clock, Log } from '@hermes-fleet/protocol';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
 import { EARLIER, type HoldMarks } from './hold-marks.ts';
+import type { Holds } from './holds.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
 const UNSAVED = 'the last state before the start could not be saved; check it, and resume to go on';
@@ -17,29 +17,34 @@ const LONGEST_MS = 30_000;
  */
 export function createRecover(options: {
   store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle' | 'hold'>;
-  runtime: Pick<Runtime, 'hold'>;
+  holds: Pick<Holds, 'take' | 'awaitWritten'>;
   marks: Pick<HoldMarks, 'found' | 'clear'>;
   activation: Activation;
   retryQueue: RetryQueue;
   clock: Pick<Clock, 'sleep'>;
   log: Log;
 }): () => Promise<void> {
-  const { runtime, marks, log } = options;
+  const { holds, marks, log } = options;
 
-  /** Writes what the marks say into the state of the concern; the engine is held until that is written. */
-  const holdAsMarked = async (concernId: string): Promise<void> => {
+  /** Puts what the marks say into effect, and writes it into the state of the concern before any decision of it. */
+  const holdAsMarked = (concernId: string): void => {
     const mode = marks.found(concernId);
     if (mode === undefined) return;
     const riskMode = mode === 'paused' ? 'normal' : mode;
-    runtime.hold(concernId, EARLIER, { runState: 'paused', riskMode, reason: UNSAVED });
-    const held = await options.store.hold(concernId, { runState: 'paused', riskMode }, UNSAVED);
-    runtime.hold(concernId, EARLIER, undefined);
-    marks.clear(concernId, EARLIER);
-    log.warn({ concern_id: concernId, risk_mode: held.riskMode }, `it comes up paused: ${UNSAVED}`);
+    holds.take(concernId, {
+      taken: { runState: 'paused', riskMode },
+      write: async () => {
+        const held = await options.store.hold(concernId, { runState: 'paused', riskMode }, UNSAVED);
+        await options.activation.reconcile(concernId);
+        marks.clear(concernId, EARLIER);
+        log.warn({ concern_id: concernId, risk_mode: held.riskMode }, `it comes up paused: ${UNSAVED}`);
+      },
+    });
   };
 
   const recoverConcern = async (concernId: string, cutOff: readonly OpenApply[]): Promise<void> => {
-    await holdAsMarked(concernId);
+    // A hold that cannot be written yet stays in effect, so the engine can go on under it.
+    await holds.awaitWritten(concernId)?.catch(() => undefined);
     const done = await options.activation.reconcile(concernId);
     await Promise.all(cutOff.map((open) => options.store.settle(open, withOutcome(open.response, done))));
   };
@@ -47,6 +52,7 @@ export function createRecover(options: {
     // Read once: decisions that are applied later record their own outcome.
     const cutOff = options.store.openApplies();
     const keys = options.store.concerns().map(({ id }) => {
+      holdAsMarked(id);
       const key = `recover ${id}`;
       const own = cutOff.filter(({ concernId }) => concernId === id);
       options.retryQueue.enqueue(key, () => recoverConcern(id, own));

@@ -12,6 +12,7 @@ import {
   type ScreenedAttempt,
   type Seen,
 } from './decide-parts.ts';
+import type { Taken } from './holds.ts';
 import { judge } from './judge.ts';
 import { createDraft, summaryOf } from './response-draft.ts';
 
@@ -20,8 +21,8 @@ export interface Unwritten {
   readonly error: unknown;
   /** How it was judged, if it was. */
   readonly seen?: Seen | undefined;
-  /** Writes it. */
-  readonly write: () => Promise<void>;
+  /** Writes it, or what it takes. */
+  readonly write: (taken: Taken) => Promise<void>;
 }
 
 /**
@@ -38,7 +39,7 @@ export function failUnwritten(
   const failure = writeFailure(error);
   const held =
     failure.code === 'store_unavailable'
-      ? hold(options, given, seen ?? judgeUnwritten(options, given), write)
+      ? hold(options, given, judgedNow(options, given, seen), write)
       : undefined;
   const draft = createDraft(summaryOf(decision));
   draft.validation.schemaValid = true;
@@ -58,6 +59,12 @@ export function failUnwritten(
   return { response, httpStatus: 200, isAudited: false };
 }
 
+/** The judgment of the transaction, unless something came into effect since. */
+const judgedNow = (options: DecideParts, given: ScreenedAttempt, seen: Seen | undefined): Seen | undefined =>
+  seen !== undefined && !options.holds.isOwed(given.decision.concernId)
+    ? seen
+    : judgeUnwritten(options, given);
+
 /** The verdict on a decision that is not written; undefined if the store cannot be read either. */
 function judgeUnwritten(options: DecideParts, given: ScreenedAttempt): Seen | undefined {
   try {
@@ -70,32 +77,56 @@ function judgeUnwritten(options: DecideParts, given: ScreenedAttempt): Seen | un
   }
 }
 
-/** The stored facts, with the concern as it runs while a rollback is not written. */
-function readFacts({ store, applier }: DecideParts, decision: ControlDecision): StoredFacts {
+/** The stored facts, with the concern as it runs: what is not written yet is in effect, and a pending rollback too. */
+function readFacts({ store, applier, holds }: DecideParts, decision: ControlDecision): StoredFacts {
   const facts = store.facts(decision);
-  const concern = applier.restoring(decision.concernId);
-  if (concern === undefined) return facts;
-  const { activeStrategyId: id } = concern;
-  return { ...facts, concern, active: id === null ? undefined : store.strategy(id) };
+  const restored = applier.restoring(decision.concernId) ?? facts.concern;
+  const owed = holds.decision(decision.decisionId);
+  const active = restored?.activeStrategyId;
+  return {
+    ...facts,
+    concern: restored && holds.inEffect(restored),
+    active: active == null ? undefined : store.strategy(active),
+    previous: owed ?? facts.previous,
+  };
 }
 
-const IN_EFFECT = 'it is in effect nevertheless, and is written as soon as that is possible';
+const WRITTEN_LATER = 'and is written as soon as that is possible';
 
 /** Takes a decision that lowers risk into effect; undefined if it does not, else what the answer says of it. */
 function hold(
   options: DecideParts,
-  given: ScreenedAttempt,
+  { decision }: ScreenedAttempt,
   seen: Seen | undefined,
-  write: () => Promise<void>,
+  write: Unwritten['write'],
 ): string | undefined {
   const concern = seen?.facts.concern;
-  const next = seen?.verdict.next;
-  if (concern === undefined || next === undefined || raisesRisk(given.decision, concern)) return undefined;
-  const isMarked = options.holds.take(concern, next, write);
+  if (seen === undefined || concern === undefined) return undefined;
+  const { next, response } = seen.verdict;
+  if (next === undefined) {
+    const isAlready = response.status === 'noop' && !decision.dryRun && options.holds.isOwed(concern.id);
+    return isAlready ? 'it is in effect already, by a decision that is not written yet either' : undefined;
+  }
+  if (raisesRisk(decision, concern)) return undefined;
+  const taken = takenBy(concern, next);
+  const isMarked = options.holds.take(concern.id, {
+    taken,
+    write: () => write(taken),
+    decision: {
+      id: decision.decisionId,
+      fingerprint: fingerprintOf(decision),
+      response: { ...response, ok: false, status: 'failed' },
+    },
+  });
   return isMarked
-    ? IN_EFFECT
-    : `${IN_EFFECT}; a restart before that loses it, because it cannot be marked either`;
+    ? `it is in effect nevertheless, ${WRITTEN_LATER}`
+    : `it is in effect nevertheless, ${WRITTEN_LATER}; a restart before that loses it, because it cannot be marked either`;
 }
+
+const takenBy = (concern: Concern, next: Concern): Taken => ({
+  ...(next.runState === 'paused' && concern.runState === 'running' && { runState: 'paused' }),
+  ...(next.riskMode !== concern.riskMode && { riskMode: next.riskMode }),
+});
 
 function visibleConcern(options: DecideParts, caller: Caller, concernId: string): Concern | undefined {
   try {

@@ -61,14 +61,15 @@ export function refusals(tx: ControlTransaction, { caller, from, to, counts }: R
 export function hold(
   tx: ControlTransaction,
   concernId: string,
-  to: { readonly runState: 'paused'; readonly riskMode: RiskMode },
+  to: { readonly runState?: 'paused'; readonly riskMode?: RiskMode },
   reason: string,
 ): Concern {
   const concern = tx.concern(concernId);
   if (concern === undefined) throw new FleetError('NOT_FOUND', `there is no concern ${concernId}`);
-  const riskMode = stricter(concern.riskMode, to.riskMode);
-  if (concern.runState === to.runState && concern.riskMode === riskMode) return concern;
-  const held: Concern = { ...concern, runState: to.runState, riskMode, rev: concern.rev + 1 };
+  const runState = to.runState ?? concern.runState;
+  const riskMode = stricter(concern.riskMode, to.riskMode ?? 'normal');
+  if (concern.runState === runState && concern.riskMode === riskMode) return concern;
+  const held: Concern = { ...concern, runState, riskMode, rev: concern.rev + 1 };
   tx.putConcern(held, true);
   tx.append({ kind: 'hold', change: changeRecord(held), reason });
   return held;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
@@ -28,7 +28,7 @@ test('a mark is found by the next process, in its strictest mode, and for its co
   assert.equal(first.mark(CONCERN, 'b', 'halted'), true);
   const second = open();
   assert.deepEqual([second.found(CONCERN), second.found(OTHER)], ['halted', undefined]);
-  assert.deepEqual(readdirSync(join(dir, CONCERN)), ['reduce_only']);
+  assert.deepEqual(readdirSync(join(dir, CONCERN)).sort(), ['cautious', 'reduce_only']);
 });
 
 test('a mark stays until every holder has taken it back, an earlier process included', (t) => {
@@ -66,8 +66,29 @@ test('a mark that cannot be made or taken back is told in the log', (t) => {
   assert.equal(existsSync(join(dir, CONCERN)), false);
   assert.deepEqual(log.messages, [
     'error: a hold cannot be marked on disk: a restart would not know of it',
-    'warn: a mark cannot be taken back: the next start comes up held',
+    'warn: a mark cannot be taken back yet: a start now would come up held',
   ]);
+});
+
+test('a mark that could not be taken back is taken back by a later call', (t) => {
+  const { open, dir } = marksIn(t);
+  const marks = open();
+  marks.mark(CONCERN, 'engine', 'paused');
+  renameSync(join(dir, CONCERN), join(dir, 'aside'));
+  marks.clear(CONCERN, 'engine');
+  renameSync(join(dir, 'aside'), join(dir, CONCERN));
+  assert.equal(open().found(CONCERN), 'paused');
+  marks.clear(CONCERN, 'engine');
+  assert.equal(open().found(CONCERN), undefined);
+});
+
+test('what an earlier process marked is found until it is taken back, once', (t) => {
+  const { open } = marksIn(t);
+  open().mark(CONCERN, 'a', 'cautious');
+  const marks = open();
+  assert.equal(marks.found(CONCERN), 'cautious');
+  marks.clear(CONCERN, EARLIER);
+  assert.equal(marks.found(CONCERN), undefined);
 });
 
 test('an engine that cannot be saved is marked until it is', async (t) => {

@@ -48,9 +48,9 @@ export function openHoldMarks(options: {
       try {
         const file = join(folderOf(concernId), mode);
         if (existsSync(file)) unlinkSync(file);
-        own.set(holder, mode);
         holders.set(concernId, own);
         sync(folderOf(concernId));
+        own.set(holder, mode);
         return true;
       } catch (err) {
         log.error(
@@ -62,12 +62,17 @@ export function openHoldMarks(options: {
     },
     clear: (concernId, holder) => {
       const own = holders.get(concernId);
-      if (!own?.delete(holder) || own.size > 0) return;
+      own?.delete(holder);
+      if (holder === EARLIER) earlier.delete(concernId);
+      if (own === undefined || own.size > 0) return;
       try {
         for (const mode of missing(concernId)) touch(join(folderOf(concernId), mode));
         holders.delete(concernId);
       } catch (err) {
-        log.warn({ err, concern_id: concernId }, 'a mark cannot be taken back: the next start comes up held');
+        log.warn(
+          { err, concern_id: concernId },
+          'a mark cannot be taken back yet: a start now would come up held',
+        );
       }
     },
   };

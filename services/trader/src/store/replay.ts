@@ -78,12 +78,13 @@ function heldBy(
   concerns: ReadonlyMap<string, Concern>,
   impossible: Impossible,
 ): Concern {
-  const { concern_id: id, risk_mode, rev } = isJsonObject(change) ? change : {};
+  const { concern_id: id, run_state, risk_mode, rev } = isJsonObject(change) ? change : {};
   const before = typeof id === 'string' ? concerns.get(id) : undefined;
   const mode = RiskMode.safeParse(risk_mode);
-  if (before === undefined || !mode.success) throw impossible('its concern does not exist');
+  if (before === undefined || !mode.success || (run_state !== 'running' && run_state !== 'paused'))
+    throw impossible('its concern does not exist, or its state is incomplete');
   if (rev !== before.rev + 1) throw impossible('it does not follow the revision before it');
-  return { ...before, runState: 'paused', riskMode: mode.data, rev };
+  return { ...before, runState: run_state, riskMode: mode.data, rev };
 }
 
 function seeded(record: JsonObject, impossible: Impossible): Concern[] {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import {
@@ -8,9 +9,11 @@ import {
   ControlResponseWire,
   encodeControlResponse,
   type JsonObject,
+  type Log,
   snakeize,
 } from '@hermes-fleet/protocol';
-import { type ManualClock, recordingLog, START } from '@hermes-fleet/protocol/testing';
+import { type ManualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
+import { openHoldMarks } from '../../store/hold-files.ts';
 import { replay } from '../../store/replay.ts';
 import { openTestStore } from '../../store/testing/harness.ts';
 import type { Answer, Attempt } from '../attempt.ts';
@@ -20,10 +23,9 @@ import {
   type DecisionServiceOptions,
   type RunningDecisionService,
 } from '../create-decision-service.ts';
-import { MARKED_MODES } from '../hold-marks.ts';
+import type { HoldMarks, MarkedMode } from '../hold-marks.ts';
 import { CONCERN, decisionOf, NOW, outcomeOf, POLICY, type Request, STRATEGIES } from './decisions.ts';
-import { type FaultyStore, withFaults } from './faulty-store.ts';
-import { createTestMarks, type TestMarks } from './marks.ts';
+import { type Fault, type FaultyStore, withFaults } from './faulty-store.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';
 
 export {} from '../../store/testing/harness.ts';
@@ -72,7 +74,10 @@ export interface TestDecisionService {
   readonly decisions: RunningDecisionService;
   readonly store: FaultyStore;
   readonly runtime: TestRuntime;
-  readonly marks: TestMarks;
+  /** What a start would find for the concern now. */
+  marked(): MarkedMode | undefined;
+  /** The folder of the marks. */
+  readonly marksDir: string;
   readonly clock: ManualClock;
   readonly log: ReturnType<typeof recordingLog>;
   /** Calls of the observer. */
@@ -90,6 +95,8 @@ export interface TestDecisionService {
   pass(ms: number): Promise<void>;
   /** A new decision service and runtime on the same file, as after a crash. */
   restart(...fate: TestRuntime['fate']): Promise<TestDecisionService>;
+  /** The same, on a store whose command fails. */
+  restartWhile(command: 'hold', fault: Fault): Promise<TestDecisionService>;
   /** Asserts that the audit is intact and replays to the state, and that the runtime matches the state. */
   assertSound(): Promise<void>;
 }
@@ -130,18 +137,17 @@ export async function openDecisionService(
         });
       }),
   };
-  const build = async (
-    store: FaultyStore,
-    fate: TestRuntime['fate'] = [],
-    marks = createTestMarks(),
-  ): Promise<TestDecisionService> => {
+  const marksDir = join(tempDir(t), 'holds');
+  const openMarks = (log: Log): HoldMarks =>
+    openHoldMarks({ dir: marksDir, concernIds: [CONCERN.id, BITCOIN.id, OTHERS.id], log });
+  const build = async (store: FaultyStore, fate: TestRuntime['fate'] = []): Promise<TestDecisionService> => {
     const runtime = createTestRuntime(...fate);
     const log = recordingLog();
     const reported: string[] = [];
     const decisions = createDecisionService({
       store,
       runtime,
-      marks,
+      marks: openMarks(log),
       log,
       clock,
       tracing: o.tracing,
@@ -170,7 +176,8 @@ export async function openDecisionService(
       decisions,
       store,
       runtime,
-      marks,
+      marked: () => openMarks(recordingLog()).found(CONCERN.id),
+      marksDir,
       log,
       reported,
       send,
@@ -187,10 +194,14 @@ export async function openDecisionService(
         await settled(store);
       },
       restart: async (...fate) => {
-        decisions.close();
-        const strictest = MARKED_MODES.filter((mode) => [...marks.marked.values()].includes(mode)).at(-1);
-        const earlier = createTestMarks(strictest && { [CONCERN.id]: strictest });
-        return build(withFaults(await file.reopen()), fate, earlier);
+        void decisions.close();
+        return build(withFaults(await file.reopen()), fate);
+      },
+      restartWhile: async (command, fault) => {
+        void decisions.close();
+        const again = withFaults(await file.reopen());
+        again.faults.set(command, fault);
+        return build(again);
       },
       assertSound: async () => {
         await test.pass(0);

@@ -20,7 +20,7 @@ import { DECIDE } from '../../control/access.ts';
 import type { ControlStore } from '../../control/control-store.ts';
 import { createDecisionService, type DecisionServiceOptions } from '../../control/create-decision-service.ts';
 import type { DecisionService } from '../../control/decision-service.ts';
-import { createTestMarks } from '../../control/testing/marks.ts';
+import { openHoldMarks } from '../../store/hold-files.ts';
 import { openControlStore } from '../../store/sqlite-store.ts';
 import { type ControlIntake, createControlIntake } from '../a2a.ts';
 import { isControlDecision } from '../control-part.ts';
@@ -122,7 +122,7 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
   const decisions = createDecisionService({
     store,
     runtime: { ...RUNTIME, ...o.runtime },
-    marks: createTestMarks(),
+    marks: openHoldMarks({ dir: join(dir, 'holds'), concernIds: [CONCERN.id], log }),
     clock: systemClock,
     log: o.log ?? log,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { test } from 'node:test';
+import { deadline } from '@hermes-fleet/protocol/testing';
+import { CONCERN } from './testing/decisions.ts';
+import { fill, HALT, holdOf, RETRY_MS, repair, stateOf } from './testing/full-disk.ts';
+import { openDecisionService, textOf } from './testing/harness.ts';
+
+test(
+  'a restart before that comes up paused, in the mode that was asked for, and its audit says why',
+  deadline,
+  async (t) => {
+    const trader = await openDecisionService(t);
+    fill(trader);
+    await trader.ask(HALT);
+    const again = await trader.restart();
+    assert.deepEqual(stateOf(again), { runState: 'paused', riskMode: 'halted' });
+    assert.deepEqual(again.runtime.does.get(CONCERN.id), {
+      activeStrategyId: 'trend',
+      runState: 'paused',
+      riskMode: 'halted',
+    });
+    assert.equal(again.runtime.holds.size, 0);
+    assert.equal(again.kinds().at(-1), 'hold');
+    assert.match(String(again.audit().at(-1)?.record['reason']), /could not be saved/);
+    assert.equal(await again.ask({ action: 'resume' }), 'applied');
+    await again.assertSound();
+  },
+);
+
+test('a pause restarts paused, and keeps the risk mode', deadline, async (t) => {
+  const trader = await openDecisionService(t, { concern: { riskMode: 'cautious' } });
+  fill(trader);
+  await trader.ask({});
+  const again = await trader.restart();
+  assert.deepEqual(stateOf(again), { runState: 'paused', riskMode: 'cautious' });
+  await again.assertSound();
+});
+
+test('an answer says if a restart would not know of the hold', deadline, async (t) => {
+  const trader = await openDecisionService(t);
+  fill(trader);
+  rmSync(trader.marksDir, { recursive: true });
+  const { response } = await trader.send(textOf(HALT));
+  assert.match(response.errors[0]?.message ?? '', /in effect nevertheless.*a restart before that loses it/);
+  assert.equal(response.result.effect, 'held');
+});
+
+test(
+  'a start holds once: what an operator resumes stays resumed, although the engine failed at first',
+  deadline,
+  async (t) => {
+    const trader = await openDecisionService(t);
+    fill(trader);
+    await trader.ask(HALT);
+    const again = await trader.restart('fails', 'fails');
+    for (const _ of [1, 2]) await again.pass(RETRY_MS);
+    assert.deepEqual(stateOf(again), { runState: 'paused', riskMode: 'halted' });
+    assert.equal(await again.ask({ action: 'resume' }), 'applied');
+    assert.equal(await again.ask({ action: 'set_risk_mode', riskMode: 'normal' }), 'applied');
+    for (const _ of [1, 2]) await again.pass(RETRY_MS);
+    assert.deepEqual(stateOf(again), { runState: 'running', riskMode: 'normal' });
+    assert.equal(again.kinds().filter((kind) => kind === 'hold').length, 1);
+    await again.assertSound();
+  },
+);
+
+test('no decision is made before the hold of a start is written', deadline, async (t) => {
+  const trader = await openDecisionService(t);
+  fill(trader);
+  await trader.ask({ action: 'set_risk_mode', riskMode: 'cautious' });
+  const again = await trader.restartWhile('hold', 'refuses');
+  assert.deepEqual(holdOf(again), { runState: 'paused', riskMode: 'cautious' });
+  assert.equal(await again.ask({ action: 'resume' }), 'failed store_unavailable');
+  assert.equal(again.marked(), 'cautious');
+  repair(again);
+  assert.equal(await again.ask({ action: 'resume' }), 'applied');
+  assert.deepEqual(stateOf(again), { runState: 'running', riskMode: 'cautious' });
+  assert.equal(again.marked(), undefined);
+  await again.assertSound();
+});
