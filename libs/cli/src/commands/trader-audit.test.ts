@@ -83,14 +83,26 @@ test('records are rendered one per line, with caller, decision and outcome', () 
     attempt,
     { kind: 'outcome', at: 'then', of: 2, outcome: 'applied' },
     status,
+    {
+      kind: 'hold',
+      at: 'then',
+      change: { concern_id: 'a:b', run_state: 'paused', risk_mode: 'halted' },
+      reason: 'not saved',
+    },
+    { kind: 'refusals', at: 'then', caller: 'switch', counts: { forbidden: 9 }, from: 'before', to: 'then' },
+    { kind: 'of the future', at: 'then' },
   ];
   const records = contents.map((record, at) => ({ seq: at + 1, hash: '', record }));
-  assert.deepEqual(renderRecords(records), [
-    'record  at    kind     who            what                      outcome',
-    '1       then  seed     -              1 concerns, 2 strategies  -',
-    '2       then  attempt  switch by mcp  pause a:b d1, a dry run   rejected no_active_strategy',
-    '3       then  outcome  -              of record 2               applied',
-    '4       then  status   -              s1                        faulted: it failed',
+  const cell = (row: string): string => row.split(/ {2,}/).join(' | ');
+  assert.deepEqual(renderRecords(records).map(cell), [
+    'record | at | kind | who | what | outcome',
+    '1 | then | seed | - | 1 concerns, 2 strategies | -',
+    '2 | then | attempt | switch by mcp | pause a:b d1, a dry run | rejected no_active_strategy',
+    '3 | then | outcome | - | of record 2 | applied',
+    '4 | then | status | - | s1 | faulted: it failed',
+    '5 | then | hold | - | a:b | paused, halted: not saved',
+    '6 | then | refusals | switch | refused since before | 9 forbidden',
+    '7 | then | of the future | - | a kind that this version does not know | -',
   ]);
   assert.deepEqual(renderRecords([]), ['no records']);
 });
