@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { attemptsIn, brokenAt, readControlFile } from '../support/control-file.ts';
 import { runProgram, until } from '../support/fleet.ts';
-import { decide, GRID, startTrader, strategyOf } from '../support/lone-trader.ts';
+import { decide, GRID, startTrader, strategyOf, TREND } from '../support/lone-trader.ts';
 
 /** No file of the process may grow beyond it, in KiB: its disk is full as far as it can tell. */
 const FULL_AT = 1_000;
@@ -14,7 +14,7 @@ async function limitFiles(pid: number, bytes: string): Promise<void> {
   assert.equal(code, 0, stderr);
 }
 
-test('a full disk fails decisions and loses none: the old state goes on, and the same id succeeds after repair', async (t) => {
+test('a full disk fails decisions and loses none: a pause is in effect, and the same ids succeed after repair', async (t) => {
   const trader = await startTrader(t, {
     wrapper: ['bash', '-c', `ulimit -S -f ${FULL_AT}; exec "$@"`, 'bash'],
   });
@@ -22,47 +22,54 @@ test('a full disk fails decisions and loses none: the old state goes on, and the
     const response = await fetch(`${trader.url}/ready`);
     return { status: response.status, body: await response.text() };
   };
-  const reason = 'x'.repeat(1_000);
+  const state = async (): Promise<string> => (await strategyOf(trader, GRID)).control.run_state;
   // biome-ignore lint/suspicious/noExplicitAny: see RpcReply
   let refused: any;
-  let fields: Record<string, unknown> = {};
-  let isPaused = false;
   for (let at = 0; at < 2_000 && refused === undefined; at += 1) {
-    fields = { decision_id: randomUUID(), action: isPaused ? 'resume' : 'pause', reason };
-    const answer = await decide(trader, fields);
+    const asked = { action: 'pause', dry_run: true, reason: 'x'.repeat(1_000) };
+    const answer = await decide(trader, { ...asked, decision_id: randomUUID() });
     if (answer.status === 'failed') refused = answer;
-    else {
-      assert.equal(answer.status, 'applied', JSON.stringify(answer));
-      isPaused = !isPaused;
-    }
+    else assert.equal(answer.status, 'noop', JSON.stringify(answer));
     // Below the rate that a caller may decide at.
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   assert.equal(refused?.errors[0].code, 'store_unavailable');
   // Smaller writes, such as the store's own probe and the record of a failed attempt, may still fit: now none does.
   await limitFiles(trader.pid(), '1');
-  fields = { ...fields, decision_id: randomUUID() };
-  refused = await decide(trader, fields);
-  assert.deepEqual([refused.status, refused.errors[0].code], ['failed', 'store_unavailable']);
-  assert.equal(refused.result.mode_change, 'none');
+  const change = { action: 'switch', target_strategy_id: TREND, decision_id: randomUUID() };
+  const pause = { action: 'pause', decision_id: randomUUID() };
+  for (const [fields, effect] of [
+    [change, undefined],
+    [pause, 'held'],
+    [pause, 'held'],
+    [change, undefined],
+  ] as const) {
+    const answer = await decide(trader, fields);
+    assert.deepEqual([answer.status, answer.errors[0].code], ['failed', 'store_unavailable']);
+    assert.deepEqual([answer.result.mode_change, answer.result.effect], ['none', effect]);
+  }
   const { status, body } = await ready();
   assert.equal(status, 503);
   assert.match(body, /cannot write/);
-  const before = isPaused ? 'paused' : 'running';
-  assert.equal((await strategyOf(trader, GRID)).control.run_state, before);
-  assert.equal((await decide(trader, fields)).status, 'failed');
+  assert.equal(await state(), 'running');
 
   await limitFiles(trader.pid(), 'unlimited');
   await until(async () => (await ready()).status === 200, 'the trader to be ready again');
-  assert.equal((await decide(trader, fields)).status, 'applied');
-  assert.notEqual((await strategyOf(trader, GRID)).control.run_state, before);
+  await until(async () => (await state()) === 'paused', 'the pause to be written');
+  assert.equal((await decide(trader, change)).status, 'applied');
+  assert.equal((await decide(trader, pause)).status, 'noop');
   const { audit } = readControlFile(join(trader.stateDir, 'control.db'));
   assert.equal(brokenAt(audit), undefined);
-  const own = attemptsIn(audit).filter(
-    ({ record }) => JSON.parse(record.text).decision_id === fields.decision_id,
-  );
-  assert.deepEqual(
-    own.map(({ record }) => record.status),
-    ['applied'],
-  );
+  for (const [fields, statuses] of [
+    [change, ['applied']],
+    [pause, ['applied', 'noop']],
+  ] as const) {
+    const own = attemptsIn(audit).filter(
+      ({ record }) => JSON.parse(record.text).decision_id === fields.decision_id,
+    );
+    assert.deepEqual(
+      own.map(({ record }) => record.status),
+      statuses,
+    );
+  }
 });
