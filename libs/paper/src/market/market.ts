@@ -59,7 +59,7 @@ export interface Market {
     readonly maxOpenOrders: number;
     readonly minOrder: Decimal;
   };
-  /** What risk mode `halted` does with open exits. */
+  /** How open exits are treated in risk mode `halted`. */
   readonly halted: MarketWire['risk']['halted'];
   readonly steps: { readonly price: Decimal; readonly quantity: Decimal };
 }

@@ -39,7 +39,7 @@ export interface DecideParts {
   readonly log: Log;
 }
 
-/** What a decision was judged on, and how. */
+/** A verdict with the facts that it rests on. */
 export interface Seen {
   readonly facts: Facts;
   readonly verdict: Verdict;

@@ -1,4 +1,4 @@
-/** What a start that finds a mark holds a concern to, the strictest last: paused alone, or paused in this risk mode. */
+/** The modes of a mark, the strictest last. A concern with a mark starts paused, and in this risk mode if it is one. */
 export const MARKED_MODES = ['paused', 'cautious', 'reduce_only', 'halted'] as const;
 export type MarkedMode = (typeof MARKED_MODES)[number];
 

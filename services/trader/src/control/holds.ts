@@ -3,16 +3,16 @@ import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import type { HoldMarks, MarkedMode } from './hold-marks.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
-/** The holder of what waits to be written. */
+/** The holder of restrictions that wait to be written. */
 const UNWRITTEN = 'unwritten';
 
-/** What is taken from a concern. */
+/** A restriction of a concern. */
 export interface Taken {
   readonly runState?: 'paused';
   readonly riskMode?: RiskMode;
 }
 
-/** Something in effect that waits to be written. */
+/** A restriction in effect that waits to be written. */
 export interface Owed {
   readonly taken: Taken;
   /** Writes it. What it wrote is in effect by itself when it resolves. */
@@ -25,20 +25,20 @@ export interface Owed {
   };
 }
 
-/** What lowers risk and is in effect before it can be written (docs/trader.md#a-full-disk). */
+/** Restrictions that are in effect before they can be written (docs/trader.md#a-full-disk). */
 export interface Holds {
   /**
-   * Puts it into effect in memory, and writes it as soon as that is possible, in the order of the calls. False if a restart
-   * before that would not know of it.
+   * Puts a restriction into effect in memory, and writes it as soon as that is possible, in the order of the calls. False if
+   * a restart before that would not know of it.
    */
   take(concernId: string, owed: Owed): boolean;
-  /** True while something waits to be written: no decision of the concern is made until then. */
+  /** True while a restriction waits to be written: no decision of the concern is made until then. */
   isOwed(concernId: string): boolean;
-  /** The concern with what is taken from it. */
+  /** The concern under the restrictions that wait. */
   inEffect(concern: Concern): Concern;
   /** A decision of any concern that waits to be written. */
   decision(id: string): Owed['decision'];
-  /** Writes what waits; undefined if nothing does. Rejects while it cannot be written. */
+  /** Writes the restrictions that wait; undefined if none does. Rejects while one cannot be written. */
   awaitWritten(concernId: string): Promise<void> | undefined;
 }
 
@@ -48,7 +48,7 @@ export function createHolds(options: {
   retryQueue: RetryQueue;
 }): Holds {
   const { runtime, marks, retryQueue } = options;
-  /** By concern, oldest first. Each takes something that those before it have not, so they are few. */
+  /** By concern, oldest first. Each restricts more than those before it, so they are few. */
   const owed = new Map<string, Owed[]>();
   const writing = new Map<string, Promise<void>>();
   const keyOf = (concernId: string): string => `write what is in effect at ${concernId}`;
@@ -62,7 +62,7 @@ export function createHolds(options: {
     return { riskMode, ...(all.some(({ runState }) => runState === 'paused') && { runState: 'paused' }) };
   };
 
-  /** Holds the engine to what waits. */
+  /** Applies the restrictions that wait to the engine and to the marks. */
   const hold = (concernId: string): boolean => {
     if (!owed.has(concernId)) {
       runtime.hold(concernId, UNWRITTEN, undefined);
@@ -84,7 +84,7 @@ export function createHolds(options: {
     hold(concernId);
   };
 
-  /** One run at a time writes what waits at a concern. */
+  /** Writes the restrictions of a concern, in one run at a time. */
   const writeAll = async (concernId: string): Promise<void> => {
     for (let waiting = owed.get(concernId); waiting !== undefined; waiting = owed.get(concernId)) {
       const run =

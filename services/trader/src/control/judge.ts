@@ -46,7 +46,7 @@ function judgeRepeat(
   return { response: request.dryRun ? simulated(answer) : answer, isFirst: false };
 }
 
-/** What a dry run tells of the answer that the decision would get. */
+/** The answer to a dry run of a decision that would get this answer. */
 const simulated = (answer: ControlResponse): ControlResponse => ({
   ...answer,
   dryRun: true,

@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 export interface RefusalBound {
   /** True if the attempt is only counted. */
   counts(attempt: Attempt, response: ControlResponse): boolean;
-  /** Records what is counted. */
+  /** Records the counts of the current minute. */
   close(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export function createRefusalBound(options: {
     counts: Object.fromEntries(counted),
   });
 
-  /** What cannot be written is counted on, and recorded with the next minute. */
+  /** Records a minute. If that fails, its counts are added to those of the next one. */
   const record = async (caller: string, minute: Minute): Promise<void> => {
     try {
       await store.refusals(refusalsOf(caller, minute));

@@ -2,7 +2,7 @@ import { CONCERN, type Request } from './decisions.ts';
 import type { TestDecisionService } from './harness.ts';
 
 export const HALT: Request = { action: 'set_risk_mode', riskMode: 'halted' };
-/** What is owed is written again after this time. */
+/** A failed write is tried again after this time. */
 export const RETRY_MS = 5_000;
 
 export function fill({ store }: TestDecisionService): void {
@@ -11,7 +11,7 @@ export function fill({ store }: TestDecisionService): void {
 
 export const repair = ({ store }: TestDecisionService): void => store.faults.clear();
 
-/** What the engine is held to beside its state. */
+/** The restrictions of the engine that are not in its state. */
 export function holdOf({ runtime }: TestDecisionService): unknown {
   const { runState, riskMode } = runtime.holds.get(`${CONCERN.id} unwritten`) ?? {};
   return { runState, riskMode };

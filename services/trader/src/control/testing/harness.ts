@@ -74,7 +74,7 @@ export interface TestDecisionService {
   readonly decisions: RunningDecisionService;
   readonly store: FaultyStore;
   readonly runtime: TestRuntime;
-  /** What a start would find for the concern now. */
+  /** The mark that a start would find for the concern now. */
   marked(): MarkedMode | undefined;
   /** The folder of the marks. */
   readonly marksDir: string;
