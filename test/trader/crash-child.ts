@@ -6,6 +6,7 @@ import type { Strategy } from '../../libs/paper/src/market/concern.ts';
 import type { Runtime } from '../../libs/paper/src/market/runtime-port.ts';
 import type { ControlStore } from '../../services/trader/src/control/control-store.ts';
 import { createDecisionService } from '../../services/trader/src/control/create-decision-service.ts';
+import { NO_MARKS } from '../../services/trader/src/control/hold-marks.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 /**
@@ -112,7 +113,7 @@ await store.seed(STRATEGIES, CONCERNS);
 const decisions = createDecisionService({
   store: watched,
   runtime,
-  marks: { found: () => undefined, mark: () => true, clear: () => undefined },
+  marks: NO_MARKS,
   clock,
   log: silent,
   policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },

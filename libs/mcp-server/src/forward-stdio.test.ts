@@ -147,7 +147,7 @@ test('a page of HTML instead of an answer is told in one short line', async (t) 
 });
 
 test('a message that is too long ends the forwarder with an error, and an open request is still answered', async (t) => {
-  const { write, send, done, errors, output } = await forwarder(t);
+  const { input, write, send, done, errors, output } = await forwarder(t);
   const response = await send({ id: 1, method: 'tools/call', params: { name: 'x' } });
   write({ id: 2, method: 'x'.repeat(11_000_000) });
   while (errors.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -156,4 +156,5 @@ test('a message that is too long ends the forwarder with an error, and an open r
   assert.equal(await done, false);
   assert.equal(JSON.parse(await output).id, 1);
   assert.match(errors.join(), /a line of more than 10485760 bytes/);
+  assert.equal(input.isPaused(), true, 'an input that stays open keeps no process alive');
 });

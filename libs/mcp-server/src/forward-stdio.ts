@@ -63,7 +63,11 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   };
   output.on('error', onOutputError);
   const print = (message: object): void => {
-    if (output.writable) output.write(`${JSON.stringify(message)}\n`);
+    // A reader that does not read its answers can send no more.
+    if (output.writable && !output.write(`${JSON.stringify(message)}\n`)) {
+      input.pause();
+      output.once('drain', () => !hasEnded && input.resume());
+    }
   };
   const close = (key: unknown): void => {
     open.delete(key);
@@ -179,7 +183,9 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   open.clear();
   unanswered.clear();
   http.onerror = () => undefined;
-  input.off('data', read);
+  // An input that its writer keeps open would keep the process alive.
+  input.off('data', read).pause();
+  output.off('error', onOutputError).on('error', () => undefined);
   await http.close();
   if (left > 0)
     onError(

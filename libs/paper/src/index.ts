@@ -1,10 +1,10 @@
 export { createFeed, FeedSchema } from './feed/feed-config.ts';
 export { createSyntheticFeed } from './feed/synthetic.ts';
 export { DegradedSchema } from './follow/degraded.ts';
-export { stricter } from './follow/holds.ts';
 export type { Concern, Strategy } from './market/concern.ts';
 export { type Market, MarketSchema, readMarket } from './market/market.ts';
 export { money } from './market/money.ts';
+export { FREE, type Restriction, restrict } from './market/restriction.ts';
 export type {
   EngineStore,
   EngineView,

@@ -32,8 +32,8 @@ export interface AuditWatch {
 
 /**
  * Verifies the audit chain once in the background and compares it with the published head. From then on it publishes the
- * newest head, with the state of all concerns (docs/events.md#the-head-of-an-audit). If the chain is broken or differs from the published one, it logs an
- * error and publishes no more heads.
+ * newest head, with the state of all concerns (docs/events.md#the-head-of-an-audit). If the chain is broken or differs from
+ * the published one, it logs an error and publishes no more heads.
  */
 export function watchAudit(options: AuditWatchOptions): AuditWatch {
   const { store, log } = options;

@@ -7,8 +7,8 @@ import type { AuditState } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
 
 /**
- * The trader is down if one of its stores is unavailable or an engine is not saved, and degraded if the broker is unreachable, execution is degraded
- * or the audit is broken (docs/trader.md#degraded).
+ * The trader is down if one of its stores is unavailable or an engine is not saved. It is degraded if the broker is
+ * unreachable, execution is degraded or the audit is broken (docs/trader.md#degraded).
  */
 export function readinessOf(options: {
   readonly ledger: Pick<Ledger, 'problem'>;

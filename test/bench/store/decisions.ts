@@ -6,19 +6,11 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { Concern, Strategy } from '../../../libs/paper/src/market/concern.ts';
 import type { Runtime } from '../../../libs/paper/src/market/runtime-port.ts';
 import { enableWal } from '../../../libs/store/src/database.ts';
-import {
-  createDecisionService,
-  type DecisionServiceOptions,
-} from '../../../services/trader/src/control/create-decision-service.ts';
+import { createDecisionService } from '../../../services/trader/src/control/create-decision-service.ts';
+import { NO_MARKS } from '../../../services/trader/src/control/hold-marks.ts';
 import { openControlStore } from '../../../services/trader/src/store/sqlite-store.ts';
 import { removeDatabase } from './ledger.ts';
 import { type Run, runOf, runSync } from './run.ts';
-
-const NO_MARKS: DecisionServiceOptions['marks'] = {
-  found: () => undefined,
-  mark: () => true,
-  clear: () => undefined,
-};
 
 /** A runtime that costs no time, so that the result measures the decision service and the disk. */
 const RUNTIME: Runtime = {

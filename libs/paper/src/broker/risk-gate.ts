@@ -43,9 +43,10 @@ const quantityOf = (open: readonly OpenOrder[], side: OpenOrder['side']): Decima
   sum(open.filter((each) => each.side === side).map(({ quantity }) => quantity));
 
 /**
- * The risk check of every order. Pure. Buys are reduced to `max_order` and `max_position`; sales to the unreserved
- * position alone, because an exit that is cut goes on at the worse prices of later bars. Orders below `min_order` are refused, except a sale of the whole position, which would otherwise be
- * stuck. In a spot account buys are entries and sales are exits; any other purpose is refused.
+ * The risk check of every order. Pure. Buys are reduced to `max_order` and `max_position`; sales to the unreserved position
+ * alone, because an exit that is cut goes on at the worse prices of later bars. Orders below `min_order` are refused, except a
+ * sale of the whole position, which would otherwise be stuck. In a spot account buys are entries and sales are exits; any
+ * other purpose is refused.
  */
 export function judgeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refused {
   const { side, purpose } = intent;

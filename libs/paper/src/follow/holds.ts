@@ -1,5 +1,5 @@
-import { RiskMode } from '@hermes-fleet/protocol';
 import type { Desired } from '../market/engine-port.ts';
+import { FREE, restrict } from '../market/restriction.ts';
 import type { Hold } from '../market/runtime-port.ts';
 
 /** The holds of one concern, by who set them. */
@@ -13,31 +13,16 @@ export interface Holds {
 
 export function createHolds(): Holds {
   const holds = new Map<string, Hold>();
-
-  const restrict = (desired: Desired): Desired => {
-    let { runState, riskMode } = desired;
-    for (const hold of holds.values()) {
-      runState = hold.runState ?? runState;
-      riskMode = stricter(riskMode, hold.riskMode ?? 'normal');
-    }
-    return { ...desired, runState, riskMode };
-  };
-
+  const left = () => [...holds.values()].reduce(restrict, FREE);
   return {
     set: (holder, hold) => {
-      const before = restrict(FREE);
+      const before = left();
       if (hold === undefined) holds.delete(holder);
       else holds.set(holder, hold);
-      const after = restrict(FREE);
+      const after = left();
       return before.runState !== after.runState || before.riskMode !== after.riskMode;
     },
-    restrict,
+    restrict: (desired) => [...holds.values()].reduce(restrict, desired),
     reasons: () => [...holds.values()].map(({ reason }) => reason),
   };
 }
-
-const FREE: Desired = { runState: 'running', riskMode: 'normal', strategy: undefined };
-
-/** The one of two risk modes that allows less. */
-export const stricter = (a: RiskMode, b: RiskMode): RiskMode =>
-  RiskMode.options.indexOf(a) < RiskMode.options.indexOf(b) ? b : a;

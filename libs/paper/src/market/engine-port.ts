@@ -12,8 +12,8 @@ export interface Desired extends Pick<Concern, 'runState' | 'riskMode'> {
 /** The paper account and the orders of one concern: synchronous, deterministic, and changed only by bars and `configure`. */
 export interface Engine {
   /**
-   * Takes effect at once and is idempotent. A pause cancels entries, `halted` all orders or all but exits (the market says), and a switch cancels the
-   * open orders of the previous strategy.
+   * Takes effect at once and is idempotent. A pause cancels entries, `halted` all orders or all but exits (the market says
+   * which), and a switch the open orders of the previous strategy.
    */
   configure(desired: Desired): Reconciled;
   /** Fills orders by the bar, then asks the strategy. Never throws: a strategy's error is counted and returned. */

@@ -1,5 +1,6 @@
-import type { JsonObject, RiskMode } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Concern, Strategy } from './concern.ts';
+import type { Restriction } from './restriction.ts';
 
 /** The effect of a reconcile. */
 export interface Reconciled {
@@ -59,11 +60,7 @@ export interface EngineView {
 }
 
 /** Restricts an engine beside its control state. Of all holds the strictest counts. */
-export interface Hold {
-  /** `paused`: it enters no position. */
-  readonly runState?: 'paused';
-  /** The most that it may risk. */
-  readonly riskMode?: RiskMode;
+export interface Hold extends Restriction {
   readonly reason: string;
 }
 
@@ -82,8 +79,8 @@ export interface Runtime {
    */
   hold(concernId: string, holder: string, hold: Hold | undefined): void;
   /**
-   * The health of execution, with the reasons of a degradation (stale feed, rejects, errors), and of holds, which are none.
-   * `unsaved`: why the engine's state is not on disk.
+   * The health of execution, with the reasons of a degradation (stale feed, rejects, errors). `reasons` also names holds; a
+   * hold is no degradation. `unsaved`: why the engine's state is not on disk.
    */
   health(concernId: string): {
     readonly degraded: boolean;

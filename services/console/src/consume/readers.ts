@@ -52,6 +52,15 @@ export interface Readers {
   close(): Promise<void>;
 }
 
+interface ReaderState {
+  readonly connected: boolean;
+  readonly reason: string | undefined;
+  readonly pending: number;
+  readonly hasFailed: boolean;
+}
+
+const NEW: ReaderState = { connected: false, reason: 'not connected yet', pending: 0, hasFailed: false };
+
 /**
  * Reads the streams, each from the position that the read model has stored. Closing ends all readers; what they have
  * pushed stays pushed.
@@ -60,27 +69,9 @@ export function startReaders(options: ReadersOptions): Readers {
   const { connection, clock, log } = options;
   const closing = new AbortController();
   const topics = Object.keys(FILTERS) as Topic[];
-  const states = new Map<
-    Topic,
-    { connected: boolean; reason: string | undefined; pending: number; hasFailed: boolean }
-  >(
-    topics.map((topic) => [
-      topic,
-      { connected: false, reason: 'not connected yet', pending: 0, hasFailed: false },
-    ]),
-  );
-  const change = (
-    topic: Topic,
-    to: Partial<{ connected: boolean; reason: string | undefined; pending: number; hasFailed: boolean }>,
-  ) =>
-    states.set(topic, {
-      connected: false,
-      reason: undefined,
-      pending: 0,
-      hasFailed: false,
-      ...states.get(topic),
-      ...to,
-    });
+  const states = new Map<Topic, ReaderState>(topics.map((topic) => [topic, NEW]));
+  const change = (topic: Topic, to: Partial<ReaderState>) =>
+    states.set(topic, { ...(states.get(topic) ?? NEW), ...to });
 
   const read = async (topic: Topic): Promise<void> => {
     const filter = FILTERS[topic];

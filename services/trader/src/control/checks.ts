@@ -73,7 +73,7 @@ function checkUnused(request: ControlDecision, { concern }: Facts, draft: Draft)
       return [
         failure('invalid_payload', field, `does not apply to ${action}; omit it, or send ${hint(field)}`),
       ];
-    draft.warn('unused_field', `${field} does not apply here and is not read`);
+    draft.warn('unused_field', `${field} is null or not used by ${action}, and is not read`);
     return [];
   });
 }

@@ -1,5 +1,5 @@
-import type { Concern, Strategy } from '@hermes-fleet/paper';
-import type { ControlResponse, JsonObject, OutboxSource, RiskMode } from '@hermes-fleet/protocol';
+import type { Concern, Restriction, Strategy } from '@hermes-fleet/paper';
+import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
 import type { Transport } from './attempt.ts';
 import type { Verdict } from './judge.ts';
 
@@ -24,6 +24,13 @@ export interface DecisionKey {
   readonly fingerprint: string;
 }
 
+/** The keys of the stored facts; a decision has them. */
+export interface FactsKey {
+  readonly decisionId: string;
+  readonly concernId: string;
+  readonly targetStrategyId?: string | undefined;
+}
+
 /** The committed state at the time of the judgment. */
 export interface StoredFacts {
   readonly concern: Concern | undefined;
@@ -35,7 +42,7 @@ export interface StoredFacts {
 /** Attempts of one caller that were refused for want of authorization and have no record of their own. */
 export interface Refusals {
   readonly caller: string;
-  /** Ms since the epoch, of the first and the last. */
+  /** Ms since the epoch: the first attempt, and the time of the record. */
   readonly from: number;
   readonly to: number;
   readonly counts: Readonly<Record<string, number>>;
@@ -102,20 +109,12 @@ export interface ControlStore {
     judge: (facts: StoredFacts) => Judgment,
   ): Promise<WrittenAttempt | 'busy'>;
   /** The committed state that `judge` would get. Writes nothing. */
-  facts(
-    wanted: Pick<DecisionKey, 'decisionId' | 'concernId'> & {
-      readonly targetStrategyId?: string | undefined;
-    },
-  ): StoredFacts;
+  facts(wanted: FactsKey): StoredFacts;
   /**
    * Restricts a concern, with a `hold` record of the reason, where its state allows more. Returns the concern. NOT_FOUND if
    * trader.yaml does not list it.
    */
-  hold(
-    concernId: string,
-    to: { readonly runState?: 'paused'; readonly riskMode?: RiskMode },
-    reason: string,
-  ): Promise<Concern>;
+  hold(concernId: string, restriction: Restriction, reason: string): Promise<Concern>;
   /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
   /** Writes the number of refused attempts to the audit. */

@@ -51,7 +51,12 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
   const retryQueue = createRetryQueue({ clock, log });
   const activation = createActivation({ runtime, store, retryQueue, clock });
   const applier = createApplier({ store, activation, retryQueue, log });
-  const holds = createHolds({ runtime, marks, retryQueue });
+  const holds = createHolds({
+    runtime,
+    marks,
+    retryQueue,
+    activate: async (concernId) => void (await activation.reconcile(concernId)),
+  });
   const concernLock = createConcernLock({ clock, keptForPause: limits.keptForPause });
   const limiter = createLimiter(limits, clock);
   const enter = createScreening({ access, limiter, isConcern: knownConcerns(store) });

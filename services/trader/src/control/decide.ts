@@ -1,3 +1,4 @@
+import type { Restriction } from '@hermes-fleet/paper';
 import { type ControlDecision, type ControlResponse, FleetError } from '@hermes-fleet/protocol';
 import type { Answer } from './attempt.ts';
 import type { Turn } from './concern-lock.ts';
@@ -10,7 +11,6 @@ import {
   type ScreenedAttempt,
   type Seen,
 } from './decide-parts.ts';
-import type { Taken } from './holds.ts';
 import { judge, type Verdict } from './judge.ts';
 import { summaryOf } from './response-draft.ts';
 import { isRealPause, refusal } from './screening.ts';
@@ -23,7 +23,7 @@ export function createDecide(options: DecideParts): (given: ScreenedAttempt) => 
     // Before the turn: what is owed needs one of its own. A failure is told by the decision, which then fails too.
     const owed = options.holds.awaitWritten(decision.concernId);
     if (owed !== undefined) await owed.catch(() => undefined);
-    const write = (taken: Taken): Promise<void> => writeOwed(options, given, taken);
+    const write = writerOf(options, given);
     return inTurn(options, given, async (turn) => {
       const assertFree = (): void => {
         if (options.holds.isOwed(decision.concernId)) throw OWED;
@@ -133,10 +133,10 @@ function findWritten(
 }
 
 /**
- * Writes a decision that is in effect already. It is judged as of its arrival, and not by what happened since. If it is
- * rejected nevertheless, its effect is written as a hold, so that nothing takes it back but a decision.
+ * Writes a decision that is in effect already. It is judged once, as of its arrival, and not by what happened since. If it is
+ * rejected or fails nevertheless, its effect is written as a hold, so that nothing takes it back but a decision.
  */
-async function writeOwed(options: DecideParts, given: ScreenedAttempt, taken: Taken): Promise<void> {
+function writerOf(options: DecideParts, given: ScreenedAttempt): (effect: Restriction) => Promise<void> {
   const { decisionId, concernId } = given.decision;
   const { receivedAt } = given.record;
   const asOfThen: DecideParts = {
@@ -144,27 +144,27 @@ async function writeOwed(options: DecideParts, given: ScreenedAttempt, taken: Ta
     clock: { now: () => receivedAt },
     policy: { ...options.policy, strictDegraded: false },
   };
-  const ruling = await inTurn(options, given, async (turn) => {
-    const written = await decideInTurn(asOfThen, given, turn, () => undefined);
-    if ('error' in written) throw written.error;
-    if (written.response.status === 'noop') await options.applier.finish(concernId, decisionId);
-    return written;
-  });
-  if (!ruling.isAudited)
+  const judgeOnce = async (): Promise<ControlResponse> => {
+    const { response, isAudited } = await inTurn(options, given, async (turn) => {
+      const written = await decideInTurn(asOfThen, given, turn, () => undefined);
+      if ('error' in written) throw written.error;
+      return written;
+    });
+    if (isAudited) return response;
     throw new FleetError('STORE_UNAVAILABLE', 'the decision waits for others of its concern');
-  const { status, errors } = ruling.response;
-  if (status === 'failed')
-    throw new FleetError('INTERNAL', 'a decision that is in effect failed when it was written');
-  if (status !== 'rejected') return;
-  const codes = errors.map(({ code }) => code);
-  options.log.error(
-    { decision_id: decisionId, codes },
-    'a decision that is in effect was rejected when it was written',
-  );
-  await options.store.hold(
-    concernId,
-    taken,
-    `decision ${decisionId} was in effect, and rejected: ${codes.join(', ')}`,
-  );
-  await options.activation.reconcile(concernId);
+  };
+  let response: ControlResponse | undefined;
+  return async (effect) => {
+    response ??= await judgeOnce();
+    const { status, errors } = response;
+    if (status === 'applied') return;
+    // It was written although the store had reported a failure.
+    if (status === 'noop') return options.applier.finish(concernId, decisionId);
+    const why = `${status}: ${errors.map(({ code }) => code).join(', ')}`;
+    await options.store.hold(concernId, effect, `decision ${decisionId} was in effect, and ${why}`);
+    options.log.error(
+      { decision_id: decisionId, status },
+      `a decision that is in effect was ${why}; a hold keeps it`,
+    );
+  };
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN } from './testing/decisions.ts';
+import { CONCERN, to } from './testing/decisions.ts';
 import { fill, HALT, holdOf, RETRY_MS, repair, stateOf } from './testing/full-disk.ts';
 import { openDecisionService, textOf } from './testing/harness.ts';
 
@@ -77,5 +78,36 @@ test('no decision is made before the hold of a start is written', deadline, asyn
   assert.equal(await again.ask({ action: 'resume' }), 'applied');
   assert.deepEqual(stateOf(again), { runState: 'running', riskMode: 'cautious' });
   assert.equal(again.marked(), undefined);
+  await again.assertSound();
+});
+
+test(
+  'a start whose engine fails blocks no decision: one that goes around it is made',
+  deadline,
+  async (t) => {
+    const trader = await openDecisionService(t);
+    fill(trader);
+    await trader.ask(HALT);
+    const again = await trader.restart(...Array(4).fill('fails'));
+    assert.deepEqual(stateOf(again), { runState: 'paused', riskMode: 'halted' });
+    assert.deepEqual(holdOf(again), { runState: 'paused', riskMode: 'halted' });
+    const around = { ...to('grid'), override: true };
+    assert.match(await again.ask(around), /^applied/);
+    for (const _ of [1, 2]) await again.pass(RETRY_MS);
+    await again.assertSound();
+  },
+);
+
+test('a decision that a crash cut off before a held start keeps its canceled orders', deadline, async (t) => {
+  const trader = await openDecisionService(t);
+  const cut = textOf(to('grid'));
+  trader.runtime.fate.push('hangs');
+  void trader.send(cut);
+  await trader.runtime.hanging(1);
+  rmSync(join(trader.marksDir, CONCERN.id, 'normal'));
+  const again = await trader.restart();
+  const outcome = again.audit().find(({ record }) => record['kind'] === 'outcome')?.record;
+  assert.equal(Object(outcome?.['result'])['canceled_orders'], 2);
+  assert.deepEqual(stateOf(again), { runState: 'paused', riskMode: 'normal' });
   await again.assertSound();
 });

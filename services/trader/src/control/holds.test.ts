@@ -221,3 +221,25 @@ test(
     await trader.assertSound();
   },
 );
+
+test(
+  'a decision is written once, however long the engine fails after it, and does not block others',
+  deadline,
+  async (t) => {
+    const trader = await openDecisionService(t);
+    fill(trader);
+    await trader.ask({});
+    repair(trader);
+    trader.runtime.fate.push(...Array(5).fill('fails'));
+    for (const _ of [1, 2]) await trader.pass(RETRY_MS);
+    const written = trader.audit().length;
+    assert.deepEqual(trader.kinds(), ['seed', 'attempt applied', 'outcome compensated', 'hold']);
+    assert.deepEqual(holdOf(trader), { runState: 'paused', riskMode: 'normal' });
+    assert.deepEqual(stateOf(trader), { runState: 'paused', riskMode: 'normal' });
+    for (const _ of [1, 2, 3]) await trader.pass(RETRY_MS);
+    assert.equal(trader.audit().length, written, 'nothing is written again');
+    assert.deepEqual(holdOf(trader), NO_HOLD);
+    assert.equal(trader.marked(), undefined);
+    await trader.assertSound();
+  },
+);

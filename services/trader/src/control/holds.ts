@@ -1,21 +1,15 @@
-import { type Concern, type Runtime, stricter } from '@hermes-fleet/paper';
-import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
-import type { HoldMarks, MarkedMode } from './hold-marks.ts';
+import { type Concern, FREE, type Restriction, type Runtime, restrict } from '@hermes-fleet/paper';
+import type { ControlResponse } from '@hermes-fleet/protocol';
+import type { HoldMarks } from './hold-marks.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
 /** The holder of restrictions that wait to be written. */
 const UNWRITTEN = 'unwritten';
 
-/** A restriction of a concern. */
-export interface Taken {
-  readonly runState?: 'paused';
-  readonly riskMode?: RiskMode;
-}
-
 /** A restriction in effect that waits to be written. */
 export interface Owed {
-  readonly taken: Taken;
-  /** Writes it. What it wrote is in effect by itself when it resolves. */
+  readonly restriction: Restriction;
+  /** Writes it into the stored state. It is called until it resolves, and then no more. */
   readonly write: () => Promise<void>;
   /** The decision, if it is one. */
   readonly decision?: {
@@ -42,80 +36,78 @@ export interface Holds {
   awaitWritten(concernId: string): Promise<void> | undefined;
 }
 
+interface Entry extends Owed {
+  isWritten: boolean;
+}
+
 export function createHolds(options: {
   runtime: Pick<Runtime, 'hold'>;
   marks: Pick<HoldMarks, 'mark' | 'clear'>;
   retryQueue: RetryQueue;
+  /** Brings the engine to the stored state. A hold stays on the engine until that succeeds. */
+  activate: (concernId: string) => Promise<void>;
 }): Holds {
-  const { runtime, marks, retryQueue } = options;
+  const { runtime, marks, retryQueue, activate } = options;
   /** By concern, oldest first. Each restricts more than those before it, so they are few. */
-  const owed = new Map<string, Owed[]>();
-  const writing = new Map<string, Promise<void>>();
+  const entries = new Map<string, Entry[]>();
+  const runs = new Map<string, Promise<void>>();
   const keyOf = (concernId: string): string => `write what is in effect at ${concernId}`;
+  const waiting = (concernId: string): Entry[] =>
+    (entries.get(concernId) ?? []).filter(({ isWritten }) => !isWritten);
 
-  const takenFrom = (concernId: string): Taken => {
-    const all = (owed.get(concernId) ?? []).map(({ taken }) => taken);
-    const riskMode = all.reduce<RiskMode>(
-      (least, taken) => stricter(least, taken.riskMode ?? 'normal'),
-      'normal',
-    );
-    return { riskMode, ...(all.some(({ runState }) => runState === 'paused') && { runState: 'paused' }) };
-  };
-
-  /** Applies the restrictions that wait to the engine and to the marks. */
+  /** Applies the restrictions to the engine and to the marks. */
   const hold = (concernId: string): boolean => {
-    if (!owed.has(concernId)) {
+    const restrictions = (entries.get(concernId) ?? []).map(({ restriction }) => restriction);
+    if (restrictions.length === 0) {
       runtime.hold(concernId, UNWRITTEN, undefined);
       marks.clear(concernId, UNWRITTEN);
       return true;
     }
-    const taken = takenFrom(concernId);
-    const reason = 'a decision is in effect that could not be written yet';
-    runtime.hold(concernId, UNWRITTEN, { ...taken, reason });
-    return marks.mark(concernId, UNWRITTEN, markOf(taken.riskMode));
+    const { runState, riskMode } = restrictions.reduce(restrict, FREE);
+    runtime.hold(concernId, UNWRITTEN, {
+      ...(runState === 'paused' && { runState }),
+      riskMode,
+      reason: 'a decision is in effect that could not be written yet',
+    });
+    return marks.mark(concernId, UNWRITTEN, riskMode);
   };
 
-  const writeInOrder = async (concernId: string, waiting: Owed[]): Promise<void> => {
-    for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-      await next.write();
-      waiting.shift();
-    }
-    owed.delete(concernId);
+  const writeAll = async (concernId: string): Promise<void> => {
+    do {
+      for (const entry of waiting(concernId)) {
+        await entry.write();
+        entry.isWritten = true;
+      }
+      await activate(concernId);
+    } while (waiting(concernId).length > 0);
+    entries.delete(concernId);
     hold(concernId);
   };
 
-  /** Writes the restrictions of a concern, in one run at a time. */
-  const writeAll = async (concernId: string): Promise<void> => {
-    for (let waiting = owed.get(concernId); waiting !== undefined; waiting = owed.get(concernId)) {
-      const run =
-        writing.get(concernId) ?? writeInOrder(concernId, waiting).finally(() => writing.delete(concernId));
-      writing.set(concernId, run);
-      await run;
+  /** Writes and activates the restrictions of a concern, in one run at a time. */
+  const run = async (concernId: string): Promise<void> => {
+    while (entries.has(concernId)) {
+      const current = runs.get(concernId) ?? writeAll(concernId).finally(() => runs.delete(concernId));
+      runs.set(concernId, current);
+      await current;
     }
   };
 
   return {
-    take: (concernId, taken) => {
-      const waiting = owed.get(concernId) ?? [];
-      owed.set(concernId, waiting);
-      waiting.push(taken);
+    take: (concernId, owed) => {
+      const all = entries.get(concernId) ?? [];
+      entries.set(concernId, all);
+      all.push({ ...owed, isWritten: false });
       const isMarked = hold(concernId);
-      retryQueue.enqueue(keyOf(concernId), () => writeAll(concernId));
+      retryQueue.enqueue(keyOf(concernId), () => run(concernId));
       return isMarked;
     },
-    isOwed: (concernId) => owed.has(concernId),
-    inEffect: (concern) => {
-      const { runState = concern.runState, riskMode = 'normal' } = takenFrom(concern.id);
-      return { ...concern, runState, riskMode: stricter(concern.riskMode, riskMode) };
-    },
+    isOwed: (concernId) => waiting(concernId).length > 0,
+    inEffect: (concern) =>
+      waiting(concern.id).reduce((left, { restriction }) => restrict(left, restriction), concern),
     decision: (id) =>
-      owed
-        .values()
-        .flatMap((waiting) => waiting.values())
-        .find(({ decision }) => decision?.id === id)?.decision,
-    awaitWritten: (concernId) => (owed.has(concernId) ? retryQueue.runNow(keyOf(concernId)) : undefined),
+      [...entries.keys()].flatMap(waiting).find(({ decision }) => decision?.id === id)?.decision,
+    awaitWritten: (concernId) =>
+      waiting(concernId).length > 0 ? retryQueue.runNow(keyOf(concernId)) : undefined,
   };
 }
-
-/** A restart pauses a concern at least, because it does not know what else could not be saved. */
-const markOf = (riskMode: RiskMode = 'normal'): MarkedMode => (riskMode === 'normal' ? 'paused' : riskMode);

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deadline } from '@hermes-fleet/protocol/testing';
-import { RECORDED_PER_MINUTE } from './refusal-bound.ts';
+import { deadline, manualClock, silentLog } from '@hermes-fleet/protocol/testing';
+import { refusedResponse } from './answers.ts';
+import type { Refusals } from './control-store.ts';
+import { createRefusalBound, RECORDED_PER_MINUTE } from './refusal-bound.ts';
 import {
   BITCOIN,
   NOBODY,
@@ -77,4 +79,34 @@ test('what is counted is recorded at the stop, and kept while it cannot be writt
   trader.store.faults.clear();
   await trader.decisions.close();
   assert.deepEqual(counted(trader), [{ caller: STRANGER.name, counts: { forbidden: 10 } }]);
+});
+
+test('a stop waits for a record that is being written, and writes it again if that fails', async () => {
+  const gate = Promise.withResolvers<void>();
+  const recorded: Refusals[] = [];
+  const clock = manualClock();
+  let calls = 0;
+  const bound = createRefusalBound({
+    store: {
+      refusals: async (refusals) => {
+        calls += 1;
+        if (calls === 1) await gate.promise;
+        recorded.push(refusals);
+      },
+    },
+    clock,
+    log: silentLog,
+  });
+  const attempt = { transport: 'jsonrpc' as const, caller: NOBODY, text: null };
+  const response = refusedResponse(undefined, [{ code: 'forbidden', message: 'no' }]);
+  for (let sent = 0; sent < RECORDED_PER_MINUTE + 3; sent += 1) bound.counts(attempt, response);
+  clock.advance(MINUTE_MS);
+  assert.equal(calls, 1);
+  const closed = bound.close();
+  gate.reject(new Error('the disk is full'));
+  await closed;
+  assert.deepEqual(
+    recorded.map(({ counts }) => counts),
+    [{ forbidden: 3 }],
+  );
 });

@@ -34,6 +34,7 @@ export function createRefusalBound(options: {
   /** By caller; callers are configured, so they are few. */
   const minutes = new Map<string, Minute>();
   let timer: Disposable | undefined;
+  let recording: Promise<void> | undefined;
   let isClosed = false;
 
   const refusalsOf = (caller: string, { from, counted }: Minute): Refusals => ({
@@ -67,7 +68,10 @@ export function createRefusalBound(options: {
   };
 
   const wake = (): void => {
-    if (!isClosed) timer ??= clock.timer(() => void recordAll(), MINUTE_MS);
+    if (!isClosed)
+      timer ??= clock.timer(() => {
+        recording = recordAll();
+      }, MINUTE_MS);
   };
 
   return {
@@ -87,6 +91,8 @@ export function createRefusalBound(options: {
     },
     close: async () => {
       isClosed = true;
+      // What fails to be recorded is counted again, and recorded by the second run.
+      await recording;
       await recordAll();
     },
   };

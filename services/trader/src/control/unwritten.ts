@@ -1,4 +1,4 @@
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern, Restriction } from '@hermes-fleet/paper';
 import type { Caller, ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
 import { mayTouch } from './access.ts';
 import { failedResponse, writeFailure } from './answers.ts';
@@ -12,7 +12,6 @@ import {
   type ScreenedAttempt,
   type Seen,
 } from './decide-parts.ts';
-import type { Taken } from './holds.ts';
 import { judge } from './judge.ts';
 import { createDraft, summaryOf } from './response-draft.ts';
 
@@ -21,8 +20,8 @@ export interface Unwritten {
   readonly error: unknown;
   /** How it was judged, if it was. */
   readonly seen?: Seen | undefined;
-  /** Writes it, or what it takes. */
-  readonly write: (taken: Taken) => Promise<void>;
+  /** Writes it, or at least its effect. */
+  readonly write: (effect: Restriction) => Promise<void>;
 }
 
 /**
@@ -80,14 +79,14 @@ function judgeUnwritten(options: DecideParts, given: ScreenedAttempt): Seen | un
 /** The stored facts, with the concern as it runs: what is not written yet is in effect, and a pending rollback too. */
 function readFacts({ store, applier, holds }: DecideParts, decision: ControlDecision): StoredFacts {
   const facts = store.facts(decision);
-  const restored = applier.restoring(decision.concernId) ?? facts.concern;
-  const owed = holds.decision(decision.decisionId);
-  const active = restored?.activeStrategyId;
+  const restored = applier.restoring(decision.concernId);
+  const concern = restored ?? facts.concern;
+  const id = restored?.activeStrategyId;
   return {
     ...facts,
-    concern: restored && holds.inEffect(restored),
-    active: active == null ? undefined : store.strategy(active),
-    previous: owed ?? facts.previous,
+    concern: concern && holds.inEffect(concern),
+    active: id == null ? (restored ? undefined : facts.active) : store.strategy(id),
+    previous: holds.decision(decision.decisionId) ?? facts.previous,
   };
 }
 
@@ -108,10 +107,10 @@ function hold(
     return isAlready ? 'it is in effect already, by a decision that is not written yet either' : undefined;
   }
   if (raisesRisk(decision, concern)) return undefined;
-  const taken = takenBy(concern, next);
+  const effect = effectOf(concern, next);
   const isMarked = options.holds.take(concern.id, {
-    taken,
-    write: () => write(taken),
+    restriction: effect,
+    write: () => write(effect),
     decision: {
       id: decision.decisionId,
       fingerprint: fingerprintOf(decision),
@@ -123,7 +122,7 @@ function hold(
     : `it is in effect nevertheless, ${WRITTEN_LATER}; a restart before that loses it, because it cannot be marked either`;
 }
 
-const takenBy = (concern: Concern, next: Concern): Taken => ({
+const effectOf = (concern: Concern, next: Concern): Restriction => ({
   ...(next.runState === 'paused' && concern.runState === 'running' && { runState: 'paused' }),
   ...(next.riskMode !== concern.riskMode && { riskMode: next.riskMode }),
 });

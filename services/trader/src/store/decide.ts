@@ -1,8 +1,9 @@
-import { type Concern, stricter } from '@hermes-fleet/paper';
-import { type ControlResponse, FleetError, type JsonObject, type RiskMode } from '@hermes-fleet/protocol';
+import { type Concern, type Restriction, restrict } from '@hermes-fleet/paper';
+import { type ControlResponse, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type {
   AttemptRecord,
   DecisionKey,
+  FactsKey,
   Judgment,
   OpenApply,
   Refusals,
@@ -61,15 +62,14 @@ export function refusals(tx: ControlTransaction, { caller, from, to, counts }: R
 export function hold(
   tx: ControlTransaction,
   concernId: string,
-  to: { readonly runState?: 'paused'; readonly riskMode?: RiskMode },
+  restriction: Restriction,
   reason: string,
 ): Concern {
   const concern = tx.concern(concernId);
   if (concern === undefined) throw new FleetError('NOT_FOUND', `there is no concern ${concernId}`);
-  const runState = to.runState ?? concern.runState;
-  const riskMode = stricter(concern.riskMode, to.riskMode ?? 'normal');
-  if (concern.runState === runState && concern.riskMode === riskMode) return concern;
-  const held: Concern = { ...concern, runState, riskMode, rev: concern.rev + 1 };
+  const left = restrict(concern, restriction);
+  if (concern.runState === left.runState && concern.riskMode === left.riskMode) return concern;
+  const held: Concern = { ...left, rev: concern.rev + 1 };
   tx.putConcern(held, true);
   tx.append({ kind: 'hold', change: changeRecord(held), reason });
   return held;
@@ -120,11 +120,7 @@ export function compensate(
 /** The facts of a decision, without its target where it has none. */
 export function factsOf(
   tx: Pick<ControlTransaction, 'db' | 'concern' | 'strategy'>,
-  {
-    decisionId,
-    concernId,
-    targetStrategyId,
-  }: Pick<DecisionKey, 'decisionId' | 'concernId'> & { readonly targetStrategyId?: string | undefined },
+  { decisionId, concernId, targetStrategyId }: FactsKey,
 ): StoredFacts {
   const concern = tx.concern(concernId);
   const strategy = (id: string | null | undefined) => (id == null ? undefined : tx.strategy(id));

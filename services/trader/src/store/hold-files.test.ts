@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
-import { EARLIER, type HoldMarks } from '../control/hold-marks.ts';
+import type { HoldMarks } from '../control/hold-marks.ts';
 import { markingSaves, openHoldMarks } from './hold-files.ts';
 
 const CONCERN = 'acc:xrpusd';
@@ -22,8 +22,8 @@ test('a mark is found by the next process, in its strictest mode, and for its co
   const first = open();
   assert.deepEqual([first.found(CONCERN), first.found(OTHER)], [undefined, undefined]);
   assert.equal(open().found(CONCERN), undefined, 'a process that ends without a mark leaves none');
-  assert.equal(first.mark(CONCERN, 'a', 'paused'), true);
-  assert.equal(open().found(CONCERN), 'paused');
+  assert.equal(first.mark(CONCERN, 'a', 'normal'), true);
+  assert.equal(open().found(CONCERN), 'normal');
   assert.equal(first.mark(CONCERN, 'b', 'halted'), true);
   assert.equal(first.mark(CONCERN, 'b', 'halted'), true);
   const second = open();
@@ -31,18 +31,20 @@ test('a mark is found by the next process, in its strictest mode, and for its co
   assert.deepEqual(readdirSync(join(dir, CONCERN)).sort(), ['cautious', 'reduce_only']);
 });
 
-test('a mark stays until every holder has taken it back, an earlier process included', (t) => {
+test('a mark stays until every holder has taken it back', (t) => {
   const { open } = marksIn(t);
   open().mark(CONCERN, 'a', 'reduce_only');
   const marks = open();
-  marks.mark(CONCERN, 'engine', 'paused');
   marks.clear(CONCERN, 'nobody');
-  marks.clear(CONCERN, EARLIER);
+  assert.equal(marks.found(CONCERN), 'reduce_only');
+  marks.mark(CONCERN, 'a', 'reduce_only');
+  marks.mark(CONCERN, 'engine', 'normal');
+  marks.clear(CONCERN, 'a');
   assert.equal(open().found(CONCERN), 'reduce_only');
   marks.clear(CONCERN, 'engine');
-  assert.equal(open().found(CONCERN), undefined);
-  marks.mark(CONCERN, 'engine', 'paused');
-  assert.equal(open().found(CONCERN), 'paused', 'it can be made again');
+  assert.deepEqual([open().found(CONCERN), marks.found(CONCERN)], [undefined, undefined]);
+  marks.mark(CONCERN, 'engine', 'normal');
+  assert.equal(open().found(CONCERN), 'normal', 'it can be made again');
 });
 
 test('a concern that is new has no mark, and neither has one whose files were being made when the process ended', (t) => {
@@ -58,7 +60,7 @@ test('a mark that cannot be made or taken back is told in the log', (t) => {
   const marks = open();
   rmSync(join(dir, CONCERN), { recursive: true });
   assert.equal(
-    marks.mark(CONCERN, 'a', 'paused'),
+    marks.mark(CONCERN, 'a', 'normal'),
     false,
     'there is no folder to make outlast a loss of power',
   );
@@ -73,22 +75,13 @@ test('a mark that cannot be made or taken back is told in the log', (t) => {
 test('a mark that could not be taken back is taken back by a later call', (t) => {
   const { open, dir } = marksIn(t);
   const marks = open();
-  marks.mark(CONCERN, 'engine', 'paused');
+  marks.mark(CONCERN, 'engine', 'normal');
   renameSync(join(dir, CONCERN), join(dir, 'aside'));
   marks.clear(CONCERN, 'engine');
   renameSync(join(dir, 'aside'), join(dir, CONCERN));
-  assert.equal(open().found(CONCERN), 'paused');
+  assert.equal(open().found(CONCERN), 'normal');
   marks.clear(CONCERN, 'engine');
   assert.equal(open().found(CONCERN), undefined);
-});
-
-test('what an earlier process marked is found until it is taken back, once', (t) => {
-  const { open } = marksIn(t);
-  open().mark(CONCERN, 'a', 'cautious');
-  const marks = open();
-  assert.equal(marks.found(CONCERN), 'cautious');
-  marks.clear(CONCERN, EARLIER);
-  assert.equal(marks.found(CONCERN), undefined);
 });
 
 test('an engine that cannot be saved is marked until it is', async (t) => {
@@ -106,7 +99,7 @@ test('an engine that cannot be saved is marked until it is', async (t) => {
     marks,
   );
   await assert.rejects(store.saveEngine(CONCERN, {}), /the disk is full/);
-  assert.equal(open().found(CONCERN), 'paused');
+  assert.equal(open().found(CONCERN), 'normal');
   isFull = false;
   await store.saveEngine(CONCERN, {});
   assert.equal(open().found(CONCERN), undefined);

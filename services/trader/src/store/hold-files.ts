@@ -10,12 +10,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineStore } from '@hermes-fleet/paper';
-import type { Log } from '@hermes-fleet/protocol';
-import { EARLIER, type HoldMarks, MARKED_MODES, type MarkedMode } from '../control/hold-marks.ts';
+import { type Log, RiskMode } from '@hermes-fleet/protocol';
+import type { HoldMarks } from '../control/hold-marks.ts';
 
 /**
- * Opens the marks in a folder. A mark is a file that is removed, which needs no free space: the files are made here for
- * concerns that have none, and again when the state is saved. Throws the errors of the file system.
+ * Opens the marks in a folder. A mark is a file that is removed, which needs no free space. There is a file for each risk mode
+ * of a concern: they are made here for concerns that have none, and again when the last holder takes its mark back. Throws the
+ * errors of the file system.
  */
 export function openHoldMarks(options: {
   readonly dir: string;
@@ -24,55 +25,43 @@ export function openHoldMarks(options: {
 }): HoldMarks {
   const { dir, log } = options;
   const folderOf = (concernId: string): string => join(dir, concernId);
-  const holders = new Map<string, Map<string, MarkedMode>>();
+  const holders = new Map<string, Set<string>>();
 
-  const missing = (concernId: string): MarkedMode[] =>
-    MARKED_MODES.filter((mode) => !existsSync(join(folderOf(concernId), mode)));
+  /** From the least strict one on. */
+  const missing = (concernId: string): RiskMode[] =>
+    RiskMode.options.filter((mode) => !existsSync(join(folderOf(concernId), mode)));
 
   mkdirSync(dir, { recursive: true });
-  const earlier = new Map<string, MarkedMode>();
-  for (const concernId of options.concernIds) {
-    const isNew = !existsSync(folderOf(concernId));
-    if (isNew) prepare(folderOf(concernId));
-    const strictest = missing(concernId).at(-1);
-    if (strictest === undefined) continue;
-    earlier.set(concernId, strictest);
-    holders.set(concernId, new Map([[EARLIER, strictest]]));
-  }
+  for (const concernId of options.concernIds)
+    if (!existsSync(folderOf(concernId))) prepare(folderOf(concernId));
+  const earlier = new Map(options.concernIds.map((concernId) => [concernId, missing(concernId).at(-1)]));
 
   return {
     found: (concernId) => earlier.get(concernId),
     mark: (concernId, holder, mode) => {
-      const own = holders.get(concernId) ?? new Map<string, MarkedMode>();
-      if (own.get(holder) === mode) return true;
+      holders.set(concernId, (holders.get(concernId) ?? new Set()).add(holder));
       try {
         const file = join(folderOf(concernId), mode);
         if (existsSync(file)) unlinkSync(file);
-        holders.set(concernId, own);
         sync(folderOf(concernId));
-        own.set(holder, mode);
         return true;
       } catch (err) {
-        log.error(
-          { err, concern_id: concernId },
-          'a hold cannot be marked on disk: a restart would not know of it',
-        );
+        const about = { err, concern_id: concernId };
+        log.error(about, 'a hold cannot be marked on disk: a restart would not know of it');
         return false;
       }
     },
     clear: (concernId, holder) => {
       const own = holders.get(concernId);
       own?.delete(holder);
-      if (holder === EARLIER) earlier.delete(concernId);
       if (own === undefined || own.size > 0) return;
       try {
         for (const mode of missing(concernId)) touch(join(folderOf(concernId), mode));
         holders.delete(concernId);
+        earlier.delete(concernId);
       } catch (err) {
-        log.warn(
-          { err, concern_id: concernId },
-          'a mark cannot be taken back yet: a start now would come up held',
-        );
+        const about = { err, concern_id: concernId };
+        log.warn(about, 'a mark cannot be taken back yet: a start now would come up held');
       }
     },
   };
@@ -88,7 +77,7 @@ export function markingSaves(store: EngineStore, marks: Pick<HoldMarks, 'mark' |
         await store.saveEngine(concernId, snapshot);
         marks.clear(concernId, ENGINE);
       } catch (error) {
-        marks.mark(concernId, ENGINE, 'paused');
+        marks.mark(concernId, ENGINE, 'normal');
         throw error;
       }
     },
@@ -103,7 +92,7 @@ function prepare(folder: string): void {
   const draft = `${folder}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft);
-  for (const mode of MARKED_MODES) touch(join(draft, mode));
+  for (const mode of RiskMode.options) touch(join(draft, mode));
   renameSync(draft, folder);
 }
 

@@ -10,6 +10,7 @@ import {
   encodeControlResponse,
   type JsonObject,
   type Log,
+  type RiskMode,
   snakeize,
 } from '@hermes-fleet/protocol';
 import { type ManualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
@@ -23,12 +24,10 @@ import {
   type DecisionServiceOptions,
   type RunningDecisionService,
 } from '../create-decision-service.ts';
-import type { HoldMarks, MarkedMode } from '../hold-marks.ts';
+import type { HoldMarks } from '../hold-marks.ts';
 import { CONCERN, decisionOf, NOW, outcomeOf, POLICY, type Request, STRATEGIES } from './decisions.ts';
 import { type Fault, type FaultyStore, withFaults } from './faulty-store.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';
-
-export {} from '../../store/testing/harness.ts';
 
 const caller = (name: string, ...scopes: string[]): Caller => ({ name, scopes: new Set(scopes) });
 export const OPERATOR = caller('operator', 'trader:read', 'trader:decide', 'trader:override');
@@ -75,7 +74,7 @@ export interface TestDecisionService {
   readonly store: FaultyStore;
   readonly runtime: TestRuntime;
   /** The mark that a start would find for the concern now. */
-  marked(): MarkedMode | undefined;
+  marked(): RiskMode | undefined;
   /** The folder of the marks. */
   readonly marksDir: string;
   readonly clock: ManualClock;
