@@ -10,8 +10,8 @@ import { manualClock } from '@hermes-fleet/protocol/testing';
 import { forwardStdio } from './forward-stdio.ts';
 import { statelessRequest } from './testing/index.ts';
 
-/** A forwarder to a server whose every request is answered by the test. */
-async function forwarder(t: TestContext) {
+/** A forwarder to a server whose every request is answered by the test. Its output is read once `reading` resolves. */
+async function forwarder(t: TestContext, reading: Promise<void> = Promise.resolve()) {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -47,7 +47,7 @@ async function forwarder(t: TestContext) {
     await clock.asleep(1);
     return response;
   }
-  return { clock, errors, done, input, write, send, sendAll, output: text(output) };
+  return { clock, errors, done, input, write, send, sendAll, output: reading.then(() => text(output)) };
 }
 
 const accepted = (response: ServerResponse): unknown => response.writeHead(202).end();
@@ -134,6 +134,21 @@ test('a line that is no message is answered with an error, and the next one is f
     ],
   );
   assert.equal(errors.length, 2);
+});
+
+test('a client that does not read its answers can send no more until it does', async (t) => {
+  const reading = Promise.withResolvers<void>();
+  const { input, send, done, output } = await forwarder(t, reading.promise);
+  const response = await send({ id: 1, method: 'tools/call', params: { name: 'x' } });
+  const result = { content: [{ type: 'text', text: 'x'.repeat(100_000) }] };
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+  while (!input.isPaused()) await new Promise((resolve) => setImmediate(resolve));
+  reading.resolve();
+  while (input.isPaused()) await new Promise((resolve) => setImmediate(resolve));
+  input.end();
+  assert.equal(await done, true);
+  assert.deepEqual(JSON.parse(await output).result, result);
 });
 
 test('a page of HTML instead of an answer is told in one short line', async (t) => {
