@@ -76,7 +76,9 @@ test('a person sends, sees, answers and cancels tasks of a running fleet', async
       (await run(['task', 'nope'])).stderr,
       /^fleet: switch, neo, morpheus, trinity: no such task of yours/,
     );
-    assert.match((await run(['cost'])).stdout, /^who +per day +spent/);
+    const cost = JSON.parse((await run(['cost', '--json'])).stdout);
+    const names = cost.profiles.map(({ profile }: { profile: string }) => profile);
+    assert.deepEqual([names, cost.silent], [['switch', 'neo', 'morpheus', 'trinity'], []]);
   });
 
   await t.test('on a terminal, the question of a task is asked there', async (t) => {

@@ -1,6 +1,7 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
+import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
@@ -9,24 +10,34 @@ import { findTask } from '../task/find-task.ts';
 
 const { url: _, 'token-env': __, ...FLEET } = REACH_OPTIONS;
 
-/** `fleet cost`: the tokens of a task, or the ceilings on spending of a profile and what is left below them. */
+/** `fleet cost`: the tokens of a task, or the ceilings on spending of each profile and what is left below them. */
 export const costCommand = command({
   name: 'cost',
-  summary: 'print the tokens of a task, or what is left of the ceilings on spending',
+  summary: 'print the tokens of a task, or what each profile has spent and may still spend',
   args: '[id]',
-  options: FLEET,
-  examples: ['cost 01a20cd2-…', 'cost --profile neo'],
+  options: {
+    ...FLEET,
+    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
+  },
+  examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],
   run: async ({ values, positionals, env, print }) => {
     const [id, ...more] = positionals;
     if (more.length > 0) throw new UsageError('cost takes the id of one task');
     const client = fleetClient();
     const profiles = await reachable(client, values, env);
-    const at = id === undefined ? profiles[0] : (await findTask(client, profiles, id)).at;
-    if (at?.target === undefined) throw new UsageError('cost asks a profile of the fleet');
-    const path = id === undefined ? '/fleet/spending' : `/fleet/tasks/${encodeURIComponent(id)}/cost`;
-    const answer = await callApi(at.target, path);
+    if (id === undefined) {
+      const asked = await askProfiles(profiles, (target) => callApi(target, '/fleet/spending'));
+      const { answers, silent } = asked;
+      if (print) print({ profiles: answers.map(({ answer }) => answer), silent });
+      else printLines(renderSpending(answers.map(({ answer }) => answer)));
+      if (!print) nameSilent(asked, 'not shown');
+      return silent.length > 0 ? 1 : 0;
+    }
+    const { at } = await findTask(client, profiles, id);
+    if (at.target === undefined) throw new UsageError('cost asks a profile of the fleet');
+    const answer = await callApi(at.target, `/fleet/tasks/${encodeURIComponent(id)}/cost`);
     if (print) print(answer);
-    else printLines(id === undefined ? renderSpending(answer) : renderCost(answer));
+    else printLines(renderCost(answer));
     return 0;
   },
 });
@@ -44,20 +55,26 @@ function renderCost(cost: JsonObject): string[] {
   ];
 }
 
-function renderSpending(spending: JsonObject): string[] {
-  const figures = (name: string, of: JsonObject): string[] => [
-    name,
-    ...['tokens_per_day', 'spent', 'reserved', 'left'].map((key) => textAt(of, key)),
-  ];
-  const callers = objectAt(spending, 'callers');
+const FIGURES = ['tokens_per_day', 'spent', 'reserved', 'left'];
+
+/** Only own model calls add up: the tokens of a caller include what peers count too. */
+function renderSpending(profiles: readonly JsonObject[]): string[] {
+  const rows = profiles.flatMap((spending) => {
+    const figures = (who: string, of: JsonObject): string[] => [
+      textAt(spending, 'profile'),
+      who,
+      ...FIGURES.map((key) => textAt(of, key)),
+    ];
+    const callers = objectAt(spending, 'callers');
+    return [
+      [...figures('own calls', objectAt(spending, 'own')), textAt(spending, 'tokens_per_task_tree')],
+      ...Object.keys(callers).map((name) => figures(name, objectAt(callers, name))),
+    ];
+  });
+  const spent = profiles.reduce((sum, each) => sum + Number(objectAt(each, 'own').spent ?? 0), 0);
+  const frees = profiles.map((each) => textAt(each, 'frees_at')).toSorted();
   return [
-    ...columns(
-      ['who', 'per day', 'spent', 'reserved', 'left'],
-      [
-        figures(textAt(spending, 'profile'), objectAt(spending, 'own')),
-        ...Object.keys(callers).map((name) => figures(name, objectAt(callers, name))),
-      ],
-    ),
-    `a tree of tasks may spend ${textAt(spending, 'tokens_per_task_tree')}; the day ends at ${textAt(spending, 'frees_at')}`,
+    ...columns(['profile', 'tokens of', 'per day', 'spent', 'reserved', 'left', 'per task tree'], rows),
+    `own calls together: ${spent} tokens; the day ends at ${frees[0]}`,
   ];
 }

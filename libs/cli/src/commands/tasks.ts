@@ -1,8 +1,9 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
 import { rpc } from '../client/rpc.ts';
+import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
 import { definedFields, noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { columns, printLines, sanitize } from '../command-line/output.ts';
@@ -43,26 +44,16 @@ const listCommand = command({
     if (pageSize < 1 || pageSize > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
     const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
     const params = definedFields({ pageSize, status, contextId: context });
-    const asked = await reachable(fleetClient(), values, env);
-    const answers = await Promise.all(
-      asked.flatMap(({ target }) => (target ? [listAt(target, params)] : [])),
+    const asked = await askProfiles(await reachable(fleetClient(), values, env), (target) =>
+      listAt(target, params),
     );
-    const failed = answers.flatMap(({ profile, error }) => (error === undefined ? [] : [{ profile, error }]));
-    const silent = failed.map(({ profile }) => profile);
-    if (silent.length === asked.length) {
-      const refused = failed.find(({ error }) => error.code !== 'PEER_UNREACHABLE');
-      if (refused) throw refused.error;
-      throw new FleetError(
-        'PEER_UNREACHABLE',
-        `no fleet runs (${silent.join(', ')}: no answer): make up first`,
-      );
-    }
+    const { answers, silent } = asked;
     const found = answers
-      .flatMap(({ profile, tasks = [] }) => tasks.map((task) => ({ profile, task })))
+      .flatMap(({ profile, answer }) => answer.map((task) => ({ profile, task })))
       .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
     if (print) print({ tasks: found, silent });
     else printLines(found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
-    if (!print) for (const { error } of failed) console.error(sanitize(`not listed: ${error.message}`));
+    if (!print) nameSilent(asked, 'not listed');
     return silent.length > 0 ? 1 : 0;
   },
 });
@@ -84,23 +75,10 @@ function rowOf({ profile, task }: { readonly profile: string; readonly task: Jso
 
 const changedAt = (task: JsonObject): string => textAt(objectAt(task, 'status'), 'timestamp');
 
-interface Listed {
-  readonly profile: string;
-  readonly tasks?: readonly JsonObject[];
-  /** Why the profile's tasks are not known. */
-  readonly error?: FleetError;
-}
-
-async function listAt(target: Target, params: JsonObject): Promise<Listed> {
-  const profile = target.name;
-  try {
-    const request = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params };
-    const { result } = await rpc(target, JSON.stringify(request));
-    return { profile, tasks: objectsAt(result, 'tasks').filter(isJsonObject) };
-  } catch (error) {
-    if (error instanceof FleetError) return { profile, error };
-    throw error;
-  }
+async function listAt(target: Target, params: JsonObject): Promise<JsonObject[]> {
+  const request = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params };
+  const { result } = await rpc(target, JSON.stringify(request));
+  return objectsAt(result, 'tasks');
 }
 
 /** Finds the task that the first argument names. */
