@@ -20,6 +20,15 @@ test('--version prints the version, and --help every command with its summary', 
   assert.equal((await fleet([])).stdout, help.stdout);
 });
 
+test('docs/cli.md names every command that prints text only', () => {
+  const doc = readFileSync(resolve(import.meta.dirname, '../../../docs/cli.md'), 'utf8');
+  const [, list = ''] =
+    /((?:`[a-z -]+`,\s)+`[a-z -]+` and) `logs` without a task print text only/.exec(doc) ?? [];
+  const named = [...list.matchAll(/`([a-z -]+)`/g)].map(([, name]) => name);
+  const textOnly = COMMANDS.filter((each) => each.textOnly).map(({ name }) => name);
+  assert.deepEqual(named, textOnly.toSorted());
+});
+
 test('a call loads the module of its own command, and no server or bus', async () => {
   for (const word of new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))) {
     const loaded = (await loadCommands(word)).map(({ name }) => name);
