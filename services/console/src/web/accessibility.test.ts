@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
-import { accessibilityFaults, closeBrowser, needsChromium, openPage } from './testing/browser.ts';
+import { accessibilityFaults, closeBrowser, needsChromium, openPage, overflow } from './testing/browser.ts';
 import { idOf } from './testing/tasks-fixture.ts';
 
 after(closeBrowser);
@@ -16,10 +15,6 @@ const VIEWS: readonly (readonly [path: string, text: string])[] = [
   ['trader', 'Why decisions were refused'],
   ['send', 'Where would it go?'],
 ];
-
-/** By how much the page is wider than its window. */
-const overflow = (page: Page): Promise<number> =>
-  page.evaluate(() => document.body.scrollWidth - document.body.clientWidth);
 
 for (const theme of ['light', 'dark'] as const)
   for (const width of [1280, 360])

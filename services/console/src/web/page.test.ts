@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { integrityOf, readStaticFiles } from './static-files.ts';
-import { closeBrowser, needsChromium, openPage } from './testing/browser.ts';
+import { accessibilityFaults, closeBrowser, needsChromium, openPage, overflow } from './testing/browser.ts';
 
 after(closeBrowser);
 
@@ -71,6 +71,27 @@ test('without a session the page says how to open one', needsChromium, async (t)
   const { page } = await openPage(t, { prepare: ({ state }) => Object.assign(state, { signedIn: false }) });
   await page.getByText('You are not signed in.').waitFor();
   await page.getByText('./fleet console').waitFor();
+});
+
+for (const width of [1280, 360])
+  test(`the header links to Grafana where its address is set, at ${width} px`, needsChromium, async (t) => {
+    const grafanaUrl = 'http://127.0.0.1:3000/d/fleet?orgId=1&refresh=5s';
+    const { page } = await openPage(t, {
+      width,
+      prepare: ({ state }) => Object.assign(state, { grafanaUrl }),
+    });
+    const link = page.getByRole('banner').getByRole('link', { name: 'Grafana' });
+    await link.waitFor();
+    assert.equal(await link.getAttribute('href'), grafanaUrl);
+    await page.getByRole('button', { name: 'Use a token' }).waitFor();
+    assert.equal(await overflow(page), 0);
+    assert.deepEqual(await accessibilityFaults(page), []);
+  });
+
+test('the header has no link to Grafana where no address is set', needsChromium, async (t) => {
+  const { page } = await openPage(t);
+  await page.getByRole('button', { name: 'Use a token' }).waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Grafana' }).count(), 0);
 });
 
 test('the theme follows the system until the person chooses', needsChromium, async (t) => {

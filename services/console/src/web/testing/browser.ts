@@ -96,6 +96,10 @@ export function watchFaults(page: Page): string[] {
   return faults;
 }
 
+/** By how much the page is wider than its window. */
+export const overflow = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.body.scrollWidth - document.body.clientWidth');
+
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** What axe-core finds, one line each: rule, element and why. Empty when all is well. */

@@ -11,6 +11,7 @@ export interface StubState {
   status: StatusDocument;
   signedIn: boolean;
   caller: string | null;
+  grafanaUrl: string | null;
   /** Answers every `/api/` request but the stream with this status. */
   failWith: number | null;
   /** Documents of the other views by path, such as `/api/fleet`. */
@@ -58,6 +59,7 @@ export async function startStubConsole(
     status: statusAt(now),
     signedIn: true,
     caller: null,
+    grafanaUrl: null,
     failWith: null,
     documents: viewDocuments(now),
   };
@@ -166,13 +168,13 @@ function token(state: StubState, method: string, body: unknown): [number, unknow
   return [200, session(state)];
 }
 
-const session = ({ caller }: StubState): unknown => ({
+const session = ({ caller, grafanaUrl }: StubState): unknown => ({
   csrf_token: CSRF,
   caller,
   scopes: caller === null ? [] : ['dispatch', 'read'],
   profiles: ['switch', 'neo', 'morpheus', 'trinity'],
   version: '0.1.0',
-  grafana_url: null,
+  grafana_url: grafanaUrl,
   trace_url: 'http://127.0.0.1:16686/trace/{trace_id}',
 });
 

@@ -7,7 +7,8 @@ import { ConnectionBadge } from './connection.js';
 
 /** @param {{current: string, openHelp: () => void}} props */
 export function Header({ current, openHelp }) {
-  const { kind } = useSession();
+  const { kind, session } = useSession();
+  const grafana = session?.grafana_url ?? null;
   return html`<header class="header">
     <a class="brand" aria-label="Hermes Fleet" href=${href(['tasks'])}><img src="/assets/icon.svg" alt="" width="18" height="18" /><span class="brand-name">Hermes Fleet</span></a>
     <nav class="nav" aria-label="Views">
@@ -19,6 +20,7 @@ export function Header({ current, openHelp }) {
       </ul>
     </nav>
     <div class="tools">
+      ${grafana === null ? null : html`<a class="quiet" href=${grafana}>Grafana</a>`}
       ${kind === 'open' ? html`<${ConnectionBadge} /><${Account} />` : null}
       <${ThemeSwitch} />
       <button type="button" class="icon" aria-label="Keyboard and help" title="Keyboard and help (?)" onClick=${openHelp}>?</button>
