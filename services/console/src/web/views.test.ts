@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { FleetDocument } from '../http/api.ts';
 import { closeBrowser, needsChromium, openPage } from './testing/browser.ts';
 import { TOKEN } from './testing/stub-console.ts';
 import { MARKUP } from './testing/tasks-fixture.ts';
@@ -34,6 +35,27 @@ test('the fleet shows who is silent, and what is not healthy', needsChromium, as
     .getByText('3 of 50 queued')
     .waitFor();
 });
+
+test(
+  'members that are away come first in the fleet, also when one falls silent',
+  needsChromium,
+  async (t) => {
+    const { page, stub } = await openPage(t, { at: '/#/fleet' });
+    const rows = page.getByRole('table', { name: 'Members of the fleet' }).locator('tbody strong');
+    await rows.first().waitFor();
+    assert.deepEqual(await rows.allTextContents(), ['trinity', 'switch', 'morpheus', 'neo', 'trader']);
+    const fleet = stub.state.documents['/api/fleet'] as FleetDocument;
+    const silentSince = new Date(Date.now() - 3_600_000).toISOString();
+    stub.state.documents['/api/fleet'] = {
+      peers: fleet.peers.map((peer) =>
+        peer.name === 'neo' ? { ...peer, announced_at: silentSince } : { ...peer, ready: true },
+      ),
+    };
+    stub.changed({ views: ['fleet'] });
+    await page.getByRole('row', { name: /neo/ }).getByText('silent').waitFor();
+    assert.deepEqual((await rows.allTextContents()).slice(0, 2), ['neo', 'trinity']);
+  },
+);
 
 test('the router says who would get a task, once a token is given', needsChromium, async (t) => {
   const { page, stub } = await openPage(t, { at: '/#/fleet' });

@@ -15,7 +15,7 @@ export function FleetView() {
       ${(/** @type {import('../../../http/api.ts').FleetDocument} */ { peers }) =>
         peers.length === 0
           ? html`<${Empty} title="No profile has announced itself.">Start the fleet with <code>make up</code>. Each profile announces itself when it starts, and every 30 s.</${Empty}>`
-          : html`<${Summary} peers=${peers} /><${Peers} peers=${[...peers].sort(byRole)} />`}
+          : html`<${Summary} peers=${peers} /><${Peers} peers=${peers} />`}
     </${Loaded}>
     <${RouteForm} />`;
 }
@@ -27,13 +27,16 @@ const byRole = (a, b) =>
 /** @param {PeerRow} peer @param {number} now */
 const isSilent = (peer, now) => now - Date.parse(peer.announced_at) > peer.ttl_s * 1_000;
 
+/** @param {PeerRow} peer @param {number} now */
+const isAway = (peer, now) => !peer.ready || isSilent(peer, now);
+
 /** @param {readonly PeerRow[]} peers @param {(peer: PeerRow) => number | null} value */
 const sum = (peers, value) => peers.reduce((total, peer) => total + (value(peer) ?? 0), 0);
 
 /** What an operator looks for first: who is away, what is down, and how much room there is. @param {{peers: readonly PeerRow[]}} props */
 function Summary({ peers }) {
   const now = useNow();
-  const away = peers.filter((peer) => !peer.ready || isSilent(peer, now)).map(({ name }) => name);
+  const away = peers.filter((peer) => isAway(peer, now)).map(({ name }) => name);
   const models = peers.filter(({ model_health }) => model_health !== null);
   const badModels = models
     .filter(({ model_health }) => healthy(model_health) === false)
@@ -54,16 +57,19 @@ function Summary({ peers }) {
   </dl>`;
 }
 
-/** @param {{peers: readonly PeerRow[]}} props */
-const Peers = ({ peers }) =>
-  html`<table class="grid cards peers">
+/** Who is away comes first. @param {{peers: readonly PeerRow[]}} props */
+function Peers({ peers }) {
+  const now = useNow();
+  const sorted = peers.toSorted((a, b) => Number(isAway(b, now)) - Number(isAway(a, now)) || byRole(a, b));
+  return html`<table class="grid cards peers">
     <caption class="hidden">Members of the fleet</caption>
     <thead><tr>
       <th scope="col" class="c-name">Peer</th><th scope="col" class="c-ready">Ready</th><th scope="col">Model</th><th scope="col" class="c-bar">Load of its limit</th>
       <th scope="col">MCP servers</th><th scope="col" class="c-repo">Repository</th><th scope="col" class="c-circuit">Circuit</th><th scope="col" class="num c-age">Announced</th>
     </tr></thead>
-    <tbody>${peers.map((peer) => html`<${Peer} key=${peer.name} peer=${peer} />`)}</tbody>
+    <tbody>${sorted.map((peer) => html`<${Peer} key=${peer.name} peer=${peer} />`)}</tbody>
   </table>`;
+}
 
 /** @param {{peer: PeerRow}} props */
 function Peer({ peer }) {
