@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startFleet } from '../support/fleet.ts';
+import { startProfile } from '../support/lone-profile.ts';
 import { decision } from '../support/lone-trader.ts';
 import { type CollectedSpan, startCollector } from '../support/otlp-collector.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
@@ -86,6 +87,20 @@ test('a task has one trace, from its caller through switch to the worker', async
   assert.doesNotMatch(JSON.stringify(collector.spans), /secret-(brief|reason)/);
   assert.deepEqual(
     collector.spans.filter(({ name }) => /health|ready|metrics/.test(name)),
+    [],
+  );
+});
+
+test('a profile without traces loads neither the SDK nor the exporter of OpenTelemetry', async (t) => {
+  const list =
+    'import{registerHooks}from"node:module";registerHooks({load:(url,c,next)=>{console.error(url);return next(url,c)}})';
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(list)}`;
+  const profile = await startProfile(t, { env: { NODE_OPTIONS, OTEL_EXPORTER_OTLP_ENDPOINT: '' } });
+  const loaded = profile.log().split('\n');
+  assert.ok(loaded.some((url) => url.endsWith('/open-tracing.ts')));
+  // prom-client loads the API package.
+  assert.deepEqual(
+    loaded.filter((url) => /\/otlp-tracing\.ts$|\/@opentelemetry\/(?!api\/)/.test(url)),
     [],
   );
 });

@@ -79,6 +79,27 @@ test('a caller decides for its trace, unless the sampler says otherwise', async 
   }
 });
 
+test('a sampler by ratio exports its share of the traces', async (t) => {
+  // By the ID of the trace, so that every member decides the same: the first is in the lower half of all IDs.
+  const low = UNSAMPLED.replace(/-\w{32}-/, `-${'1'.padStart(32, '0')}-`);
+  const high = SAMPLED.replace(/-\w{32}-/, `-${'f0000000'.padStart(32, '0')}-`);
+  for (const [sampler, share, expected] of [
+    ['traceidratio', '0', []],
+    ['traceidratio', '0.5', ['low']],
+    ['traceidratio', '1', ['low', 'high', 'new']],
+    ['parentbased_traceidratio', '0', ['high']],
+    ['parentbased_traceidratio', '1', ['high', 'new']],
+  ] as const) {
+    const { names, ...env } = await collector(t, 200);
+    const tracing = await open({ ...env, OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: share });
+    tracing.start('low', { parent: low }).end();
+    tracing.start('high', { parent: high }).end();
+    if (share !== '0.5') tracing.start('new').end();
+    await tracing.close();
+    assert.deepEqual(names, expected, `${sampler} ${share}`);
+  }
+});
+
 test('a span continues the trace of its parent, also where it is not exported', async (t) => {
   const { names: _names, ...env } = await collector(t, 200);
   const tracing = await open(env);
