@@ -66,11 +66,25 @@ test('the profile for the compatibility kit does what the prefix of a message id
   assert.equal(canceled.status?.state, TaskState.TASK_STATE_CANCELED);
   assert.equal((await taskOf('unknown')).status?.state, TaskState.TASK_STATE_COMPLETED);
 
-  const chunks: unknown[] = [];
-  for await (const { payload } of client.sendMessageStream(message('tck-stream-artifact-chunked')))
-    if (payload?.$case === 'artifactUpdate' && payload.value.artifact?.artifactId === 'output')
-      chunks.push(payload.value.artifact?.parts[0]?.content?.value);
-  assert.deepEqual(chunks, ['chunk-1 ', 'chunk-2']);
+  const { capabilities } = await client.getAgentCard();
+  assert.deepEqual([capabilities?.streaming, capabilities?.pushNotifications], [true, true]);
+  for (const [id, ...expected] of [
+    ['tck-stream-artifact-chunked', 'chunk-1 ', 'chunk-2'],
+    ['tck-stream-001', 'Stream hello from TCK'],
+    ['tck-stream-002'],
+    ['tck-stream-003', 'Stream task lifecycle'],
+    ['tck-stream-ordering-001', 'Ordered output'],
+  ] as const) {
+    const chunks: unknown[] = [];
+    let last: TaskState | undefined;
+    for await (const { payload } of client.sendMessageStream(message(id))) {
+      if (payload?.$case === 'artifactUpdate' && payload.value.artifact?.artifactId === 'output')
+        chunks.push(payload.value.artifact?.parts[0]?.content?.value);
+      if (payload?.$case === 'statusUpdate') last = payload.value.status?.state;
+    }
+    assert.deepEqual(chunks, expected, id);
+    assert.equal(last, TaskState.TASK_STATE_COMPLETED, id);
+  }
 
   program.kill('SIGTERM');
   assert.deepEqual(await ended, [0, null]);

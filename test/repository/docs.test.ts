@@ -219,17 +219,21 @@ test('metrics.md has every family, with its type and labels', () => {
   assert.deepEqual(documented.sort(), families.sort());
 });
 
-test('every make target, link and file that the documents name is there', () => {
+test('every make target, link, image and file that the documents name is there', () => {
   const targets = new Set(
     [...readFileSync(join(ROOT, 'Makefile'), 'utf8').matchAll(/^([a-z-]+):/gm)].map(at1),
   );
   const missing = docs().flatMap(({ file, text }) => {
     const made = [...text.matchAll(/`(?:\w+=\w+ )?make (?:-s )?([a-z-]+)/g)].map(at1);
     const links = [...text.matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(at1);
+    const images = [...text.matchAll(/<(?:img|source)\b[^>]*?\b(?:src|srcset)="(?!https?:)([^"]+)"/g)].map(
+      at1,
+    );
     const paths = [...text.matchAll(/`((?:libs|services|deploy|docs|test)\/[\w./-]+|\.env)`/g)].map(at1);
     return [
       ...made.filter((target) => !targets.has(target)).map((target) => `${file}: make ${target}`),
       ...links.filter((link) => !resolves(file, link)).map((link) => `${file}: link ${link}`),
+      ...images.filter((image) => !resolves(file, image)).map((image) => `${file}: image ${image}`),
       ...paths.filter((path) => !existsSync(join(ROOT, path))).map((path) => `${file}: file ${path}`),
     ];
   });
