@@ -34,6 +34,19 @@ const services: Record<string, Service> = skip ? {} : JSON.parse(compose.stdout)
 const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
 const MEMBERS = [...PROFILES, 'trader'];
 
+test('plain `docker compose up` starts Grafana, and the job that prints the welcome lines', { skip }, () => {
+  // The runner of tests may have a choice of its own, which would hide what .env says.
+  const { COMPOSE_PROFILES: _, ...env } = process.env;
+  const plain = spawnSync('docker', ['compose', 'config', '--services'], {
+    cwd: root,
+    encoding: 'utf8',
+    env,
+  });
+  const started = plain.stdout.trim().split('\n');
+  const left = Object.keys(services).filter((name) => !started.includes(name));
+  assert.deepEqual(left, ['events'], plain.stderr);
+});
+
 test('every container is hardened and bounded', { skip }, () => {
   assert.ok(Object.keys(services).length >= 10);
   for (const [name, service] of Object.entries(services)) {

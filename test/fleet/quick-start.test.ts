@@ -50,6 +50,7 @@ test('the quick start of the README, without containers, at a path with spaces: 
   for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'console', 'nats'])
     assert.match(up.stdout, new RegExp(`${name} +\\S+://`));
   assert.equal(/^ {2}prometheus +http:\/\/127\.0\.0\.1:\d+$/m.test(up.stdout), BESIDE === 1, up.stdout);
+  assert.match(up.stdout, /^ {2}http:\/\/127\.0\.0\.1:\d+\/login\?code=[\w-]+$/m);
   const curl = up.stdout.slice(up.stdout.indexOf('\ncurl '));
   const pasted = await runProgram('bash', ['-c', curl], { env, cwd: tmpdir() });
   assert.equal(pasted.code, 0, pasted.stderr);

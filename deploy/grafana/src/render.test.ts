@@ -46,6 +46,11 @@ test('thresholds are drawn where an alert or routing has one', () => {
   });
 });
 
+test('the overview begins with tokens spent and the blocked share', () => {
+  const [first, second] = read('fleet-overview').panels;
+  assert.deepEqual([first?.title, second?.title], ['Tokens spent', 'Blocked share']);
+});
+
 test('the committed dashboards match the generator', () => {
   assert.deepEqual(
     readdirSync(FOLDER).sort(),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { GROUPS, loadCommands } from './commands.ts';
@@ -27,6 +27,14 @@ test('docs/cli.md names every command that prints text only', () => {
   const named = [...list.matchAll(/`([a-z -]+)`/g)].map(([, name]) => name);
   const textOnly = COMMANDS.filter((each) => each.textOnly).map(({ name }) => name);
   assert.deepEqual(named, textOnly.toSorted());
+});
+
+test('the package has the command fleet', () => {
+  const bin = resolve(import.meta.dirname, '../../../node_modules/.bin/fleet');
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+  const { error, stdout, stderr } = spawnSync(bin, ['--version'], { encoding: 'utf8', env });
+  assert.ifError(error);
+  assert.deepEqual([stdout, stderr], [`${version}\n`, '']);
 });
 
 test('a call loads the module of its own command, and no server or bus', async () => {

@@ -115,6 +115,15 @@ test(
   },
 );
 
+test('the trace of a task is a link to the configured trace UI', needsChromium, async (t) => {
+  const { page } = await openPage(t, { at: `/#/tasks/switch/${idOf(6)}` });
+  const trace = page.getByRole('link', { name: '4bf92f3577b34da6a3ce929d0e0e4736', exact: true });
+  assert.equal(
+    await trace.getAttribute('href'),
+    'http://127.0.0.1:16686/trace/4bf92f3577b34da6a3ce929d0e0e4736',
+  );
+});
+
 test(
   'the page of a blocked task says at its top what was unmet, and of a failed one why',
   needsChromium,
