@@ -19,7 +19,10 @@ const atNeo = {
   frees_at: FREES_AT,
   tokens_per_task_tree: null,
   own: { tokens_per_day: 4000, spent: 700, reserved: 300, left: 3000 },
-  callers: { switch: { tokens_per_day: null, spent: 700, reserved: 300, left: null } },
+  callers: {
+    switch: { tokens_per_day: null, spent: 700, reserved: 300, left: null },
+    quiet: { tokens_per_day: null, spent: 0, reserved: 0, left: null },
+  },
 };
 
 async function reachOf(t: TestContext, more: readonly string[] = []): Promise<string[]> {

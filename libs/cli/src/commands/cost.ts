@@ -57,7 +57,7 @@ function renderCost(cost: JsonObject): string[] {
 
 const FIGURES = ['tokens_per_day', 'spent', 'reserved', 'left'];
 
-/** Only own model calls add up: the tokens of a caller include what peers count too. */
+/** Callers without tokens and ceiling are left out. Only own calls add up: peers count a caller's tokens too. */
 function renderSpending(profiles: readonly JsonObject[]): string[] {
   const rows = profiles.flatMap((spending) => {
     const figures = (who: string, of: JsonObject): string[] => [
@@ -68,7 +68,10 @@ function renderSpending(profiles: readonly JsonObject[]): string[] {
     const callers = objectAt(spending, 'callers');
     return [
       [...figures('own calls', objectAt(spending, 'own')), textAt(spending, 'tokens_per_task_tree')],
-      ...Object.keys(callers).map((name) => figures(name, objectAt(callers, name))),
+      ...Object.keys(callers)
+        .map((name) => ({ name, of: objectAt(callers, name) }))
+        .filter(({ of }) => FIGURES.some((key) => typeof of[key] === 'number' && of[key] !== 0))
+        .map(({ name, of }) => figures(name, of)),
     ];
   });
   const spent = profiles.reduce((sum, each) => sum + Number(objectAt(each, 'own').spent ?? 0), 0);
