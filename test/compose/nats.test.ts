@@ -94,7 +94,7 @@ test('kill -9 of NATS in a container: the relay loses, repeats and reorders noth
   const relay = createOutboxPublisher({
     connection,
     source: outbox,
-    subjectPrefix: 'fleet.task.neo',
+    subjectPrefixes: ['fleet.task.neo'],
     log,
     clock: systemClock,
     onPublished: (result) => result === 'error' && failures.push(result),

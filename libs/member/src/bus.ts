@@ -27,7 +27,7 @@ export function connectBus(options: {
   return createOutboxPublisher({
     connection: busConnection(nats, `fleet/${options.profile}`, options.login),
     source: options.ledger.outbox,
-    subjectPrefix: `fleet.task.${options.profile}`,
+    subjectPrefixes: [`fleet.task.${options.profile}`],
     clock: options.clock,
     log: options.log,
     tracing: options.tracing,

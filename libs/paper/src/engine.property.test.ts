@@ -7,6 +7,7 @@ import type { Desired } from './market/engine-port.ts';
 import { money, smaller, sum, text, ZERO } from './market/money.ts';
 import type { EngineView, OrderView } from './market/runtime-port.ts';
 import type { Bar, Intent, StrategyView } from './market/strategy.ts';
+import { accountOf } from './testing/account-of.ts';
 import { bar, counting, market, type Rig, rig, scripted } from './testing/rig.ts';
 
 /** Awkward steps, which exercise rounding. */
@@ -248,6 +249,13 @@ test('for any sequence: books balance exactly, modes hold, and a restart changes
         assert.deepEqual(restarted.rig.engine.snapshot(), stayed.rig.engine.snapshot());
         assert.deepEqual(restarted.rig.engine.view(), stayed.rig.engine.view());
       });
+      const { engine } = stayed.rig;
+      const { cash, reserved, realizedPnl, feesPaid } = engine.view().equity;
+      if (engine.lastBar() !== undefined)
+        assert.deepEqual(accountOf(engine.entries()), {
+          ...{ cash: text(money(cash).plus(money(reserved))), position: engine.view().position.quantity },
+          ...{ realizedPnl, feesPaid },
+        });
       fills += stayed.rig.engine.view().execution.fills;
     }),
     { numRuns: 60 },

@@ -2,6 +2,7 @@ import { FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
 import { askStrategy } from './broker/ask-strategy.ts';
 import { fillBar } from './broker/fill-bar.ts';
 import { readBar } from './broker/intents.ts';
+import { booked, recordBar, recordOrder } from './broker/journal.ts';
 import type { Order } from './broker/order.ts';
 import { reconcileOrders } from './broker/reconcile-orders.ts';
 import { readSnapshot, writeSnapshot } from './broker/snapshot.ts';
@@ -28,14 +29,16 @@ export interface EngineOptions {
  * CONFIG_INVALID and changes nothing for a strategy that needs more than `HISTORY_BARS` bars.
  */
 export function createEngine({ concernId, market, snapshot, ids, watcher }: EngineOptions): Engine {
-  let state = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId);
+  let state = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId, market);
   let trading: TradingStrategy | undefined;
 
   /** Applies a change whole or, where it throws, not at all. Returns the number of canceled orders. */
   function change(work: (onOrder: OrderListener) => EngineState): number {
     const changes: [Order, Parameters<OrderListener>[1]][] = [];
-    state = work((order, what) => changes.push([order, what]));
-    for (const [{ strategyId }, what] of changes) watcher.order(concernId, strategyId, what);
+    const next = work((order, what) => changes.push([order, what]));
+    state = changes.reduce((before, [order, what]) => recordOrder(before, order, what), next);
+    for (const [{ strategyId }, what] of changes)
+      if (what !== 'reduced') watcher.order(concernId, strategyId, what);
     return changes.filter(([, what]) => what === 'canceled').length;
   }
 
@@ -45,13 +48,13 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
   }
 
   function configure(desired: Desired): Reconciled {
-    const { strategy, runState, riskMode } = desired;
+    const { strategy, runState, riskMode, rev } = desired;
     if (strategy !== undefined && strategy.trading.warmupBars > HISTORY_BARS) throw tooLong(strategy);
     const before = state.configured.strategyId;
     const strategyId = strategy?.id ?? null;
     const canceledOrders = change((onOrder) => ({
       ...reconcileOrders(state, desired, market, onOrder),
-      configured: { runState, riskMode, strategyId },
+      configured: { runState, riskMode, strategyId, ...(rev !== undefined && { rev }) },
       consecutiveErrors: strategyId === before ? state.consecutiveErrors : 0,
     }));
     trading = strategy?.trading;
@@ -63,12 +66,18 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
     try {
       const next = readBar(bar, state.bars.at(-1));
       change((onOrder) => fillBar(state, next, market, onOrder));
+    } catch (thrown) {
+      return failed(thrown);
+    }
+    try {
       const strategy = trading;
       if (strategy !== undefined) change((onOrder) => askStrategy(state, strategy, { market, ids, onOrder }));
       state = { ...state, consecutiveErrors: 0 };
       return {};
     } catch (thrown) {
       return failed(thrown);
+    } finally {
+      state = recordBar(state);
     }
   }
 
@@ -82,6 +91,10 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
     }),
     lastBar: () => state.bars.at(-1),
     snapshot: () => writeSnapshot(state),
+    entries: () => state.journal.pending,
+    booked: (n) => {
+      state = booked(state, n);
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 export { createFeed, FeedSchema } from './feed/feed-config.ts';
 export { createSyntheticFeed } from './feed/synthetic.ts';
 export { DegradedSchema } from './follow/degraded.ts';
+export type { AccountEntry, BarEntry, BookEntry, OrderEntry } from './market/books.ts';
 export type { Concern, Strategy } from './market/concern.ts';
 export { type Market, MarketSchema, readMarket } from './market/market.ts';
 export { money } from './market/money.ts';

@@ -38,7 +38,7 @@ async function fleetOnBus(t: TestContext) {
       createOutboxPublisher({
         connection: { servers: [console.nats.url], name: `${name}/outbox` },
         source: ledger.outbox,
-        subjectPrefix: `fleet.task.${name}`,
+        subjectPrefixes: [`fleet.task.${name}`],
         log: silentLog,
         clock: systemClock,
       }),

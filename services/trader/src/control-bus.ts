@@ -6,8 +6,8 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 import { type AuditState, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
 
-/** Subject prefix of control events: `fleet.control.<account>.<market>`. */
-const SUBJECTS = 'fleet.control';
+/** Subject prefixes of the control store's events: `fleet.control.<account>.<market>`, `fleet.trade.<account>.<market>`. */
+const PREFIXES = ['fleet.control', 'fleet.trade'];
 
 export interface ControlBusOptions {
   readonly service: string;
@@ -48,7 +48,7 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
   const events = createOutboxPublisher({
     connection,
     source: store.outbox,
-    subjectPrefix: SUBJECTS,
+    subjectPrefixes: PREFIXES,
     clock,
     log,
     tracing: options.tracing,

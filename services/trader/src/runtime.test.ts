@@ -204,7 +204,7 @@ describe('a restart', deadline, () => {
   it('fails with a snapshot that cannot be read', async (t) => {
     const run = await running(t);
     await run.runtime.close();
-    await run.store.saveEngine(CONCERN.id, { version: 99 });
+    await run.store.saveEngine(CONCERN.id, { version: 99 }, []);
     await assert.rejects(run.restart(), { code: 'STORE_UNAVAILABLE', message: /the stored engine of/ });
   });
 

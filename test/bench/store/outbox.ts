@@ -58,7 +58,7 @@ export async function outboxRate(dir: string, nats: Nats, events: number, window
   const startedAt = performance.now();
   const publisher = createOutboxPublisher({
     source: ledger.outbox,
-    subjectPrefix: SUBJECT,
+    subjectPrefixes: [SUBJECT],
     window,
     log: silentLog,
     clock: systemClock,

@@ -64,7 +64,7 @@ test('the setup user creates the streams, the services publish to them, and the 
   const relay = createOutboxPublisher({
     connection: as('neo'),
     source: outboxOf('neo'),
-    subjectPrefix: 'fleet.task.neo',
+    subjectPrefixes: ['fleet.task.neo'],
     log,
     clock: systemClock,
   });
@@ -79,7 +79,7 @@ test('the setup user creates the streams, the services publish to them, and the 
   const control = createOutboxPublisher({
     connection: as('trader'),
     source: outboxOf('trader', 'fleet.control.account.market'),
-    subjectPrefix: 'fleet.control',
+    subjectPrefixes: ['fleet.control', 'fleet.trade'],
     log,
     clock: systemClock,
   });

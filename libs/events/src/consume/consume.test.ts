@@ -25,7 +25,7 @@ function publisher(t: TestContext, url: string, profile = 'neo') {
   const publisher = createOutboxPublisher({
     connection: { servers: [url], name: `${profile}/outbox` },
     source: outbox,
-    subjectPrefix: `fleet.task.${profile}`,
+    subjectPrefixes: [`fleet.task.${profile}`],
     log: silentLog,
     clock: systemClock,
   });

@@ -28,11 +28,11 @@ function publisherFor(
   source: TestOutbox,
   options: Partial<OutboxPublisherOptions> = {},
 ) {
-  const profile = options.subjectPrefix ?? 'fleet.task.neo';
+  const profile = options.subjectPrefixes?.[0] ?? 'fleet.task.neo';
   const publisher = createOutboxPublisher({
     connection: { servers: [url], name: profile },
     source,
-    subjectPrefix: 'fleet.task.neo',
+    subjectPrefixes: ['fleet.task.neo'],
     log: silentLog,
     clock: systemClock,
     ...options,
@@ -66,7 +66,7 @@ test('repeated SIGKILLs of a loaded server lose, reorder and duplicate nothing',
     const results = { ok: 0, error: 0 };
     const progress = { wanted: 0, reached: Promise.withResolvers<void>() };
     const publisher = publisherFor(t, server.url, outbox, {
-      subjectPrefix: `fleet.task.${profile}`,
+      subjectPrefixes: [`fleet.task.${profile}`],
       onPublished: (result) => {
         results[result] += 1;
         if (results.ok >= progress.wanted) progress.reached.resolve();

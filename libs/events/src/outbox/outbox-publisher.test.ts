@@ -22,7 +22,7 @@ function publisherFor(
   const publisher = createOutboxPublisher({
     connection: { servers: [url], name: 'neo/outbox' },
     source,
-    subjectPrefix: 'fleet.task.neo',
+    subjectPrefixes: ['fleet.task.neo'],
     log,
     clock: systemClock,
     ...options,

@@ -9,8 +9,8 @@ const ACK_TIMEOUT_MS = 5_000;
 export interface OutboxPublisherOptions {
   readonly connection: BusConnection;
   readonly source: OutboxSource;
-  /** The prefix of all subjects in this outbox, e.g. `fleet.task.neo`. */
-  readonly subjectPrefix: string;
+  /** The prefixes of the subjects in this outbox, e.g. `fleet.task.neo`; a subject has one of them. */
+  readonly subjectPrefixes: readonly string[];
   readonly log: Log;
   /** Each event of an exported trace gets a span; absent where traces are off. */
   readonly tracing?: Tracing | undefined;
@@ -60,7 +60,7 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
       runPublishSession({
         nc,
         source: options.source,
-        subjectPrefix: options.subjectPrefix,
+        subjectPrefixes: options.subjectPrefixes,
         window: options.window ?? WINDOW,
         ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
         clock: options.clock,

@@ -10,7 +10,7 @@ import {
 import type { NatsConnection } from 'nats';
 import { reasonOf } from '../connection/connection.ts';
 import { InFlight } from './in-flight.ts';
-import { lastMessage, resumePoint } from './resume.ts';
+import { lastMessage, newestOf, resumePoint } from './resume.ts';
 
 const READ_BATCH = 256;
 /** Allowance for headers when a body is compared with the server's payload limit. */
@@ -21,7 +21,7 @@ const UNSAVED_WINDOWS = 4;
 export interface PublishSession {
   readonly nc: NatsConnection;
   readonly source: OutboxSource;
-  readonly subjectPrefix: string;
+  readonly subjectPrefixes: readonly string[];
   readonly window: number;
   readonly ackTimeoutMs: number;
   readonly clock: Clock;
@@ -133,10 +133,11 @@ function encode(entry: OutboxEvent, maxPayload = 1024 * 1024): Uint8Array {
 /** Compares the stream with the outbox, advances the cursor as far as that proves, and returns where to resume. */
 async function readBack(session: PublishSession): Promise<number> {
   const [first] = session.source.read(session.source.cursor(), 1);
-  const [last, lastLikeFirst] = await Promise.all([
-    lastMessage(session.nc, `${session.subjectPrefix}.>`),
+  const [lasts, lastLikeFirst] = await Promise.all([
+    Promise.all(session.subjectPrefixes.map((prefix) => lastMessage(session.nc, `${prefix}.>`))),
     first === undefined ? undefined : lastMessage(session.nc, first.subject),
   ]);
+  const last = newestOf(lasts);
   const point = resumePoint({ source: session.source, last, lastLikeFirst, now: session.clock.now() });
   if (point.foreignId !== undefined) {
     session.log.error(

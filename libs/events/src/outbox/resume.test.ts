@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestOutbox } from '../testing/outbox.ts';
-import { resumePoint, type StoredMessage } from './resume.ts';
+import { newestOf, resumePoint, type StoredMessage } from './resume.ts';
 
 const LEDGER = '0197a000-0000-7000-8000-000000000001';
 const HOUR_MS = 60 * 60 * 1000;
@@ -69,4 +69,10 @@ test('resume point: an empty outbox keeps its cursor', () => {
     after: 0,
   });
   source.close();
+});
+
+test('the newest of several messages was stored last; of the same time, it has the highest number', () => {
+  assert.equal(newestOf([undefined, undefined]), undefined);
+  assert.deepEqual(newestOf([stored(7, 2_000), undefined, stored(5, 1_000)]), stored(5, 1_000));
+  assert.deepEqual(newestOf([stored(10, 1_000), stored(9, 1_000)]), stored(10, 1_000));
 });

@@ -22,6 +22,13 @@ export async function lastMessage(nc: NatsConnection, subject: string): Promise<
   return { id: headers.get('Nats-Msg-Id'), storedAt };
 }
 
+/** The message that was stored last. Of the same millisecond, it is the one with the highest number. */
+export const newestOf = (messages: readonly (StoredMessage | undefined)[]): StoredMessage | undefined =>
+  messages
+    .filter((message) => message !== undefined)
+    .sort((a, b) => a.storedAt - b.storedAt || sequenceOf(a.id) - sequenceOf(b.id))
+    .at(-1);
+
 const sequenceOf = (id: string): number => Number(id.slice(id.lastIndexOf(':') + 1));
 const ledgerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));
 

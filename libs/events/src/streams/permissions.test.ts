@@ -54,7 +54,7 @@ test('the permissions suffice for an outbox publisher, including its read-back',
       inboxPrefix: inboxPrefix('neo'),
     },
     source: outbox,
-    subjectPrefix: 'fleet.task.neo',
+    subjectPrefixes: ['fleet.task.neo'],
     log: silentLog,
     clock: systemClock,
   });
@@ -108,6 +108,8 @@ const REFUSED_TO: Readonly<Record<string, readonly string[]>> = {
     ...[...REFUSED, ...AUDIT_API],
     'fleet.audit.neo',
     'fleet.control.neo.market',
+    'fleet.trade.account.market',
+    '$JS.API.DIRECT.GET.FLEET.fleet.trade.>',
     '$JS.API.DIRECT.GET.FLEET.fleet.control.>',
     '$JS.API.DIRECT.GET.FLEET.fleet.control.account.market',
     '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.trader',
@@ -144,7 +146,12 @@ test('the trader publishes control events and its head, and reads them back', de
   const { as } = await guardedBus(t);
   const trader = await as('trader');
   const head = 'fleet.audit.trader';
-  const subjects = ['fleet.control.account.market', head, 'fleet.task.trader.done'];
+  const subjects = [
+    'fleet.control.account.market',
+    head,
+    'fleet.task.trader.done',
+    'fleet.trade.account.market',
+  ];
   for (const [n, subject] of subjects.entries()) {
     const ack = await trader.jetstream().publish(subject, `message ${n}`);
     assert.equal(ack.stream, subject === head ? 'FLEET_AUDIT' : 'FLEET');
@@ -169,6 +176,8 @@ test('`control` only adds permissions, and a profile has none of them', () => {
   assert.deepEqual(trader.publish.slice(profile.publish.length), [
     'fleet.control.>',
     '$JS.API.DIRECT.GET.FLEET.fleet.control.>',
+    'fleet.trade.>',
+    '$JS.API.DIRECT.GET.FLEET.fleet.trade.>',
     'fleet.audit.x',
     '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.x',
   ]);

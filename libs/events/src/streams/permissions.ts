@@ -7,7 +7,7 @@ export interface BusPermissions {
   readonly subscribe: string[];
 }
 
-const CONTROL_EVENTS = 'fleet.control.>';
+const TRADER_EVENTS = ['fleet.control.>', 'fleet.trade.>'];
 
 /** The inbox prefix of a service's user, for `inboxPrefix` of its connections. */
 export function inboxPrefix(profile: string): string {
@@ -21,7 +21,7 @@ export function inboxPrefix(profile: string): string {
 /**
  * The least privileges of a profile (docs/events.md#users): publish its own events and announces, receive
  * acknowledgements, read back its own last event, and receive the announces of others. With `control`, for the trader
- * alone: also publish control events and its own audit head, and read back the last of each. They do not permit reading
+ * alone: also publish control and trade events and its own audit head, and read back the last of each. They do not permit reading
  * other profiles' events or changing a stream. A user may direct a read-back reply at another's subject, but the server
  * marks it (see isForwarded) and readers drop it; acknowledgements directed there are not events and hold no data of the
  * user. Throws CONFIG_INVALID for a name that would widen a subject.
@@ -31,7 +31,7 @@ export function busPermissions(name: string, options: { readonly control?: boole
   const [events, head] = [`fleet.task.${name}.>`, auditSubject(name)];
   const directGet = (stream: string, subject: string): string => `$JS.API.DIRECT.GET.${stream}.${subject}`;
   const control = [
-    ...[CONTROL_EVENTS, directGet(STREAM, CONTROL_EVENTS)],
+    ...TRADER_EVENTS.flatMap((events) => [events, directGet(STREAM, events)]),
     ...[head, directGet(AUDIT_STREAM, head)],
   ];
   return {

@@ -34,7 +34,7 @@ test(
     };
     const both = { storage: 'file', discard: 'old', allow_direct: true };
     assert.deepEqual(await limits(STREAM), {
-      subjects: ['fleet.task.>', 'fleet.control.>'],
+      subjects: ['fleet.task.>', 'fleet.control.>', 'fleet.trade.>'],
       max_age: 30 * 24 * HOUR_NS,
       max_bytes: 1024 ** 3,
       max_msgs_per_subject: -1,

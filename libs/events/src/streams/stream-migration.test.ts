@@ -32,7 +32,7 @@ test(
     const { subjects, description, max_age } = await config();
     assert.deepEqual(
       [subjects, description, max_age],
-      [['fleet.task.>', 'fleet.control.>'], 'ours', nanos(30 * 86_400_000)],
+      [['fleet.task.>', 'fleet.control.>', 'fleet.trade.>'], 'ours', nanos(30 * 86_400_000)],
     );
     assert.deepEqual((await config(ANNOUNCE_STREAM)).subjects, ['fleet.announce.>']);
     assert.deepEqual((await config(AUDIT_STREAM)).subjects, ['fleet.audit.>']);
@@ -70,7 +70,7 @@ test('a FLEET beside an announce stream gives up audit heads but keeps its messa
   assert.equal(await publish('fleet.audit.trader'), STREAM);
   const made = await setUpStreams({ connection, log: silentLog });
   assert.deepEqual(outcomes(made), ['updated', 'unchanged', 'created']);
-  assert.deepEqual((await config()).subjects, ['fleet.task.>', 'fleet.control.>']);
+  assert.deepEqual((await config()).subjects, ['fleet.task.>', 'fleet.control.>', 'fleet.trade.>']);
   assert.deepEqual([await count(STREAM), await count(ANNOUNCE_STREAM), await count(AUDIT_STREAM)], [4, 4, 0]);
   for (let n = 0; n < 3; n += 1) assert.equal(await publish('fleet.audit.trader'), AUDIT_STREAM);
   assert.equal(await publish('fleet.control.account.market'), STREAM);

@@ -8,6 +8,7 @@ const CHOICES: [filter: string, stream: string][] = [
   ['fleet.task.*.blocked', 'FLEET'],
   ['*.task.neo.done', 'FLEET'],
   ['fleet.control.account.market', 'FLEET'],
+  ['fleet.trade.account.market', 'FLEET'],
   ['fleet.control.>', 'FLEET'],
   ['fleet.audit.>', 'FLEET_AUDIT'],
   ['fleet.audit.trader', 'FLEET_AUDIT'],
@@ -18,14 +19,14 @@ const CHOICES: [filter: string, stream: string][] = [
 ];
 
 const ALL =
-  'FLEET (fleet.task.> or fleet.control.>), FLEET_ANNOUNCE (fleet.announce.>), FLEET_AUDIT (fleet.audit.>)';
+  'FLEET (fleet.task.> or fleet.control.> or fleet.trade.>), FLEET_ANNOUNCE (fleet.announce.>), FLEET_AUDIT (fleet.audit.>)';
 const SPANNING: [filter: string, each: string][] = [
   ['fleet.>', ALL],
   ['>', ALL],
   ['*.*.>', ALL],
   [
     'fleet.*.neo',
-    'FLEET (fleet.task.neo or fleet.control.neo), FLEET_ANNOUNCE (fleet.announce.neo), FLEET_AUDIT (fleet.audit.neo)',
+    'FLEET (fleet.task.neo or fleet.control.neo or fleet.trade.neo), FLEET_ANNOUNCE (fleet.announce.neo), FLEET_AUDIT (fleet.audit.neo)',
   ],
 ];
 

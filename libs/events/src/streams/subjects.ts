@@ -1,8 +1,8 @@
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** The stream of task and control events (docs/events.md#the-streams). */
+/** The stream of task, control and trade events (docs/events.md#the-streams). */
 export const STREAM = 'FLEET';
-export const STREAM_SUBJECTS: readonly string[] = ['fleet.task.>', 'fleet.control.>'];
+export const STREAM_SUBJECTS: readonly string[] = ['fleet.task.>', 'fleet.control.>', 'fleet.trade.>'];
 /** The stream of announces, separate so that heartbeats do not evict events. */
 export const ANNOUNCE_STREAM = 'FLEET_ANNOUNCE';
 export const ANNOUNCE_SUBJECTS: readonly string[] = ['fleet.announce.>'];

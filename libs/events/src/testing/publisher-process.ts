@@ -16,7 +16,7 @@ if (import.meta.main) {
   const publisher = createOutboxPublisher({
     connection: { servers: [values.url ?? ''], name: 'neo/outbox' },
     source: outbox,
-    subjectPrefix: 'fleet.task.neo',
+    subjectPrefixes: ['fleet.task.neo'],
     log: silentLog,
     clock: systemClock,
     onPublished: (result) => process.stdout.write(`${result}\n`),

@@ -37,7 +37,7 @@ export async function examineBus({
     clock,
     log: silentLog,
     source: EMPTY_OUTBOX,
-    subjectPrefix: `fleet.task.${profile}`,
+    subjectPrefixes: [`fleet.task.${profile}`],
   });
   const giveUpAt = clock.now() + giveUpMs;
   let state = publisher.state();

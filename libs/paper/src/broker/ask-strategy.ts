@@ -66,7 +66,14 @@ function placeOrder(
   const { position } = state.account;
   const facts = { ...state.configured, market, position, freeCash: freeCash(state), open: state.open };
   const ruling = judgeOrder(intent, { ...facts, close: bar.close });
-  const common = { ...wanted, id: ids.uuid(), strategyId, placedAt: bar.at };
+  const { rev } = state.configured;
+  const common = {
+    ...wanted,
+    id: ids.uuid(),
+    strategyId,
+    placedAt: bar.at,
+    ...(rev !== undefined && { rev }),
+  };
   if ('refused' in ruling) {
     if (ruling.isByPolicy && isAlreadyRecorded(state, intent, strategyId, ruling.refused)) return state;
     const quantity = floorTo(intent.quantity, market.steps.quantity);

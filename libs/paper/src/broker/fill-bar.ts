@@ -3,6 +3,7 @@ import { text, ZERO } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
 import { bought, openAccount, sold } from './account.ts';
 import { atOpen, costOf, type Execution, feeOf, withinBar } from './broker.ts';
+import { recordAccount } from './journal.ts';
 import type { Order } from './order.ts';
 import {
   countReject,
@@ -16,7 +17,7 @@ import {
 
 /** Fills open orders by a bar: first those that fill at its open, then those that it trades through, oldest order first. */
 export function fillBar(before: EngineState, bar: Bar, market: Market, onOrder: OrderListener): EngineState {
-  let state = withBar(before, bar, market);
+  let state = withBar(before, bar);
   for (const meet of [atOpen, withinBar]) {
     for (const order of state.open) {
       const execution = meet(order, bar, market);
@@ -26,15 +27,19 @@ export function fillBar(before: EngineState, bar: Bar, market: Market, onOrder: 
   return state;
 }
 
-function withBar(state: EngineState, bar: Bar, { balances }: Market): EngineState {
-  const { account, counts } = state;
+function withBar(state: EngineState, bar: Bar): EngineState {
+  const { counts } = state;
   return {
-    ...state,
-    account: counts.bars === 0 ? openAccount(balances.quote, balances.base, bar.open) : account,
+    ...(counts.bars === 0 ? opened(state, bar) : state),
     bars: [...state.bars, bar].slice(-HISTORY_BARS),
     counts: { ...counts, bars: counts.bars + 1 },
     rejectsOfBars: [...state.rejectsOfBars, 0].slice(-REJECT_WINDOW_BARS),
   };
+}
+
+function opened(state: EngineState, { open, at }: Bar): EngineState {
+  const { quote, base } = state.opening;
+  return recordAccount({ ...state, account: openAccount(quote, base, open) }, 'opened', at);
 }
 
 interface FillContext extends Execution {
@@ -56,7 +61,9 @@ function fillOrder(
     return countReject(endOrder(state, order, { state: 'rejected', endedAt, reason }, onOrder));
   const fee = feeOf(quantity, price, market);
   const account = (side === 'buy' ? bought : sold)(state.account, { quantity, price, fee });
-  const after = endOrder(state, order, { state: 'filled', endedAt, fillPrice: price, fee }, onOrder);
+  const profit = side === 'sell' ? { realized: account.realized.minus(state.account.realized) } : {};
+  const filled = { state: 'filled' as const, endedAt, fillPrice: price, fee, ...profit };
+  const after = endOrder(state, order, filled, onOrder);
   if (reference === undefined) return { ...after, account };
   const slippage = price.minus(reference).abs().times(quantity);
   const { counts } = after;

@@ -13,10 +13,14 @@ export interface Order extends OpenOrder {
   readonly isHalved: boolean;
   readonly fillPrice?: Decimal;
   readonly fee?: Decimal;
+  /** Profit or loss of a filled sale, without fees. */
+  readonly realized?: Decimal;
   readonly reason?: string;
   /** Times of bars, ms since the epoch. */
   readonly placedAt: number;
   readonly endedAt?: number;
+  /** The revision of the concern under which it was placed. */
+  readonly rev?: number | undefined;
 }
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();

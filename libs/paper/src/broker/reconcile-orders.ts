@@ -52,5 +52,6 @@ function halveOrder(
   const why = 'risk mode cautious halves entries';
   const reason = order.reason === undefined ? `reduced: ${why}` : `${order.reason}, ${why}`;
   const smaller: Order = { ...order, quantity, reserved, isHalved: true, reason };
+  onOrder(smaller, 'reduced');
   return { ...state, open: state.open.map((each) => (each.id === order.id ? smaller : each)) };
 }

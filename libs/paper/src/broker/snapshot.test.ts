@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { bar, buyAt, counting, market, resting, rich, rig, scripted, sell, turns } from '../testing/rig.ts';
 
 test('a restored engine has its orders, asks no strategy until it is configured, and reports no inherited position', () => {
@@ -36,11 +36,25 @@ test('a raised fee does not overdraw cash that was reserved before', () => {
   );
 });
 
+test('an account that is older than its books goes on, and its books begin with it', () => {
+  const { opening: _opening, entries: _entries, configured, ...first } = resting().engine.snapshot();
+  const { rev: _rev, ...old } = isJsonObject(configured) ? configured : {};
+  const restored = rig({ market: rich, snapshot: { ...first, configured: old, version: 1 } });
+  assert.deepEqual(restored.engine.view(), resting().engine.view());
+  assert.deepEqual(restored.engine.entries(), [
+    {
+      ...{ kind: 'account', event: 'carried', n: 1, at: 60_000 },
+      ...{ cash: '10000', position: '4', basis: '400', realizedPnl: '0', feesPaid: '0' },
+    },
+  ]);
+});
+
 test('an invalid snapshot is reported, and no engine starts from it', () => {
   const whole = resting().engine.snapshot();
   for (const snapshot of [
     {},
-    { ...whole, version: 2 },
+    { ...whole, version: 3 },
+    { ...whole, version: 1 },
     { ...whole, extra: 1 },
     { ...whole, account: { cash: '1' } },
   ])

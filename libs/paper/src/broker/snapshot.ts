@@ -1,7 +1,9 @@
 import { FleetError, fieldErrors, type JsonObject, RiskMode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import type { Market } from '../market/market.ts';
 import { money, text } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
+import { recordAccount } from './journal.ts';
 import type { Order } from './order.ts';
 import type { EngineState } from './state.ts';
 
@@ -29,12 +31,14 @@ const order = z.strictObject({
   isHalved: z.boolean(),
   fillPrice: decimal.optional(),
   fee: decimal.optional(),
+  realized: decimal.optional(),
   reason: z.string().optional(),
   placedAt: count,
   endedAt: count.optional(),
+  rev: count.optional(),
 });
 
-/** The stored form of the state. A change of its shape needs a new version and a reader of this one. */
+/** The first stored form of the state, without books. A change of its shape needs a new version and a reader of this one. */
 const Snapshot = z.strictObject({
   version: z.literal(1),
   account: z.strictObject({
@@ -54,15 +58,34 @@ const Snapshot = z.strictObject({
     runState: z.enum(['running', 'paused']),
     riskMode: RiskMode,
     strategyId: z.string().nullable(),
+    rev: count.optional(),
   }),
 });
 
-/** Restores exactly the state that `writeSnapshot` wrote. STORE_UNAVAILABLE, not retryable, for an invalid snapshot. */
-export function readSnapshot(snapshot: JsonObject, concernId: string): EngineState {
-  const parsed = Snapshot.safeParse(snapshot);
+/** The stored form since there are books. */
+const Booked = Snapshot.extend({
+  version: z.literal(2),
+  opening: z.strictObject({ quote: decimal, base: decimal }),
+  entries: count,
+});
+
+/**
+ * Restores exactly the state that `writeSnapshot` wrote, without entries that were not saved. A state of the first form gets
+ * the opening balances of the market, and books that carry on its account. STORE_UNAVAILABLE, not retryable, for an invalid
+ * snapshot.
+ */
+export function readSnapshot(snapshot: JsonObject, concernId: string, market: Market): EngineState {
+  const parsed = z.discriminatedUnion('version', [Snapshot, Booked]).safeParse(snapshot);
   if (parsed.success) {
-    const { version: _, ...state } = parsed.data;
-    return state;
+    const { data } = parsed;
+    if (data.version === 1) {
+      const { version: _, ...state } = data;
+      const first = { ...state, opening: market.balances, journal: { last: 0, pending: [] } };
+      const last = state.bars.at(-1);
+      return last === undefined ? first : recordAccount(first, 'carried', last.at);
+    }
+    const { version: _, entries, ...state } = data;
+    return { ...state, journal: { last: entries, pending: [] } };
   }
   const message = `the stored engine of ${concernId} cannot be read; restore control.db from a backup`;
   throw new FleetError('STORE_UNAVAILABLE', message, {
@@ -72,9 +95,9 @@ export function readSnapshot(snapshot: JsonObject, concernId: string): EngineSta
 }
 
 export function writeSnapshot(state: EngineState): JsonObject {
-  const { account, counts, configured } = state;
+  const { account, counts, configured, opening } = state;
   return {
-    version: 1,
+    version: 2,
     account: {
       cash: text(account.cash),
       position: text(account.position),
@@ -89,6 +112,8 @@ export function writeSnapshot(state: EngineState): JsonObject {
     rejectsOfBars: [...state.rejectsOfBars],
     consecutiveErrors: state.consecutiveErrors,
     configured: { ...configured },
+    opening: { quote: text(opening.quote), base: text(opening.base) },
+    entries: state.journal.last,
   };
 }
 
@@ -103,6 +128,7 @@ function writeOrder({
   limitPrice,
   fillPrice,
   fee,
+  realized,
   tag,
   reason,
   endedAt,
@@ -115,6 +141,7 @@ function writeOrder({
     ...(limitPrice === undefined ? {} : { limitPrice: text(limitPrice) }),
     ...(fillPrice === undefined ? {} : { fillPrice: text(fillPrice) }),
     ...(fee === undefined ? {} : { fee: text(fee) }),
+    ...(realized === undefined ? {} : { realized: text(realized) }),
     ...(tag === undefined ? {} : { tag }),
     ...(reason === undefined ? {} : { reason }),
     ...(endedAt === undefined ? {} : { endedAt }),

@@ -1,9 +1,11 @@
 import type { Decimal } from 'decimal.js';
+import type { OrderEntry } from '../market/books.ts';
 import type { Concern } from '../market/concern.ts';
 import type { Market } from '../market/market.ts';
 import { sum, ZERO } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
 import { type Account, openAccount } from './account.ts';
+import type { Journal } from './journal.ts';
 import type { Order } from './order.ts';
 
 /** Bars of history that a strategy sees. */
@@ -33,8 +35,14 @@ export interface EngineState {
   /** Rejected orders of each of the last bars, oldest first, without those refused by policy. */
   readonly rejectsOfBars: readonly number[];
   readonly consecutiveErrors: number;
-  /** The latest configuration. */
-  readonly configured: Pick<Concern, 'runState' | 'riskMode'> & { readonly strategyId: string | null };
+  /** The latest configuration; `rev` is absent where an older version stored it. */
+  readonly configured: Pick<Concern, 'runState' | 'riskMode'> & {
+    readonly strategyId: string | null;
+    readonly rev?: number | undefined;
+  };
+  /** The balances that the account was opened with. */
+  readonly opening: Market['balances'];
+  readonly journal: Journal;
 }
 
 export const firstState = ({ balances }: Market): EngineState => ({
@@ -46,6 +54,8 @@ export const firstState = ({ balances }: Market): EngineState => ({
   rejectsOfBars: [],
   consecutiveErrors: 0,
   configured: { runState: 'paused', riskMode: 'halted', strategyId: null },
+  opening: balances,
+  journal: { last: 0, pending: [] },
 });
 
 /** Quote reserved by open orders. */
@@ -54,10 +64,10 @@ export const reservedCash = ({ open }: EngineState): Decimal =>
 
 export const freeCash = (state: EngineState): Decimal => state.account.cash.minus(reservedCash(state));
 
-/** Called for each order that is placed and for each that ends. */
-export type OrderListener = (order: Order, what: 'placed' | 'filled' | 'canceled' | 'rejected') => void;
+/** Called for each order that is placed or reduced, and for each that ends. */
+export type OrderListener = (order: Order, what: OrderEntry['event']) => void;
 
-export type Ending = Pick<Order, 'fillPrice' | 'fee' | 'reason'> & {
+export type Ending = Pick<Order, 'fillPrice' | 'fee' | 'realized' | 'reason'> & {
   readonly state: 'filled' | 'canceled' | 'rejected';
   readonly endedAt: number;
 };

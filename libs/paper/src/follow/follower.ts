@@ -56,7 +56,12 @@ export function createFollower(options: FollowerOptions): Follower {
   const { concernId, engine, feed, clock, log, store, random } = options;
   const stop = new AbortController();
   const changed = (): void => options.watcher.changed(concernId);
-  const save = (): Promise<void> => store.saveEngine(concernId, engine.snapshot());
+  const save = async (): Promise<void> => {
+    const entries = engine.entries();
+    const newest = entries.at(-1);
+    await store.saveEngine(concernId, engine.snapshot(), entries);
+    if (newest !== undefined) engine.booked(newest.n);
+  };
   const snapshotWriter = createSnapshotWriter({
     name: `the engine of ${concernId}`,
     save,
@@ -135,7 +140,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const { riskMode } = concern;
     const trading = strategy && { id: strategy.id, trading: tradingOf(strategy) };
     const before = { desired, isEnabled };
-    desired = { runState: concern.runState, riskMode, strategy: trading };
+    desired = { runState: concern.runState, riskMode, rev: concern.rev, strategy: trading };
     isEnabled = strategy?.status === 'enabled';
     let done: Reconciled;
     try {

@@ -1,10 +1,13 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
+import type { BookEntry } from './books.ts';
 import type { Concern } from './concern.ts';
 import type { EngineView, Reconciled } from './runtime-port.ts';
 import type { Bar, TradingStrategy } from './strategy.ts';
 
 /** The state that an engine is configured to. */
 export interface Desired extends Pick<Concern, 'runState' | 'riskMode'> {
+  /** The revision of the concern. */
+  readonly rev?: number | undefined;
   /** Undefined: no strategy is active, and the position is held. */
   readonly strategy: { readonly id: string; readonly trading: TradingStrategy } | undefined;
 }
@@ -25,6 +28,10 @@ export interface Engine {
   /** Orders rejected in the last bars, and consecutive errors. */
   failureCounts(): { readonly recentRejects: number; readonly consecutiveErrors: number };
   lastBar(): Bar | undefined;
-  /** The whole state as JSON, from which `createEngine` restores it. */
+  /** The whole state as JSON, from which `createEngine` restores it: save it together with `entries`. */
   snapshot(): JsonObject;
+  /** The entries of the books that are not saved yet, oldest first. */
+  entries(): readonly BookEntry[];
+  /** Forgets the entries up to number `n`, which are saved. */
+  booked(n: number): void;
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
+import type { BookEntry } from './books.ts';
 import type { Concern, Strategy } from './concern.ts';
 import type { Restriction } from './restriction.ts';
 
@@ -103,7 +104,8 @@ export interface RuntimeWatcher {
 
 /** Stores engine snapshots and the status of strategies. */
 export interface EngineStore {
-  saveEngine(concernId: string, snapshot: JsonObject): Promise<void>;
+  /** Saves a snapshot with the entries that led to it, both or none. Entries that are saved already are left out. */
+  saveEngine(concernId: string, snapshot: JsonObject, entries: readonly BookEntry[]): Promise<void>;
   loadEngine(concernId: string): JsonObject | undefined;
   setStatus(strategyId: string, status: Strategy['status'], reason: string): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { Concern, Restriction, Strategy } from '@hermes-fleet/paper';
+import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
 import type { Transport } from './attempt.ts';
 import type { Verdict } from './judge.ts';
@@ -92,7 +92,7 @@ export interface DecisionRecord {
 export interface AuditRecord {
   readonly seq: number;
   readonly hash: string;
-  /** `kind` is seed, attempt, outcome, status, hold or refusals (docs/trader.md#audit). */
+  /** `kind` is seed, attempt, outcome, status, hold, refusals or books (docs/trader.md#audit). */
   readonly record: JsonObject;
 }
 
@@ -143,8 +143,8 @@ export interface ControlStore {
   decisions(concernId: string, limit: number): DecisionRecord[];
   /** Applied decisions without a recorded outcome, oldest first. */
   openApplies(): OpenApply[];
-  /** Saves an engine's snapshot with the next transaction, like `settle`. */
-  saveEngine(concernId: string, snapshot: JsonObject): Promise<void>;
+  /** Saves an engine's snapshot and its new entries of the books with the next transaction, like `settle`. */
+  saveEngine(concernId: string, snapshot: JsonObject, entries: readonly BookEntry[]): Promise<void>;
   loadEngine(concernId: string): JsonObject | undefined;
   head(): AuditHead;
   audit(afterSeq: number, limit: number): AuditRecord[];

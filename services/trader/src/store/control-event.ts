@@ -11,6 +11,12 @@ export interface ControlEvent {
 /** A token of a NATS subject; other characters are replaced. */
 const word = (name: string): string => name.replace(/[^A-Za-z0-9_-]/gu, '_') || '_';
 
+/** The subject of a concern's events. */
+export const subjectOf = (prefix: string, concern: Concern | undefined): string =>
+  concern
+    ? `${prefix}.${word(concern.accountId)}.${word(concern.marketSymbol)}`
+    : `${prefix}.unknown.unknown`;
+
 /**
  * The event of a decision (docs/events.md#control-events). It omits the reason, which is a caller's text. A decision on an
  * unknown concern has a fixed subject, so that callers cannot choose subjects.
@@ -27,9 +33,7 @@ export function controlEvent(options: {
 }): ControlEvent {
   const { response, concern, link } = options;
   return {
-    subject: concern
-      ? `fleet.control.${word(concern.accountId)}.${word(concern.marketSymbol)}`
-      : 'fleet.control.unknown.unknown',
+    subject: subjectOf('fleet.control', concern),
     event: {
       specversion: '1.0',
       source: '/services/trader',

@@ -43,6 +43,7 @@ export function decide(
       decidedAt: tx.now,
       attemptSeq: link.seq,
       open: next !== undefined,
+      rev: next?.rev,
     });
   if (!isCopy(verdict, wanted, facts)) {
     const { caller, traceparent } = attempt;

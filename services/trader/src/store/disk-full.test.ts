@@ -52,7 +52,7 @@ test(
     store.onHead((head) => heads.push(head));
     fill();
     const snapshot = { blob: 'x'.repeat(100_000) };
-    const saved = store.saveEngine(CONCERN.id, snapshot);
+    const saved = store.saveEngine(CONCERN.id, snapshot, []);
     const wish = big({ decision_id: 'd1' });
     const all = [decided(store, wish), saved, decided(store, big())];
     all.push(store.settle(applyOf(open), open.verdict.response), store.setStatus(TREND, 'faulted', 'a test'));

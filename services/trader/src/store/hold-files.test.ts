@@ -98,9 +98,9 @@ test('an engine that cannot be saved is marked until it is', async (t) => {
     },
     marks,
   );
-  await assert.rejects(store.saveEngine(CONCERN, {}), /the disk is full/);
+  await assert.rejects(store.saveEngine(CONCERN, {}, []), /the disk is full/);
   assert.equal(open().found(CONCERN), 'normal');
   isFull = false;
-  await store.saveEngine(CONCERN, {});
+  await store.saveEngine(CONCERN, {}, []);
   assert.equal(open().found(CONCERN), undefined);
 });

@@ -72,9 +72,9 @@ export function markingSaves(store: EngineStore, marks: Pick<HoldMarks, 'mark' |
   return {
     loadEngine: (concernId) => store.loadEngine(concernId),
     setStatus: (id, status, reason) => store.setStatus(id, status, reason),
-    saveEngine: async (concernId, snapshot) => {
+    saveEngine: async (concernId, snapshot, entries) => {
       try {
-        await store.saveEngine(concernId, snapshot);
+        await store.saveEngine(concernId, snapshot, entries);
         marks.clear(concernId, ENGINE);
       } catch (error) {
         marks.mark(concernId, ENGINE, 'normal');

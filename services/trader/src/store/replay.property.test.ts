@@ -105,7 +105,7 @@ test('for any commands the audit replays to the concerns, and its chain is intac
       for (const now of steps) {
         if (now.kind === 'decide') await decideAndEnd(store, now);
         else if (now.kind === 'status') await store.setStatus(now.id, now.status, 'a test');
-        else if (now.kind === 'save') void store.saveEngine(CONCERN.id, { at: clock.now() });
+        else if (now.kind === 'save') void store.saveEngine(CONCERN.id, { at: clock.now() }, []);
         else if (now.kind === 'reopen') store = await reopen();
         else if (now.kind === 'seed')
           await store.seed([...STRATEGIES, OTHERS_GRID], now.withOther ? [CONCERN, OTHER] : [CONCERN]);

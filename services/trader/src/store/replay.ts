@@ -49,6 +49,7 @@ export function replay(records: Iterable<AuditRecord>): Map<string, Concern> {
       }
       case 'status':
       case 'refusals':
+      case 'books':
         break;
       default:
         throw impossible('its kind is unknown');

@@ -25,7 +25,7 @@ export const escapeName = (name: string): string =>
   PLAIN.test(name) ? name : JSON.stringify(name).slice(1, -1);
 
 /** Reads an escaped name. Throws as `text` does. */
-function readName(row: Row, column: string): string {
+export function readName(row: Row, column: string): string {
   const value = text(row, column);
   if (!value.includes('\\')) return value;
   const { name } = json({ [column]: `{"name":"${value}"}` }, column);

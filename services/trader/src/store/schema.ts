@@ -1,4 +1,5 @@
 import type { StoreSchema } from '@hermes-fleet/store';
+import { BOOKS } from './books-schema.ts';
 
 /**
  * The schema of control.db (docs/trader.md#state). Triggers make `audit` append-only. `decisions` holds the first judgment
@@ -72,6 +73,7 @@ const MIGRATIONS: readonly string[] = [
 
   CREATE TABLE engines (concern_id TEXT PRIMARY KEY REFERENCES concerns (id), snapshot TEXT NOT NULL) STRICT;
   `,
+  BOOKS,
 ];
 
 /** "HFTR" */

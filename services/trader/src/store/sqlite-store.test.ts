@@ -161,7 +161,7 @@ test('close writes deferred writes', deadline, async (t) => {
   const written = await decided(store, switchTo(TREND));
   const waiting = [
     store.settle(applyOf(written), written.verdict.response),
-    ...[1, 2, 3].map((n) => store.saveEngine(CONCERN.id, { n })),
+    ...[1, 2, 3].map((n) => store.saveEngine(CONCERN.id, { n }, [])),
     decided(store, payload()),
   ];
   const again = await reopen();
@@ -169,7 +169,7 @@ test('close writes deferred writes', deadline, async (t) => {
   assert.equal(again.openApplies().length, 1);
   assert.deepEqual(again.loadEngine(CONCERN.id), { n: 3 });
   assert.equal(again.concern(CONCERN.id)?.runState, 'paused');
-  await assert.rejects(store.saveEngine(CONCERN.id, {}), { code: 'SHUTTING_DOWN' });
+  await assert.rejects(store.saveEngine(CONCERN.id, {}, []), { code: 'SHUTTING_DOWN' });
   await assert.rejects(decided(store, payload()), { code: 'SHUTTING_DOWN' });
   assert.throws(() => store.concerns(), { code: 'SHUTTING_DOWN' });
 });
@@ -178,12 +178,12 @@ test('the newest engine snapshot is stored, as it was when it was passed', deadl
   const { store, clock } = await openSeeded(t);
   assert.equal(store.loadEngine(CONCERN.id), undefined);
   const snapshot = { bars: 1 };
-  const saved = store.saveEngine(CONCERN.id, snapshot);
+  const saved = store.saveEngine(CONCERN.id, snapshot, []);
   snapshot.bars = 2;
   clock.advance(20);
   await saved;
   assert.deepEqual(store.loadEngine(CONCERN.id), { bars: 1 });
-  const unknown = store.saveEngine('nowhere', {});
+  const unknown = store.saveEngine('nowhere', {}, []);
   clock.advance(20);
   await assert.rejects(unknown, { code: 'INTERNAL' });
 });

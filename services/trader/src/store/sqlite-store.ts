@@ -7,6 +7,7 @@ import { compensate, decide, factsOf, hold, refusals, refuse, settle } from './d
 import { createLazyWrites } from './lazy-writes.ts';
 import { createOutbox, OUTBOX_KEY } from './outbox.ts';
 import { escapeName } from './rows.ts';
+import { saveEngine } from './save-engine.ts';
 import { CONTROL } from './schema.ts';
 import { seed, setStatus } from './seed.ts';
 import { concernIn, concernsIn, decisionsIn, openDecisionsIn, strategiesIn, strategyIn } from './tables.ts';
@@ -130,11 +131,9 @@ export function createControlStore(
         response,
         auditSeq: attemptSeq,
       })),
-    saveEngine: (concernId, snapshot) => {
-      const text = JSON.stringify(snapshot);
-      return joined(`engine ${concernId}`, ({ db }) => {
-        db.run('INSERT OR REPLACE INTO engines VALUES (?, ?)', escapeName(concernId), text);
-      });
+    saveEngine: (concernId, snapshot, entries) => {
+      const saved = { snapshot: JSON.stringify(snapshot), entries };
+      return joined(`engine ${concernId}`, (tx) => saveEngine(tx, concernId, saved));
     },
     loadEngine: (concernId) => {
       const row = store.read((db) =>

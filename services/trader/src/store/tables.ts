@@ -86,14 +86,18 @@ export function putStrategy(db: Queries, strategy: Strategy): void {
 /** Inserts or replaces a decision; `answer` is the JSON of the response. */
 export function putDecision(
   db: Queries,
-  decision: Omit<Decision, 'response'> & { readonly answer: string },
+  decision: Omit<Decision, 'response'> & {
+    readonly answer: string;
+    /** The revision of the concern that it led to. */
+    readonly rev?: number | undefined;
+  },
 ): void {
-  const { decisionId, caller, concernId, fingerprint, answer, decidedAt, attemptSeq, open } = decision;
+  const { decisionId, caller, concernId, fingerprint, answer, decidedAt, attemptSeq, open, rev } = decision;
   db.run(
-    `INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (decision_id) DO UPDATE SET caller = excluded.caller, concern_id = excluded.concern_id,
        fingerprint = excluded.fingerprint, response = excluded.response, decided_at = excluded.decided_at,
-       attempt_seq = excluded.attempt_seq, open = excluded.open`,
+       attempt_seq = excluded.attempt_seq, open = excluded.open, rev = excluded.rev`,
     escapeName(decisionId),
     escapeName(caller),
     escapeName(concernId),
@@ -102,6 +106,7 @@ export function putDecision(
     decidedAt,
     attemptSeq,
     open ? 1 : 0,
+    rev ?? null,
   );
 }
 

@@ -87,7 +87,7 @@ test("an engine's snapshot survives a round trip", deadline, async (t) => {
   const snapshot: JsonObject = JSON.parse(
     '{"__proto__":{"x":"\\ud800"},"z":"\\u0000","big":"12345678901234567890.1"}',
   );
-  const saved = store.saveEngine(CONCERN.id, snapshot);
+  const saved = store.saveEngine(CONCERN.id, snapshot, []);
   const again = await reopen();
   await saved;
   assert.equal(JSON.stringify(again.loadEngine(CONCERN.id)), JSON.stringify(snapshot));

@@ -157,6 +157,9 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
   const view = (): EngineView => runtime.view(CONCERN.id) ?? fail('there is no view');
   const desire: Running['desire'] = (changed = {}, of = {}) => {
     concern = { ...concern, ...changed, rev: concern.rev + 1 };
+    return reconcile(of);
+  };
+  const reconcile = (of: Partial<Strategy> = {}): ReturnType<Running['desire']> => {
     const active = strategies.find(({ id }) => id === concern.activeStrategyId);
     return runtime.reconcile(concern, active && { ...active, ...of });
   };
@@ -194,7 +197,7 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
     restart: async ({ isReconciled } = { isReconciled: true }) => {
       await runtime.close();
       runtime = make();
-      if (isReconciled) await desire();
+      if (isReconciled) await reconcile();
       runtime.start();
     },
   };

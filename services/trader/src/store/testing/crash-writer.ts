@@ -47,7 +47,7 @@ async function change(decision_id: string, n: number): Promise<void> {
     const { rev } = await store.compensate(applyOf(written), before, failedFrom(response));
     print('compensated', decision_id, rev);
   } else {
-    void store.saveEngine(CONCERN.id, { decision_id });
+    void store.saveEngine(CONCERN.id, { decision_id }, []);
     await store.settle(applyOf(written), response);
     print('settled', decision_id);
   }

@@ -1,0 +1,50 @@
+import type { OrderView } from './runtime-port.ts';
+
+interface Entry {
+  /** Increasing within a concern. Bars that could not be saved for long leave gaps. */
+  readonly n: number;
+  /** Time of the bar, ms since the epoch. */
+  readonly at: number;
+  /** The revision of the concern that caused the entry: it leads to the decision. Absent in accounts of older versions. */
+  readonly rev?: number;
+}
+
+/** The account that the entries after this one continue. */
+export interface AccountEntry extends Entry {
+  readonly kind: 'account';
+  /** `carried`: the account is older than its books. */
+  readonly event: 'opened' | 'carried' | 'reset';
+  readonly cash: string;
+  readonly position: string;
+  /** Cost of the position, without fees. */
+  readonly basis: string;
+  readonly realizedPnl: string;
+  readonly feesPaid: string;
+}
+
+/** Something happened to an order. `rev` is of the placement for fills, and of the cause for all others. */
+export interface OrderEntry extends Entry {
+  readonly kind: 'order';
+  readonly event: 'placed' | 'reduced' | 'filled' | 'canceled' | 'rejected';
+  readonly order: OrderView;
+  /** Profit or loss of a filled sale against the average cost, without fees. */
+  readonly realizedPnl?: string;
+}
+
+/** The account at the end of a bar. */
+export interface BarEntry extends Entry {
+  readonly kind: 'bar';
+  /** The active strategy. */
+  readonly strategyId: string | null;
+  readonly close: string;
+  /** Including reserved cash. */
+  readonly cash: string;
+  readonly position: string;
+  /** Since the account was opened or reset, without fees. */
+  readonly realizedPnl: string;
+  readonly feesPaid: string;
+  readonly equity: string;
+}
+
+/** An entry of a concern's books (docs/trader.md#books). Amounts are decimal strings. */
+export type BookEntry = AccountEntry | OrderEntry | BarEntry;

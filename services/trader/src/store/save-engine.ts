@@ -1,0 +1,67 @@
+import { createHash, hash } from 'node:crypto';
+import type { BookEntry } from '@hermes-fleet/paper';
+import { integer, type Queries } from '@hermes-fleet/store';
+import { bookRecord } from './book-record.ts';
+import { canonical } from './canonical.ts';
+import type { ControlTransaction } from './control-transaction.ts';
+import { escapeName, readName } from './rows.ts';
+import { tradeEvent } from './trade-event.ts';
+
+/**
+ * Saves an engine with the entries that led to its state, and a `books` record with their hashes (docs/trader.md#books).
+ * Entries that are stored already are left out: the store may have reported a failure for a commit that took place.
+ */
+export function saveEngine(
+  tx: ControlTransaction,
+  concernId: string,
+  { snapshot, entries }: { readonly snapshot: string; readonly entries: readonly BookEntry[] },
+): void {
+  const { db } = tx;
+  const id = escapeName(concernId);
+  db.run('INSERT OR REPLACE INTO engines VALUES (?, ?)', id, snapshot);
+  const known = lastEntryOf(db, id);
+  const decisionOf = createDecisionOf(db, id);
+  const added = entries
+    .filter(({ n }) => n > known)
+    .map((entry) => ({ entry, record: bookRecord(entry, decisionOf(entry.rev)) }));
+  const hashes = createHash('sha256');
+  for (const { entry, record } of added) {
+    const stored = canonical(record);
+    db.run('INSERT INTO books VALUES (?, ?, ?)', id, entry.n, stored);
+    hashes.update(`${entry.n} ${stored}\n`);
+  }
+  const [first, last] = [added[0], added.at(-1)];
+  const link = tx.append({
+    concern_id: concernId,
+    entries: first && last ? { first: first.entry.n, hash: hashes.digest('hex'), last: last.entry.n } : null,
+    kind: 'books',
+    snapshot: hash('sha256', snapshot),
+  });
+  const concern = tx.concern(concernId);
+  if (concern === undefined) return;
+  for (const { entry, record } of added)
+    if (entry.kind === 'order') tx.emit(tradeEvent({ concern, entry, record, link, at: tx.now }));
+}
+
+/** Number of the newest stored entry of a concern; 0 if there is none. */
+const lastEntryOf = (db: Queries, id: string): number =>
+  integer(db.get('SELECT ifnull(max(n), 0) AS n FROM books WHERE concern_id = ?', id) ?? {}, 'n');
+
+/** Looks up the decision in force at a revision, once for each. */
+function createDecisionOf(db: Queries, id: string): (rev: number | undefined) => string | null {
+  const found = new Map<number, string | null>();
+  return (rev) => {
+    if (rev === undefined) return null;
+    const known = found.get(rev);
+    if (known !== undefined) return known;
+    const row = db.get(
+      `SELECT decision_id FROM decisions WHERE concern_id = ? AND rev IS NOT NULL AND rev <= ?
+       ORDER BY rev DESC LIMIT 1`,
+      id,
+      rev,
+    );
+    const decisionId = row === undefined ? null : readName(row, 'decision_id');
+    found.set(rev, decisionId);
+    return decisionId;
+  };
+}
