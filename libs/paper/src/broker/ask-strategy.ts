@@ -35,7 +35,10 @@ function viewFor(state: EngineState, { strategyId, bar: { close }, market }: Int
   return {
     bars,
     position: onQuantityStep(account.position, market),
-    averagePrice: averagePrice(account),
+    // Most strategies do not read it at most bars, and a quotient of 80 digits is slow.
+    get averagePrice() {
+      return averagePrice(account);
+    },
     freeCash: freeCash(state),
     equity: account.cash.plus(account.position.times(close)),
     openOrders: open.filter((order) => order.strategyId === strategyId).map(openOrderOf),

@@ -18,11 +18,11 @@ const ONE = money('1');
  */
 export function atOpen(order: OpenOrder, { open }: Bar, market: Market): Execution | undefined {
   const { side, limitPrice } = order;
-  const price = worse(side, open, market);
-  if (limitPrice === undefined) return { price, reference: open };
-  if (side === 'buy')
-    return open.lt(limitPrice) ? { price: smaller(price, limitPrice), reference: open } : undefined;
-  return open.gt(limitPrice) ? { price: greater(price, limitPrice), reference: open } : undefined;
+  if (limitPrice === undefined) return { price: worse(side, open, market), reference: open };
+  const isPassed = side === 'buy' ? open.lt(limitPrice) : open.gt(limitPrice);
+  if (!isPassed) return undefined;
+  const price = (side === 'buy' ? smaller : greater)(worse(side, open, market), limitPrice);
+  return { price, reference: open };
 }
 
 /** A resting limit order fills at its limit when the bar trades through it. A touch is not enough: other orders are ahead. */

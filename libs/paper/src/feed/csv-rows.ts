@@ -33,64 +33,77 @@ const Row = z
     close: price,
     volume: decimal,
   })
-  .refine(({ open, high, low, close }) => [open, low, close].every((other) => money(high).gte(other)), {
+  .refine(({ open, high, low, close }) => [open, low, close].every((other) => isAtLeast(high, other)), {
     path: ['high'],
     error: 'must not be below another price of the row',
   })
-  .refine(({ open, low, close }) => [open, close].every((other) => money(low).lte(other)), {
+  .refine(({ open, low, close }) => [open, close].every((other) => isAtLeast(other, low)), {
     path: ['low'],
     error: 'must not be above another price of the row',
   });
 
-const Records = z.array(z.object({ record: z.array(z.string()), info: z.object({ lines: z.number() }) }));
+/** Compares decimals exactly. Floats settle most cases, since rounding to a float keeps the order. */
+const isAtLeast = (a: string, b: string): boolean =>
+  a === b || Number(a) > Number(b) || money(a).gte(money(b));
 
 /**
  * Parses CSV text with the columns time,open,high,low,close,volume. Times are RFC 3339 and strictly increasing, numbers
  * are decimals, and each row's prices lie between its low and its high. Throws CONFIG_INVALID that lists the first 50
- * malformed rows as `name:line`.
+ * malformed rows as `name:line`, and for a text of more than `maxLines` lines.
  */
-export function readCsvRows(name: string, text: string): CsvRow[] {
+export function readCsvRows(name: string, text: string, maxLines = MAX_LINES): CsvRow[] {
   const problems: FieldError[] = [];
+  const rows: CsvRow[] = [];
+  let head: string | undefined;
   const wrong = (line: number, reason: string): void => {
     problems.push({ path: `${name}:${line}`, reason });
   };
-  const [head, ...records] = recordsOf(name, text);
-  if (head?.record.join() !== COLUMNS.join()) throw invalid(name, [at(name, 1, `must be ${COLUMNS.join()}`)]);
-  if (records.length === 0) throw invalid(name, [at(name, 1, 'is the only line: add rows')]);
-  const rows: CsvRow[] = [];
-  for (const { record, info } of records) {
+  forEachRecord(name, text, maxLines, (record, line) => {
+    if (head === undefined) {
+      head = record.join();
+      return;
+    }
     if (record.length !== COLUMNS.length) {
-      wrong(info.lines, `has ${record.length} columns instead of ${COLUMNS.length}`);
-      continue;
+      wrong(line, `has ${record.length} columns instead of ${COLUMNS.length}`);
+      return;
     }
     const row = Row.safeParse(Object.fromEntries(COLUMNS.map((column, i) => [column, record[i]])));
     if (!row.success) {
-      for (const { path, message } of row.error.issues) wrong(info.lines, `${path.join()} ${message}`);
-      continue;
+      for (const { path, message } of row.error.issues) wrong(line, `${path.join()} ${message}`);
+      return;
     }
     const { time, ...cells } = row.data;
     const closedAt = Date.parse(time);
     const before = rows.at(-1);
-    if (before !== undefined && closedAt <= before.at) wrong(info.lines, 'time must be after the one before');
+    if (before !== undefined && closedAt <= before.at) wrong(line, 'time must be after the one before');
     rows.push({ at: closedAt, ...cells });
-  }
+  });
+  if (head !== COLUMNS.join()) throw invalid(name, [at(name, 1, `must be ${COLUMNS.join()}`)]);
   if (problems.length > 0) throw invalid(name, problems);
+  if (rows.length === 0) throw invalid(name, [at(name, 1, 'is the only line: add rows')]);
   return rows;
 }
 
-function recordsOf(name: string, text: string): z.output<typeof Records> {
-  if (hasMoreLines(text, MAX_LINES))
-    throw invalid(name, [at(name, MAX_LINES, 'must be the last line: cut the file, or use longer bars')]);
+/** Takes one record after the other: all at once would take several times the memory of the rows. */
+function forEachRecord(
+  name: string,
+  text: string,
+  maxLines: number,
+  take: (record: readonly string[], line: number) => void,
+): void {
+  if (hasMoreLines(text, maxLines))
+    throw invalid(name, [at(name, maxLines, 'must be the last line: cut the file, or use longer bars')]);
   try {
-    return Records.parse(
-      parse(text, {
-        bom: true,
-        info: true,
-        skip_empty_lines: true,
-        relax_column_count: true,
-        max_record_size: MAX_LINE_CHARS,
-      }),
-    );
+    parse(text, {
+      bom: true,
+      skip_empty_lines: true,
+      relax_column_count: true,
+      max_record_size: MAX_LINE_CHARS,
+      on_record: (record, { lines }) => {
+        take(record, lines);
+        return null;
+      },
+    });
   } catch (thrown) {
     if (!(thrown instanceof CsvError)) throw thrown;
     const line = 'lines' in thrown && typeof thrown['lines'] === 'number' ? thrown['lines'] : 1;

@@ -7,7 +7,8 @@ import { Decimal } from 'decimal.js';
 const Money = Decimal.clone({ precision: 80, rounding: Decimal.ROUND_HALF_EVEN });
 
 /** Converts a decimal string or another decimal exactly. Floats are not accepted. */
-export const money = (value: string | Decimal): Decimal => new Money(value);
+export const money = (value: string | Decimal): Decimal =>
+  typeof value !== 'string' && value.constructor === Money ? value : new Money(value);
 
 export const ZERO = money('0');
 

@@ -1,7 +1,7 @@
 import type { Decimal } from 'decimal.js';
 import { z } from 'zod';
 import { decimalText } from '../market/decimal-text.ts';
-import { money, sum } from '../market/money.ts';
+import { money, sum, ZERO } from '../market/money.ts';
 import type { Intent, OpenOrder, StrategyView, TradingStrategy } from '../market/strategy.ts';
 import { affordable, quantityFor } from './amounts.ts';
 import { strategyKind } from './kind.ts';
@@ -33,6 +33,8 @@ const Params = z
 const MIN_LEVEL_SHARE = money('0.1');
 /** Share of a level up to which a quantity counts as one level: the equity may have changed since it was bought. */
 const MAX_LEVEL_SHARE = money('1.1');
+const ONE_AND_A_HALF = money('1.5');
+const TWO = money('2');
 const REMAINDER_TAG = 'sell:rest';
 const sellTag = (level: number): string => `sell:${level}`;
 const buyTag = (level: number): string => `buy:${level}`;
@@ -60,13 +62,14 @@ type Order = Extract<Intent, { type: 'order' }>;
  */
 export const gridTrader = strategyKind(Params, (params): TradingStrategy => {
   const ladder = createLadder(params);
+  const share = money(params.order_share);
   return {
     warmupBars: params.centre === undefined ? params.centre_bars : 1,
     onBar: (view) => {
       const close = view.bars.at(-1)?.close;
-      if (close === undefined || !view.equity.gt(0)) return [];
+      if (close === undefined || !view.equity.gt(ZERO)) return [];
       const top = ladder.top(view.bars);
-      const worth = view.equity.times(params.order_share);
+      const worth = view.equity.times(share);
       const scene: GridState = {
         view,
         ladder,
@@ -74,13 +77,25 @@ export const gridTrader = strategyKind(Params, (params): TradingStrategy => {
         levelCost: worth,
         band: Array.from({ length: params.levels }, (_, i) => top - i),
         tags: new Set(view.openOrders.map(({ tag }) => tag)),
-        size: (level) => quantityFor(worth, ladder.price(level)),
+        size: sizesOf(worth, ladder),
       };
       const sales = salesOf(scene);
       return [...sales, ...buysOf(scene, sales.filter(isOrder))];
     },
   };
 });
+
+/** The quantity of a level, computed once per bar: sales and buys ask for it many times. */
+function sizesOf(worth: Decimal, ladder: Ladder): (level: number) => Decimal {
+  const known = new Map<number, Decimal>();
+  return (level) => {
+    const before = known.get(level);
+    if (before !== undefined) return before;
+    const size = quantityFor(worth, ladder.price(level));
+    known.set(level, size);
+    return size;
+  };
+}
 
 const isOrder = (intent: Intent): intent is Order => intent.type === 'order';
 const cancel = ({ id }: OpenOrder): Intent => ({ type: 'cancel', orderId: id });
@@ -130,7 +145,7 @@ function buysOf(scene: GridState, newSales: readonly Order[]): Intent[] {
     ...ofSide(view, 'sell').filter(({ tag }) => !(replaced && tag === REMAINDER_TAG)),
   ];
   const sold = new Set(sales.map(({ tag }) => tag));
-  const held = sales.reduce((count, { quantity }) => count + levelsIn(quantity, size(band[0] ?? 0)), 0);
+  const held = levelsIn(sales, size(band[0] ?? 0));
   const wanted = band.filter((level) => !sold.has(sellTag(level))).slice(0, Math.max(0, band.length - held));
   const kept = new Set<string | undefined>(wanted.map(buyTag));
   const canceled = ofSide(view, 'buy').filter(({ tag }) => !kept.has(tag));
@@ -140,7 +155,7 @@ function buysOf(scene: GridState, newSales: readonly Order[]): Intent[] {
     const limitPrice = ladder.price(level);
     const quantity = size(level);
     if (tags.has(buyTag(level)) || limitPrice.gte(close)) continue;
-    if (!quantity.gt(0) || affordable(worth, cash).lt(worth)) continue;
+    if (!quantity.gt(ZERO) || affordable(worth, cash).lt(worth)) continue;
     cash = cash.minus(worth);
     const order = { quantity, limitPrice, tag: buyTag(level) };
     orders.push({ type: 'order', side: 'buy', kind: 'limit', purpose: 'entry', ...order });
@@ -148,6 +163,15 @@ function buysOf(scene: GridState, newSales: readonly Order[]): Intent[] {
   return [...canceled.map(cancel), ...orders];
 }
 
-/** The number of levels that a sale covers. */
-const levelsIn = (quantity: Decimal, size: Decimal): number =>
-  size.gt(0) ? Math.max(1, Math.round(quantity.div(size).toNumber())) : 1;
+/** The number of levels that sales cover, each rounded half up and at least one. Most cover one, which needs no quotient. */
+function levelsIn(sales: readonly { readonly quantity: Decimal }[], size: Decimal): number {
+  const [twice, oneAndAHalf] = [size.times(TWO), size.times(ONE_AND_A_HALF)];
+  return sales.reduce(
+    (count, { quantity }) =>
+      count +
+      (twice.isZero() || quantity.lt(oneAndAHalf)
+        ? 1
+        : quantity.times(TWO).plus(size).divToInt(twice).toNumber()),
+    0,
+  );
+}

@@ -7,6 +7,24 @@ const DIGITS = 10;
 /** Lengths of history that an average needs: a value older than this has a weight below one percent. */
 const MEMORY = 5;
 
+/** The prices of a bar as floats. */
+interface Floats {
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+}
+
+/** A bar is read at many closes, and converting a decimal is slow. */
+const floats = new WeakMap<Bar, Floats>();
+
+function floatsOf(bar: Bar): Floats {
+  const known = floats.get(bar);
+  if (known !== undefined) return known;
+  const made = { high: bar.high.toNumber(), low: bar.low.toNumber(), close: bar.close.toNumber() };
+  floats.set(bar, made);
+  return made;
+}
+
 /** Converts an indicator's float. Ten digits are enough for a signal. */
 const decimal = (signal: number): Decimal => money(signal.toPrecision(DIGITS));
 
@@ -18,8 +36,8 @@ export function averageCrossing(
   const fast = new EMA(options.fastBars);
   const slow = new EMA(options.slowBars);
   const seen = bars.slice(-(MEMORY * options.slowBars + options.last));
-  const leads = seen.map(({ close }) => {
-    const price = close.toNumber();
+  const leads = seen.map((bar) => {
+    const price = floatsOf(bar).close;
     return fast.update(price, false) - slow.update(price, false);
   });
   return leads.slice(-options.last);
@@ -28,13 +46,12 @@ export function averageCrossing(
 /** The average true range; undefined while there are too few bars, and 0 for constant prices. */
 export function averageTrueRange(bars: readonly Bar[], ofBars: number): Decimal | undefined {
   const range = new ATR(ofBars);
-  for (const { high, low, close } of bars.slice(-MEMORY * ofBars))
-    range.add({ high: high.toNumber(), low: low.toNumber(), close: close.toNumber() });
+  for (const bar of bars.slice(-MEMORY * ofBars)) range.add(floatsOf(bar));
   const value = range.getResult();
   return value === null ? undefined : decimal(value);
 }
 
 export function meanClose(bars: readonly Bar[], ofBars: number): number {
-  const closes = bars.slice(-ofBars).map(({ close }) => close.toNumber());
+  const closes = bars.slice(-ofBars).map((bar) => floatsOf(bar).close);
   return closes.reduce((sum, close) => sum + close, 0) / closes.length;
 }
