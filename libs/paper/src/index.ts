@@ -16,6 +16,15 @@ export type {
   RuntimeWatcher,
 } from './market/runtime-port.ts';
 export type { Bar, Feed } from './market/strategy.ts';
+export { createNetProfit, type NetProfit } from './performance/net-profit.ts';
+export {
+  createPerformance,
+  type Performance,
+  type PerformanceBar,
+  type PerformanceFigures,
+  type PerformanceFill,
+} from './performance/performance.ts';
+export { writeFigures } from './performance/write-figures.ts';
 export { createRuntime, type RuntimeConcern, type RuntimeOptions, type TraderRuntime } from './runtime.ts';
 export { createStrategy, STRATEGY_KINDS } from './strategies/index.ts';
 export { strategyKind } from './strategies/kind.ts';
