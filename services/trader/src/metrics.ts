@@ -6,6 +6,8 @@ import type { ControlStore } from './control/control-store.ts';
 
 /** Replaces unknown label values. */
 const OTHER = 'other';
+/** The strategy of a concern without one. */
+const NONE = 'none';
 const ACTIONS = [...ControlAction.options, 'none'];
 const ORDER_KINDS = ['placed', 'filled', 'canceled', 'rejected'] as const;
 const RUN_STATES = ['running', 'paused'] as const;
@@ -26,6 +28,8 @@ export interface TraderMetrics {
   readonly runtime: RuntimeWatcher;
   /** Sets the result of the audit's verification. */
   auditOk(ok: boolean): void;
+  /** The label of a strategy. */
+  strategyName(id: string | null): string;
 }
 
 /**
@@ -149,6 +153,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
       changed: () => {},
     },
     auditOk: (ok) => auditOk.set(ok ? 1 : 0),
+    strategyName: (id) => (id === null ? NONE : (names.get(id) ?? OTHER)),
   };
 }
 

@@ -11,6 +11,7 @@ const fine: Parameters<typeof readinessOf>[0] = {
   relays: [up, up],
   audit: { state: 'ok', detail: undefined },
   runtime: { health: () => ({ degraded: false, reasons: [] }) },
+  books: { problem: () => undefined },
   concerns: [CONCERN],
   stopping: false,
 };
@@ -41,6 +42,11 @@ const TABLE: readonly [
     'an audit that is being walked',
     { audit: { state: 'unknown', detail: 'its chain is being verified' } },
     ...([true, 'audit', 'ok', /being verified/] as const),
+  ],
+  [
+    'books that are not read yet',
+    { books: { problem: () => 'they are being read' } },
+    ...([true, 'books', 'degraded', /being read/] as const),
   ],
   ['a stop', { stopping: true }, false, 'trader', 'down', /stopping/],
 ];

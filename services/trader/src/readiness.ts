@@ -4,6 +4,7 @@ import { busState, type DependencyState, readinessFrom, storeState } from '@herm
 import type { Runtime } from '@hermes-fleet/paper';
 import type { Readiness } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';
+import type { BookKeeper } from './books/book-keeper.ts';
 import type { ControlStore } from './control/control-store.ts';
 
 /**
@@ -17,6 +18,7 @@ export function readinessOf(options: {
   readonly relays: readonly (Pick<OutboxPublisher, 'state'> | undefined)[];
   readonly audit: AuditState;
   readonly runtime: Pick<Runtime, 'health'>;
+  readonly books: Pick<BookKeeper, 'problem'>;
   readonly concerns: readonly string[];
   readonly stopping: boolean;
 }): Readiness {
@@ -25,6 +27,8 @@ export function readinessOf(options: {
     control_store: storeState(options.store.problem()),
     audit: auditState(options.audit),
   };
+  const unread = options.books.problem();
+  if (unread !== undefined) dependencies.books = { state: 'degraded', detail: unread };
   const buses = options.relays.flatMap((relay) => (relay ? [busState(relay.state())] : []));
   const nats = buses.find(({ state }) => state !== 'ok') ?? buses[0];
   if (nats) dependencies.nats = nats;

@@ -13,6 +13,9 @@ import {
 import { createRuntime, type Runtime } from '@hermes-fleet/paper';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
+import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
+import { createBooksMetrics } from './books/metrics.ts';
+import { registerBooks } from './books/routes.ts';
 import { runtimeConcerns, settingsOf } from './config/settings.ts';
 import { readConfiguration } from './configuration.ts';
 import { DECIDE } from './control/access.ts';
@@ -85,12 +88,22 @@ export async function startTrader(
   const outboxes = nats ? [ledger.outbox, store.outbox] : [];
   const backlog = opened.use(startBacklogGauge({ ...member, outboxes }));
 
+  const runtimes = runtimeConcerns(configuration.trader, configuration.feeds);
+  const keeper = createBookKeeper({
+    books: store.books,
+    concerns: runtimes.map(({ id, feed: { intervalMs } }) => ({ id, intervalMs })),
+    clock,
+    log,
+    onBar: () => undefined,
+  });
+  opened.defer(() => keeper.close());
+  createBooksMetrics({ registry, keeper, concerns: concernIds, nameOf: watchers.strategyName });
   const runtime = createRuntime({
-    store: markingSaves(store, marks),
+    store: keepingBooks(markingSaves(store, marks), keeper),
     clock,
     log,
     watcher: watchers.runtime,
-    concerns: runtimeConcerns(configuration.trader, configuration.feeds),
+    concerns: runtimes,
   });
   opened.defer(() => runtime.close());
   const decisions = createDecisionService({
@@ -137,7 +150,10 @@ export async function startTrader(
         readsText: isControlDecision,
         onRefused: auditRefusals(decisions),
       },
-      routes: (app) => registerMcp(app, { decisions, name, version, publicUrl: member.server.public_url }),
+      routes: (app) => {
+        registerMcp(app, { decisions, name, version, publicUrl: member.server.public_url });
+        registerBooks(app, { store, books: store.books, keeper, access });
+      },
       bodyLimitBytes: BODY_LIMIT_BYTES,
       countCache: false,
       readiness: (stopping) =>
@@ -147,6 +163,7 @@ export async function startTrader(
           relays,
           audit: controlBus.audit(),
           runtime,
+          books: keeper,
           concerns: concernIds,
           stopping,
         }),
@@ -156,9 +173,10 @@ export async function startTrader(
         await intake.recover();
         await gateway.recover();
       },
-      beforeListen: () => runtime.start(),
+      // An engine whose books are not read could pass the limits of a circuit breaker.
+      beforeListen: () => keeper.start(() => runtime.start()),
       shutdownSteps: (serving, leave, graceMs) => {
-        const parts = { intake, decisions, runtime, bus, controlBus, backlog, store };
+        const parts = { intake, decisions, books: keeper, runtime, bus, controlBus, backlog, store };
         return shutdownSteps({ ...serving, ...parts }, leave, graceMs);
       },
       afterTasksMs: AFTER_TASKS_MS,

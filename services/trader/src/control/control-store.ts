@@ -1,5 +1,6 @@
 import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
+import type { BooksReader } from '../store/books.ts';
 import type { Transport } from './attempt.ts';
 import type { Verdict } from './judge.ts';
 
@@ -146,6 +147,8 @@ export interface ControlStore {
   /** Saves an engine's snapshot and its new entries of the books with the next transaction, like `settle`. */
   saveEngine(concernId: string, snapshot: JsonObject, entries: readonly BookEntry[]): Promise<void>;
   loadEngine(concernId: string): JsonObject | undefined;
+  /** What is stored in the books of the engines. */
+  readonly books: BooksReader;
   head(): AuditHead;
   audit(afterSeq: number, limit: number): AuditRecord[];
   auditCount(): number;

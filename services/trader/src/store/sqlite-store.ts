@@ -2,6 +2,7 @@ import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
 import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store';
 import type { AuditHead, ControlStore } from '../control/control-store.ts';
 import { headOf, recordsAfter } from './audit.ts';
+import { createBooksReader } from './books.ts';
 import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
 import { compensate, decide, factsOf, hold, refusals, refuse, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
@@ -141,6 +142,7 @@ export function createControlStore(
       );
       return row && json(row, 'snapshot');
     },
+    books: createBooksReader(store),
     head: () => store.read(headOf),
     audit: (afterSeq, limit) => store.read((db) => recordsAfter(db, afterSeq, limit)),
     auditCount: () => store.read(headOf).seq,

@@ -1,0 +1,176 @@
+import {
+  createNetProfit,
+  createPerformance,
+  money,
+  type NetProfit,
+  type Performance,
+  type PerformanceFigures,
+} from '@hermes-fleet/paper';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { StoredEntry } from '../store/books.ts';
+
+type Amount = ReturnType<typeof money>;
+
+/** The performance while one strategy was active, or under one decision. */
+export interface Part {
+  /** Null: no strategy, or no decision yet. */
+  readonly id: string | null;
+  /** The strategy that was active at last. */
+  readonly strategyId: string | null;
+  readonly figures: PerformanceFigures;
+}
+
+/** A bar with its changes, as circuit breakers see it. */
+export interface SeenBar {
+  /** Ms since the epoch. */
+  readonly at: number;
+  readonly decisionId: string | null;
+  readonly strategyId: string | null;
+  readonly equity: Amount;
+  /** Change of the equity since the bar before. */
+  readonly change: Amount;
+  /** Orders placed since the bar before. */
+  readonly placed: number;
+}
+
+/** What a concern's books say, entry by entry (docs/trader.md#performance). */
+export interface Analysis {
+  /** Adds the next entry. Returns a bar when the entry ends one. */
+  add(entry: StoredEntry): SeenBar | undefined;
+  /** Number of the newest entry that was added. */
+  last(): number;
+  /** Time of the balances that everything is measured from, ms since the epoch. */
+  since(): number | undefined;
+  total(): PerformanceFigures;
+  strategies(): Part[];
+  /** Of the last decisions, newest first. */
+  decisions(): Part[];
+}
+
+/** Decisions that are measured; older ones are forgotten. */
+const MAX_DECISIONS = 100;
+
+interface Measured {
+  readonly performance: Performance;
+  /** The equity before it, and its own changes since. */
+  own: Amount;
+  strategyId: string | null;
+}
+
+/** `intervalMs` is that of the feed: ratios are annualized with it. Throws INTERNAL for an entry without its fields. */
+export function createAnalysis(intervalMs: number): Analysis {
+  let last = 0;
+  let since: number | undefined;
+  let total = createPerformance({ intervalMs });
+  let netProfit: NetProfit = createNetProfit();
+  let position = money('0');
+  let equity: Amount | undefined;
+  let placed = 0;
+  const strategies = new Map<string | null, Measured>();
+  const decisions = new Map<string | null, Measured>();
+
+  function opened({ at, event, cash, basis, position: held }: JsonObject): void {
+    const opening = event === 'carried' ? undefined : amount(cash).plus(amount(basis));
+    since = time(at);
+    total = createPerformance({ intervalMs, opening });
+    netProfit = createNetProfit();
+    position = amount(held);
+    equity = opening;
+    strategies.clear();
+    decisions.clear();
+  }
+
+  const measured = (
+    all: Map<string | null, Measured>,
+    id: string | null,
+    opening: Amount | undefined,
+  ): Measured => {
+    const known = all.get(id);
+    if (known !== undefined) return known;
+    const made = {
+      performance: createPerformance({ intervalMs, opening }),
+      own: opening ?? money('0'),
+      strategyId: null,
+    };
+    all.set(id, made);
+    const [oldest] = all.keys();
+    if (all === decisions && all.size > MAX_DECISIONS && oldest !== undefined) all.delete(oldest);
+    return made;
+  };
+
+  function ordered(entry: JsonObject): void {
+    if (entry['event'] === 'placed') placed += 1;
+    const { order } = entry;
+    if (entry['event'] !== 'filled' || !isJsonObject(order)) return;
+    const { side, quantity, fee } = order;
+    const realized = amount(entry['realized_pnl'] ?? '0');
+    const fill = { quantity: amount(quantity), fee: amount(fee), held: position, realized };
+    const net = netProfit.fill({ ...fill, side: side === 'buy' ? 'buy' : 'sell' });
+    position = side === 'buy' ? position.plus(fill.quantity) : position.minus(fill.quantity);
+    const counted = { fee: fill.fee, ...(net !== undefined && { sale: { realized, net } }) };
+    total.fill(counted);
+    measured(strategies, name(order['strategy_id']), equity).performance.fill(counted);
+    measured(decisions, name(entry['decision_id']), equity).performance.fill(counted);
+  }
+
+  function ended(entry: JsonObject): SeenBar {
+    const at = time(entry['at']);
+    const now = amount(entry['equity']);
+    const positionValue = amount(entry['position']).times(amount(entry['close']));
+    const change = now.minus(equity ?? now);
+    const [strategyId, decisionId] = [name(entry['strategy_id']), name(entry['decision_id'])];
+    for (const [all, id] of [
+      [strategies, strategyId],
+      [decisions, decisionId],
+    ] as const) {
+      const part = measured(all, id, equity ?? now);
+      part.own = part.own.plus(change);
+      part.strategyId = strategyId;
+      part.performance.bar({ at, equity: part.own, positionValue });
+    }
+    total.bar({ at, equity: now, positionValue });
+    equity = now;
+    const bar = { at, decisionId, strategyId, equity: now, change, placed };
+    placed = 0;
+    return bar;
+  }
+
+  const partsOf = (all: Map<string | null, Measured>): Part[] =>
+    [...all].map(([id, { strategyId, performance }]) => ({ id, strategyId, figures: performance.figures() }));
+
+  return {
+    add: ({ n, entry }) => {
+      last = n;
+      switch (entry['kind']) {
+        case 'account':
+          opened(entry);
+          return undefined;
+        case 'order':
+          ordered(entry);
+          return undefined;
+        case 'bar':
+          return ended(entry);
+        default:
+          throw new FleetError('INTERNAL', `entry ${n} of the books has an unknown kind`);
+      }
+    },
+    last: () => last,
+    since: () => since,
+    total: () => total.figures(),
+    strategies: () => partsOf(strategies),
+    decisions: () => partsOf(decisions).reverse(),
+  };
+}
+
+function amount(value: unknown): Amount {
+  if (typeof value === 'string') return money(value);
+  throw new FleetError('INTERNAL', 'an entry of the books lacks an amount');
+}
+
+function time(value: unknown): number {
+  const at = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(at)) throw new FleetError('INTERNAL', 'an entry of the books lacks its time');
+  return at;
+}
+
+const name = (value: unknown): string | null => (typeof value === 'string' ? value : null);

@@ -1,0 +1,114 @@
+import { setImmediate } from 'node:timers/promises';
+import type { EngineStore } from '@hermes-fleet/paper';
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import type { BooksReader } from '../store/books.ts';
+import { type Analysis, createAnalysis, type SeenBar } from './analysis.ts';
+
+const SLICE = 500;
+const RETRY_MS = 5_000;
+
+/** Follows the books of all concerns, and measures them. */
+export interface BookKeeper {
+  /**
+   * Reads what is stored, in slices that yield to the event loop, and calls `onRead` at the end. A failure is logged, and
+   * reading is tried again after 5 s.
+   */
+  start(onRead: () => void): void;
+  /** Why the books are not read yet, or undefined. */
+  problem(): string | undefined;
+  /** Reads the entries of a save. Never throws: what cannot be read is read with the next save. */
+  saved(concernId: string): void;
+  /** Throws NOT_FOUND for an unknown concern, and STORE_UNAVAILABLE until the stored books are read. */
+  analysis(concernId: string): Analysis;
+  close(): Promise<void>;
+}
+
+export function createBookKeeper(options: {
+  readonly books: Pick<BooksReader, 'after'>;
+  readonly concerns: readonly { readonly id: string; readonly intervalMs: number }[];
+  readonly clock: Pick<Clock, 'sleep'>;
+  readonly log: Log;
+  /** Called for each bar that is saved while the trader runs. */
+  readonly onBar: (concernId: string, bar: SeenBar, analysis: Analysis) => void;
+}): BookKeeper {
+  const { books, clock, log } = options;
+  const stop = new AbortController();
+  const analyses = new Map(options.concerns.map(({ id, intervalMs }) => [id, createAnalysis(intervalMs)]));
+  let isRead = false;
+  let problem: string | undefined = 'they are being read';
+  let reading: Promise<void> | undefined;
+
+  /** Adds a slice; false at the end of the books. */
+  function advance(concernId: string, analysis: Analysis, onBar?: (bar: SeenBar) => void): boolean {
+    const entries = books.after(concernId, analysis.last(), SLICE);
+    for (const entry of entries) {
+      const bar = analysis.add(entry);
+      if (bar !== undefined) onBar?.(bar);
+    }
+    return entries.length === SLICE;
+  }
+
+  async function readAll(): Promise<void> {
+    for (const [concernId, analysis] of analyses)
+      while (advance(concernId, analysis)) {
+        await setImmediate();
+        stop.signal.throwIfAborted();
+      }
+  }
+
+  async function read(onRead: () => void): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        await readAll();
+        isRead = true;
+        problem = undefined;
+        return onRead();
+      } catch (err) {
+        if (stop.signal.aborted) return;
+        problem = `they cannot be read: ${err instanceof Error ? err.message : String(err)}`;
+        log.error({ err }, 'the books cannot be read, so no engine starts; it is tried again');
+        await clock.sleep(RETRY_MS, stop.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  return {
+    start: (onRead) => {
+      reading ??= read(onRead);
+    },
+    problem: () => problem,
+    close: async () => {
+      stop.abort(new Error('the trader is stopping'));
+      await reading;
+    },
+    saved: (concernId) => {
+      const analysis = analyses.get(concernId);
+      if (analysis === undefined || !isRead) return;
+      try {
+        while (advance(concernId, analysis, (bar) => options.onBar(concernId, bar, analysis)));
+      } catch (err) {
+        log.error({ err, concern_id: concernId }, 'the books cannot be read; the next save tries again');
+      }
+    },
+    analysis: (concernId) => {
+      const analysis = analyses.get(concernId);
+      if (analysis === undefined) throw new FleetError('NOT_FOUND', `there is no concern ${concernId}`);
+      if (isRead) return analysis;
+      throw new FleetError('STORE_UNAVAILABLE', 'the books are still being read; try again', {
+        retryAfterS: 5,
+      });
+    },
+  };
+}
+
+/** The store of engines, which tells the book keeper of each save. */
+export function keepingBooks(store: EngineStore, keeper: Pick<BookKeeper, 'saved'>): EngineStore {
+  return {
+    loadEngine: (concernId) => store.loadEngine(concernId),
+    setStatus: (id, status, reason) => store.setStatus(id, status, reason),
+    saveEngine: async (concernId, snapshot, entries) => {
+      await store.saveEngine(concernId, snapshot, entries);
+      keeper.saved(concernId);
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { writeFigures } from '@hermes-fleet/paper';
+import { type Caller, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Access, mayTouch, needScope, READ } from '../control/access.ts';
+import type { ControlStore } from '../control/control-store.ts';
+import type { BooksReader, StoredEntry } from '../store/books.ts';
+import type { Part } from './analysis.ts';
+import type { BookKeeper } from './book-keeper.ts';
+import { csv } from './csv.ts';
+import { readOrdersQuery, readPerformanceQuery } from './query.ts';
+
+export interface BooksRoutesOptions {
+  readonly store: Pick<ControlStore, 'concern' | 'concerns'>;
+  readonly books: Pick<BooksReader, 'orders' | 'bars'>;
+  readonly keeper: Pick<BookKeeper, 'analysis'>;
+  readonly access: Access;
+}
+
+const ORDER_COLUMNS = [
+  ...['entry', 'at', 'event', 'decision_id', 'id', 'strategy_id', 'side', 'kind', 'purpose', 'quantity'],
+  ...['limit_price', 'fill_price', 'fee', 'realized_pnl', 'state', 'reason', 'placed_at', 'ended_at'],
+];
+const BAR_COLUMNS = [
+  ...[
+    'entry',
+    'at',
+    'decision_id',
+    'strategy_id',
+    'close',
+    'cash',
+    'position',
+    'realized_pnl',
+    'fees_paid',
+    'equity',
+  ],
+];
+
+/**
+ * `GET /books/orders`, `/books/fills` and `/books/performance`, as JSON or CSV (docs/trader.md#read-the-books). They require the
+ * scope `trader:read` and access to the account. They throw FORBIDDEN, INVALID_PARAMS and STORE_UNAVAILABLE.
+ */
+export function registerBooks(
+  app: FastifyInstance,
+  { store, books, keeper, access }: BooksRoutesOptions,
+): void {
+  /** The concern that is asked for; the only one of the caller by default. */
+  function concernFor(caller: Caller, id: string | undefined): string {
+    needScope(caller, READ);
+    const own = store.concerns().filter(({ accountId }) => mayTouch(access, caller, accountId));
+    const found = id === undefined ? own : own.filter((concern) => concern.id === id);
+    const [only] = found;
+    if (only !== undefined && found.length === 1) return only.id;
+    const reason =
+      id === undefined && own.length > 0
+        ? `there are several: ${own.map((concern) => concern.id).join(', ')}`
+        : 'there is no such concern; list_strategies lists accounts and markets';
+    throw new FleetError('INVALID_PARAMS', `concern_id: ${reason}`, {
+      fields: [{ path: 'concern_id', reason }],
+    });
+  }
+
+  const orders =
+    (kind: 'orders' | 'fills') =>
+    (request: FastifyRequest, reply: FastifyReply): JsonObject | FastifyReply => {
+      const { concern_id, format, ...query } = readOrdersQuery(request.query);
+      const concernId = concernFor(request.caller, concern_id);
+      const found = books.orders({ ...query, kind, concernId });
+      const last = found.at(-1);
+      const next = found.length === query.limit && last !== undefined ? String(last.n) : null;
+      const rows = found.map(orderView);
+      if (format === 'csv') return sendCsv(reply, csv(ORDER_COLUMNS, rows), next);
+      return { concern_id: concernId, [kind]: rows, next };
+    };
+
+  app.get('/books/orders', orders('orders'));
+  app.get('/books/fills', orders('fills'));
+  app.get('/books/performance', (request, reply) => {
+    const { concern_id, format, points, ...range } = readPerformanceQuery(request.query);
+    const concernId = concernFor(request.caller, concern_id);
+    const equity = books.bars({ concernId, ...range }, points).map(barView);
+    if (format === 'csv') return sendCsv(reply, csv(BAR_COLUMNS, equity), null);
+    const analysis = keeper.analysis(concernId);
+    const since = analysis.since();
+    return {
+      concern_id: concernId,
+      since: since === undefined ? null : new Date(since).toISOString(),
+      total: writeFigures(analysis.total()),
+      strategies: analysis
+        .strategies()
+        .map((part) => ({ strategy_id: part.id, ...writeFigures(part.figures) })),
+      decisions: analysis.decisions().map(decisionView),
+      equity,
+    };
+  });
+}
+
+const decisionView = ({ id, strategyId, figures }: Part): JsonObject => ({
+  decision_id: id,
+  strategy_id: strategyId,
+  ...writeFigures(figures),
+});
+
+/** An entry of an order, with the fields of the order beside those of the entry. */
+function orderView({ n, entry }: StoredEntry): JsonObject {
+  const { order, kind: _kind, ...rest } = entry;
+  return { entry: n, ...rest, ...(isJsonObject(order) ? order : {}) };
+}
+
+function barView({ n, entry }: StoredEntry): JsonObject {
+  const { kind: _kind, ...rest } = entry;
+  return { entry: n, ...rest };
+}
+
+/** The number of the next page is in a header, since CSV has no place for it. */
+function sendCsv(reply: FastifyReply, text: string, next: string | null): FastifyReply {
+  if (next !== null) reply.header('fleet-next', next);
+  return reply.type('text/csv; charset=utf-8').send(text);
+}

@@ -1,0 +1,127 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { integer, json, type Queries, type Row, type Store } from '@hermes-fleet/store';
+import { escapeName } from './rows.ts';
+
+/** A stored entry of the books (docs/trader.md#books). */
+export interface StoredEntry {
+  readonly n: number;
+  /** As `bookRecord` made it. */
+  readonly entry: JsonObject;
+}
+
+/** Part of a concern's books. Times are ms since the epoch; entries of a whole bar have the same one. */
+export interface BooksRange {
+  readonly concernId: string;
+  /** From this time on, and before `to`. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+export interface OrdersQuery extends BooksRange {
+  readonly kind: 'orders' | 'fills';
+  readonly strategyId?: string | undefined;
+  readonly decisionId?: string | undefined;
+  readonly order: 'newest' | 'oldest';
+  /** Continue behind this entry. */
+  readonly after?: number | undefined;
+  readonly limit: number;
+}
+
+/** Reads books. Throws STORE_UNAVAILABLE. */
+export interface BooksReader {
+  /** Entries after number `n`, oldest first. */
+  after(concernId: string, n: number, limit: number): StoredEntry[];
+  orders(query: OrdersQuery): StoredEntry[];
+  /** At most `count` entries of bars, evenly spaced, the last one included. */
+  bars(range: BooksRange, count: number): StoredEntry[];
+}
+
+const entryOf = (row: Row): StoredEntry => ({ n: integer(row, 'n'), entry: json(row, 'entry') });
+
+export function createBooksReader(store: Pick<Store, 'read'>): BooksReader {
+  return {
+    after: (concernId, n, limit) =>
+      store.read((db) =>
+        db
+          .all(
+            'SELECT n, entry FROM books WHERE concern_id = ? AND n > ? ORDER BY n LIMIT ?',
+            escapeName(concernId),
+            n,
+            limit,
+          )
+          .map(entryOf),
+      ),
+    orders: (query) => store.read((db) => ordersIn(db, query)),
+    bars: (range, count) => store.read((db) => barsIn(db, range, count)),
+  };
+}
+
+function ordersIn(db: Queries, query: OrdersQuery): StoredEntry[] {
+  const { kind, strategyId = null, decisionId = null, order, after, limit } = query;
+  const { first, end } = boundsOf(db, query);
+  const [from, to] =
+    order === 'newest' ? [first, Math.min(end, after ?? end)] : [Math.max(first, (after ?? 0) + 1), end];
+  return db
+    .all(
+      // The literals choose the partial index.
+      `SELECT n, entry FROM books WHERE concern_id = ? AND n >= ? AND n < ?
+         AND ${kind === 'fills' ? "json_extract(entry, '$.event') = 'filled'" : "json_extract(entry, '$.kind') = 'order'"}
+         AND (? IS NULL OR json_extract(entry, '$.order.strategy_id') = ?)
+         AND (? IS NULL OR json_extract(entry, '$.decision_id') = ?)
+       ORDER BY n ${order === 'newest' ? 'DESC' : 'ASC'} LIMIT ?`,
+      ...[escapeName(query.concernId), from, to],
+      ...[strategyId, strategyId, decisionId, decisionId, limit],
+    )
+    .map(entryOf);
+}
+
+function barsIn(db: Queries, range: BooksRange, count: number): StoredEntry[] {
+  const { first, end } = boundsOf(db, range);
+  const id = escapeName(range.concernId);
+  const step = Math.max(1, (end - first) / count);
+  const found = new Map<number, StoredEntry>();
+  for (let at = end; at > first && found.size < count; at -= step) {
+    const row = db.get(
+      `SELECT n, entry FROM books WHERE concern_id = ? AND n < ? AND n >= ? AND json_extract(entry, '$.kind') = 'bar'
+       ORDER BY n DESC LIMIT 1`,
+      ...[id, Math.ceil(at), first],
+    );
+    if (row === undefined) break;
+    const entry = entryOf(row);
+    found.set(entry.n, entry);
+  }
+  return [...found.values()].reverse();
+}
+
+/** The numbers from `first` on and below `end` are in the range. Times increase with numbers, so both are searched. */
+function boundsOf(db: Queries, { concernId, from, to }: BooksRange): { first: number; end: number } {
+  const id = escapeName(concernId);
+  const row = db.get('SELECT min(n) AS low, max(n) AS high FROM books WHERE concern_id = ?', id);
+  if (row === undefined || row.low === null) return { first: 0, end: 0 };
+  const [low, high] = [integer(row, 'low'), integer(row, 'high')];
+  return {
+    first: from === undefined ? low : searchTime(db, id, { low, high, at: from }),
+    end: to === undefined ? high + 1 : searchTime(db, id, { low, high, at: to }),
+  };
+}
+
+/** The number of the first entry at a time or later; `high + 1` if there is none. */
+function searchTime(
+  db: Queries,
+  id: string,
+  { low, high, at }: { readonly low: number; readonly high: number; readonly at: number },
+): number {
+  let [from, to] = [low, high + 1];
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    const row = db.get(
+      `SELECT n, unixepoch(json_extract(entry, '$.at'), 'subsec') * 1000 AS at FROM books
+       WHERE concern_id = ? AND n >= ? ORDER BY n LIMIT 1`,
+      id,
+      middle,
+    );
+    if (row === undefined || Number(row.at) >= at) to = middle;
+    else from = integer(row, 'n') + 1;
+  }
+  return from;
+}
