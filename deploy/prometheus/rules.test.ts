@@ -51,7 +51,7 @@ for (const file of files) {
 
 test('the trader has its alerts', () => {
   const alerts = rulesIn('trader.rules.yml').map(({ alert }) => alert);
-  assert.deepEqual(alerts, ['TraderDegraded', 'AuditVerifyFailed']);
+  assert.deepEqual(alerts, ['TraderDegraded', 'TraderBreakerTripped', 'AuditVerifyFailed']);
 });
 
 test('the fleet has an alert for each kind of failure', () => {

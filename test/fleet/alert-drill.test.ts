@@ -35,11 +35,12 @@ const THRESHOLDS = {
   '> 0)) < 0.05': '> 0)) < 2',
 };
 
-/** A feed of one bar, which is stale a few seconds later. */
+/** A feed of one bar, which is stale a few seconds later, and a breaker that trips then. */
 function staleFeed(plan: FleetPlan): void {
   const file = join(plan.root, 'deploy/trader/trader.yaml');
   const config = parse(readFileSync(file, 'utf8'));
   config.trader.concerns[0].feed = { kind: 'csv', file: 'one-bar.csv', interval_s: 1 };
+  config.trader.concerns[0].breakers = { stale_price: { after_s: 5 } };
   writeFileSync(file, stringify(config));
   const bar = 'time,open,high,low,close,volume\n2026-01-01T00:00:00Z,2,2,2,2,1\n';
   writeFileSync(join(plan.root, 'deploy/trader/one-bar.csv'), bar);
@@ -114,9 +115,10 @@ test('each alert fires in a real Prometheus when its cause is there, and none be
     'every member to be scraped',
   );
   await fires('TraderDegraded', 'trader');
+  await fires('TraderBreakerTripped', 'trader');
   await fires('McpServerDown', 'morpheus');
   await fires('DiskFilling', 'switch');
-  const causedAtStart = new Set(['TraderDegraded', 'McpServerDown', 'DiskFilling']);
+  const causedAtStart = new Set(['TraderDegraded', 'TraderBreakerTripped', 'McpServerDown', 'DiskFilling']);
   assert.deepEqual(
     [...(await firing())].filter((each) => !causedAtStart.has(each.split(' ')[0] ?? '')),
     [],

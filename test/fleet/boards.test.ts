@@ -21,6 +21,11 @@ const EMPTY: Readonly<Record<string, string>> = {
   fleet_spending_ceiling_tokens: 'the shipped profiles have no ceilings',
   fleet_task_reroutes_total: 'no worker refuses',
   'fleet:deploy:timestamp_seconds': 'no code changes',
+  fleet_trader_win_rate: 'nothing is sold',
+  fleet_trader_profit_factor: 'nothing is sold',
+  fleet_trader_sharpe: 'the equity does not move',
+  fleet_trader_sortino: 'the equity does not move',
+  'fleet_trader_orders_total{profile=~"$profile",kind="filled"}': 'nothing fills',
 };
 
 /** The window of rates: longer than the test, so that it has all work. */

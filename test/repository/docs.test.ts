@@ -27,18 +27,10 @@ import {
   TaskResultWire,
   UnmetKind,
 } from '@hermes-fleet/protocol';
-import {
-  createMetrics,
-  PEER_SCOPES,
-  registerBuild,
-  registerCircuits,
-  registerDisk,
-} from '@hermes-fleet/service';
+import { PEER_SCOPES } from '@hermes-fleet/service';
 import { parse } from 'yaml';
 import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';
-import { registerConsoleFamilies } from '../../services/console/src/metrics.ts';
 import { createDraft } from '../../services/trader/src/control/response-draft.ts';
-import { createTraderMetrics } from '../../services/trader/src/metrics.ts';
 import { controlEvent } from '../../services/trader/src/store/control-event.ts';
 import { doc, docs, fenced, plain, rows, runnable, section } from '../support/docs.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
@@ -148,7 +140,7 @@ test('every command, key of fleet.yaml, scope and kind that the documents name i
     const named = (pattern: RegExp): string[] => [...text.matchAll(pattern)].map(at1);
     return [
       ...named(/`fleet ([a-z][a-z-]*)/g).filter((command) => !commands.has(command)),
-      ...named(/`(fleet\.(?!yaml\b|task\.|control\.|audit\.|announce\.[<>])[a-z_.<>]+)`/g).filter(
+      ...named(/`(fleet\.(?!yaml\b|task\.|control\.|trade\.|audit\.|announce\.[<>])[a-z_.<>]+)`/g).filter(
         (key) => !isKey(key),
       ),
       ...named(/scopes? `([a-z:_]+)`/g).filter((scope) => !scopes.has(scope)),
@@ -189,34 +181,6 @@ test('events.md has every control event, with every field of its data, and every
     [ANNOUNCE_STREAM, ANNOUNCE_SUBJECTS.join(', ')],
     [AUDIT_STREAM, AUDIT_SUBJECTS.join(', ')],
   ]);
-});
-
-test('metrics.md has every alert', () => {
-  const written = [...doc('docs/metrics.md').matchAll(/^\| ([A-Z]\w+) \|/gm)].map(at1);
-  const rules = globSync('deploy/prometheus/rules/*.rules.yml', { cwd: ROOT }).map(doc).join('\n');
-  assert.deepEqual(written.sort(), [...rules.matchAll(/- alert: (\w+)/g)].map(at1).sort());
-});
-
-test('metrics.md has every family, with its type and labels', () => {
-  const { registry } = createMetrics({ profile: 'x', peers: [], callers: [], defaultMetrics: false });
-  createTraderMetrics({
-    registry,
-    store: { head: () => ({ seq: 0, hash: '' }), concern: () => undefined },
-    runtime: { view: () => undefined, health: () => ({ degraded: false, reasons: [] }) },
-    concerns: [],
-    strategies: [],
-  });
-  registerConsoleFamilies(registry, () => ({ connected: false, behind: undefined, sessions: 0 }));
-  registerBuild(registry, { version: '0', revision: undefined });
-  registerDisk(registry, 'ledger.db');
-  registerCircuits(registry, () => ({}));
-  const families = registry.getMetricsAsArray().map((metric) => {
-    const { name, type } = metric as { name: string; type: unknown };
-    const labels = 'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames : [];
-    return [name, String(type), labels.filter((label) => label !== 'le').join(', ')];
-  });
-  const documented = rows(doc('docs/metrics.md')).map((row) => row.slice(0, 3).map(plain));
-  assert.deepEqual(documented.sort(), families.sort());
 });
 
 test('every make target, link, image and file that the documents name is there', () => {

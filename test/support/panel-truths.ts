@@ -21,7 +21,12 @@ export const WITHOUT_TRUTH: Readonly<Record<string, readonly string[]>> = {
     ...['fleet-overview/Services', 'fleet/Time since the last announce', 'fleet/Models', 'fleet/MCP servers'],
     ...['operations/Dependencies', 'operations/Bus', 'operations/Code that runs'],
     ...['trader/Run state', 'trader/Risk mode', 'trader/Run state and risk mode', 'trader/Audit'],
-    ...['operations/Events not read yet', 'trader/Position', 'trader/Equity'],
+    ...['operations/Events not read yet', 'trader/Position', 'trader/Equity', 'trader/Price'],
+  ],
+  'figures of an account that has hardly traded; services/trader/src/books compares them with its engine': [
+    ...['trader/Drawdown', 'trader/Return', 'trader/Largest drawdown', 'trader/Sharpe', 'trader/Sortino'],
+    ...['trader/Win rate', 'trader/Profit factor', 'trader/Profit by strategy', 'trader/Exposure'],
+    ...['trader/Realized profit and fees', 'trader/Return and drawdown by strategy'],
   ],
   'retries and announces, which depend on the time and leave no record': ['tasks/Retries', 'fleet/Announces'],
   'of the process and of the machine': [
@@ -121,6 +126,8 @@ export function panelTruths(fleet: Fleet): Readonly<Record<string, PanelTruth>> 
     'trader/Orders': rate(0),
     'trader/Orders, total': total(0),
     'trader/Execution': total(0),
+    'trader/Circuit breakers': total(0),
+    'trader/Circuit breaker': total(0),
     'trader/Events waiting for the bus': total(0),
   };
 }

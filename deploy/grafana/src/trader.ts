@@ -1,15 +1,28 @@
-import { type Dashboard, RowBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import {
+  AnnotationQueryBuilder,
+  type Dashboard,
+  RowBuilder,
+} from '@grafana/grafana-foundation-sdk/dashboard';
 import { labelVariable, newDashboard, OF_PROFILE } from './dashboard.ts';
-import { stat, stateTimeline, timeSeries, type ValueLabels } from './panels.ts';
+import { DATASOURCE, stat, stateTimeline, timeSeries, type ValueLabels } from './panels.ts';
+import { OF_CONCERN, withPerformance } from './trader-performance.ts';
 
-const OF_CONCERN = `${OF_PROFILE},concern=~"$concern"`;
 const SET: ValueLabels = { 0: ['no', 'transparent'], 1: ['set', 'blue'] };
 const DEGRADED: ValueLabels = { 0: ['ok', 'green'], 1: ['degraded', 'orange'] };
 const INTACT: ValueLabels = { 0: ['broken', 'red'], 1: ['intact', 'green'] };
 
+const marks = (name: string, color: string, expr: string, title: string): AnnotationQueryBuilder =>
+  new AnnotationQueryBuilder()
+    .name(name)
+    .datasource(DATASOURCE)
+    .enable(true)
+    .iconColor(color)
+    .expr(expr)
+    .titleFormat(title);
+
 /** Decisions, their outcomes, the audit, and the paper account. */
 export function trader(): Dashboard {
-  return newDashboard({
+  const board = newDashboard({
     uid: 'trader',
     title: 'Trader',
     description: 'Control decisions, audit, positions and orders of a Hermes trader.',
@@ -21,6 +34,22 @@ export function trader(): Dashboard {
         label: 'Concern',
         query: `label_values(fleet_trader_run_state{${OF_PROFILE}}, concern)`,
       }),
+    )
+    .annotation(
+      marks(
+        'Decisions',
+        'orange',
+        `sum by (action) (increase(fleet_trader_decisions_total{${OF_PROFILE},status="applied"}[$__interval])) > 0`,
+        '{{action}} applied',
+      ),
+    )
+    .annotation(
+      marks(
+        'Fills',
+        'green',
+        `sum by (strategy) (increase(fleet_trader_orders_total{${OF_PROFILE},kind="filled"}[$__interval])) > 0`,
+        '{{strategy}} filled',
+      ),
     )
     .withPanel(
       stat(1, {
@@ -136,7 +165,8 @@ export function trader(): Dashboard {
         fromZero: false,
         queries: [{ expr: `fleet_trader_equity{${OF_CONCERN}}`, legend: '{{concern}}' }],
       }),
-    )
+    );
+  return withPerformance(board)
     .withRow(new RowBuilder('Orders').id(30))
     .withPanel(
       timeSeries(31, {

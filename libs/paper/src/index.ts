@@ -3,14 +3,15 @@ export { createSyntheticFeed } from './feed/synthetic.ts';
 export { DegradedSchema } from './follow/degraded.ts';
 export type { AccountEntry, BarEntry, BookEntry, OrderEntry } from './market/books.ts';
 export type { Concern, Strategy } from './market/concern.ts';
+export { decimalText } from './market/decimal-text.ts';
 export { type Market, MarketSchema, readMarket } from './market/market.ts';
 export { money } from './market/money.ts';
+export type { OrderView } from './market/order-view.ts';
 export { FREE, type Restriction, restrict } from './market/restriction.ts';
 export type {
   EngineStore,
   EngineView,
   Hold,
-  OrderView,
   Reconciled,
   Runtime,
   RuntimeWatcher,

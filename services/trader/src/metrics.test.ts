@@ -38,11 +38,19 @@ interface World {
   degraded: boolean;
   seq: number;
   fails: boolean;
+  decision: string | undefined;
 }
 
 function traderMetrics(o: Partial<TraderMetricsOptions> = {}) {
   const { registry } = createMetrics({ profile: 'trader', peers: [], callers: [], defaultMetrics: false });
-  const world: World = { concern: CONCERN, view: VIEW, degraded: false, seq: 7, fails: false };
+  const world: World = {
+    concern: CONCERN,
+    view: VIEW,
+    degraded: false,
+    seq: 7,
+    fails: false,
+    decision: undefined,
+  };
   const look = <T>(value: T): T => {
     if (world.fails) throw new Error('the store is closed');
     return value;
@@ -52,6 +60,8 @@ function traderMetrics(o: Partial<TraderMetricsOptions> = {}) {
     store: {
       head: () => look({ seq: world.seq, hash: '' }),
       concern: (id) => look(id === CONCERN.id ? world.concern : undefined),
+      decisionInForce: () => look(world.decision),
+      callerOfDecision: (id) => look(id === 'of-a-breaker' ? 'breaker' : 'operator'),
     },
     runtime: {
       view: () => look(world.view),
@@ -101,6 +111,11 @@ const RECORDED: [record: (metrics: TraderMetrics) => void, name: string, value: 
   [(m) => m.decisions.rejected('stale_request'), 'rejections_total{code="stale_request"}', 1],
   [(m) => m.runtime.order(CONCERN.id, 's1', 'filled'), 'orders_total{strategy="Grid",kind="filled"}', 1],
   [(m) => m.runtime.order(CONCERN.id, 'gone', 'placed'), 'orders_total{strategy="other",kind="placed"}', 1],
+  [
+    (m) => m.breakerTripped(CONCERN.id, 'drawdown'),
+    'breaker_trips_total{concern="acct:xrpusd",breaker="drawdown"}',
+    1,
+  ],
   [(m) => m.auditOk(false), 'audit_ok', 0],
 ];
 
@@ -117,7 +132,9 @@ test('state metrics read the store and the runtime at each scrape', async () => 
   const { registry, world, metrics } = traderMetrics();
   const state = async (): Promise<Record<string, number>> =>
     Object.fromEntries(
-      Object.entries(await samples(registry)).filter(([name]) => !/decisions|rejections|orders/.test(name)),
+      Object.entries(await samples(registry)).filter(
+        ([name]) => !/decisions|rejections|orders|trips/.test(name),
+      ),
     );
   const of = (more: string): string => `{concern="acct:xrpusd"${more}}`;
   assert.deepEqual(await state(), {
@@ -131,11 +148,13 @@ test('state metrics read the store and the runtime at each scrape', async () => 
     [`fleet_trader_risk_mode${of(',mode="halted"')}`]: 0,
     [`fleet_trader_run_state${of(',state="running"')}`]: 1,
     [`fleet_trader_run_state${of(',state="paused"')}`]: 0,
+    [`fleet_trader_breaker_tripped${of('')}`]: 0,
     [`fleet_trader_execution_degraded${of('')}`]: 0,
   });
   world.concern = { ...CONCERN, riskMode: 'halted', runState: 'paused' };
   world.degraded = true;
   world.seq = 9;
+  world.decision = 'of-a-breaker';
   world.view = undefined;
   metrics.decisions.audited();
   metrics.runtime.changed(CONCERN.id);
@@ -148,6 +167,7 @@ test('state metrics read the store and the runtime at each scrape', async () => 
     [`fleet_trader_risk_mode${of(',mode="halted"')}`]: 1,
     [`fleet_trader_run_state${of(',state="running"')}`]: 0,
     [`fleet_trader_run_state${of(',state="paused"')}`]: 1,
+    [`fleet_trader_breaker_tripped${of('')}`]: 1,
     [`fleet_trader_execution_degraded${of('')}`]: 1,
   });
 });

@@ -1,7 +1,9 @@
 import type { Runtime, RuntimeWatcher } from '@hermes-fleet/paper';
 import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol';
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { ConcernBreakers } from './config/breaker-schema.ts';
 import type { DecisionObserver } from './control/audit-recorder.ts';
+import { BREAKER } from './control/breaker-caller.ts';
 import type { ControlStore } from './control/control-store.ts';
 
 /** Replaces unknown label values. */
@@ -16,7 +18,7 @@ const MAX_STRATEGIES = 200;
 
 export interface TraderMetricsOptions {
   readonly registry: Registry;
-  readonly store: Pick<ControlStore, 'head' | 'concern'>;
+  readonly store: Pick<ControlStore, 'head' | 'concern' | 'decisionInForce' | 'callerOfDecision'>;
   /** Read at every scrape, since a stale feed sends no bar that would report it. */
   readonly runtime: Pick<Runtime, 'view' | 'health'>;
   readonly concerns: readonly { readonly id: string }[];
@@ -28,6 +30,8 @@ export interface TraderMetrics {
   readonly runtime: RuntimeWatcher;
   /** Sets the result of the audit's verification. */
   auditOk(ok: boolean): void;
+  /** Counts a decision of a circuit breaker. */
+  breakerTripped(concernId: string, breaker: string): void;
   /** The label of a strategy. */
   strategyName(id: string | null): string;
 }
@@ -58,6 +62,12 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
     name: 'fleet_trader_orders_total',
     help: 'Orders, by strategy and outcome.',
     labelNames: ['strategy', 'kind'],
+    registers,
+  });
+  const trips = new Counter({
+    name: 'fleet_trader_breaker_trips_total',
+    help: 'Decisions of circuit breakers.',
+    labelNames: ['concern', 'breaker'],
     registers,
   });
   new Counter({
@@ -104,6 +114,9 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
     const view = runtime.view(concern);
     return view ? ([[Number(value(view))]] as const) : [];
   };
+  perConcern('fleet_trader_price', 'Last close, in the quote asset.', [], (concern) =>
+    viewed(concern, ({ lastBar }) => lastBar?.close ?? 'NaN'),
+  );
   perConcern('fleet_trader_position', 'Position, in units of the base asset.', [], (concern) =>
     viewed(concern, ({ position }) => position.quantity),
   );
@@ -121,12 +134,23 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
     const now = store.concern(concern)?.runState;
     return now ? RUN_STATES.map((state) => [state === now ? 1 : 0, { state }] as const) : [];
   });
+  perConcern(
+    'fleet_trader_breaker_tripped',
+    '1 while the decision in force is that of a circuit breaker, else 0.',
+    [],
+    (concern) => {
+      const id = store.decisionInForce(concern);
+      return [[id !== undefined && store.callerOfDecision(id) === BREAKER ? 1 : 0]];
+    },
+  );
   perConcern('fleet_trader_execution_degraded', '1 while execution is degraded, else 0.', [], (concern) => [
     [runtime.health(concern).degraded ? 1 : 0],
   ]);
 
   for (const action of ACTIONS)
     for (const status of ControlStatus.options) decisions.inc({ action, status }, 0);
+  for (const concern of concerns)
+    for (const breaker of ConcernBreakers.keyof().options) trips.inc({ concern, breaker }, 0);
   for (const code of ControlCode.options) rejections.inc({ code }, 0);
   for (const strategy of new Set([...names.values(), OTHER]))
     for (const kind of ORDER_KINDS) orders.inc({ strategy, kind }, 0);
@@ -153,6 +177,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
       changed: () => {},
     },
     auditOk: (ok) => auditOk.set(ok ? 1 : 0),
+    breakerTripped: (concern, breaker) => trips.inc({ concern, breaker }),
     strategyName: (id) => (id === null ? NONE : (names.get(id) ?? OTHER)),
   };
 }

@@ -9,6 +9,7 @@ import {
 import type { Runtime } from '@hermes-fleet/paper';
 import type { ShutdownStep } from '@hermes-fleet/service';
 import type { BookKeeper } from './books/book-keeper.ts';
+import type { Breakers } from './breakers/breakers.ts';
 import type { ControlStore } from './control/control-store.ts';
 import type { RunningDecisionService } from './control/create-decision-service.ts';
 import type { ControlBus } from './control-bus.ts';
@@ -19,6 +20,7 @@ export interface Opened extends ServingMember {
   readonly intake: Pick<ControlIntake, 'close'>;
   readonly decisions: Pick<RunningDecisionService, 'close'>;
   readonly books: Pick<BookKeeper, 'close'>;
+  readonly breakers: Pick<Breakers, 'close'>;
   readonly runtime: Pick<Runtime, 'close'>;
   readonly bus: OutboxPublisher | undefined;
   readonly controlBus: Pick<ControlBus, 'relay' | 'close'>;
@@ -31,7 +33,7 @@ export interface Opened extends ServingMember {
  * runtime stops, and the runtime's last snapshots are on disk before the store closes.
  */
 export function shutdownSteps(opened: Opened, leave: () => void, graceMs: number): ShutdownStep[] {
-  const { intake, decisions, books, runtime, bus, controlBus, ledger, store, log } = opened;
+  const { intake, decisions, books, breakers, runtime, bus, controlBus, ledger, store, log } = opened;
   const { relay = { flush: async () => true, close: controlBus.close } } = controlBus;
   return [
     { name: 'leave rotation and refuse new tasks', run: () => leaveRotation(opened, leave, graceMs) },
@@ -40,6 +42,7 @@ export function shutdownSteps(opened: Opened, leave: () => void, graceMs: number
     {
       name: 'stop the runtime',
       run: async () => {
+        await breakers.close();
         await decisions.close();
         await books.close();
         await runtime.close();

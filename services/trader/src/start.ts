@@ -16,6 +16,7 @@ import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
 import { createBooksMetrics } from './books/metrics.ts';
 import { registerBooks } from './books/routes.ts';
+import { createBreakers } from './breakers/breakers.ts';
 import { runtimeConcerns, settingsOf } from './config/settings.ts';
 import { readConfiguration } from './configuration.ts';
 import { DECIDE } from './control/access.ts';
@@ -57,7 +58,8 @@ export async function startTrader(
   if (!member) return;
   const { profile: name, version, config, credentials, ids, ledger, metrics } = member;
   const { nats } = config.fleet;
-  const { policy, access, limits, strategies, concerns } = settingsOf(configuration.trader);
+  const settings = settingsOf(configuration.trader);
+  const { policy, access, limits, strategies, concerns } = settings;
   const store = opened.adopt(
     openControlStore({ file: join(environment.stateDir, 'control.db'), service: name, clock, ids, log }),
     (open) => open.close(),
@@ -94,7 +96,8 @@ export async function startTrader(
     concerns: runtimes.map(({ id, feed: { intervalMs } }) => ({ id, intervalMs })),
     clock,
     log,
-    onBar: () => undefined,
+    // Called when the decision service is made: no bar is read before.
+    onBar: (...bar) => breakers.bar(...bar),
   });
   opened.defer(() => keeper.close());
   createBooksMetrics({ registry, keeper, concerns: concernIds, nameOf: watchers.strategyName });
@@ -119,6 +122,16 @@ export async function startTrader(
     watcher: watchers.decisions,
   });
   opened.defer(() => decisions.close());
+  const breakers = createBreakers({
+    ...settings.breakers,
+    store,
+    decide: decisions.decide,
+    clock,
+    ids,
+    log,
+    onTrip: watchers.breakerTripped,
+  });
+  opened.defer(() => breakers.close());
 
   const fleet = createMemberGateway(
     member,
@@ -174,9 +187,23 @@ export async function startTrader(
         await gateway.recover();
       },
       // An engine whose books are not read could pass the limits of a circuit breaker.
-      beforeListen: () => keeper.start(() => runtime.start()),
+      beforeListen: () =>
+        keeper.start(() => {
+          runtime.start();
+          breakers.start();
+        }),
       shutdownSteps: (serving, leave, graceMs) => {
-        const parts = { intake, decisions, books: keeper, runtime, bus, controlBus, backlog, store };
+        const parts = {
+          intake,
+          decisions,
+          books: keeper,
+          breakers,
+          runtime,
+          bus,
+          controlBus,
+          backlog,
+          store,
+        };
         return shutdownSteps({ ...serving, ...parts }, leave, graceMs);
       },
       afterTasksMs: AFTER_TASKS_MS,

@@ -1,6 +1,8 @@
 import { createMetrics, registerBuild, registerCircuits, registerDisk } from '@hermes-fleet/service';
 import type { Concern } from '../../../../libs/paper/src/market/concern.ts';
 import { createConsoleMetrics } from '../../../../services/console/src/metrics.ts';
+import { createAnalysis } from '../../../../services/trader/src/books/analysis.ts';
+import { createBooksMetrics } from '../../../../services/trader/src/books/metrics.ts';
 import { createTraderMetrics } from '../../../../services/trader/src/metrics.ts';
 
 const CONCERN: Concern = {
@@ -69,12 +71,14 @@ export function profileMetrics() {
 /** The trader's metrics; `record` changes each of them. */
 export function traderMetrics() {
   const { registry, outbox } = createMetrics({ profile: 'trader', peers: ['switch'], callers: ['switch'] });
-  let seq = 1;
+  let seq = 3;
   const metrics = createTraderMetrics({
     registry,
     store: {
       head: () => ({ seq, hash: '' }),
       concern: () => CONCERN,
+      decisionInForce: () => undefined,
+      callerOfDecision: () => undefined,
     },
     runtime: {
       view: () => ({
@@ -82,7 +86,7 @@ export function traderMetrics() {
         equity: { total: '1000.25', cash: '975.25', reserved: '0', realizedPnl: '0', feesPaid: '0' },
         openOrders: [],
         recentOrders: [],
-        lastBar: null,
+        lastBar: { at: '2026-04-16T20:15:00.000Z', close: '2.1' },
         execution: {
           state: 'ok',
           reasons: [],
@@ -98,8 +102,14 @@ export function traderMetrics() {
     concerns: [CONCERN],
     strategies: [{ id: 's1', name: 'Grid' }],
   });
+  const analysis = createAnalysis(5_000);
+  for (const n of [2, 3]) for (const entry of booksOfBar(n)) analysis.add(entry);
+  const keeper = { analysis: () => analysis, problem: () => undefined };
+  createBooksMetrics({ registry, keeper, concerns: [CONCERN.id], nameOf: metrics.strategyName });
   const record = (): void => {
     seq += 1;
+    for (const entry of booksOfBar(seq)) analysis.add(entry);
+    metrics.breakerTripped(CONCERN.id, 'drawdown');
     metrics.decisions.decided('switch', 'applied');
     metrics.decisions.decided('pause', 'rejected');
     metrics.decisions.rejected('no_active_strategy');
@@ -107,6 +117,31 @@ export function traderMetrics() {
     outbox({ count: 0, oldestAgeS: 0 });
   };
   return { registry, record };
+}
+
+/** The entries of a bar with a purchase and a sale, after which all figures of the performance are defined. */
+function booksOfBar(n: number) {
+  const at = new Date(n * 5_000).toISOString();
+  const common = { at, decision_id: null };
+  const fill = (side: string, realized_pnl: string) => ({
+    ...{ ...common, kind: 'order', event: 'filled', realized_pnl },
+    order: { side, quantity: '1', fee: '0.01', strategy_id: 's1' },
+  });
+  const account = { cash: '100', position: '0', realized_pnl: '0', fees_paid: '0' };
+  const entries = [
+    ...(n === 2 ? [{ ...common, ...account, kind: 'account', event: 'opened', basis: '0' }] : []),
+    fill('buy', '0'),
+    fill('sell', n % 2 === 0 ? '3' : '-2'),
+    {
+      ...common,
+      ...account,
+      kind: 'bar',
+      close: '1',
+      strategy_id: 's1',
+      equity: n % 2 === 0 ? '103' : '101',
+    },
+  ];
+  return entries.map((entry, at) => ({ n: n * 10 + at, entry }));
 }
 
 /** The console's metrics; `record` changes each of them. */

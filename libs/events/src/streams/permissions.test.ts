@@ -146,12 +146,8 @@ test('the trader publishes control events and its head, and reads them back', de
   const { as } = await guardedBus(t);
   const trader = await as('trader');
   const head = 'fleet.audit.trader';
-  const subjects = [
-    'fleet.control.account.market',
-    head,
-    'fleet.task.trader.done',
-    'fleet.trade.account.market',
-  ];
+  const own = ['fleet.task.trader.done', 'fleet.trade.account.market'];
+  const subjects = ['fleet.control.account.market', head, ...own];
   for (const [n, subject] of subjects.entries()) {
     const ack = await trader.jetstream().publish(subject, `message ${n}`);
     assert.equal(ack.stream, subject === head ? 'FLEET_AUDIT' : 'FLEET');

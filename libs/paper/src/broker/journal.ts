@@ -3,13 +3,6 @@ import { text } from '../market/money.ts';
 import { type Order, viewOf } from './order.ts';
 import type { EngineState } from './state.ts';
 
-/** The entries that an engine has made, of which `pending` are not saved yet, oldest first. */
-export interface Journal {
-  /** Number of the newest entry. */
-  readonly last: number;
-  readonly pending: readonly BookEntry[];
-}
-
 /** While nothing can be saved, the account of at most this many bars waits. Orders and balances are always kept. */
 const MAX_PENDING_BARS = 1_000;
 

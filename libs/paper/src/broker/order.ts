@@ -1,6 +1,6 @@
 import type { Decimal } from 'decimal.js';
 import { text } from '../market/money.ts';
-import type { OrderView } from '../market/runtime-port.ts';
+import type { OrderView } from '../market/order-view.ts';
 import type { OpenOrder } from '../market/strategy.ts';
 
 /** An order of the paper market. There are no partial fills. */

@@ -1,11 +1,10 @@
 import type { Decimal } from 'decimal.js';
-import type { OrderEntry } from '../market/books.ts';
+import type { BookEntry, OrderEntry } from '../market/books.ts';
 import type { Concern } from '../market/concern.ts';
 import type { Market } from '../market/market.ts';
 import { sum, ZERO } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
 import { type Account, openAccount } from './account.ts';
-import type { Journal } from './journal.ts';
 import type { Order } from './order.ts';
 
 /** Bars of history that a strategy sees. */
@@ -14,6 +13,13 @@ export const HISTORY_BARS = 500;
 export const RECENT_ORDERS = 20;
 /** Bars over which `recentRejects` counts. */
 export const REJECT_WINDOW_BARS = 20;
+
+/** The entries that an engine has made, of which `pending` are not saved yet, oldest first. */
+export interface Journal {
+  /** Number of the newest entry. */
+  readonly last: number;
+  readonly pending: readonly BookEntry[];
+}
 
 /** The immutable state of an engine between two bars. */
 export interface EngineState {

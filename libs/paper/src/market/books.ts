@@ -1,4 +1,4 @@
-import type { OrderView } from './runtime-port.ts';
+import type { OrderView } from './order-view.ts';
 
 interface Entry {
   /** Increasing within a concern. Bars that could not be saved for long leave gaps. */

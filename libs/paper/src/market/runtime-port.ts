@@ -1,6 +1,7 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { BookEntry } from './books.ts';
 import type { Concern, Strategy } from './concern.ts';
+import type { OrderView } from './order-view.ts';
 import type { Restriction } from './restriction.ts';
 
 /** The effect of a reconcile. */
@@ -8,25 +9,6 @@ export interface Reconciled {
   readonly canceledOrders: number;
   /** The position that the new strategy takes over, in the base asset; absent unless the strategy was switched. */
   readonly inheritedPosition?: string;
-}
-
-export interface OrderView {
-  readonly id: string;
-  readonly strategyId: string;
-  readonly side: 'buy' | 'sell';
-  readonly kind: 'market' | 'limit';
-  /** `entry` opens or adds, `exit` protects or reduces. */
-  readonly purpose: 'entry' | 'exit';
-  readonly quantity: string;
-  readonly limitPrice?: string;
-  readonly state: 'open' | 'filled' | 'canceled' | 'rejected';
-  readonly fillPrice?: string;
-  readonly fee?: string;
-  /** Why the order was rejected, canceled or reduced. */
-  readonly reason?: string;
-  /** RFC 3339 times of the bar in which the order was placed and the bar that ended it. */
-  readonly placedAt: string;
-  readonly endedAt?: string;
 }
 
 /** One concern's paper account. Amounts are decimal strings in the quote asset, quantities in the base asset. */

@@ -3,7 +3,7 @@ import { createEngine } from '../engine.ts';
 import type { Desired, Engine } from '../market/engine-port.ts';
 import { type Market, MarketSchema, readMarket } from '../market/market.ts';
 import { money, ZERO } from '../market/money.ts';
-import type { OrderView } from '../market/runtime-port.ts';
+import type { OrderView } from '../market/order-view.ts';
 import type { Bar, Intent, StrategyView, TradingStrategy } from '../market/strategy.ts';
 
 /** A fee of 1 %, slippage of 1 %, prices in cents and quantities in tenths, for easy mental arithmetic. */

@@ -7,7 +7,7 @@ import {
   type PerformanceFigures,
 } from '@hermes-fleet/paper';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { StoredEntry } from '../store/books.ts';
+import type { StoredEntry } from '../control/books.ts';
 
 type Amount = ReturnType<typeof money>;
 
@@ -31,6 +31,8 @@ export interface SeenBar {
   readonly change: Amount;
   /** Orders placed since the bar before. */
   readonly placed: number;
+  /** True for the first bar after the account was opened, carried over or reset. */
+  readonly isFirst: boolean;
 }
 
 /** What a concern's books say, entry by entry (docs/trader.md#performance). */
@@ -66,6 +68,7 @@ export function createAnalysis(intervalMs: number): Analysis {
   let position = money('0');
   let equity: Amount | undefined;
   let placed = 0;
+  let isFirst = true;
   const strategies = new Map<string | null, Measured>();
   const decisions = new Map<string | null, Measured>();
 
@@ -76,6 +79,7 @@ export function createAnalysis(intervalMs: number): Analysis {
     netProfit = createNetProfit();
     position = amount(held);
     equity = opening;
+    isFirst = true;
     strategies.clear();
     decisions.clear();
   }
@@ -130,8 +134,9 @@ export function createAnalysis(intervalMs: number): Analysis {
     }
     total.bar({ at, equity: now, positionValue });
     equity = now;
-    const bar = { at, decisionId, strategyId, equity: now, change, placed };
+    const bar = { at, decisionId, strategyId, equity: now, change, placed, isFirst };
     placed = 0;
+    isFirst = false;
     return bar;
   }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EngineStore } from '@hermes-fleet/paper';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import type { BooksReader } from '../store/books.ts';
+import type { BooksReader } from '../control/books.ts';
 import { type Analysis, createAnalysis, type SeenBar } from './analysis.ts';
 
 const SLICE = 500;
@@ -28,8 +28,8 @@ export function createBookKeeper(options: {
   readonly concerns: readonly { readonly id: string; readonly intervalMs: number }[];
   readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Log;
-  /** Called for each bar that is saved while the trader runs. */
-  readonly onBar: (concernId: string, bar: SeenBar, analysis: Analysis) => void;
+  /** Called for each bar in order; `isLive` for one that was saved just now. Never throws. */
+  readonly onBar: (concernId: string, bar: SeenBar, isLive: boolean) => void;
 }): BookKeeper {
   const { books, clock, log } = options;
   const stop = new AbortController();
@@ -39,18 +39,18 @@ export function createBookKeeper(options: {
   let reading: Promise<void> | undefined;
 
   /** Adds a slice; false at the end of the books. */
-  function advance(concernId: string, analysis: Analysis, onBar?: (bar: SeenBar) => void): boolean {
+  function advance(concernId: string, analysis: Analysis, isLive: boolean): boolean {
     const entries = books.after(concernId, analysis.last(), SLICE);
     for (const entry of entries) {
       const bar = analysis.add(entry);
-      if (bar !== undefined) onBar?.(bar);
+      if (bar !== undefined) options.onBar(concernId, bar, isLive);
     }
     return entries.length === SLICE;
   }
 
   async function readAll(): Promise<void> {
     for (const [concernId, analysis] of analyses)
-      while (advance(concernId, analysis)) {
+      while (advance(concernId, analysis, false)) {
         await setImmediate();
         stop.signal.throwIfAborted();
       }
@@ -85,7 +85,7 @@ export function createBookKeeper(options: {
       const analysis = analyses.get(concernId);
       if (analysis === undefined || !isRead) return;
       try {
-        while (advance(concernId, analysis, (bar) => options.onBar(concernId, bar, analysis)));
+        while (advance(concernId, analysis, true));
       } catch (err) {
         log.error({ err, concern_id: concernId }, 'the books cannot be read; the next save tries again');
       }

@@ -136,7 +136,13 @@ test('a keeper that reads the books from their beginning measures the same', dea
   const { books } = run.store;
   const concerns = [{ id: CONCERN.id, intervalMs: INTERVAL_MS }];
   const { clock, log } = run;
-  const late = createBookKeeper({ books, concerns, clock, log, onBar: () => assert.fail('it is no news') });
+  const late = createBookKeeper({
+    books,
+    concerns,
+    clock,
+    log,
+    onBar: (_id, _bar, isLive) => assert.equal(isLive, false),
+  });
   assert.match(late.problem() ?? '', /being read/);
   assert.throws(() => late.analysis(CONCERN.id), { code: 'STORE_UNAVAILABLE' });
   const read = Promise.withResolvers<void>();

@@ -1,6 +1,7 @@
 import { createStrategy } from '@hermes-fleet/paper';
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
+import { BREAKER } from '../control/breaker-caller.ts';
 
 type Path = (string | number)[];
 type Report = (path: Path, message: string) => void;
@@ -24,6 +25,7 @@ export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
   checkConcerns(concerns, strategies, report);
   checkStrategies(concerns, strategies, report);
   checkAccounts(concerns, trader.callers, report);
+  checkAccountSettings(concerns, trader.accounts, report);
   checkRate(trader.rate, report);
 }
 
@@ -75,11 +77,22 @@ function problemsOf({ id, kind, params = {} }: JsonObject): { path: Path; messag
 function checkAccounts(concerns: readonly Entry[], callers: JsonValue | undefined, report: Report): void {
   const known = new Set(concerns.map(({ value }) => value.account_id));
   for (const [name, caller] of Object.entries(isJsonObject(callers) ? callers : {})) {
+    if (name === BREAKER) report(['callers', name], 'is the name of circuit breakers; choose another one');
     const accounts = isJsonObject(caller) && Array.isArray(caller.accounts) ? caller.accounts : [];
     for (const [at, account] of accounts.entries())
       if (typeof account === 'string' && account !== '*' && !known.has(account))
         report(['callers', name, 'accounts', at], `no concern belongs to the account ${account}`);
   }
+}
+
+function checkAccountSettings(
+  concerns: readonly Entry[],
+  accounts: JsonValue | undefined,
+  report: Report,
+): void {
+  const known = new Set(concerns.map(({ value }) => value.account_id));
+  for (const account of Object.keys(isJsonObject(accounts) ? accounts : {}))
+    if (!known.has(account)) report(['accounts', account], `no concern belongs to the account ${account}`);
 }
 
 function checkRate(rate: JsonValue | undefined, report: Report): void {

@@ -1,6 +1,7 @@
 import { DegradedSchema, FeedSchema, MarketSchema } from '@hermes-fleet/paper';
 import { RiskMode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import { AccountBreakers, ConcernBreakers } from './breaker-schema.ts';
 import { crossCheck } from './cross-check.ts';
 
 /** Accounts and markets are parts of concern ids and of event subjects. */
@@ -60,6 +61,7 @@ const Concern = z.strictObject({
   ...MarketSchema.shape,
   feed: FeedSchema,
   degraded: DegradedSchema,
+  breakers: ConcernBreakers.prefault({}).describe('Circuit breakers; none by default'),
 });
 
 const Strategy = z.strictObject({
@@ -77,6 +79,13 @@ const Trader = z.strictObject({
   rate: Rate.prefault({}),
   callers: z.record(text, Caller).default({}),
   concerns: z.array(Concern).min(1).max(100),
+  accounts: z
+    .record(
+      text,
+      z.strictObject({ breakers: AccountBreakers.prefault({}).describe('Over all its concerns') }),
+    )
+    .default({})
+    .describe('Settings of whole accounts'),
   strategies: z.array(Strategy).max(1_000).default([]),
 });
 

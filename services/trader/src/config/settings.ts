@@ -1,6 +1,8 @@
 import type { Concern, Feed, RuntimeConcern, Strategy } from '@hermes-fleet/paper';
 import { readMarket } from '@hermes-fleet/paper';
+import { BREAKER } from '../control/breaker-caller.ts';
 import type { Policy } from '../control/facts.ts';
+import type { AccountLimits, ConcernLimits } from './breaker-schema.ts';
 import type { TraderConfig } from './schema.ts';
 
 /** The id of the concern of an account in a market. */
@@ -14,10 +16,18 @@ export interface Settings {
   /** The input of `ControlStore.seed`. */
   readonly strategies: readonly Strategy[];
   readonly concerns: readonly Omit<Concern, 'rev'>[];
+  readonly breakers: {
+    readonly concerns: readonly {
+      readonly id: string;
+      readonly accountId: string;
+      readonly breakers: ConcernLimits;
+    }[];
+    readonly accounts: Readonly<Record<string, AccountLimits>>;
+  };
 }
 
 export function settingsOf({ trader }: TraderConfig): Settings {
-  const { policy, rate, callers, concerns, strategies } = trader;
+  const { policy, rate, callers, concerns, strategies, accounts } = trader;
   return {
     policy: {
       maxAgeMs: policy.max_age_s * 1000,
@@ -27,6 +37,7 @@ export function settingsOf({ trader }: TraderConfig): Settings {
     },
     access: {
       accountsOf(caller) {
+        if (caller === BREAKER) return '*';
         const accounts = Object.hasOwn(callers, caller) ? (callers[caller]?.accounts ?? []) : [];
         return accounts.includes('*') ? '*' : accounts;
       },
@@ -49,6 +60,14 @@ export function settingsOf({ trader }: TraderConfig): Settings {
       runState: run_state,
       riskMode: risk_mode,
     })),
+    breakers: {
+      concerns: concerns.map(({ account_id, market_symbol, breakers }) => ({
+        id: concernId(account_id, market_symbol),
+        accountId: account_id,
+        breakers,
+      })),
+      accounts: Object.fromEntries(Object.entries(accounts).map(([id, { breakers }]) => [id, breakers])),
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Caller, ControlResponse } from '@hermes-fleet/protocol';
 
-/** The transport of an attempt (docs/trader.md#transports). */
-export type Transport = 'jsonrpc' | 'mcp' | 'a2a';
+/** The transport of an attempt (docs/trader.md#transports); `internal` for the trader's own, of a circuit breaker. */
+export type Transport = 'jsonrpc' | 'mcp' | 'a2a' | 'internal';
 
 /** An authenticated attempt at a decision, as received. */
 export interface Attempt {

@@ -1,7 +1,7 @@
 import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
-import type { BooksReader } from '../store/books.ts';
 import type { Transport } from './attempt.ts';
+import type { BooksReader } from './books.ts';
 import type { Verdict } from './judge.ts';
 
 /** An attempt as the audit records it. */
@@ -142,6 +142,14 @@ export interface ControlStore {
   strategies(): Strategy[];
   /** Newest first. */
   decisions(concernId: string, limit: number): DecisionRecord[];
+  /** The id of the applied decision that led to a concern's present state; undefined if none did. */
+  decisionInForce(concernId: string): string | undefined;
+  callerOfDecision(decisionId: string): string | undefined;
+  /**
+   * True if the caller made an applied decision of the concern from `since` on, but before `until`. `since` null: from the
+   * first on.
+   */
+  hasDecided(caller: string, concernId: string, between: { since: string | null; until: string }): boolean;
   /** Applied decisions without a recorded outcome, oldest first. */
   openApplies(): OpenApply[];
   /** Saves an engine's snapshot and its new entries of the books with the next transaction, like `settle`. */

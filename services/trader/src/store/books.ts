@@ -1,40 +1,6 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Row, type Store } from '@hermes-fleet/store';
+import type { BooksRange, BooksReader, OrdersQuery, StoredEntry } from '../control/books.ts';
 import { escapeName } from './rows.ts';
-
-/** A stored entry of the books (docs/trader.md#books). */
-export interface StoredEntry {
-  readonly n: number;
-  /** As `bookRecord` made it. */
-  readonly entry: JsonObject;
-}
-
-/** Part of a concern's books. Times are ms since the epoch; entries of a whole bar have the same one. */
-export interface BooksRange {
-  readonly concernId: string;
-  /** From this time on, and before `to`. */
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
-}
-
-export interface OrdersQuery extends BooksRange {
-  readonly kind: 'orders' | 'fills';
-  readonly strategyId?: string | undefined;
-  readonly decisionId?: string | undefined;
-  readonly order: 'newest' | 'oldest';
-  /** Continue behind this entry. */
-  readonly after?: number | undefined;
-  readonly limit: number;
-}
-
-/** Reads books. Throws STORE_UNAVAILABLE. */
-export interface BooksReader {
-  /** Entries after number `n`, oldest first. */
-  after(concernId: string, n: number, limit: number): StoredEntry[];
-  orders(query: OrdersQuery): StoredEntry[];
-  /** At most `count` entries of bars, evenly spaced, the last one included. */
-  bars(range: BooksRange, count: number): StoredEntry[];
-}
 
 const entryOf = (row: Row): StoredEntry => ({ n: integer(row, 'n'), entry: json(row, 'entry') });
 

@@ -11,7 +11,17 @@ import { escapeName } from './rows.ts';
 import { saveEngine } from './save-engine.ts';
 import { CONTROL } from './schema.ts';
 import { seed, setStatus } from './seed.ts';
-import { concernIn, concernsIn, decisionsIn, openDecisionsIn, strategiesIn, strategyIn } from './tables.ts';
+import {
+  concernIn,
+  concernsIn,
+  decisionIn,
+  decisionInForce,
+  decisionsIn,
+  hasDecided,
+  openDecisionsIn,
+  strategiesIn,
+  strategyIn,
+} from './tables.ts';
 import { createTransactionCache } from './transaction-cache.ts';
 import { verifyAudit } from './verify.ts';
 
@@ -125,6 +135,9 @@ export function createControlStore(
           decidedAt,
           response,
         })),
+    decisionInForce: (concernId) => store.read((db) => decisionInForce(db, concernId)),
+    callerOfDecision: (id) => store.read((db) => decisionIn(db, id)?.caller),
+    hasDecided: (...asked) => store.read((db) => hasDecided(db, ...asked)),
     openApplies: () =>
       store.read(openDecisionsIn).map(({ decisionId, concernId, attemptSeq, response }) => ({
         decisionId,

@@ -1,7 +1,7 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries, Row } from '@hermes-fleet/store';
-import { concernOf, type Decision, decisionOf, escapeName, strategyOf } from './rows.ts';
+import { concernOf, type Decision, decisionOf, escapeName, readName, strategyOf } from './rows.ts';
 
 const maybe = <T>(row: Row | undefined, read: (row: Row) => T): T | undefined =>
   row === undefined ? undefined : read(row);
@@ -33,6 +33,32 @@ export const decisionsIn = (db: Queries, concernId: string, limit: number): Deci
       limit,
     )
     .map(decisionOf);
+
+/** The id of the applied decision with the highest revision. */
+export const decisionInForce = (db: Queries, concernId: string): string | undefined =>
+  maybe(
+    db.get(
+      `SELECT decision_id FROM decisions WHERE concern_id = ? AND rev IS NOT NULL ORDER BY rev DESC LIMIT 1`,
+      escapeName(concernId),
+    ),
+    (row) => readName(row, 'decision_id'),
+  );
+
+/** Implements `ControlStore.hasDecided`. */
+export function hasDecided(
+  db: Queries,
+  caller: string,
+  concernId: string,
+  { since, until }: { readonly since: string | null; readonly until: string },
+): boolean {
+  const rev = '(SELECT rev FROM decisions WHERE decision_id = ?)';
+  const row = db.get(
+    `SELECT 1 FROM decisions WHERE concern_id = ? AND rev IS NOT NULL AND caller = ?
+       AND rev >= ifnull(${rev}, 0) AND rev < ${rev} LIMIT 1`,
+    ...[concernId, caller, since ?? '', until].map(escapeName),
+  );
+  return row !== undefined;
+}
 
 export const openDecisionsIn = (db: Queries): Decision[] =>
   db.all('SELECT * FROM decisions WHERE open = 1 ORDER BY attempt_seq').map(decisionOf);

@@ -153,7 +153,9 @@ export async function openDecisionService(
       policy: o.policy ?? POLICY,
       limits: o.limits ?? { perSecond: 1e6, burst: 1e6, keptForPause: 20 },
       access: {
-        accountsOf: (name) => ({ operator: '*' as const, switch: ['acc'], stranger: ['other'] })[name] ?? [],
+        accountsOf: (name) =>
+          ({ operator: '*' as const, breaker: '*' as const, switch: ['acc'], stranger: ['other'] })[name] ??
+          [],
       },
       watcher: {
         decided: (action, status) => reported.push(`${action} ${status}`),

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { money } from '@hermes-fleet/paper';
+import { type JsonObject, systemIds } from '@hermes-fleet/protocol';
+import type { SeenBar } from '../books/analysis.ts';
+import type { AccountLimits, ConcernLimits } from '../config/breaker-schema.ts';
+import { CONCERN } from '../control/testing/decisions.ts';
+import { BITCOIN, openDecisionService, type TestDecisionService } from '../control/testing/harness.ts';
+import { createBreakers } from './breakers.ts';
+
+const deadline = { timeout: 60_000 };
+const NOON = Date.parse('2026-04-16T12:00:00Z');
+const SECOND = 1_000;
+
+interface Watched extends TestDecisionService {
+  readonly trips: string[];
+  /** A bar under the decision in force, with this change of the equity; live by default. */
+  bar(
+    o: Partial<Omit<SeenBar, 'change'>> & { change?: string; of?: string; isLive?: boolean },
+  ): Promise<void>;
+  start(): void;
+  /** The decisions of breakers in the audit. */
+  decided(): JsonObject[];
+}
+
+async function watched(
+  t: TestContext,
+  limits: ConcernLimits,
+  accounts: Readonly<Record<string, AccountLimits>> = {},
+): Promise<Watched> {
+  const service = await openDecisionService(t);
+  const { store, decisions, clock, log } = service;
+  const trips: string[] = [];
+  const breakers = createBreakers({
+    concerns: [
+      { id: CONCERN.id, accountId: CONCERN.accountId, breakers: limits },
+      { id: BITCOIN.id, accountId: BITCOIN.accountId, breakers: {} },
+    ],
+    accounts,
+    store,
+    decide: decisions.decide,
+    clock,
+    ids: systemIds,
+    log,
+    onTrip: (concernId, breaker) => trips.push(`${concernId} ${breaker}`),
+  });
+  t.after(() => breakers.close());
+  const equities = new Map<string, ReturnType<typeof money>>();
+  let at = NOON;
+  return {
+    ...service,
+    trips,
+    start: breakers.start,
+    bar: async ({ change = '0', of = CONCERN.id, isLive = true, ...o }) => {
+      at = o.at ?? at + SECOND;
+      const before = equities.get(of);
+      const equity = (before ?? money('1000')).plus(money(change));
+      equities.set(of, equity);
+      const common = { at, decisionId: store.decisionInForce(of) ?? null, strategyId: 'grid', placed: 0 };
+      const seen = { ...common, isFirst: before === undefined, ...o, equity, change: money(change) };
+      breakers.bar(of, seen, isLive);
+      await service.pass(0);
+    },
+    decided: () =>
+      service
+        .audit()
+        .map(({ record }) => record)
+        .filter(({ caller }) => caller === 'breaker'),
+  };
+}
+
+const limit = (text: string, action: 'pause' | 'reduce_only' | 'halted' = 'pause') => ({
+  limit: text,
+  action,
+});
+
+test(
+  'a loss of the day beyond its limit pauses the concern, once, as an audited decision of the caller breaker',
+  deadline,
+  async (t) => {
+    const run = await watched(t, { daily_loss: limit('50') });
+    await run.bar({ change: '-50' });
+    assert.equal(run.concern()?.runState, 'running');
+    await run.bar({ change: '-1' });
+    assert.equal(run.concern()?.runState, 'paused');
+    await run.bar({ change: '-100' });
+    const [record, ...more] = run.decided();
+    assert.deepEqual(more, []);
+    assert.deepEqual([record?.['door'], record?.['status']], ['internal', 'applied']);
+    const decision: JsonObject = JSON.parse(String(record?.['text']));
+    assert.match(String(decision['decision_id']), new RegExp(`^breaker:${CONCERN.id}:daily_loss:`));
+    assert.equal(decision['reason'], 'the loss of the day is 51, above 50');
+    assert.deepEqual(run.trips, [`${CONCERN.id} daily_loss`]);
+    await run.assertSound();
+  },
+);
+
+test('who resumes gets the whole limit again, and so does a new day', deadline, async (t) => {
+  const run = await watched(t, { daily_loss: limit('50') });
+  await run.bar({ change: '-60' });
+  assert.equal(await run.ask({ action: 'resume' }), 'applied');
+  await run.bar({ change: '-40' });
+  assert.equal(run.concern()?.runState, 'running');
+  await run.bar({ at: NOON + 86_400_000, change: '-40' });
+  assert.equal(run.concern()?.runState, 'running', 'a new day');
+  await run.bar({ change: '-20' });
+  assert.equal(run.concern()?.runState, 'paused');
+  assert.equal(run.decided().length, 2);
+});
+
+test('a decision that is not of a breaker does not give the limit again', deadline, async (t) => {
+  const run = await watched(t, { daily_loss: limit('50') });
+  await run.bar({ change: '-40' });
+  await run.ask({ action: 'set_risk_mode', riskMode: 'cautious' });
+  await run.bar({ change: '-20' });
+  assert.equal(run.concern()?.runState, 'paused');
+});
+
+test(
+  'a drawdown sets its risk mode, and the strictest of several breakers comes first',
+  deadline,
+  async (t) => {
+    const run = await watched(t, { daily_loss: limit('100'), drawdown: limit('0.1', 'halted') });
+    await run.bar({ change: '500' });
+    await run.bar({ change: '-160' });
+    assert.deepEqual([run.concern()?.riskMode, run.concern()?.runState], ['halted', 'running']);
+    assert.match(
+      String(JSON.parse(String(run.decided()[0]?.['text'])).reason),
+      /^the drawdown is 0\.1067, above 0\.1$/,
+    );
+    const after = run.concern();
+    assert.equal(after?.riskMode, 'halted');
+  },
+);
+
+test('the loss of a strategy counts from when it became active', deadline, async (t) => {
+  const run = await watched(t, { strategy_loss: limit('50', 'reduce_only') });
+  await run.bar({ change: '-40', strategyId: 'grid' });
+  await run.bar({ change: '-40', strategyId: 'trend' });
+  assert.equal(run.concern()?.riskMode, CONCERN.riskMode);
+  await run.bar({ change: '-20', strategyId: 'trend' });
+  assert.equal(run.concern()?.riskMode, 'reduce_only');
+});
+
+test('orders count over the last minute', deadline, async (t) => {
+  const run = await watched(t, { orders_per_minute: { limit: 10, action: 'pause' } });
+  await run.bar({ at: NOON, placed: 6 });
+  await run.bar({ at: NOON + 60_000, placed: 6 });
+  assert.equal(run.concern()?.runState, 'running');
+  await run.bar({ at: NOON + 61_000, placed: 5 });
+  assert.equal(run.concern()?.runState, 'paused');
+});
+
+test('a price that is stale pauses, and again only after a while', deadline, async (t) => {
+  const run = await watched(t, { stale_price: { after_s: 20, action: 'pause' } });
+  run.start();
+  await run.pass(15_000);
+  await run.bar({});
+  for (let s = 0; s < 20; s += 1) await run.pass(SECOND);
+  assert.equal(run.concern()?.runState, 'running');
+  for (let s = 0; s < 3; s += 1) await run.pass(SECOND);
+  assert.equal(run.concern()?.runState, 'paused');
+  assert.match(String(run.decided()[0]?.['text']), /no bar came for 21 s, longer than 20 s/);
+  await run.ask({ action: 'resume', override: true });
+  for (let s = 0; s < 20; s += 1) await run.pass(SECOND);
+  assert.equal(run.concern()?.runState, 'running');
+  for (let s = 0; s < 15; s += 1) await run.pass(SECOND);
+  assert.equal(run.concern()?.runState, 'paused');
+});
+
+test('the limits of an account count all its concerns, and restrict all', deadline, async (t) => {
+  const run = await watched(t, {}, { [CONCERN.accountId]: { daily_loss: limit('50') } });
+  assert.equal(BITCOIN.accountId, CONCERN.accountId);
+  await run.bar({ change: '0', of: BITCOIN.id });
+  await run.bar({ change: '-30' });
+  assert.equal(run.concern()?.runState, 'running');
+  await run.bar({ change: '-30', of: BITCOIN.id });
+  assert.deepEqual([run.concern()?.runState, run.concern(BITCOIN.id)?.runState], ['paused', 'paused']);
+});
+
+test(
+  'stored bars count but trip nothing, nor does a bar from before the latest decision',
+  deadline,
+  async (t) => {
+    const run = await watched(t, { daily_loss: limit('50') });
+    await run.bar({ change: '-45', isLive: false });
+    await run.bar({ change: '-10', isLive: false });
+    assert.equal(run.concern()?.runState, 'running');
+    await run.ask({ action: 'set_risk_mode', riskMode: 'cautious' });
+    await run.bar({ decisionId: null });
+    assert.equal(run.concern()?.runState, 'running');
+    await run.bar({});
+    assert.equal(run.concern()?.runState, 'paused');
+  },
+);
+
+test(
+  'a decision that cannot be written is in effect, and is made again after a while',
+  deadline,
+  async (t) => {
+    const run = await watched(t, { daily_loss: limit('50') });
+    run.store.faults.set('decide', 'refuses').set('refuse', 'refuses');
+    await run.bar({ change: '-60' });
+    await run.bar({});
+    assert.deepEqual(run.trips, []);
+    assert.equal(run.runtime.holds.get(`${CONCERN.id} unwritten`)?.runState, 'paused');
+    const told = run.log.messages.filter((message) =>
+      /its decision is in effect, but not written/.test(message),
+    );
+    assert.equal(told.length, 1);
+    run.store.faults.clear();
+    await run.pass(5_000);
+    assert.equal(run.concern()?.runState, 'paused');
+    assert.equal(run.decided().length, 1);
+  },
+);

@@ -1,0 +1,71 @@
+import { money } from '@hermes-fleet/paper';
+import type { SeenBar } from '../books/analysis.ts';
+
+type Amount = SeenBar['equity'];
+
+const ZERO = money('0');
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+/** What circuit breakers compare with their limits. Amounts are in the quote asset. */
+export interface Measures {
+  /** Since midnight UTC; negative for a gain. */
+  readonly dailyLoss: Amount;
+  /** The part of the highest equity that is missing. */
+  readonly drawdown: Amount;
+  /** Of the active strategy, since it became active; negative for a gain. */
+  readonly strategyLoss: Amount;
+  /** Orders placed in the bars of the last minute. */
+  readonly ordersPerMinute: number;
+}
+
+/** Measures one concern, or all concerns of an account, from their bars in order. */
+export interface Tracker {
+  /**
+   * Adds a bar. `isTakenOver`: a decision took over from that of a breaker, so losses count from here on; else the breaker
+   * would trip again at once.
+   */
+  add(concernId: string, bar: SeenBar, isTakenOver: boolean): void;
+  measures(): Measures;
+}
+
+export function createTracker(): Tracker {
+  const last = new Map<string, SeenBar>();
+  let equity = ZERO;
+  let peak = ZERO;
+  let day = Number.NaN;
+  let dayChange = ZERO;
+  let strategyChange = ZERO;
+  let placed: { readonly at: number; readonly count: number }[] = [];
+
+  /** Without a change: an account joins, or begins with other balances. */
+  function begin(before: SeenBar | undefined, { equity: now, change }: SeenBar): void {
+    equity = equity.minus(before?.equity ?? ZERO).plus(now.minus(change));
+    peak = before === undefined ? peak.plus(now.minus(change)) : equity;
+  }
+
+  return {
+    add: (concernId, bar, isTakenOver) => {
+      const before = last.get(concernId);
+      last.set(concernId, bar);
+      if (before === undefined || bar.isFirst) begin(before, bar);
+      if (isTakenOver) {
+        [dayChange, strategyChange, peak, placed] = [ZERO, ZERO, equity, []];
+      }
+      const today = Math.floor(bar.at / DAY_MS);
+      if (today !== day) [day, dayChange] = [today, ZERO];
+      if (bar.strategyId !== before?.strategyId) strategyChange = ZERO;
+      equity = equity.plus(bar.change);
+      dayChange = dayChange.plus(bar.change);
+      strategyChange = strategyChange.plus(bar.change);
+      if (equity.gt(peak)) peak = equity;
+      placed = [...placed, { at: bar.at, count: bar.placed }].filter(({ at }) => at > bar.at - MINUTE_MS);
+    },
+    measures: () => ({
+      dailyLoss: dayChange.negated(),
+      drawdown: peak.gt(ZERO) ? peak.minus(equity).div(peak) : ZERO,
+      strategyLoss: strategyChange.negated(),
+      ordersPerMinute: placed.reduce((sum, { count }) => sum + count, 0),
+    }),
+  };
+}
