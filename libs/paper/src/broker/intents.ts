@@ -13,6 +13,8 @@ const LAST_DATE_MS = 8.64e15;
 
 const isWithin = (value: Decimal): boolean => value.isFinite() && value.gt(ZERO) && value.lt(MOST);
 
+const isBetween = (value: Decimal, low: Decimal, high: Decimal): boolean => value.gte(low) && value.lte(high);
+
 /**
  * Validates a strategy's intents and converts them to the engine's decimals; `own` are its open orders. Throws if any
  * intent is invalid, and then none is applied.
@@ -52,14 +54,15 @@ function readOrder(intent: OrderIntent): OrderIntent {
 /** Validates a bar and converts it to the engine's decimals. Throws if it is invalid or not after `last`. */
 export function readBar(bar: Bar, last: Bar | undefined): Bar {
   const { at, open, high, low, close, volume } = bar;
-  const prices = [open, high, low, close];
   const wrong = (what: string): Error => new Error(`the bar at ${at} ${what}`);
   if (!Number.isInteger(at) || at < 0 || at > LAST_DATE_MS) throw wrong('has an invalid time');
   if (last !== undefined && at <= last.at) throw wrong(`does not come after the one at ${last.at}`);
-  if (!prices.every((price) => isWithin(price) && price.decimalPlaces() <= MOST_PLACES))
+  const isSound =
+    isWithin(low) && isWithin(high) && [open, close].every((price) => isBetween(price, low, high));
+  const prices = [open, high, low, close];
+  if (!prices.every((price) => (isSound || isWithin(price)) && price.decimalPlaces() <= MOST_PLACES))
     throw wrong('has an invalid price');
-  if (prices.some((price) => price.gt(high) || price.lt(low)))
-    throw wrong('has a price outside its low and high');
+  if (!isSound) throw wrong('has a price outside its low and high');
   if (!volume.isFinite() || volume.lt(ZERO)) throw wrong('has an invalid volume');
   return {
     at,

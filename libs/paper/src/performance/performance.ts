@@ -95,20 +95,28 @@ const YEAR_MS = 365.25 * 86_400_000;
 /** Throws STORE_UNAVAILABLE for a snapshot that cannot be read. */
 export function createPerformance({ opening, intervalMs, snapshot }: PerformanceOptions = {}): Performance {
   const totals = snapshot === undefined ? firstTotals(opening) : readPerformance(snapshot);
+  let before = (totals.equity ?? totals.opening)?.toNumber();
   return {
-    bar: (bar) => addBar(totals, bar),
+    bar: (bar) => {
+      before = addBar(totals, bar, before);
+    },
     fill: (fill) => addFill(totals, fill),
     figures: () => figuresOf(totals, intervalMs),
     snapshot: () => writePerformance(totals),
   };
 }
 
-function addBar(totals: PerformanceTotals, { at, equity, positionValue }: PerformanceBar): void {
+/** `before` is the equity before the bar; undefined at the first one without an opening. Returns the equity of the bar. */
+function addBar(
+  totals: PerformanceTotals,
+  { at, equity, positionValue }: PerformanceBar,
+  before: number | undefined,
+): number {
   const now = equity.toNumber();
   totals.opening ??= equity;
-  const before = (totals.equity ?? totals.opening).toNumber();
+  const known = before ?? now;
   // An account without equity cannot gain or lose anything.
-  const change = before > 0 ? now / before - 1 : 0;
+  const change = known > 0 ? now / known - 1 : 0;
   totals.bars += 1;
   totals.firstAt ??= at;
   totals.lastAt = at;
@@ -119,8 +127,9 @@ function addBar(totals: PerformanceTotals, { at, equity, positionValue }: Perfor
   totals.squaredDistances += distance * (change - totals.meanReturn);
   totals.squaredLosses += Math.min(change, 0) ** 2;
   totals.exposures += now > 0 ? positionValue.toNumber() / now : 0;
-  totals.peak = Math.max(totals.peak, before, now);
+  totals.peak = Math.max(totals.peak, known, now);
   totals.maxDrawdown = Math.max(totals.maxDrawdown, drawdownOf(totals, now));
+  return now;
 }
 
 function addFill(totals: PerformanceTotals, { fee, sale }: PerformanceFill): void {

@@ -120,6 +120,7 @@ function salesOf(scene: GridState): Intent[] {
   const isFree = (level: number): boolean => !tags.has(sellTag(level)) && !tags.has(buyTag(level));
   const orders: Order[] = [];
   let left = view.position.minus(totalOf(ofSide(view, 'sell')));
+  if (left.lte(ZERO)) return orders;
   for (const level of band.filter((each) => each >= under && isFree(each)).reverse()) {
     if (left.lte(size(level).times(MIN_LEVEL_SHARE))) return orders;
     const quantity = left.lte(size(level).times(MAX_LEVEL_SHARE)) ? left : size(level);
@@ -145,7 +146,7 @@ function buysOf(scene: GridState, newSales: readonly Order[]): Intent[] {
     ...ofSide(view, 'sell').filter(({ tag }) => !(replaced && tag === REMAINDER_TAG)),
   ];
   const sold = new Set(sales.map(({ tag }) => tag));
-  const held = levelsIn(sales, size(band[0] ?? 0));
+  const held = sales.length === 0 ? 0 : levelsIn(sales, size(band[0] ?? 0));
   const wanted = band.filter((level) => !sold.has(sellTag(level))).slice(0, Math.max(0, band.length - held));
   const kept = new Set<string | undefined>(wanted.map(buyTag));
   const canceled = ofSide(view, 'buy').filter(({ tag }) => !kept.has(tag));
@@ -153,8 +154,8 @@ function buysOf(scene: GridState, newSales: readonly Order[]): Intent[] {
   let cash = view.freeCash;
   for (const level of wanted) {
     const limitPrice = ladder.price(level);
-    const quantity = size(level);
     if (tags.has(buyTag(level)) || limitPrice.gte(close)) continue;
+    const quantity = size(level);
     if (!quantity.gt(ZERO) || affordable(worth, cash).lt(worth)) continue;
     cash = cash.minus(worth);
     const order = { quantity, limitPrice, tag: buyTag(level) };

@@ -1,7 +1,7 @@
 import type { Decimal } from 'decimal.js';
 import { money } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
-import { meanClose } from './signals.ts';
+import { createFloats, meanClose } from './signals.ts';
 
 /** Numbered price levels at a constant ratio. A level's price depends on the parameters alone. */
 export interface Ladder {
@@ -28,6 +28,7 @@ export function createLadder({ centre, centre_bars, spacing_bps }: LadderOptions
   const ratio = money(String(spacing_bps)).div('10000').plus('1');
   const step = Math.log1p(spacing_bps / 10_000);
   const known = new Map<number, Decimal>();
+  const floats = createFloats(centre_bars);
 
   function price(level: number): Decimal {
     const before = known.get(level);
@@ -41,6 +42,7 @@ export function createLadder({ centre, centre_bars, spacing_bps }: LadderOptions
   return {
     price,
     below: (value) => Math.floor(Math.log(value.div(anchor).toNumber()) / step),
-    top: (bars) => (centre === undefined ? Math.round(Math.log(meanClose(bars, centre_bars)) / step) : 0) - 1,
+    top: (bars) =>
+      (centre === undefined ? Math.round(Math.log(meanClose(floats(bars), centre_bars)) / step) : 0) - 1,
   };
 }

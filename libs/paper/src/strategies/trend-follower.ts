@@ -5,7 +5,7 @@ import { greater, money, smaller, sum, ZERO } from '../market/money.ts';
 import type { Intent, OpenOrder, StrategyView, TradingStrategy } from '../market/strategy.ts';
 import { affordable, quantityFor } from './amounts.ts';
 import { strategyKind } from './kind.ts';
-import { averageCrossing, averageTrueRange } from './signals.ts';
+import { averageCrossing, averageTrueRange, createFloats, MEMORY } from './signals.ts';
 
 const ratio = decimalText({ atLeast: '0.1', atMost: '100' });
 const share = decimalText({ above: '0', atMost: '1' });
@@ -52,13 +52,16 @@ interface Signal {
 export const trendFollower = strategyKind(Params, (params): TradingStrategy => {
   const stopRanges = money(params.stop_atr);
   const profitRanges = money(params.profit_atr);
+  const last = params.entry_bars + 1;
+  const floats = createFloats(MEMORY * Math.max(params.slow_bars, params.atr_bars) + last);
 
   function signalOf({ bars }: StrategyView): Signal | undefined {
-    const range = averageTrueRange(bars, params.atr_bars);
+    const prices = floats(bars);
+    const range = averageTrueRange(prices, params.atr_bars);
     const close = bars.at(-1)?.close;
     if (range === undefined || close === undefined) return undefined;
     const { fast_bars: fastBars, slow_bars: slowBars } = params;
-    const leads = averageCrossing(bars, { fastBars, slowBars, last: params.entry_bars + 1 });
+    const leads = averageCrossing(prices, { fastBars, slowBars, last });
     const highest = bars.slice(-params.atr_bars).reduce((top, bar) => greater(top, bar.close), close);
     const stop = highest.minus(range.times(stopRanges));
     const isUp = (leads.at(-1) ?? 0) > 0;
