@@ -21,6 +21,8 @@ export interface EngineOptions {
   readonly snapshot?: JsonObject | undefined;
   readonly ids: Ids;
   readonly watcher: Pick<RuntimeWatcher, 'order'>;
+  /** Called for each order that is placed and for each that ends, after the change that it is part of. */
+  readonly onOrder?: (order: Order, what: Parameters<RuntimeWatcher['order']>[2]) => void;
 }
 
 /**
@@ -28,7 +30,14 @@ export interface EngineOptions {
  * placed in, or not at all. Throws STORE_UNAVAILABLE for a snapshot that cannot be read. `configure` throws
  * CONFIG_INVALID and changes nothing for a strategy that needs more than `HISTORY_BARS` bars.
  */
-export function createEngine({ concernId, market, snapshot, ids, watcher }: EngineOptions): Engine {
+export function createEngine({
+  concernId,
+  market,
+  snapshot,
+  ids,
+  watcher,
+  onOrder: tell,
+}: EngineOptions): Engine {
   let state = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId, market);
   let trading: TradingStrategy | undefined;
 
@@ -37,8 +46,11 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
     const changes: [Order, Parameters<OrderListener>[1]][] = [];
     const next = work((order, what) => changes.push([order, what]));
     state = changes.reduce((before, [order, what]) => recordOrder(before, order, what), next);
-    for (const [{ strategyId }, what] of changes)
-      if (what !== 'reduced') watcher.order(concernId, strategyId, what);
+    for (const [order, what] of changes) {
+      if (what === 'reduced') continue;
+      watcher.order(concernId, order.strategyId, what);
+      tell?.(order, what);
+    }
     return changes.filter(([, what]) => what === 'canceled').length;
   }
 

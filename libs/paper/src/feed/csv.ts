@@ -9,6 +9,32 @@ import { floorToStep, sleepUntil } from './pace.ts';
 /** Largest CSV file, about 100,000 bars. */
 export const MAX_CSV_BYTES = 8_000_000;
 
+/** Largest CSV file of a backtest, about half a million bars. */
+const MAX_BACKTEST_BYTES = 40_000_000;
+const MAX_BACKTEST_LINES = 500_001;
+
+/** The bars of a CSV file, which can be read any number of times. */
+export interface CsvBars extends Iterable<Bar> {
+  readonly count: number;
+  /** The number of bars that have closed at a time. */
+  closedAt(ms: number): number;
+}
+
+/**
+ * The bars of a CSV file for a backtest, which may be larger than that of a feed. Reads the file at once; a bar becomes
+ * decimals when it is taken. Throws CONFIG_INVALID as `createCsvFeed`.
+ */
+export function readBars(file: string): CsvBars {
+  const rows = readCsvRows(basename(file), readText(file, MAX_BACKTEST_BYTES), MAX_BACKTEST_LINES);
+  return {
+    count: rows.length,
+    closedAt: (ms) => countUntil(rows, ms),
+    *[Symbol.iterator]() {
+      for (const row of rows) yield barOf(row);
+    },
+  };
+}
+
 /**
  * Plays the bars of a CSV file from the first bar after `last` to the end of the file, one at each multiple of
  * `intervalMs` on the clock, regardless of the bars' times. Reads the file at once and throws CONFIG_INVALID if it is
@@ -18,7 +44,7 @@ export function createCsvFeed(
   options: { readonly file: string; readonly intervalMs: number },
   clock: Clock,
 ): Feed {
-  const rows = readCsvRows(basename(options.file), readText(options.file));
+  const rows = readCsvRows(basename(options.file), readText(options.file, MAX_CSV_BYTES));
   let asked: { readonly after: number | undefined; readonly dueAt: number } | undefined;
   return {
     intervalMs: options.intervalMs,
@@ -31,7 +57,7 @@ export function createCsvFeed(
             : floorToStep(clock.now(), options.intervalMs) + options.intervalMs;
         asked = { after: last?.at, dueAt };
       }
-      const row = last === undefined ? rows[0] : firstAfter(rows, last.at);
+      const row = last === undefined ? rows[0] : rows[countUntil(rows, last.at)];
       if (row === undefined) return undefined;
       await sleepUntil(clock, { at: asked.dueAt, stepMs: options.intervalMs }, signal);
       return barOf(row);
@@ -39,7 +65,8 @@ export function createCsvFeed(
   };
 }
 
-function firstAfter(rows: readonly CsvRow[], at: number): CsvRow | undefined {
+/** The number of rows that close at `at` or before it. */
+function countUntil(rows: readonly CsvRow[], at: number): number {
   let low = 0;
   let high = rows.length;
   while (low < high) {
@@ -47,7 +74,7 @@ function firstAfter(rows: readonly CsvRow[], at: number): CsvRow | undefined {
     if ((rows[middle]?.at ?? 0) <= at) low = middle + 1;
     else high = middle;
   }
-  return rows[low];
+  return low;
 }
 
 const barOf = ({ at, open, high, low, close, volume }: CsvRow): Bar => ({
@@ -59,7 +86,7 @@ const barOf = ({ at, open, high, low, close, volume }: CsvRow): Bar => ({
   volume: money(volume),
 });
 
-function readText(file: string): string {
+function readText(file: string, maxBytes: number): string {
   const bad = (reason: string, cause?: unknown): FleetError =>
     new FleetError('CONFIG_INVALID', `${file} ${reason}`, {
       cause,
@@ -68,8 +95,7 @@ function readText(file: string): string {
   try {
     const stat = statSync(file);
     if (!stat.isFile()) throw bad('is not a file; name the CSV file itself');
-    if (stat.size > MAX_CSV_BYTES)
-      throw bad(`is larger than ${MAX_CSV_BYTES} bytes; cut it, or use longer bars`);
+    if (stat.size > maxBytes) throw bad(`is larger than ${maxBytes} bytes; cut it, or use longer bars`);
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (thrown) {
     if (thrown instanceof FleetError) throw thrown;
