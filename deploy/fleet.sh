@@ -392,6 +392,20 @@ trader_docker() {
     --reach trader=http://127.0.0.1:9223
 }
 
+# A backtest needs no fleet, but files of the caller, which the image does not have.
+backtest() {
+  if can_run_node; then fleet_here "$@"; fi
+  for argument; do
+    case $argument in
+      --csv | --csv=* | --decisions | --decisions=* | --config | --config=* | --orders | --orders=*)
+        echo "fleet: ${argument%%=*} uses files of this machine, so it needs Node here: install Node with npm" >&2
+        exit 2
+        ;;
+    esac
+  done
+  anywhere "$@"
+}
+
 # Reads the trader's volume: in its container, or in a new one while it is down.
 audit_docker() {
   if [ -n "$(docker compose ps --status running --quiet trader 2>/dev/null)" ]; then
@@ -493,7 +507,10 @@ case ${1:-} in
     ;;
   demo) case $(mode) in docker) demo_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
   route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
-  trader) case $(mode) in docker) trader_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
+  trader)
+    if [ "${2:-}" = backtest ]; then backtest "$@"; exit; fi
+    case $(mode) in docker) trader_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac
+    ;;
   doctor)
     shift
     case $(mode) in docker) doctor_docker "$@" ;; process) fleet doctor "$@" ;; *) exit 2 ;; esac

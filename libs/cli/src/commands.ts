@@ -28,6 +28,7 @@ const MODULES: readonly CommandModule[] = [
     load: async () => [
       ...(await import('./commands/trader.ts')).traderCommands,
       ...(await import('./commands/trader-books.ts')).booksCommands,
+      ...(await import('./commands/trader-backtest.ts')).backtestCommands,
       ...(await import('./commands/trader-audit.ts')).auditCommands,
     ],
   },
@@ -59,7 +60,7 @@ export async function loadCommands(word?: string): Promise<readonly Command[]> {
 /** The summary of each group of commands, by the words that its commands begin with. */
 export const GROUPS: Readonly<Record<string, string>> = {
   context: 'delete a context with its tasks and files',
-  trader: 'strategies, decisions, books and the audit of the trader',
+  trader: 'strategies, decisions, books, backtests and the audit of the trader',
   'trader audit': "verify or print the audit from the trader's file",
   keys: "create or replace the keys of the fleet, and print the operator's token",
   local: 'run the fleet as plain processes on this machine',

@@ -1,0 +1,183 @@
+import { join, resolve } from 'node:path';
+import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { objectAt, objectsAt, textAt } from '../client/fields.ts';
+import { type Command, command, type OptionSpecs, type Values } from '../command-line/command.ts';
+import { readableReason } from '../command-line/field-errors.ts';
+import { definedFields, noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { printLines } from '../command-line/output.ts';
+import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { renderBacktest, renderComparison } from '../trader/render-backtest.ts';
+
+/** Long enough for many strategies over half a million bars. */
+const BACKTEST_MS = 60 * 60_000;
+
+const OPTIONS = {
+  csv: { type: 'string', value: 'file', help: 'bars with the columns time,open,high,low,close,volume' },
+  synthetic: { type: 'boolean', help: 'a seeded random walk instead of a file' },
+  bars: { type: 'string', value: 'n', help: 'how many synthetic bars; 20000 by default' },
+  seed: { type: 'string', value: 'n', help: 'the seed of synthetic bars; 1 by default' },
+  'start-price': { type: 'string', value: 'price', help: 'of synthetic bars; 1 by default' },
+  'volatility-bps': { type: 'string', value: 'bps', help: 'of synthetic bars, per bar; 20 by default' },
+  'interval-s': { type: 'string', value: 's', help: 'seconds between synthetic bars; 60 by default' },
+  strategy: {
+    type: 'string',
+    multiple: true,
+    value: 'id',
+    help: 'a kind, or a strategy of trader.yaml; repeat it with --compare',
+  },
+  params: {
+    type: 'string',
+    multiple: true,
+    value: 'json',
+    help: 'parameters that replace those of the strategy; repeat it once per --strategy',
+  },
+  compare: { type: 'boolean', help: 'compare several strategies; all of them without --strategy' },
+  decisions: { type: 'string', value: 'file', help: 'a script of decisions to replay, as JSON Lines' },
+  concern: {
+    type: 'string',
+    value: 'account:market',
+    help: 'use the market settings and strategies of this concern',
+  },
+  config: {
+    type: 'string',
+    value: 'file',
+    help: 'the trader.yaml of the concern; deploy/trader/trader.yaml by default',
+  },
+  market: { type: 'string', value: 'json', help: 'market settings that replace those of the concern' },
+  'risk-mode': { type: 'string', value: 'mode', help: 'the risk mode at the start; normal by default' },
+  orders: { type: 'string', value: 'file', help: 'write all orders to this file, as CSV' },
+} as const satisfies OptionSpecs;
+
+type BacktestValues = Values<typeof OPTIONS>;
+
+/**
+ * `fleet trader backtest`: runs strategies over bars with the engine, the risk gate and the decision table of the trader.
+ * Needs no fleet and no keys. Exit code 2 where an option or one of the files is wrong; nothing is written then.
+ */
+const backtestCommand = command({
+  name: 'trader backtest',
+  summary: 'run strategies over bars of the past, as fast as it can',
+  options: OPTIONS,
+  examples: [
+    'trader backtest --synthetic --strategy trend_follower',
+    `trader backtest --csv bars.csv --strategy grid_trader --params '{"levels": 8}'`,
+    'trader backtest --synthetic --seed 7 --compare',
+  ],
+  run: async ({ values, positionals, env, print }) => {
+    noArguments('trader backtest', positionals);
+    const report = await runBacktest(entryPointOf(env), requestOf(values));
+    if (print) print(report);
+    else printLines(values.compare ? renderComparison(report) : renderBacktest(report));
+    return 0;
+  },
+});
+
+export const backtestCommands: readonly Command[] = [backtestCommand];
+
+/** The backtest's own entry point, which reads no configuration of a fleet. */
+function entryPointOf(env: NodeJS.ProcessEnv): EntryPoint {
+  const root = repositoryRoot();
+  const main = join(root, 'services/trader/src/backtest/main.ts');
+  // A history of bars outlives young collections: a large young generation copies it less often.
+  const options = [env.NODE_OPTIONS, '--max-semi-space-size=32'].filter((each) => each !== undefined);
+  return { command: [main], cwd: root, env: { ...env, NODE_OPTIONS: options.join(' ') } };
+}
+
+/** Throws UsageError for a request or a file that the backtest refuses, and INTERNAL where it fails. */
+async function runBacktest(backtest: EntryPoint, request: JsonObject): Promise<JsonObject> {
+  const { code, stdout, stderr } = await runEntryPoint(backtest, [JSON.stringify(request)], BACKTEST_MS);
+  const report: unknown = stdout.endsWith('\n') ? JSON.parse(stdout) : undefined;
+  if (!isJsonObject(report)) {
+    const reason = stderr.trim() || `it ended with ${code === null ? 'a signal' : `exit code ${code}`}`;
+    throw new FleetError('INTERNAL', `the backtest failed: ${reason}`);
+  }
+  if (code === 0) return report;
+  const error = objectAt(report, 'error');
+  const isOption = error.code === 'INVALID_PARAMS';
+  const fields = objectsAt(error, 'fields').map((field) => {
+    const [path, reason] = [textAt(field, 'path'), textAt(field, 'reason')];
+    return `${isOption ? optionOf(path) : path} ${readableReason(reason)}`;
+  });
+  throw new UsageError([...new Set(fields.length > 0 ? fields : [textAt(error, 'message')])].join('\n  '));
+}
+
+/** The options by the fields of the request that have another name. */
+const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
+  'synthetic.bars': 'bars',
+  'synthetic.seed': 'seed',
+  'synthetic.start_price': 'start-price',
+  'synthetic.volatility_bps': 'volatility-bps',
+  'synthetic.interval_s': 'interval-s',
+  risk_mode: 'risk-mode',
+};
+
+/** The option that a field of the request comes from, with the rest of its path. */
+function optionOf(path: string): string {
+  const [name = '', ...rest] = path.split('.');
+  const known = OPTION_OF_FIELD[path];
+  if (known !== undefined) return `--${known}`;
+  return Object.hasOwn(OPTIONS, name)
+    ? [`--${name}`, ...(rest.length > 0 ? [rest.join('.')] : [])].join(' ')
+    : path;
+}
+
+/** The request that the options describe. Files are resolved against the working directory. Throws UsageError. */
+function requestOf(values: BacktestValues): JsonObject {
+  const { csv, synthetic, decisions, concern, orders } = values;
+  if (csv !== undefined && synthetic) throw new UsageError('--csv and --synthetic contradict each other');
+  const walk = definedFields({
+    bars: numberOf('bars', values.bars),
+    seed: numberOf('seed', values.seed),
+    start_price: values['start-price'],
+    volatility_bps: numberOf('volatility-bps', values['volatility-bps']),
+    interval_s: numberOf('interval-s', values['interval-s']),
+  });
+  if (!synthetic && Object.keys(walk).length > 0)
+    throw new UsageError('--bars, --seed, --start-price, --volatility-bps and --interval-s need --synthetic');
+  if (csv === undefined && !synthetic && concern === undefined)
+    throw new UsageError('name a file of bars with --csv, or use --synthetic');
+  return definedFields({
+    csv: csv && resolve(csv),
+    synthetic: synthetic ? walk : undefined,
+    config: resolve(values.config ?? join(repositoryRoot(), 'deploy/trader/trader.yaml')),
+    concern,
+    strategies: strategiesOf(values),
+    compare: values.compare ?? false,
+    market: values.market === undefined ? undefined : objectOf('market', values.market),
+    risk_mode: values['risk-mode'],
+    decisions: decisions && resolve(decisions),
+    orders: orders && resolve(orders),
+  });
+}
+
+function strategiesOf({ strategy = [], params = [], compare }: BacktestValues): JsonObject[] {
+  if (strategy.length > 1 && !compare) throw new UsageError('add --compare to run several strategies');
+  if (params.length > 0 && params.length !== strategy.length)
+    throw new UsageError(
+      `--params must be given once per --strategy: ${params.length} for ${strategy.length}`,
+    );
+  return strategy.map((name, at) => {
+    const given = params[at];
+    return definedFields({
+      strategy: name,
+      params: given === undefined ? undefined : objectOf('params', given),
+    });
+  });
+}
+
+function objectOf(option: string, text: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new UsageError(`--${option} must be a JSON object, such as '{"levels": 8}'`);
+  }
+  if (isJsonObject(value)) return value;
+  throw new UsageError(`--${option} must be a JSON object`);
+}
+
+function numberOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^-?\d{1,15}(\.\d{1,9})?$/.test(text)) return Number(text);
+  throw new UsageError(`--${option} must be a number, not "${text}"`);
+}
