@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { quantile } from '../frame/quantile.ts';
+import { decisionRequest } from './decision-body.ts';
 import type { LoadOrder, LoadReply, LoadResult } from './load.ts';
 import { requestBody } from './request-body.ts';
 
@@ -34,9 +35,9 @@ async function round(order: LoadOrder): Promise<LoadResult> {
     const ms = now - startedAt;
     return ms < order.limitMs && (ms < order.ms || latencies.length < order.samples);
   };
-  const caller = async (): Promise<void> => {
+  const caller = async (_: unknown, at: number): Promise<void> => {
     for (let sentAt = performance.now(); goesOn(sentAt); ) {
-      await send();
+      await send(at);
       const now = performance.now();
       latencies.push(now - sentAt);
       sentAt = now;
@@ -66,19 +67,20 @@ function poolOf(url: string): Pool {
 }
 
 /** A function that sends one request; it rejects if the answer is not what the order expects. */
-function senderOf(pool: Pool, { kind, token, expect }: LoadOrder): () => Promise<void> {
+function senderOf(pool: Pool, { kind, token, expect }: LoadOrder): (caller: number) => Promise<void> {
   const headers = {
     'content-type': 'application/json',
     authorization: `Bearer ${token}`,
     'a2a-version': '1.0',
+    ...(kind === 'mcp' ? { accept: 'application/json, text/event-stream' } : {}),
   };
-  const body = requestBody(kind);
-  return () =>
+  const next = requestsOf(kind);
+  return (caller) =>
     new Promise((resolve, reject) => {
       let status = 0;
       const chunks: Buffer[] = [];
       pool.dispatch(
-        { path: '/jsonrpc', method: 'POST', headers, body: body(randomUUID(), randomUUID()) },
+        { method: 'POST', headers, ...next(caller) },
         {
           onRequestStart() {},
           onResponseStart(_, statusCode) {
@@ -99,4 +101,13 @@ function senderOf(pool: Pool, { kind, token, expect }: LoadOrder): () => Promise
         },
       );
     });
+}
+
+function requestsOf(
+  kind: LoadOrder['kind'],
+): (caller: number) => { readonly path: string; readonly body: string } {
+  if (kind === 'jsonrpc' || kind === 'mcp' || kind === 'a2a')
+    return (caller) => decisionRequest(kind, caller);
+  const body = requestBody(kind);
+  return () => ({ path: '/jsonrpc', body: body(randomUUID(), randomUUID()) });
 }

@@ -2,12 +2,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { startChild } from '../frame/child.ts';
 import { onCore } from '../frame/machine.ts';
+import type { DecisionKind } from './decision-body.ts';
+import type { DispatchKind } from './request-body.ts';
 
 /** One round of requests to one server. */
 export interface LoadOrder {
   readonly url: string;
   readonly token: string;
-  readonly kind: 'dispatch' | 'blocked';
+  /** A dispatch, or a decision over a transport of the trader. */
+  readonly kind: DispatchKind | DecisionKind;
   /** A text that every right answer contains. */
   readonly expect: string;
   readonly concurrency: number;

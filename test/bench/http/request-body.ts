@@ -1,11 +1,11 @@
-import type { LoadOrder } from './load.ts';
+export type DispatchKind = 'dispatch' | 'blocked';
 
 const BRIEF = 'Say what the fleet does when a worker is full. '.repeat(4);
 const MEDIA_TYPE = 'application/vnd.hermes.handshake+json';
 const [TASK_ID, MESSAGE_ID] = ['<task id>', '<message id>'];
 
 /** A function that makes the body of a dispatch from its two ids, between parts that are built once. */
-export function requestBody(kind: LoadOrder['kind']): (taskId: string, messageId: string) => string {
+export function requestBody(kind: DispatchKind): (taskId: string, messageId: string) => string {
   const dispatch = {
     type: 'TASK_DISPATCH',
     protocol_version: '2.0',

@@ -26,7 +26,7 @@ export interface BenchServer extends AsyncDisposable {
 }
 
 export interface ServerOptions {
-  readonly file: 'member.ts' | 'sdk.ts' | 'bare.ts' | 'collector.ts';
+  readonly file: 'member.ts' | 'sdk.ts' | 'bare.ts' | 'collector.ts' | 'trader.ts';
   readonly args?: readonly string[];
   /** An empty folder for its configuration and files. */
   readonly dir: string;
