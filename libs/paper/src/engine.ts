@@ -1,6 +1,7 @@
 import { FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
 import { askStrategy } from './broker/ask-strategy.ts';
 import { fillBar } from './broker/fill-bar.ts';
+import { beginHistory, moveHistory } from './broker/history.ts';
 import { readBar } from './broker/intents.ts';
 import { booked, recordBar, recordOrder } from './broker/journal.ts';
 import type { Order } from './broker/order.ts';
@@ -19,6 +20,8 @@ export interface EngineOptions {
   readonly market: Market;
   /** From an earlier engine of this concern, which this one resumes once it is configured. */
   readonly snapshot?: JsonObject | undefined;
+  /** The name of the feed that bars come from. Bars of another one than before begin a new history. */
+  readonly feed?: string | undefined;
   readonly ids: Ids;
   readonly watcher: Pick<RuntimeWatcher, 'order'>;
   /** Called for each order that is placed and for each that ends, after the change that it is part of. */
@@ -34,11 +37,16 @@ export function createEngine({
   concernId,
   market,
   snapshot,
+  feed,
   ids,
   watcher,
   onOrder: tell,
 }: EngineOptions): Engine {
   let state = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId, market);
+  /** The feed that begins a new history with its first bar. */
+  let nextFeed = state.feed === undefined || state.bars.length === 0 ? undefined : feed;
+  if (nextFeed === state.feed) nextFeed = undefined;
+  if (nextFeed === undefined && feed !== undefined) state = { ...state, feed };
   let trading: TradingStrategy | undefined;
 
   /** Applies a change whole or, where it throws, not at all. Returns the number of canceled orders. */
@@ -74,9 +82,14 @@ export function createEngine({
     return { canceledOrders, ...(isSwitched ? { inheritedPosition: text(state.account.position) } : {}) };
   }
 
+  const lastBar = (): Bar | undefined => (nextFeed === undefined ? state.bars.at(-1) : undefined);
+
   function onBar(bar: Bar): { error?: Error } {
     try {
-      const next = readBar(bar, state.bars.at(-1));
+      const next = readBar(bar, lastBar());
+      const begun = nextFeed;
+      if (begun !== undefined) change((onOrder) => beginHistory(state, begun, onOrder));
+      nextFeed = undefined;
       change((onOrder) => fillBar(state, next, market, onOrder));
     } catch (thrown) {
       return failed(thrown);
@@ -101,7 +114,10 @@ export function createEngine({
       recentRejects: state.rejectsOfBars.reduce((total, each) => total + each, 0),
       consecutiveErrors: state.consecutiveErrors,
     }),
-    lastBar: () => state.bars.at(-1),
+    lastBar,
+    moveHistory: (lastAt) => {
+      state = moveHistory(state, lastAt);
+    },
     snapshot: () => writeSnapshot(state),
     entries: () => state.journal.pending,
     booked: (n) => {

@@ -56,7 +56,14 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
   } = options;
   const followers = new Map<string, Follower>();
   for (const { id, market, feed, degraded } of options.concerns) {
-    const engine = createEngine({ concernId: id, market, snapshot: store.loadEngine(id), ids, watcher });
+    const { name } = feed;
+    const snapshot = store.loadEngine(id);
+    const engine = createEngine({ concernId: id, market, snapshot, feed: name, ids, watcher });
+    if (engine.lastBar() === undefined && engine.view().lastBar !== null)
+      log.warn(
+        { concern_id: id },
+        `the feed changed to ${name}: its first bar begins a new history and cancels open orders`,
+      );
     const follower = { concernId: id, engine, feed, degraded, store, clock, log, watcher, random, kinds };
     followers.set(id, createFollower(follower));
   }

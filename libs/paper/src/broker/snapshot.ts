@@ -54,6 +54,7 @@ const Snapshot = z.strictObject({
   counts: z.strictObject({ bars: count, fills: count, rejects: count, slipped: decimal, slippage: decimal }),
   rejectsOfBars: z.array(count),
   consecutiveErrors: count,
+  feed: z.string().optional(),
   configured: z.strictObject({
     runState: z.enum(['running', 'paused']),
     riskMode: RiskMode,
@@ -111,6 +112,7 @@ export function writeSnapshot(state: EngineState): JsonObject {
     counts: { ...counts, slipped: text(counts.slipped), slippage: text(counts.slippage) },
     rejectsOfBars: [...state.rejectsOfBars],
     consecutiveErrors: state.consecutiveErrors,
+    ...(state.feed === undefined ? {} : { feed: state.feed }),
     configured: { ...configured },
     opening: { quote: text(opening.quote), base: text(opening.base) },
     entries: state.journal.last,

@@ -41,6 +41,8 @@ export interface EngineState {
   /** Rejected orders of each of the last bars, oldest first, without those refused by policy. */
   readonly rejectsOfBars: readonly number[];
   readonly consecutiveErrors: number;
+  /** The feed that the bars are from; undefined if it is not known. */
+  readonly feed?: string | undefined;
   /** The latest configuration; `rev` is absent where an older version stored it. */
   readonly configured: Pick<Concern, 'runState' | 'riskMode'> & {
     readonly strategyId: string | null;

@@ -139,6 +139,19 @@ describe('a feed from a CSV file', () => {
     assert.equal((await after.next(before, never))?.at, Date.parse('2026-04-16T20:20:00Z'));
   });
 
+  it('plays on after at most one interval when the clock is set back during the wait', async (t) => {
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
+    const feed = createCsvFeed({ file: fileOf(t, ...bars), intervalMs: 1_000 }, clock);
+    const first = await feed.next(undefined, never);
+    const second = feed.next(first, never);
+    await clock.asleep(1);
+    clock.set(-3_600_000);
+    clock.advance(1_000);
+    await clock.asleep(1);
+    clock.advance(1_000);
+    assert.ok((await second)?.at);
+  });
+
   it('rejects with the reason of a signal', async (t) => {
     const feed = load(fileOf(t, ...bars));
     await assert.rejects(feed.next(undefined, AbortSignal.abort(new Error('enough'))), /enough/);

@@ -38,9 +38,14 @@ export type FeedConfig = z.output<typeof FeedSchema>;
  */
 export function createFeed(config: FeedConfig, clock: Clock, folder = '.'): Feed {
   const intervalMs = Math.round(config.interval_s * 1000);
-  if (config.kind === 'csv') return createCsvFeed({ file: resolve(folder, config.file), intervalMs }, clock);
+  if (config.kind === 'csv') {
+    const feed = createCsvFeed({ file: resolve(folder, config.file), intervalMs }, clock);
+    return { ...feed, name: `csv ${config.file}` };
+  }
   const { seed, start_price, volatility_bps } = config;
   const startPrice = money(start_price);
   const volatilityBps = money(String(volatility_bps));
-  return createSyntheticFeed({ seed, startPrice, volatilityBps, intervalMs }, clock);
+  // The walk goes on from the last close, whatever its parameters are.
+  const feed = createSyntheticFeed({ seed, startPrice, volatilityBps, intervalMs }, clock);
+  return { ...feed, name: 'synthetic' };
 }

@@ -1,8 +1,17 @@
 import type { Clock } from '@hermes-fleet/protocol';
+import type { Bar } from '../market/strategy.ts';
+
+/** A last bar may be this far ahead of the clock, or one interval: a clock that is adjusted goes back a little. */
+const TOLERANCE_MS = 60_000;
+
+/** True if the clock was set back since a bar, so far that waiting for it to catch up would stop trading. */
+export const wasSetBack = (last: Pick<Bar, 'at'>, now: number, intervalMs: number): boolean =>
+  last.at > now + Math.max(TOLERANCE_MS, intervalMs);
 
 /**
- * Waits until the clock reaches `at` and checks it every `stepMs`, since a timer ignores changes of the clock and may
- * fire early. Rejects with the signal's reason.
+ * Waits until the clock reaches a time at most `stepMs` ahead and checks it every `stepMs`, since a timer ignores changes
+ * of the clock and may fire early. If the clock is set back meanwhile, it waits one step of the new time. Rejects with the
+ * signal's reason.
  */
 export async function sleepUntil(
   clock: Clock,
@@ -10,8 +19,11 @@ export async function sleepUntil(
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
-  for (let left = at - clock.now(); left > 0; left = at - clock.now())
+  let dueAt = at;
+  for (let left = dueAt - clock.now(); left > 0; left = dueAt - clock.now()) {
+    if (left > stepMs) dueAt = clock.now() + stepMs;
     await clock.sleep(Math.min(left, stepMs), signal);
+  }
 }
 
 /** Rounds a time down to a multiple of `stepMs`. */

@@ -96,17 +96,30 @@ describe('a synthetic feed', () => {
     assert.deepEqual(await feed.next(undefined, never), await feed.next(undefined, never));
   });
 
-  it('continues as soon as a clock that was set back is corrected', async () => {
+  it('waits for a clock that went back a little', async () => {
     const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
-    let offMs = 0;
-    const feed = createSyntheticFeed(options(3, 20), { ...clock, now: () => clock.now() + offMs });
+    const feed = createSyntheticFeed(options(3, 20), clock);
     const first = await feed.next(undefined, never);
-    offMs = -3_600_000;
+    clock.set(-30_000);
     const second = feed.next(first, never);
     await clock.asleep(1);
-    offMs = 0;
+    clock.set(30_000);
     clock.advance(5_000);
     assert.equal((await second)?.at, clock.now());
+  });
+
+  it('does not wait until a time that a clock that ran ahead had shown, also when it is corrected during the wait', async () => {
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
+    const feed = createSyntheticFeed(options(3, 20), clock);
+    const ahead = await feed.next(undefined, never);
+    const waiting = feed.next(ahead, never);
+    await clock.asleep(1);
+    clock.set(-3_600_000);
+    const other = feed.next(ahead, never);
+    assert.equal((await other)?.at, clock.now());
+    assert.equal((await other)?.open.toString(), ahead?.close.toString());
+    clock.advance(5_000);
+    assert.equal((await waiting)?.at, clock.now());
   });
 
   it('makes no bars for the time in which nobody asked', async () => {

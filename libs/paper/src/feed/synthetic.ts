@@ -2,7 +2,7 @@ import type { Clock } from '@hermes-fleet/protocol';
 import type { Decimal } from 'decimal.js';
 import { greater, money, smaller } from '../market/money.ts';
 import type { Bar, Feed } from '../market/strategy.ts';
-import { floorToStep, sleepUntil } from './pace.ts';
+import { floorToStep, wasSetBack } from './pace.ts';
 
 export interface SyntheticOptions {
   readonly seed: number;
@@ -22,21 +22,29 @@ const DIGITS = 8;
 /**
  * A reproducible random walk. Each close is the previous close times a factor that depends on the seed and the bar's
  * time, at multiples of the interval. Intervals in which no bar was requested get none: after a pause, the walk continues
- * from the last close with the current bar.
+ * from the last close with the current bar. So it does when the clock was set back.
  */
 export function createSyntheticFeed(options: SyntheticOptions, clock: Clock): Feed {
   return {
     intervalMs: options.intervalMs,
     next: async (last, signal) => {
-      const latest = floorToStep(clock.now(), options.intervalMs);
-      const at =
-        last === undefined
-          ? latest
-          : Math.max(latest, floorToStep(last.at, options.intervalMs) + options.intervalMs);
-      await sleepUntil(clock, { at, stepMs: options.intervalMs }, signal);
+      signal.throwIfAborted();
+      const { intervalMs } = options;
+      let at = dueAt(last, clock.now(), intervalMs);
+      for (let left = at - clock.now(); left > 0; left = at - clock.now()) {
+        await clock.sleep(Math.min(left, intervalMs), signal);
+        at = dueAt(last, clock.now(), intervalMs);
+      }
       return syntheticBar(options, at, last?.close ?? options.startPrice);
     },
   };
+}
+
+/** The time of the bar after `last`. A clock that was set back begins anew: the bars before have times that never were. */
+function dueAt(last: Bar | undefined, now: number, intervalMs: number): number {
+  const latest = floorToStep(now, intervalMs);
+  if (last === undefined || wasSetBack(last, now, intervalMs)) return latest;
+  return Math.max(latest, floorToStep(last.at, intervalMs) + intervalMs);
 }
 
 /** The bar that opens at the price `open` and closes at the time `at`, a multiple of the interval. */

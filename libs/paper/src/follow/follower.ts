@@ -1,4 +1,5 @@
 import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
+import { wasSetBack } from '../feed/pace.ts';
 import type { Concern, Strategy } from '../market/concern.ts';
 import type { Desired, Engine } from '../market/engine-port.ts';
 import type {
@@ -88,7 +89,16 @@ export function createFollower(options: FollowerOptions): Follower {
   let isStarted = false;
   let following: Promise<void> | undefined;
 
+  /** A bar before the last one is taken where the clock was set back, and then the bars before it move. */
+  function followClock({ at }: Bar): void {
+    const last = engine.lastBar();
+    if (last === undefined || at > last.at || !wasSetBack(last, clock.now(), intervalMs)) return;
+    log.warn({ concern_id: concernId }, 'the clock was set back: the bars before move to its time');
+    engine.moveHistory(at - intervalMs);
+  }
+
   function take(bar: Bar): void {
+    followClock(bar);
     const { error } = engine.onBar(bar);
     if (engine.lastBar()?.at !== bar.at) throw error ?? new Error(`the engine took no bar at ${bar.at}`);
     healthMonitor.barReceived();

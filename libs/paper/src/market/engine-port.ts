@@ -27,7 +27,10 @@ export interface Engine {
   };
   /** Orders rejected in the last bars, and consecutive errors. */
   failureCounts(): { readonly recentRejects: number; readonly consecutiveErrors: number };
+  /** Undefined before the first bar of the feed, also of one that follows another. */
   lastBar(): Bar | undefined;
+  /** Moves the times of the bars so that the last one closed at `lastAt`: the clock was set back. */
+  moveHistory(lastAt: number): void;
   /** The whole state as JSON, from which `createEngine` restores it: save it together with `entries`. */
   snapshot(): JsonObject;
   /** The entries of the books that are not saved yet, oldest first. */

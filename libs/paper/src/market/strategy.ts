@@ -12,11 +12,14 @@ export interface Bar {
 
 /** A source of bars. */
 export interface Feed {
+  /** Names the source: a feed of another name does not continue the bars of this one. */
+  readonly name?: string;
   /** Clock time between two bars, ms. */
   readonly intervalMs: number;
   /**
    * Resolves with the bar after `last` (the first bar for undefined) when it is due, or with undefined after the last
-   * bar. Rejects with the signal's reason. The same `last` at the same time gives the same bar.
+   * bar. Rejects with the signal's reason. The same `last` at the same time gives the same bar. A bar that is not after
+   * `last` says that the clock was set back (`wasSetBack`).
    */
   next(last: Bar | undefined, signal: AbortSignal): Promise<Bar | undefined>;
 }
