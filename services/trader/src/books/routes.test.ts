@@ -62,16 +62,16 @@ test('strategy, decision and time choose orders', deadline, async (t) => {
   const run = await openBooks(t);
   await traded(run);
   const { orders } = await json(run, '/books/orders?order=oldest');
-  const at = orders.at(-1).at;
+  const at = orders.at(-1).recorded_at;
   const later = await json(run, `/books/orders?order=oldest&from=${at}`);
   assert.deepEqual(
     later.orders,
-    orders.filter((each: Body) => each.at >= at),
+    orders.filter((each: Body) => each.recorded_at >= at),
   );
   const earlier = await json(run, `/books/orders?order=oldest&to=${at}`);
   assert.deepEqual(
     earlier.orders,
-    orders.filter((each: Body) => each.at < at),
+    orders.filter((each: Body) => each.recorded_at < at),
   );
   assert.deepEqual((await json(run, `/books/orders?strategy_id=${TREND}`)).orders, []);
   assert.deepEqual((await json(run, `/books/orders?strategy_id=${GRID}&order=oldest`)).orders, orders);
@@ -106,9 +106,9 @@ test('books are exported as CSV', deadline, async (t) => {
   const sheet = await run.get('/books/fills?order=oldest&format=csv&limit=2');
   assert.match(sheet.headers.get('content-type') ?? '', /^text\/csv/);
   const lines = sheet.text.split('\r\n');
-  assert.match(lines[0] ?? '', /^entry,at,event,decision_id,id,strategy_id,side,/);
+  assert.match(lines[0] ?? '', /^entry,recorded_at,at,event,decision_id,id,strategy_id,side,/);
   assert.equal(lines.length, 4);
-  assert.equal(lines[1]?.split(',')[4], fills[0].id);
+  assert.equal(lines[1]?.split(',')[5], fills[0].id);
   assert.equal(sheet.headers.get('fleet-next'), String(fills[1].entry));
   const bars = await run.get('/books/performance?format=csv');
   assert.equal(bars.text.split('\r\n').length, 12);

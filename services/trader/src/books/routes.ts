@@ -17,7 +17,19 @@ export interface BooksRoutesOptions {
 }
 
 const ORDER_COLUMNS = [
-  ...['entry', 'at', 'event', 'decision_id', 'id', 'strategy_id', 'side', 'kind', 'purpose', 'quantity'],
+  ...[
+    'entry',
+    'recorded_at',
+    'at',
+    'event',
+    'decision_id',
+    'id',
+    'strategy_id',
+    'side',
+    'kind',
+    'purpose',
+    'quantity',
+  ],
   ...['limit_price', 'fill_price', 'fee', 'realized_pnl', 'state', 'reason', 'placed_at', 'ended_at'],
 ];
 const BAR_COLUMNS = [

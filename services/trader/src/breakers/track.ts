@@ -59,6 +59,8 @@ export function createTracker(): Tracker {
       dayChange = dayChange.plus(bar.change);
       strategyChange = strategyChange.plus(bar.change);
       if (equity.gt(peak)) peak = equity;
+      // The times of bars go back when another feed follows.
+      if (before !== undefined && bar.at < before.at) placed = [];
       placed = [...placed, { at: bar.at, count: bar.placed }].filter(({ at }) => at > bar.at - MINUTE_MS);
     },
     measures: () => ({

@@ -7,7 +7,7 @@ export interface StoredEntry {
   readonly entry: JsonObject;
 }
 
-/** Part of a concern's books. Times are ms since the epoch; entries of a whole bar have the same one. */
+/** Part of a concern's books, by the time when its entries were recorded, ms since the epoch. */
 export interface BooksRange {
   readonly concernId: string;
   /** From this time on, and before `to`. */

@@ -3,8 +3,12 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
-/** The stored form of an entry, with its names in order. `decisionId` is what `rev` leads to. */
-export function bookRecord(entry: BookEntry, decisionId: string | null): JsonObject {
+/** The stored form of an entry, with its names in order. `decisionId` is what `rev` leads to; `recordedAt` in ms since the epoch. */
+export function bookRecord(
+  entry: BookEntry,
+  { decisionId, recordedAt }: { readonly decisionId: string | null; readonly recordedAt: number },
+): JsonObject {
+  const recorded_at = iso(recordedAt);
   const { at, kind } = entry;
   switch (kind) {
     case 'account':
@@ -18,6 +22,7 @@ export function bookRecord(entry: BookEntry, decisionId: string | null): JsonObj
         kind,
         position: entry.position,
         realized_pnl: entry.realizedPnl,
+        recorded_at,
       };
     case 'order':
       return {
@@ -27,6 +32,7 @@ export function bookRecord(entry: BookEntry, decisionId: string | null): JsonObj
         kind,
         order: orderRecord(entry.order),
         ...(entry.realizedPnl !== undefined && { realized_pnl: entry.realizedPnl }),
+        recorded_at,
       };
     case 'bar':
       return {
@@ -39,6 +45,7 @@ export function bookRecord(entry: BookEntry, decisionId: string | null): JsonObj
         kind,
         position: entry.position,
         realized_pnl: entry.realizedPnl,
+        recorded_at,
         strategy_id: entry.strategyId,
       };
   }

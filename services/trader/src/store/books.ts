@@ -1,4 +1,4 @@
-import { integer, json, type Queries, type Row, type Store } from '@hermes-fleet/store';
+import { integer, json, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type { BooksRange, BooksReader, OrdersQuery, StoredEntry } from '../control/books.ts';
 import { escapeName } from './rows.ts';
 
@@ -59,7 +59,7 @@ function barsIn(db: Queries, range: BooksRange, count: number): StoredEntry[] {
   return [...found.values()].reverse();
 }
 
-/** The numbers from `first` on and below `end` are in the range. Times increase with numbers, so both are searched. */
+/** The numbers from `first` on and below `end` are in the range. Times never go back, so both are searched. */
 function boundsOf(db: Queries, { concernId, from, to }: BooksRange): { first: number; end: number } {
   const id = escapeName(concernId);
   const row = db.get('SELECT min(n) AS low, max(n) AS high FROM books WHERE concern_id = ?', id);
@@ -77,16 +77,17 @@ function searchTime(
   id: string,
   { low, high, at }: { readonly low: number; readonly high: number; readonly at: number },
 ): number {
+  const wanted = new Date(at).toISOString();
   let [from, to] = [low, high + 1];
   while (from < to) {
     const middle = Math.floor((from + to) / 2);
     const row = db.get(
-      `SELECT n, unixepoch(json_extract(entry, '$.at'), 'subsec') * 1000 AS at FROM books
+      `SELECT n, json_extract(entry, '$.recorded_at') AS at FROM books
        WHERE concern_id = ? AND n >= ? ORDER BY n LIMIT 1`,
       id,
       middle,
     );
-    if (row === undefined || Number(row.at) >= at) to = middle;
+    if (row === undefined || text(row, 'at') >= wanted) to = middle;
     else from = integer(row, 'n') + 1;
   }
   return from;

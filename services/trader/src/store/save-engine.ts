@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import type { BookEntry } from '@hermes-fleet/paper';
-import { integer, type Queries } from '@hermes-fleet/store';
+import { integer, type Queries, text } from '@hermes-fleet/store';
 import { bookRecord } from './book-record.ts';
 import { canonical } from './canonical.ts';
 import type { ControlTransaction } from './control-transaction.ts';
@@ -20,10 +20,15 @@ export function saveEngine(
   const id = escapeName(concernId);
   db.run('INSERT OR REPLACE INTO engines VALUES (?, ?)', id, snapshot);
   const known = lastEntryOf(db, id);
+  // Times of entries never go back, so that they can be searched; a clock can.
+  const recordedAt = Math.max(tx.now, known.recordedAt);
   const decisionOf = createDecisionOf(db, id);
   const added = entries
-    .filter(({ n }) => n > known)
-    .map((entry) => ({ entry, record: bookRecord(entry, decisionOf(entry.rev)) }));
+    .filter(({ n }) => n > known.n)
+    .map((entry) => ({
+      entry,
+      record: bookRecord(entry, { decisionId: decisionOf(entry.rev), recordedAt }),
+    }));
   const hashes = createHash('sha256');
   for (const { entry, record } of added) {
     const stored = canonical(record);
@@ -43,9 +48,17 @@ export function saveEngine(
     if (entry.kind === 'order') tx.emit(tradeEvent({ concern, entry, record, link, at: tx.now }));
 }
 
-/** Number of the newest stored entry of a concern; 0 if there is none. */
-const lastEntryOf = (db: Queries, id: string): number =>
-  integer(db.get('SELECT ifnull(max(n), 0) AS n FROM books WHERE concern_id = ?', id) ?? {}, 'n');
+/** Number and time of the newest stored entry of a concern; zeros if there is none. */
+function lastEntryOf(db: Queries, id: string): { readonly n: number; readonly recordedAt: number } {
+  const row = db.get(
+    `SELECT n, json_extract(entry, '$.recorded_at') AS recorded_at FROM books WHERE concern_id = ?
+     ORDER BY n DESC LIMIT 1`,
+    id,
+  );
+  return row === undefined
+    ? { n: 0, recordedAt: 0 }
+    : { n: integer(row, 'n'), recordedAt: Date.parse(text(row, 'recorded_at')) };
+}
 
 /** Looks up the decision in force at a revision, once for each. */
 function createDecisionOf(db: Queries, id: string): (rev: number | undefined) => string | null {
