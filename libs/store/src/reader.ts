@@ -28,9 +28,23 @@ export function openReader(file: string, schema: StoreSchema): Reader {
       throw invalid(
         `has schema ${version}, and this version of Hermes Fleet reads ${supported}: use the version that wrote it`,
       );
-    return { read: readFrom(db, createStatements(db).reading, schema.name), close: () => db?.close() };
+    const reading = readFrom(db, createStatements(db).reading, schema.name);
+    return { read: inOneState(db, reading), close: () => db?.close() };
   } catch (error) {
     db?.close();
     throw openingError(file, error);
   }
 }
+
+/** All queries of a read see the same state of the file, also while its owner writes. */
+const inOneState =
+  (db: DatabaseSync, read: Store['read']): Store['read'] =>
+  (query) =>
+    read((queries) => {
+      db.exec('BEGIN');
+      try {
+        return query(queries);
+      } finally {
+        db.exec('COMMIT');
+      }
+    });

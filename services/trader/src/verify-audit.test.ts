@@ -8,7 +8,7 @@ import { busPermissions, inboxPrefix, setUpStreams, startHeadPublisher } from '@
 import { startNatsServer } from '@hermes-fleet/events/testing';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
-import { controlFile, refuseSome } from './testing/control-file.ts';
+import { CONCERN, controlFile, refuseSome } from './testing/control-file.ts';
 
 const NOBODY = 65_534;
 /** Takes from root what lets it into the folders of other users. Its own stay open, the repository's among them. */
@@ -89,6 +89,19 @@ test('the audit is verified and shown from its file, with or without a running t
   const changed = await ask(file, home, '--verify-audit');
   assert.equal(changed.code, 1);
   assert.deepEqual([changed.lines[0].ok, changed.lines[0].broken.seq], [false, 3]);
+});
+
+test('a row that differs from the audit is reported', async (t) => {
+  const { file, open, tamper } = controlFile(t, log);
+  const store = open();
+  await store.seed([], [CONCERN]);
+  await store.close();
+  tamper("UPDATE concerns SET risk_mode = 'cautious'");
+  const { code, lines } = await ask(file, homeAt(t, 'nats://127.0.0.1:1'), '--verify-audit');
+  assert.deepEqual(
+    [code, lines[0].ok, lines[0].broken.table, lines[0].broken.row],
+    [1, false, 'concerns', CONCERN.id],
+  );
 });
 
 test('a file of another user is not reported as missing', async (t) => {

@@ -1,6 +1,7 @@
 import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
 import type { Transport } from './attempt.ts';
+import type { AuditHead, AuditVerifier, VerifyOptions, VerifyReport } from './audit-verifier.ts';
 import type { BooksReader } from './books.ts';
 import type { Verdict } from './judge.ts';
 
@@ -67,22 +68,6 @@ export interface OpenApply {
   readonly response: ControlResponse;
 }
 
-/** The newest record of the audit chain. */
-export interface AuditHead {
-  readonly seq: number;
-  /** Hex; sixty-four zeros for seq 0. */
-  readonly hash: string;
-}
-
-export interface VerifyReport {
-  readonly ok: boolean;
-  /** The number of intact records, and the last of them. */
-  readonly records: number;
-  readonly head: AuditHead;
-  /** The first broken row and the reason. */
-  readonly broken?: { readonly seq: number; readonly reason: string };
-}
-
 export interface DecisionRecord {
   readonly decisionId: string;
   readonly caller: string;
@@ -93,7 +78,7 @@ export interface DecisionRecord {
 export interface AuditRecord {
   readonly seq: number;
   readonly hash: string;
-  /** `kind` is seed, attempt, outcome, status, hold, refusals or books (docs/trader.md#audit). */
+  /** `kind` is seed, attempt, outcome, status, hold, refusals, accept or books (docs/trader.md#audit). */
   readonly record: JsonObject;
 }
 
@@ -160,8 +145,10 @@ export interface ControlStore {
   head(): AuditHead;
   audit(afterSeq: number, limit: number): AuditRecord[];
   auditCount(): number;
-  /** Verifies the whole chain without blocking decisions; `known` is a previously published head. */
-  verify(options?: { readonly known?: AuditHead; readonly signal?: AbortSignal }): Promise<VerifyReport>;
+  /** Verifies the whole audit once. */
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
+  /** Verifies the audit, and then again and again what was added. */
+  verifier(): AuditVerifier;
   /** Calls the listener with the new head after each commit. */
   onHead(listener: (head: AuditHead) => void): Disposable;
   /** `fleet.control.<account>.<market>` events. */

@@ -1,6 +1,7 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store';
-import type { AuditHead, AuditRecord } from '../control/control-store.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
+import type { AuditRecord } from '../control/control-store.ts';
 import { canonical, chainHash, GENESIS } from './canonical.ts';
 
 /** The newest record of the chain. */
@@ -13,6 +14,12 @@ export function headOf(db: Queries): AuditHead {
 export function writtenUpTo(db: Queries): number {
   const row = db.get(`SELECT seq FROM sqlite_sequence WHERE name = 'audit'`);
   return row ? integer(row, 'seq') : 0;
+}
+
+/** Sets the number that the next record follows. */
+export function numberAfter(db: Queries, seq: number): void {
+  const { changes } = db.run(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`, seq);
+  if (changes === 0) db.run(`INSERT INTO sqlite_sequence (name, seq) VALUES ('audit', ?)`, seq);
 }
 
 /** Appends a record to the chain in the current transaction, behind `end` (docs/trader.md#audit). */

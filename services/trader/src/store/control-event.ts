@@ -1,6 +1,6 @@
 import type { Concern } from '@hermes-fleet/paper';
 import type { CloudEvent, ControlResponse } from '@hermes-fleet/protocol';
-import type { AuditHead } from '../control/control-store.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
 
 /** An event for the outbox, which assigns its id. */
 export interface ControlEvent {

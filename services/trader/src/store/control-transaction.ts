@@ -1,14 +1,14 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
-import type { AuditHead } from '../control/control-store.ts';
-import { appendRecord } from './audit.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
+import { appendRecord, numberAfter } from './audit.ts';
 import type { ControlEvent } from './control-event.ts';
 import type { TransactionCache } from './transaction-cache.ts';
 
 /** A record of the audit without its time (docs/trader.md#audit). It costs least with its names in order. */
 export type UntimedRecord = JsonObject & {
-  readonly kind: 'seed' | 'attempt' | 'outcome' | 'status' | 'hold' | 'refusals' | 'books';
+  readonly kind: 'seed' | 'attempt' | 'outcome' | 'status' | 'hold' | 'refusals' | 'accept' | 'books';
 };
 
 /** A transaction that may append to the audit and the outbox. */
@@ -22,6 +22,8 @@ export interface ControlTransaction {
   putConcern(concern: Concern, listed: boolean): void;
   putStrategy(strategy: Strategy): void;
   append(record: UntimedRecord): AuditHead;
+  /** Lets the next record follow the last one under a higher number. */
+  continueAt(end: AuditHead): void;
   emit(event: ControlEvent): void;
   /** The newest record that the transaction appended. */
   readonly head: AuditHead | undefined;
@@ -47,6 +49,10 @@ export function createControlTransaction(
       head = appendRecord(db, cache.end(db), { at: new Date(now).toISOString(), ...record });
       cache.ends(head);
       return head;
+    },
+    continueAt: (end) => {
+      numberAfter(db, end.seq);
+      cache.ends(end);
     },
     emit: ({ subject, event }) => {
       db.run('INSERT INTO outbox (at, subject, event) VALUES (?, ?, ?)', now, subject, JSON.stringify(event));

@@ -4,7 +4,8 @@ import { type DatabaseSync, type SQLInputValue, StatementSync } from 'node:sqlit
 import { type TestContext, test } from 'node:test';
 import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createStore, openConnections } from '@hermes-fleet/store';
-import type { AuditHead, ControlStore } from '../control/control-store.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
+import type { ControlStore } from '../control/control-store.ts';
 import { replay } from './replay.ts';
 import { CONTROL } from './schema.ts';
 import { createControlStore } from './sqlite-store.ts';

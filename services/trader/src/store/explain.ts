@@ -1,12 +1,6 @@
-import type { AuditHead } from '../control/control-store.ts';
+import type { AuditHead, Broken } from '../control/audit-verifier.ts';
 import { chainHash, GENESIS } from './canonical.ts';
 import { type AuditRow, continues } from './links.ts';
-
-/** The first broken row and the reason. */
-export interface Broken {
-  readonly seq: number;
-  readonly reason: string;
-}
 
 interface BrokenChain {
   /** The whole chain. */

@@ -20,17 +20,16 @@ export class Unreadable extends Error {}
 export const continues = (previousHash: string, { record, hash }: AuditRow): boolean =>
   chainHash(previousHash, record) === hash;
 
-/** Reads the rows up to `end` in slices and yields to the event loop between them. Throws Unreadable and the signal's reason. */
-export async function* readSlices(
+/** All rows, in slices, with a turn of the event loop between them. Throws Unreadable and the signal's reason. */
+export async function* allSlices(
   store: Pick<Store, 'read'>,
-  end: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly AuditRow[]> {
   let after = Number.MIN_SAFE_INTEGER;
   for (;;) {
     await setImmediate();
     signal?.throwIfAborted();
-    const slice = sliceOf(store, after, end, SLICE);
+    const slice = sliceOf(store, after);
     const last = slice.at(-1);
     if (last === undefined) return;
     yield slice;
@@ -38,26 +37,25 @@ export async function* readSlices(
   }
 }
 
-/** Reads a damaged slice row by row, which returns the rows before the damage. */
-function sliceOf(store: Pick<Store, 'read'>, after: number, end: number, limit: number): AuditRow[] {
+/** The next rows. Reads a damaged slice row by row, which returns the rows before the damage. Throws Unreadable. */
+export function sliceOf(store: Pick<Store, 'read'>, after: number, limit = SLICE): AuditRow[] {
   try {
-    return store.read((db) => rowsAfter(db, after, end, limit));
+    return store.read((db) => rowsAfter(db, after, limit));
   } catch (error) {
     if (!isDamage(error)) throw error;
-    if (limit > 1) return sliceOf(store, after, end, 1);
+    if (limit > 1) return sliceOf(store, after, 1);
     const { message } = error instanceof FleetError && error.cause instanceof Error ? error.cause : error;
     throw new Unreadable(message, { cause: error });
   }
 }
 
-const rowsAfter = (db: Queries, after: number, end: number, limit: number): AuditRow[] =>
+export const rowsAfter = (db: Queries, after: number, limit: number): AuditRow[] =>
   db
     .all(
       `SELECT seq, CAST(record AS BLOB) AS record, CAST(hash AS BLOB) AS hash,
          typeof(record) = 'text' AND typeof(hash) = 'text' AS is_text
-       FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
+       FROM audit WHERE seq > ? ORDER BY seq LIMIT ?`,
       after,
-      end,
       limit,
     )
     .map((row) => ({

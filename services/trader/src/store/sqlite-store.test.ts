@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { encodeControlResponse, systemIds } from '@hermes-fleet/protocol';
 import { deadline, manualClock, recordingLog, START } from '@hermes-fleet/protocol/testing';
-import type { AuditHead } from '../control/control-store.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
 import { openControlStore } from './sqlite-store.ts';
 import {
   applyOf,

@@ -1,8 +1,10 @@
 import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
 import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store';
-import type { AuditHead, ControlStore } from '../control/control-store.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
+import type { ControlStore } from '../control/control-store.ts';
 import { headOf, recordsAfter } from './audit.ts';
 import { createBooksReader } from './books.ts';
+import { readTables } from './compare.ts';
 import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
 import { compensate, decide, factsOf, hold, refusals, refuse, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
@@ -23,7 +25,7 @@ import {
   strategyIn,
 } from './tables.ts';
 import { createTransactionCache } from './transaction-cache.ts';
-import { verifyAudit } from './verify.ts';
+import { type Baseline, createVerifier } from './verify.ts';
 
 /** Longest delay of a deferred write, ms. */
 const LAZY_MS = 20;
@@ -60,6 +62,7 @@ export function createControlStore(
   const listeners = new Set<(head: AuditHead) => void>();
   const cache = createTransactionCache();
   const lazy = createLazyWrites({ clock, waitMs: LAZY_MS });
+  const baseline = baselineOf(store);
 
   const notify = (listener: (head: AuditHead) => void, head: AuditHead): void => {
     try {
@@ -159,7 +162,8 @@ export function createControlStore(
     head: () => store.read(headOf),
     audit: (afterSeq, limit) => store.read((db) => recordsAfter(db, afterSeq, limit)),
     auditCount: () => store.read(headOf).seq,
-    verify: (options) => verifyAudit(store, options),
+    verifier: () => createVerifier({ store, baseline, write: command }),
+    verify: (options) => createVerifier({ store, baseline }).run(options),
     onHead: (listener) => {
       listeners.add(listener);
       return { [Symbol.dispose]: () => listeners.delete(listener) };
@@ -176,4 +180,14 @@ export function createControlStore(
       store.close();
     },
   };
+}
+
+/** The tables before anything is written; undefined where the file is damaged, which the chain then shows. */
+function baselineOf(store: Store): Baseline | undefined {
+  try {
+    return store.read((db) => ({ seq: headOf(db).seq, tables: readTables(db) }));
+  } catch {
+    // Whoever reads what is damaged gets the error.
+    return undefined;
+  }
 }

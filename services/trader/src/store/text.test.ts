@@ -9,6 +9,7 @@ import {
   judging,
   openSeeded,
   payload,
+  refusedFrom,
   STRATEGIES,
   strategy,
   switchTo,
@@ -32,7 +33,10 @@ for (const [name, text] of TEXTS) {
   test(`${name}: the audit records it as received`, deadline, async (t) => {
     const { store, reopen } = await openSeeded(t);
     const { response } = (await decided(store, payload())).verdict;
-    await store.refuse(attemptOf(text, { onBehalfOf: text }), { ...response, decisionId: text });
+    await store.refuse(attemptOf(text, { onBehalfOf: text }), {
+      ...refusedFrom(response),
+      decisionId: text,
+    });
     const again = await reopen();
     const record = again.audit(2, 1)[0]?.record;
     assert.equal(record?.['text'], text);
@@ -64,7 +68,8 @@ test('ids that differ only in a lone surrogate are distinct', deadline, async (t
     again.outbox.read(1, 100).map(({ event }) => event.subject),
     ids,
   );
-  assert.equal((await again.verify()).ok, true);
+  // The chain is whole; what the test has judged is no decision.
+  assert.match((await again.verify()).broken?.reason ?? '', /its payload is not a decision/);
 });
 
 test('names and params of a strategy survive a round trip', deadline, async (t) => {

@@ -1,6 +1,6 @@
 import type { Concern, OrderEntry } from '@hermes-fleet/paper';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import type { AuditHead } from '../control/control-store.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
 import { type ControlEvent, subjectOf } from './control-event.ts';
 
 /** The event of an order (docs/events.md#trade-events). */

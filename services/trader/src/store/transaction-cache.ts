@@ -1,6 +1,6 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { Queries } from '@hermes-fleet/store';
-import type { AuditHead } from '../control/control-store.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
 import { endOf } from './audit.ts';
 import { concernIn, putConcern, putStrategy, strategyIn } from './tables.ts';
 

@@ -1,80 +1,136 @@
-import { integer, type Queries, type Store } from '@hermes-fleet/store';
-import type { AuditHead, VerifyReport } from '../control/control-store.ts';
+import { setImmediate } from 'node:timers/promises';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Queries, Store } from '@hermes-fleet/store';
+import type {
+  AuditHead,
+  AuditVerifier,
+  Broken,
+  VerifyOptions,
+  VerifyReport,
+} from '../control/audit-verifier.ts';
+import { writeAcceptance } from './accept.ts';
+import { assertAccepted } from './accepted-rows.ts';
 import { writtenUpTo } from './audit.ts';
-import { GENESIS } from './canonical.ts';
-import { type Broken, explainBreak } from './explain.ts';
-import { type AuditRow, continues, isDamage, readSlices, Unreadable } from './links.ts';
+import { readTables, type Tables } from './compare.ts';
+import type { ControlTransaction } from './control-transaction.ts';
+import { explainBreak } from './explain.ts';
+import { type AuditRow, allSlices, rowsAfter, sliceOf, Unreadable } from './links.ts';
+import { createWalk, gap, type Walk } from './walk.ts';
 
-export interface VerifyOptions {
-  /** A previously published head. It reveals a truncated tail and a rewritten chain. */
-  readonly known?: AuditHead;
-  readonly signal?: AbortSignal;
+/** The small tables as they were after a record, before anything was written over them. */
+export interface Baseline {
+  readonly seq: number;
+  readonly tables: Tables;
+}
+
+export interface VerifierOptions {
+  readonly store: Pick<Store, 'read'>;
+  /** The tables when the file was opened: a start puts right what differs from trader.yaml, and would hide it. */
+  readonly baseline?: Baseline | undefined;
+  /** Writes to the file. Without it nothing can be accepted. */
+  readonly write?: <T>(transaction: (tx: ControlTransaction) => T) => Promise<T>;
 }
 
 /**
- * Verifies the audit chain from its beginning to its end at the time of the call, in slices that yield to the event loop
- * (docs/trader.md#audit). `records` and `head` describe the intact part. Rejects with the signal's reason, and with
- * STORE_UNAVAILABLE if the file is temporarily unreadable.
+ * Verifies the audit chain and the tables that it makes, in slices that yield to the event loop (docs/trader.md#audit). It
+ * keeps where it was, so that the next call reads only what was added.
  */
-export async function verifyAudit(
-  store: Pick<Store, 'read'>,
-  { known, signal }: VerifyOptions = {},
-): Promise<VerifyReport> {
-  const written = store.read(writtenUpTo);
-  const end = Math.max(written, tailOf(store));
-  let head: AuditHead = { seq: 0, hash: GENESIS };
-  let records = 0;
-  const broken = (found: Broken): VerifyReport => ({ ok: false, records, head, broken: found });
+export function createVerifier({ store, baseline, write }: VerifierOptions): AuditVerifier {
+  const walk = createWalk();
+  /** The rows that were accepted do not change any more, so they are compared once. */
+  let comparedTo = 0;
+  let isUnreadable = false;
 
-  try {
-    for await (const slice of readSlices(store, end, signal)) {
-      for (const link of slice) {
-        const misplaced = misplacement(link, head);
-        if (misplaced) return broken(misplaced);
-        if (!continues(head.hash, link)) {
-          const slices = readSlices(store, end, signal);
-          return broken(await explainBreak({ slices, head, link, known, written }));
-        }
-        if (link.seq === known?.seq && link.hash !== known.hash) return broken(rewritten(link));
-        head = { seq: link.seq, hash: link.hash };
-        records += 1;
-      }
+  const atBaseline = (): void => {
+    if (baseline !== undefined && walk.last.seq === baseline.seq) walk.compare(baseline.tables);
+  };
+
+  /** Takes the rows that were added. Returns true if there were none. */
+  const takeSlice = (): boolean => {
+    const rows = sliceOf(store, walk.last.seq === 0 ? Number.MIN_SAFE_INTEGER : walk.last.seq);
+    if (rows.length === 0) return true;
+    store.read((db) => takeRows(db, rows));
+    return false;
+  };
+
+  const takeRows = (db: Queries, rows: readonly AuditRow[]): void => {
+    for (const row of rows) {
+      walk.take(row, db);
+      atBaseline();
     }
-  } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
-    return broken({ seq: head.seq + 1, reason: `it cannot be read: ${error.message}` });
+  };
+
+  /** Compares the tables with the last record; false if there is another one by now. */
+  const isAtEnd = (): boolean =>
+    store.read((db) => {
+      if (rowsAfter(db, walk.last.seq, 1).length > 0) return false;
+      if (walk.isSound) walk.compare(readTables(db), db);
+      return true;
+    });
+
+  async function run({ known, signal }: VerifyOptions = {}): Promise<VerifyReport> {
+    walk.expect(known);
+    try {
+      if (walk.last.seq === 0) atBaseline();
+      do {
+        do {
+          await setImmediate();
+          signal?.throwIfAborted();
+        } while (!takeSlice());
+        await explain(signal);
+        const { accepted } = walk;
+        if (accepted !== undefined && accepted.upTo !== comparedTo && walk.isSound) {
+          walk.differs(await assertAccepted(store, accepted, signal));
+          comparedTo = accepted.upTo;
+        }
+      } while (!isAtEnd());
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      isUnreadable = true;
+      return walk.report({ seq: walk.last.seq + 1, reason: `it cannot be read: ${error.message}` });
+    }
+    return walk.report(store.read((db) => cutOff(db, walk)));
   }
-  const expected = Math.max(written, known?.seq ?? 0);
-  if (head.seq < expected) return broken(missing(head.seq + 1, expected, 'the tail was cut off'));
-  return { ok: true, records, head };
+
+  /** The reason of a break, from the other rows. */
+  async function explain(signal: AbortSignal | undefined): Promise<void> {
+    const { unexplained } = walk;
+    if (unexplained === undefined) return;
+    const { head, link, known } = unexplained;
+    const slices = allSlices(store, signal);
+    walk.explained(await explainBreak({ slices, head, link, known, written: store.read(writtenUpTo) }));
+  }
+
+  return {
+    run,
+    accept: async (acceptance) => {
+      if (write === undefined) throw new FleetError('INTERNAL', 'this audit is only read');
+      const { broken } = await run();
+      if (isUnreadable)
+        throw new FleetError(
+          'CONFIG_INVALID',
+          `${broken?.reason}: the file is damaged; restore a backup of it`,
+        );
+      return write((tx) => {
+        for (;;) {
+          const rows = rowsAfter(tx.db, walk.last.seq, 64);
+          if (rows.length === 0) break;
+          takeRows(tx.db, rows);
+        }
+        return writeAcceptance(tx, acceptance, walk.cover());
+      });
+    },
+  };
 }
 
-/** A defect of a row's position or type; undefined if there is none. */
-function misplacement({ seq, isText }: AuditRow, head: AuditHead): Broken | undefined {
-  if (seq < 1) return { seq, reason: 'it was inserted: the chain begins at 1' };
-  if (seq > head.seq + 1) return missing(head.seq + 1, seq - 1, 'deleted');
-  return isText ? undefined : { seq, reason: 'it was changed: its record or hash is not text' };
-}
+/** Verifies a whole file once. */
+export const verifyAudit = (store: Pick<Store, 'read'>, options?: VerifyOptions): Promise<VerifyReport> =>
+  createVerifier({ store }).run(options);
 
-const missing = (from: number, to: number, how: string): Broken => ({
-  seq: from,
-  reason: from === to ? `it is gone: ${how}` : `records ${from} to ${to} are gone: ${how}`,
-});
-
-const rewritten = ({ seq }: AuditRow): Broken => ({
-  seq,
-  reason:
-    'it is not the one that was published: it or an earlier record was changed, and the later ones were hashed again',
-});
-
-/** The newest visible row; unbounded if the file is damaged there, since the walk then reaches the damage. */
-function tailOf(store: Pick<Store, 'read'>): number {
-  const newest = (db: Queries): number =>
-    integer(db.get('SELECT ifnull(max(seq), 0) AS seq FROM audit') ?? {}, 'seq');
-  try {
-    return store.read(newest);
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    return Number.MAX_SAFE_INTEGER;
-  }
+/** What the file's own counter, or a published head, says about records after the last one. */
+function cutOff(db: Queries, { last, expected }: Walk): Broken | undefined {
+  const end: AuditHead['seq'] = Math.max(writtenUpTo(db), expected?.seq ?? 0);
+  if (last.seq < end) return gap(last.seq + 1, end, 'the tail was cut off');
+  if (expected === undefined) return undefined;
+  return { seq: expected.seq, reason: 'it was published, and is gone' };
 }

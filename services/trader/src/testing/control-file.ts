@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Concern } from '@hermes-fleet/paper';
-import { type ControlResponse, type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import {
+  type ControlResponse,
+  controlFingerprint,
+  type Log,
+  readControlDecision,
+  systemClock,
+  systemIds,
+} from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../control/control-store.ts';
 import { createDraft } from '../control/response-draft.ts';
@@ -52,31 +59,42 @@ const attempt = (text: string) => ({
   receivedAt: 0,
 });
 
-const rejection = (decisionId: string): ControlResponse =>
-  createDraft({ decisionId, concernId: CONCERN.id, action: 'pause', dryRun: false }).answer({
+function rejection(decisionId: string, schemaValid: boolean): ControlResponse {
+  const draft = createDraft({ decisionId, concernId: CONCERN.id, action: 'pause', dryRun: false });
+  draft.validation.schemaValid = schemaValid;
+  return draft.answer({
     status: 'rejected',
     result: { modeChange: 'none', reconciled: true },
     before: undefined,
     after: undefined,
     errors: [{ code: 'no_active_strategy', message: 'nothing is active' }],
   });
+}
 
 /** Writes attempts to the audit alone. */
 export async function refuseSome(store: ControlStore, count: number): Promise<void> {
-  for (let n = 0; n < count; n += 1) await store.refuse(attempt(`refused ${n}`), rejection('refused'));
+  for (let n = 0; n < count; n += 1) await store.refuse(attempt(`refused ${n}`), rejection('refused', false));
 }
 
 /** Writes judged decisions, each with an event in the outbox. */
 export async function rejectSome(store: ControlStore, count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) {
     const decisionId = `dec-${store.head().seq}-${n}`;
-    const wanted = {
-      decisionId,
-      concernId: CONCERN.id,
-      targetStrategyId: undefined,
-      fingerprint: decisionId,
-    };
-    await store.decide(attempt('{}'), wanted, () => ({ response: rejection(decisionId), isFirst: true }));
+    const text = JSON.stringify({
+      decision_id: decisionId,
+      concern_id: CONCERN.id,
+      account_id: CONCERN.accountId,
+      market_symbol: CONCERN.marketSymbol,
+      action: 'pause',
+      reason: 'a test',
+      confidence: 1,
+    });
+    const reading = readControlDecision(text);
+    if (!('decision' in reading)) throw new Error(`not a decision: ${text}`);
+    const fingerprint = controlFingerprint(reading.decision);
+    const wanted = { decisionId, concernId: CONCERN.id, targetStrategyId: undefined, fingerprint };
+    const verdict = { response: rejection(decisionId, true), isFirst: true };
+    await store.decide(attempt(text), wanted, () => verdict);
   }
 }
 

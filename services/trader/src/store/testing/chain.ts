@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { attemptOf, decided, openSeeded, payload, type TestStore } from './harness.ts';
+import { attemptOf, decided, openSeeded, payload, refusedFrom, type TestStore } from './harness.ts';
 
 export const RECORDS = 10;
 
@@ -7,7 +7,7 @@ export const RECORDS = 10;
 export async function openChain(t: TestContext): Promise<TestStore> {
   const test = await openSeeded(t);
   const { response } = (await decided(test.store, payload())).verdict;
-  await test.store.refuse(attemptOf('{"reason":"\ufffd"}'), response);
+  await test.store.refuse(attemptOf('{"reason":"\ufffd"}'), refusedFrom(response));
   while (test.store.auditCount() < RECORDS) await decided(test.store, payload());
   return test;
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { TestContext } from 'node:test';
@@ -6,6 +5,7 @@ import type { Concern, Strategy } from '@hermes-fleet/paper';
 import {
   type ControlDecision,
   type ControlResponse,
+  controlFingerprint,
   type JsonObject,
   readControlDecision,
   systemIds,
@@ -21,7 +21,6 @@ import type {
 } from '../../control/control-store.ts';
 import type { Policy } from '../../control/facts.ts';
 import { judge } from '../../control/judge.ts';
-import { canonical } from '../canonical.ts';
 import { openControlStore } from '../sqlite-store.ts';
 
 /** A signal that no test aborts. */
@@ -152,9 +151,9 @@ export function decisionIn(text: string): ControlDecision {
 }
 
 export function wantedBy(text: string): DecisionKey {
-  const { decisionId, concernId, targetStrategyId } = decisionIn(text);
-  const value: JsonObject = JSON.parse(text);
-  const fingerprint = createHash('sha256').update(canonical(value)).digest('hex');
+  const decision = decisionIn(text);
+  const { decisionId, concernId, targetStrategyId } = decision;
+  const fingerprint = controlFingerprint({ ...decision, dryRun: false });
   return { decisionId, concernId, targetStrategyId, fingerprint };
 }
 
@@ -196,6 +195,16 @@ export const failedFrom = (response: ControlResponse): ControlResponse => ({
   appliedAt: null,
   errors: [{ code: 'activation_failed', message: 'the engine did not start' }],
   result: { modeChange: 'restored', reconciled: true },
+});
+
+/** The answer to a payload that is not a decision. */
+export const refusedFrom = (response: ControlResponse): ControlResponse => ({
+  ...response,
+  ok: false,
+  status: 'rejected',
+  appliedAt: null,
+  validation: { ...response.validation, schemaValid: false },
+  errors: [{ code: 'invalid_payload', message: 'is not valid' }],
 });
 
 /** The kinds of the audit records. */

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import type { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { deadline } from '@hermes-fleet/protocol/testing';
+import type { ControlStore } from '../control/control-store.ts';
+import {
+  applyOf,
+  CONCERN,
+  decided,
+  failedFrom,
+  GRID,
+  OTHER,
+  openSeeded,
+  payload,
+  SEED,
+  STRATEGIES,
+  switchTo,
+  type TestStore,
+  TREND,
+} from './testing/harness.ts';
+import { gap } from './walk.ts';
+
+/** Decisions of every kind: applied, with each outcome and without one, tried again, rejected, noop, and copies. */
+async function openUsed(t: TestContext): Promise<TestStore> {
+  const test = await openSeeded(t);
+  const { store } = test;
+  const pause = await decided(store, payload({ decision_id: 'pause' }));
+  void store.settle(applyOf(pause), pause.verdict.response);
+  await decided(store, payload({ decision_id: 'pause' }));
+  await decided(store, payload({ decision_id: 'noop' }));
+  await decided(store, switchTo('none', { decision_id: 'rejected' }));
+  for (const _ of [1, 2]) {
+    const before = store.concern(CONCERN.id) ?? assert.fail();
+    const failed = await decided(store, switchTo(TREND, { decision_id: 'failed', reason: 'twice' }));
+    await store.compensate(applyOf(failed), before, failedFrom(failed.verdict.response));
+  }
+  await store.setStatus(TREND, 'faulted', 'a test');
+  await store.seed([...STRATEGIES, ...SEED[0].slice(3)], [CONCERN]);
+  await decided(store, payload({ decision_id: 'open', action: 'resume' }));
+  assert.deepEqual(await store.verify(), { ok: true, records: store.head().seq, head: store.head() });
+  return test;
+}
+
+const TAMPERED: readonly [name: string, sql: string, table: string, row: string, reason: RegExp][] = [
+  [
+    'a concern that runs again',
+    `UPDATE concerns SET run_state = 'paused' WHERE id = '${CONCERN.id}'`,
+    'concerns',
+    CONCERN.id,
+    /its run_state is "paused", and the audit says "running"/,
+  ],
+  [
+    'another active strategy',
+    `UPDATE concerns SET active_strategy_id = '${TREND}' WHERE id = '${CONCERN.id}'`,
+    'concerns',
+    CONCERN.id,
+    /active_strategy_id/,
+  ],
+  ['a concern that came back', 'UPDATE concerns SET listed = 1', 'concerns', OTHER.id, /does not have it/],
+  [
+    'a concern that waits in another state',
+    `UPDATE concerns SET risk_mode = 'normal' WHERE id = '${OTHER.id}'`,
+    'concerns',
+    OTHER.id,
+    /risk_mode/,
+  ],
+  [
+    'parameters of a strategy',
+    `UPDATE strategies SET params = '{"levels":50}' WHERE id = '${GRID}'`,
+    'strategies',
+    GRID,
+    /params/,
+  ],
+  [
+    'a strategy that is enabled again',
+    `UPDATE strategies SET status = 'disabled' WHERE id = '${TREND}'`,
+    'strategies',
+    TREND,
+    /status/,
+  ],
+  [
+    'a strategy more',
+    `INSERT INTO strategies SELECT 'more', name, kind, account_id, market_symbol, params, status FROM strategies LIMIT 1`,
+    'strategies',
+    'more',
+    /does not have it/,
+  ],
+  [
+    'a decision that is forgotten',
+    `DELETE FROM decisions WHERE decision_id = 'pause'`,
+    'decisions',
+    'pause',
+    /it is gone/,
+  ],
+  [
+    'a decision that nobody made',
+    `INSERT INTO decisions SELECT 'new', caller, concern_id, fingerprint, response, decided_at, attempt_seq, open FROM decisions WHERE decision_id = 'pause'`,
+    'decisions',
+    'new',
+    /no record of the audit has made it/,
+  ],
+  [
+    'a payload',
+    `UPDATE decisions SET fingerprint = 'f' WHERE decision_id = 'noop'`,
+    'decisions',
+    'noop',
+    /its fingerprint/,
+  ],
+  [
+    'an answer',
+    `UPDATE decisions SET response = replace(response, 'rejected', 'noop') WHERE decision_id = 'rejected'`,
+    'decisions',
+    'rejected',
+    /its answer/,
+  ],
+  [
+    'the answer of a rollback',
+    `UPDATE decisions SET response = replace(response, 'failed', 'applied') WHERE decision_id = 'failed'`,
+    'decisions',
+    'failed',
+    /its answer/,
+  ],
+  [
+    'the result of an outcome',
+    `UPDATE decisions SET response = replace(response, '"reconciled":true', '"reconciled":false') WHERE decision_id = 'pause'`,
+    'decisions',
+    'pause',
+    /its answer/,
+  ],
+  [
+    'a decision that is open again',
+    `UPDATE decisions SET open = 1 WHERE decision_id = 'pause'`,
+    'decisions',
+    'pause',
+    /it is open/,
+  ],
+  [
+    'a decision that is closed',
+    `UPDATE decisions SET open = 0 WHERE decision_id = 'open'`,
+    'decisions',
+    'open',
+    /it is closed/,
+  ],
+  [
+    'a caller',
+    `UPDATE decisions SET caller = 'neo' WHERE decision_id = 'noop'`,
+    'decisions',
+    'noop',
+    /its caller/,
+  ],
+];
+
+const run = (sql: string) => (db: DatabaseSync) => void assert.ok(db.prepare(sql).run().changes > 0);
+
+const accept = (store: ControlStore) =>
+  store.verifier().accept({ caller: 'operator', reason: 'a test', broken: gap(1, 1, 'a test') });
+
+for (const [name, sql, table, row, reason] of TAMPERED) {
+  test(`${name} is found in the table of ${table}, until it is accepted`, deadline, async (t) => {
+    const test = await openUsed(t);
+    test.tamper(run(sql));
+    const { ok, broken } = await test.store.verify();
+    assert.deepEqual([ok, broken?.table, broken?.row], [false, table, row], JSON.stringify(broken));
+    assert.match(broken?.reason ?? '', reason);
+
+    const store = await test.reopen();
+    const head = await accept(store);
+    const after = await store.verify();
+    assert.deepEqual([after.ok, after.broken], [true, undefined]);
+    assert.deepEqual(
+      after.accepted?.map(({ seq, caller }) => [seq, caller]),
+      [[head.seq, 'operator']],
+    );
+    await decided(store, payload({ decision_id: `later-${row}`, action: 'resume' }));
+    assert.equal((await store.verify()).ok, true);
+    // What was accepted is what stood there, and nothing else.
+    test.tamper((db) => void db.exec(`UPDATE ${table} SET ${OTHER_CHANGES[table]}`));
+    assert.equal((await (await test.reopen()).verify()).broken?.table, table);
+  });
+}
+
+const OTHER_CHANGES: Readonly<Record<string, string>> = {
+  concerns: 'rev = rev + 1',
+  strategies: `name = name || 'x'`,
+  decisions: `caller = caller || 'x'`,
+};
+
+test('a start that puts a strategy right does not hide that it was changed', deadline, async (t) => {
+  const test = await openUsed(t);
+  test.tamper(run(`UPDATE strategies SET params = '{"levels":50}' WHERE id = '${GRID}'`));
+  const store = await test.reopen();
+  await store.seed([...STRATEGIES, ...SEED[0].slice(3)], [CONCERN]);
+  assert.deepEqual(store.strategy(GRID)?.params, { levels: 5 });
+  const { broken } = await store.verify();
+  assert.deepEqual([broken?.table, broken?.row], ['strategies', GRID]);
+  // The seed has the present parameters, so that the file by itself is in order again.
+  assert.equal((await (await test.reopen()).verify()).ok, true);
+});
+
+test(
+  'open decisions go on after an acceptance: one is settled, one fails and is tried again',
+  deadline,
+  async (t) => {
+    const { store, tamper, reopen } = await openSeeded(t);
+    const settled = await decided(store, payload({ decision_id: 'settled' }));
+    const before = store.concern(CONCERN.id) ?? assert.fail();
+    const failed = await decided(store, payload({ decision_id: 'failed', action: 'resume' }));
+    tamper(run(`UPDATE strategies SET name = 'x' WHERE id = '${GRID}'`));
+    const again = await reopen();
+    await accept(again);
+    await again.compensate(applyOf(failed), before, failedFrom(failed.verdict.response));
+    void again.settle(applyOf(settled), settled.verdict.response);
+    await again.setStatus(TREND, 'faulted', 'writes what waits');
+    assert.deepEqual((await again.verify()).broken, undefined);
+    await decided(again, payload({ decision_id: 'failed', action: 'resume' }));
+    assert.deepEqual((await again.verify()).broken, undefined);
+  },
+);
+
+test('a verifier compares again what was added, and each row of the small tables', deadline, async (t) => {
+  const { store, tamper } = await openUsed(t);
+  const verifier = store.verifier();
+  assert.equal((await verifier.run()).ok, true);
+  await decided(store, payload({ decision_id: 'added', action: 'resume' }));
+  assert.equal((await verifier.run()).head.seq, store.head().seq);
+  tamper(run(`UPDATE concerns SET risk_mode = 'halted' WHERE id = '${CONCERN.id}'`));
+  assert.equal((await verifier.run()).broken?.row, CONCERN.id);
+});

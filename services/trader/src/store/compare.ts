@@ -1,0 +1,112 @@
+import type { Concern, Strategy } from '@hermes-fleet/paper';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Queries } from '@hermes-fleet/store';
+import type { AuditRecord } from '../control/control-store.ts';
+import { canonical } from './canonical.ts';
+import { createDecisionReplay, type DecisionReplay } from './decision-replay.ts';
+import type { Difference } from './difference.ts';
+import { createConcernReplay } from './replay.ts';
+import { changeRecord, strategyRecord } from './rows.ts';
+import { concernsIn, strategiesIn, unlistedIn } from './tables.ts';
+
+/** The small tables, as they were read at one time. */
+export interface Tables {
+  readonly concerns: readonly Concern[];
+  readonly unlisted: readonly Concern[];
+  readonly strategies: readonly Strategy[];
+}
+
+export const readTables = (db: Queries): Tables => ({
+  concerns: concernsIn(db),
+  unlisted: unlistedIn(db),
+  strategies: strategiesIn(db),
+});
+
+/** Replays the audit, record by record, and compares the tables that its records make. */
+export interface Comparison {
+  /** Takes the next record. Throws INTERNAL for one that contradicts those before it. */
+  take(record: AuditRecord, db: Queries): Difference | undefined;
+  /** What differs in tables that were read after the last record that was taken. */
+  ofTables(tables: Tables): Difference | undefined;
+  /** The same, of the tables that are compared in place. */
+  inPlace(db: Queries): Difference | undefined;
+  readonly decisions: Pick<DecisionReplay, 'accepted'>;
+}
+
+export function createComparison(): Comparison {
+  const concerns = createConcernReplay();
+  const decisions = createDecisionReplay();
+  const strategies = new Map<string, JsonObject>();
+
+  const takeStrategies = ({ seq, record }: AuditRecord): void => {
+    if (record['kind'] === 'accept') strategies.clear();
+    if (record['kind'] === 'status') {
+      const id = String(record['strategy_id']);
+      const known = strategies.get(id);
+      if (known === undefined)
+        throw new FleetError(
+          'INTERNAL',
+          `audit record ${seq} cannot be replayed: its strategy does not exist`,
+        );
+      strategies.set(id, { ...known, status: record['status'] ?? null });
+    }
+    const list = record['strategies'];
+    for (const each of Array.isArray(list) ? list : [])
+      if (isJsonObject(each)) strategies.set(String(each['id']), each);
+  };
+
+  return {
+    decisions,
+    take: (record, db) => {
+      concerns.take(record);
+      takeStrategies(record);
+      return decisions.take(record, db);
+    },
+    ofTables: (tables) =>
+      compare(
+        'concerns',
+        byId(tables.concerns, concernRecord),
+        byId(concerns.listed.values(), concernRecord),
+      ) ??
+      compare(
+        'concerns',
+        byId(tables.unlisted, concernRecord),
+        byId(concerns.unlisted.values(), concernRecord),
+      ) ??
+      compare('strategies', byId(tables.strategies, strategyRecord), strategies),
+    inPlace: decisions.atEnd,
+  };
+}
+
+/** A concern in an `accept` record, as a `seed` has it. */
+export const concernRecord = (concern: Concern): JsonObject => ({
+  ...changeRecord(concern),
+  account_id: concern.accountId,
+  market_symbol: concern.marketSymbol,
+});
+
+function byId<T extends { readonly id: string }>(
+  all: Iterable<T>,
+  recordOf: (each: T) => JsonObject,
+): Map<string, JsonObject> {
+  return new Map([...all].map((each) => [each.id, recordOf(each)]));
+}
+
+function compare(
+  table: string,
+  stored: ReadonlyMap<string, JsonObject>,
+  replayed: ReadonlyMap<string, JsonObject>,
+): Difference | undefined {
+  for (const [row, wanted] of replayed) {
+    const found = stored.get(row);
+    if (found === undefined) return { table, row, reason: 'it is gone, and the audit has it' };
+    const column = Object.keys(wanted).find((name) => textOf(found[name]) !== textOf(wanted[name]));
+    if (column === undefined) continue;
+    const reason = `its ${column} is ${textOf(found[column])}, and the audit says ${textOf(wanted[column])}`;
+    return { table, row, reason: reason.slice(0, 300) };
+  }
+  const more = [...stored.keys()].find((row) => !replayed.has(row));
+  return more === undefined ? undefined : { table, row: more, reason: 'the audit does not have it' };
+}
+
+const textOf = (value: JsonObject[string] | undefined): string => canonical(value ?? null);
