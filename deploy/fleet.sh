@@ -376,10 +376,13 @@ ask_docker() {
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222
 }
 
-# `trader list|get|decide` run in the trader's container, so that a pause needs no other service. stdin holds the token
-# on its first line, then the decision.
+# `trader list|get|decide` and `trader audit accept` run in the trader's container, so that a pause needs no other service.
+# stdin holds the token on its first line, then the decision.
 trader_docker() {
-  if [ "${2:-}" = audit ]; then audit_docker "$@"; return; fi
+  case ${2:-}:${3:-} in
+    audit:accept) ;;
+    audit:*) audit_docker "$@"; return ;;
+  esac
   require_running trader
   token=$(operator_token)
   file=/dev/null

@@ -128,6 +128,7 @@ esac
     ask('trader', 'audit', 'verify').call,
     /\[exec\]\[-T\]\[trader\].*\[trader\]\[audit\]\[verify\]\[--as-is\]/,
   );
+  assert.match(ask('trader', 'audit', 'accept').call, /\[audit\]\[accept\]\[--token-stdin\]/);
   assert.match(
     ask('context', 'delete', 'c-1', '--results', 'delete').call,
     /\[switch\].*\[context\]\[delete\]\[c-1\]\[--results\]\[delete\]\[--token-stdin\]/,

@@ -1,14 +1,19 @@
 import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher } from '@hermes-fleet/events';
 import type { Concern } from '@hermes-fleet/paper';
-import type { Clock, JsonObject, Log } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
+import { type Finding, findingOf, reasonOf } from './audit-finding.ts';
+import type { AuditHead, Broken } from './control/audit-verifier.ts';
 import type { ControlStore } from './control/control-store.ts';
 
 /** The integrity of the audit (docs/trader.md#audit). */
 export interface AuditState {
-  /** `unknown` until the chain is verified and the published head is read. `broken` is final. */
+  /** `unknown` until everything is verified once and the published head is read. `broken` lasts until it is accepted. */
   readonly state: 'unknown' | 'ok' | 'broken';
   /** The break, or the pending step. */
   readonly detail: string | undefined;
+  /** Everything was verified once, and is not broken: engines may enter positions. */
+  readonly mayEnter: boolean;
+  readonly finding: Finding | undefined;
 }
 
 export interface AuditWatchOptions {
@@ -16,93 +21,192 @@ export interface AuditWatchOptions {
   readonly service: string;
   /** Undefined: heads are not published, and a truncated tail is detected only by the file's own counter. */
   readonly connection: BusConnection | undefined;
-  readonly store: Pick<ControlStore, 'id' | 'head' | 'audit' | 'verify' | 'onHead' | 'concerns'>;
+  readonly store: Pick<ControlStore, 'id' | 'head' | 'audit' | 'verifier' | 'onHead' | 'concerns'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called with the result when the verification is complete. */
-  readonly onVerdict: (ok: boolean) => void;
+  /** The time between two verifications, ms. */
+  readonly everyMs?: number;
+  /** Called with each change of the state. */
+  readonly onChange: (state: AuditState) => void;
 }
 
 export interface AuditWatch {
   state(): AuditState;
-  /** Undefined without a broker. */
+  /** Undefined without a broker. Another one after each acceptance. */
   readonly heads: HeadPublisher | undefined;
+  /** Waits for the first result, for at most this time. A broker that cannot be reached is not waited for. */
+  settle(timeoutMs: number): Promise<void>;
+  /**
+   * Accepts what was found, as an operator has seen it, and publishes heads again. INVALID_PARAMS if something else was found
+   * by now, or nothing.
+   */
+  accept(acceptance: {
+    readonly caller: string;
+    readonly reason: string;
+    readonly finding: string;
+  }): Promise<AuditHead>;
   close(): Promise<void>;
 }
 
+const EVERY_MS = 300_000;
+/** The time to the next verification after one that could not be made. */
+const RETRY_MS = 5_000;
+
 /**
- * Verifies the audit chain once in the background and compares it with the published head. From then on it publishes the
- * newest head, with the state of all concerns (docs/events.md#the-head-of-an-audit). If the chain is broken or differs from
- * the published one, it logs an error and publishes no more heads.
+ * Verifies the audit in the background: at first everything, then again and again what was added. Meanwhile it publishes
+ * the newest head, with the state of all concerns (docs/events.md#the-head-of-an-audit), once the published one is found in
+ * the file. When the audit is broken or differs from the published head, it logs an error and publishes no more heads,
+ * until an operator accepts what was found.
  */
 export function watchAudit(options: AuditWatchOptions): AuditWatch {
-  const { store, log } = options;
+  const { store, log, clock } = options;
   const stop = new AbortController();
-  let chain: AuditState = { state: 'unknown', detail: 'its chain is being verified' };
-  let walk: Promise<string | undefined> | undefined;
+  const verifier = store.verifier();
+  const settled = Promise.withResolvers<void>();
+  let queue: Promise<unknown> = Promise.resolve();
+  /** Undefined until everything was verified once. */
+  let verified: { readonly broken: Broken | undefined } | undefined;
+  let problem: string | undefined;
+  /** A published head that this audit does not have. */
+  let contradicted: { readonly head: Head | undefined; readonly reason: string } | undefined;
+  let accepted: Head | undefined;
+  let known = '';
 
-  /** Why the chain is broken; undefined if it is intact. A failed verification is repeated by the next call. */
-  const wrongChain = (): Promise<string | undefined> => {
-    walk ??= walkChain().catch((error: unknown) => {
-      walk = undefined;
-      throw error;
-    });
-    return walk;
+  /** One at a time. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = queue.then(work);
+    queue = done.catch(() => undefined);
+    return done;
   };
-
-  async function walkChain(): Promise<string | undefined> {
-    const { records, broken } = await store.verify({ signal: stop.signal });
-    const reason = broken && `record ${broken.seq} of the audit: ${broken.reason}`;
-    chain = { state: reason === undefined ? 'ok' : 'broken', detail: reason };
-    if (reason === undefined) log.info({ records }, 'the audit is intact');
-    else log.error({ seq: broken?.seq, reason }, 'the audit is broken');
-    reportVerdict();
-    return reason;
-  }
 
   const state = (): AuditState => {
-    const head = heads?.state();
-    if (chain.state !== 'ok' || head === undefined) return chain;
-    if (head.audit !== 'unknown') return { state: head.audit, detail: head.reason };
-    return {
-      state: 'unknown',
-      detail: `the published head is not read yet: ${head.lastError ?? 'no answer'}`,
-    };
-  };
-  const reportVerdict = (): void => {
-    const now = state();
-    if (now.state !== 'unknown') options.onVerdict(now.state === 'ok');
+    const broken = verified?.broken;
+    const finding = findingOf(broken, contradicted);
+    if (finding !== undefined) return { state: 'broken', detail: finding.reason, mayEnter: false, finding };
+    const mayEnter = verified !== undefined;
+    const pending = mayEnter ? headPending() : (problem ?? 'its chain is being verified');
+    return { state: pending === undefined ? 'ok' : 'unknown', detail: pending, mayEnter, finding };
   };
 
-  const heads =
+  const headPending = (): string | undefined => {
+    const head = heads?.state();
+    if (head === undefined || head.audit === 'ok') return undefined;
+    return `the published head is not read yet: ${head.lastError ?? 'no answer'}`;
+  };
+
+  const changed = (): void => {
+    const now = state();
+    const head = heads?.state();
+    const isTried = head === undefined || head.audit !== 'unknown' || head.lastError !== undefined;
+    if (now.state === 'broken' || (now.mayEnter && isTried)) settled.resolve();
+    const text = JSON.stringify(now);
+    if (text === known) return;
+    known = text;
+    options.onChange(now);
+  };
+
+  async function verify(): Promise<void> {
+    const { ok, records, broken } = await verifier.run({ signal: stop.signal });
+    if (verified === undefined && ok) log.info({ records }, 'the audit is intact');
+    if (!ok && verified?.broken === undefined) {
+      log.error({ ...broken }, 'the audit is broken: its head is no longer published');
+      void heads?.close();
+    }
+    [verified, problem] = [{ broken }, undefined];
+    changed();
+  }
+
+  async function keepVerifying(): Promise<void> {
+    while (!stop.signal.aborted) {
+      const isDone = await inTurn(verify).then(
+        () => true,
+        (error: unknown) => {
+          if (stop.signal.aborted) return false;
+          problem = `it cannot be verified: ${String(error)}`;
+          log.error({ err: error }, 'the audit cannot be verified');
+          changed();
+          return false;
+        },
+      );
+      const everyMs = options.everyMs ?? EVERY_MS;
+      const waitMs = isDone ? everyMs : Math.min(everyMs, RETRY_MS);
+      await clock.sleep(waitMs, stop.signal).catch(() => undefined);
+    }
+  }
+
+  const check = async (found: Head | undefined): Promise<string | undefined> => {
+    if (verified?.broken !== undefined) return reasonOf(verified.broken);
+    if (found === undefined || isSame(found, accepted)) return undefined;
+    const reason = contradiction(store, found);
+    if (reason !== undefined) contradicted = { head: found, reason };
+    return reason;
+  };
+
+  const publish = (): HeadPublisher | undefined =>
     options.connection &&
     startHeadPublisher({
       connection: options.connection,
       service: options.service,
-      clock: options.clock,
+      clock,
       log,
       head: () => ({ store: store.id, ...store.head() }),
       beside: () => ({ concerns: store.concerns().map(concernView) }),
-      check: async (found) => (await wrongChain()) ?? (found && contradiction(store, found)),
-      onState: reportVerdict,
+      check,
+      onState: ({ audit, reason }) => {
+        // A message that is no head at all.
+        if (audit === 'broken' && reason !== undefined && verified?.broken === undefined)
+          contradicted ??= { head: undefined, reason };
+        changed();
+      },
     });
+
+  let heads: HeadPublisher | undefined;
+  heads = publish();
   const listening = store.onHead(() => heads?.headChanged());
-  const first = wrongChain().catch((error: unknown) => {
-    if (stop.signal.aborted) return;
-    chain = { state: 'unknown', detail: `it cannot be verified: ${String(error)}` };
-    log.error({ err: error }, 'the audit cannot be verified');
-  });
+  const watching = keepVerifying();
 
   return {
     state,
-    heads,
+    get heads() {
+      return heads;
+    },
+    async settle(timeoutMs) {
+      using _ = clock.timer(() => settled.resolve(), timeoutMs);
+      await settled.promise;
+    },
+    accept: ({ caller, reason, finding: id }) =>
+      inTurn(async () => {
+        await verify();
+        const { finding } = state();
+        if (finding?.id !== id)
+          throw new FleetError(
+            'INVALID_PARAMS',
+            finding === undefined
+              ? 'the audit is not broken: there is nothing to accept'
+              : 'something else is broken by now: look at it first',
+          );
+        const last = contradicted?.head ?? heads?.published();
+        const published = last && (contradiction(store, last) === undefined ? undefined : last);
+        const { broken } = finding;
+        const head = await verifier.accept({ caller, reason, broken, ...(published && { published }) });
+        log.warn({ caller, seq: head.seq, reason: finding.reason }, 'a broken audit is accepted');
+        await heads?.close();
+        [accepted, contradicted] = [published, undefined];
+        heads = stop.signal.aborted ? undefined : publish();
+        await verify();
+        return head;
+      }),
     async close() {
       listening[Symbol.dispose]();
       stop.abort();
-      await Promise.all([heads?.close(), first]);
+      settled.resolve();
+      await Promise.all([heads?.close(), watching, queue]);
     },
   };
 }
+
+const isSame = (a: Head, b: Head | undefined): boolean =>
+  a.store === b?.store && a.seq === b.seq && a.hash === b.hash;
 
 const concernView = ({ id, activeStrategyId, runState, riskMode }: Concern): JsonObject => ({
   concern_id: id,

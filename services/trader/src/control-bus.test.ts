@@ -54,8 +54,8 @@ function connectTo(t: TestContext, store: ControlStore, url: string | undefined)
     login: { user: 'trader', pass: 'trader-pw' },
     metrics: {
       eventPublished: (result) => void seen.published.push(result),
-      auditOk: (ok) => void seen.ok.push(ok),
     },
+    onAudit: ({ state }) => void (state !== 'unknown' && seen.ok.push(state === 'ok')),
   });
   t.after(() => control.close());
   return { control, seen, log };
@@ -75,7 +75,7 @@ test(
     const { control, seen } = connectTo(t, store, server.url);
     assert.equal(await control.relay?.flush(20_000), true);
     assert.deepEqual(control.relay?.state(), { connected: true, lastError: undefined });
-    assert.deepEqual(control.audit(), { state: 'ok', detail: undefined });
+    assert.deepEqual([control.audit.state().state, control.audit.state().detail], ['ok', undefined]);
     const found = await read('fleet.control.>', 20);
     assert.deepEqual(
       found.map(({ id }) => id),
@@ -147,7 +147,7 @@ test('a broken audit does not stop control events and is reported as broken', de
   await second.log.saw(/its head is no longer published/);
   await rejectSome(again, 2);
   assert.equal((await read('fleet.control.>', 5)).length, 5);
-  assert.equal(second.control.audit().state, 'broken');
+  assert.equal(second.control.audit.state().state, 'broken');
   assert.equal(second.seen.ok.at(-1), false);
   while (!second.control.relay?.state().connected) await systemClock.sleep(5);
 });
@@ -158,6 +158,6 @@ test('without a broker only the audit is watched', deadline, async (t) => {
   const { control, log, seen } = connectTo(t, store, undefined);
   assert.equal(control.relay, undefined);
   await log.saw(/the audit is intact/);
-  assert.deepEqual([control.audit().state, seen.ok], ['ok', [true]]);
+  assert.deepEqual([control.audit.state().state, seen.ok], ['ok', [true]]);
   await control.close();
 });

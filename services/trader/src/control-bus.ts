@@ -3,7 +3,7 @@ import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import { busConnection } from '@hermes-fleet/member';
 import type { Clock, Log, Tracing } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { type AuditState, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
+import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
 
 /** Subject prefixes of the control store's events: `fleet.control.<account>.<market>`, `fleet.trade.<account>.<market>`. */
@@ -19,14 +19,17 @@ export interface ControlBusOptions {
   readonly log: Log;
   /** For the span of each publication. */
   readonly tracing?: Tracing | undefined;
-  readonly metrics: Pick<FleetMetrics, 'eventPublished'> & { auditOk(ok: boolean): void };
+  readonly metrics: Pick<FleetMetrics, 'eventPublished'>;
+  /** The time between two verifications of the audit, ms. */
+  readonly verifyEveryMs?: number;
+  readonly onAudit: AuditWatchOptions['onChange'];
 }
 
 /** The trader's own NATS connections and its audit watch. */
 export interface ControlBus {
   /** Control events and audit heads as one relay; undefined without a broker. */
   readonly relay: OutboxPublisher | undefined;
-  audit(): AuditState;
+  readonly audit: Pick<AuditWatch, 'state' | 'settle' | 'accept'>;
   /** Events that were not flushed stay in the outbox. */
   close(): Promise<void>;
 }
@@ -41,10 +44,11 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
     clock,
     log,
     connection: named('heads'),
-    onVerdict: options.metrics.auditOk,
+    everyMs: options.verifyEveryMs,
+    onChange: options.onAudit,
   });
   const connection = named('control');
-  if (!connection) return { relay: undefined, audit: audit.state, close: audit.close };
+  if (!connection) return { relay: undefined, audit, close: audit.close };
   const events = createOutboxPublisher({
     connection,
     source: store.outbox,
@@ -59,7 +63,7 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
       const state = events.state();
       const head = audit.heads?.state();
       // A broken audit closes its connection: `audit` reports it, and the bus is not at fault.
-      return state.connected && head && head.audit !== 'broken' && !head.connected
+      return state.connected && head && audit.state().state !== 'broken' && !head.connected
         ? { connected: false, lastError: head.lastError ?? 'the head of the audit is not published yet' }
         : state;
     },
@@ -69,5 +73,5 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
     },
     close: async () => void (await Promise.all([events.close(), audit.close()])),
   };
-  return { relay, audit: audit.state, close: relay.close };
+  return { relay, audit, close: relay.close };
 }

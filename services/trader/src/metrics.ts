@@ -84,7 +84,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
   });
   const auditOk = new Gauge({
     name: 'fleet_trader_audit_ok',
-    help: '0 once the audit was found to be broken.',
+    help: '0 while the audit is broken and not accepted.',
     registers,
   });
 

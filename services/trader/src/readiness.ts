@@ -16,7 +16,7 @@ export function readinessOf(options: {
   readonly store: Pick<ControlStore, 'problem'>;
   /** Undefined entries have no broker. */
   readonly relays: readonly (Pick<OutboxPublisher, 'state'> | undefined)[];
-  readonly audit: AuditState;
+  readonly audit: Pick<AuditState, 'state' | 'detail'>;
   readonly runtime: Pick<Runtime, 'health'>;
   readonly books: Pick<BookKeeper, 'problem'>;
   readonly concerns: readonly string[];
@@ -44,6 +44,6 @@ function concernState({ degraded, reasons, unsaved }: ReturnType<Runtime['health
   return degraded ? { state: 'degraded', detail: reasons.join('; ') } : { state: 'ok' };
 }
 
-function auditState({ state, detail }: AuditState): DependencyState {
+function auditState({ state, detail }: Pick<AuditState, 'state' | 'detail'>): DependencyState {
   return { state: state === 'broken' ? 'degraded' : 'ok', ...(detail === undefined ? {} : { detail }) };
 }

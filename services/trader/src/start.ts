@@ -13,6 +13,9 @@ import {
 import { createRuntime, type Runtime } from '@hermes-fleet/paper';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
+import type { AuditState } from './audit-heads.ts';
+import { holdForAudit } from './audit-hold.ts';
+import { registerAudit } from './audit-routes.ts';
 import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
 import { createBooksMetrics } from './books/metrics.ts';
 import { registerBooks } from './books/routes.ts';
@@ -38,6 +41,8 @@ import { controlMethods } from './transports/rpc.ts';
 const BODY_LIMIT_BYTES = 16_384;
 /** The part of the shutdown time for everything but tasks. */
 const AFTER_TASKS_MS = 10_000;
+/** A start waits at most this long for the verification of the audit, which goes on in the background. */
+const AUDIT_MS = 3_000;
 
 /**
  * Starts the trader: configuration, ownership, ledger and control store, bus, runtime, decision service, gateway, and the
@@ -59,7 +64,7 @@ export async function startTrader(
   const { profile: name, version, config, credentials, ids, ledger, metrics } = member;
   const { nats } = config.fleet;
   const settings = settingsOf(configuration.trader);
-  const { policy, access, limits, strategies, concerns } = settings;
+  const { policy, access, limits, verifyEveryMs, strategies, concerns } = settings;
   const store = opened.adopt(
     openControlStore({ file: join(environment.stateDir, 'control.db'), service: name, clock, ids, log }),
     (open) => open.close(),
@@ -76,6 +81,8 @@ export async function startTrader(
   const watchers = createTraderMetrics({ registry, store, runtime: shown, concerns, strategies });
   const bus = connectBus({ ...member, login: credentials.bus });
   opened.defer(async () => bus?.close());
+  /** The engines follow the audit once they have the stored state. */
+  let onAudit: (state: AuditState) => void = () => undefined;
   const controlBus = connectControlBus({
     service: name,
     nats,
@@ -84,7 +91,12 @@ export async function startTrader(
     clock,
     log,
     tracing,
-    metrics: { eventPublished, auditOk: watchers.auditOk },
+    metrics: { eventPublished },
+    verifyEveryMs,
+    onAudit: (state) => {
+      if (state.state !== 'unknown') watchers.auditOk(state.state === 'ok');
+      onAudit(state);
+    },
   });
   opened.defer(() => controlBus.close());
   const outboxes = nats ? [ledger.outbox, store.outbox] : [];
@@ -116,6 +128,7 @@ export async function startTrader(
     policy,
     access,
     limits,
+    brokenAudit: () => controlBus.audit.state().finding?.reason,
     clock,
     log,
     tracing,
@@ -166,6 +179,7 @@ export async function startTrader(
       routes: (app) => {
         registerMcp(app, { decisions, name, version, publicUrl: member.server.public_url });
         registerBooks(app, { store, books: store.books, keeper, access });
+        registerAudit(app, { audit: controlBus.audit, access });
       },
       bodyLimitBytes: BODY_LIMIT_BYTES,
       countCache: false,
@@ -174,13 +188,17 @@ export async function startTrader(
           ledger,
           store,
           relays,
-          audit: controlBus.audit(),
+          audit: controlBus.audit.state(),
           runtime,
           books: keeper,
           concerns: concernIds,
           stopping,
         }),
       async recover() {
+        // A hold takes entries out of the market, so a start waits a little for a result rather than hold its engines.
+        await controlBus.audit.settle(AUDIT_MS);
+        onAudit = holdForAudit(runtime, concernIds);
+        onAudit(controlBus.audit.state());
         await decisions.recover();
         // Control tasks first: the gateway does not know them and would block them as ordinary tasks.
         await intake.recover();

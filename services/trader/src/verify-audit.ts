@@ -71,12 +71,19 @@ type Published = { readonly head: Head | undefined } | { readonly problem: strin
 
 async function verifyFile(reader: Reader, published: Published): Promise<JsonObject> {
   const known = 'head' in published ? published.head : undefined;
-  const { ok, records, head, broken } = await verifyAudit(reader, known === undefined ? {} : { known });
+  const {
+    ok,
+    records,
+    head,
+    broken,
+    accepted = [],
+  } = await verifyAudit(reader, known === undefined ? {} : { known });
   return {
     ok,
     records,
     head: { ...head },
     ...(broken === undefined ? {} : { broken: { ...broken } }),
+    accepted: accepted.map((each) => ({ ...each, published: each.published ? { ...each.published } : null })),
     published:
       'problem' in published
         ? { state: 'not asked', reason: published.problem }

@@ -12,7 +12,7 @@ test('bash completes groups, commands and options with the printed script', asyn
     return execFileSync('bash', ['-c', shell], { encoding: 'utf8' }).trim().split('\n');
   };
   assert.deepEqual(complete('tas'), ['tasks', 'task']);
-  assert.deepEqual(complete('trader', 'audit', ''), ['--help', 'verify', 'show']);
+  assert.deepEqual(complete('trader', 'audit', ''), ['--help', 'verify', 'show', 'accept']);
   assert.deepEqual(complete('trader', 'audit', 's'), ['show']);
   assert.deepEqual(complete('send', 'a brief', '--tier-'), ['--tier-min', '--tier-max', '--tier-prefer']);
   assert.deepEqual(complete('route', '--expl'), ['--explain']);

@@ -55,6 +55,11 @@ test('the rendered report says whether the audit is intact and whether the publi
     '  newest     record 9, abc',
     '  published  NATS holds the head of record 9',
   ]);
+  const accepted = [{ seq: 7, caller: 'operator', reason: 'a backup' }];
+  assert.equal(
+    renderVerified({ ...SOUND, accepted }).at(-1),
+    '  accepted   in record 7 by operator: a backup',
+  );
   assert.equal(renderVerified(BROKEN)[0], 'the audit is BROKEN at record 4: it was changed');
   const away = { ...SOUND, published: { state: 'not asked', reason: 'NATS is away' } };
   assert.match(renderVerified(away).at(-1) ?? '', /was not asked.*may go undetected: NATS is away$/);
@@ -90,6 +95,13 @@ test('records are rendered one per line, with caller, decision and outcome', () 
       reason: 'not saved',
     },
     { kind: 'refusals', at: 'then', caller: 'switch', counts: { forbidden: 9 }, from: 'before', to: 'then' },
+    {
+      kind: 'accept',
+      at: 'then',
+      caller: 'operator',
+      broken: { seq: 3, reason: 'it is gone' },
+      reason: 'seen',
+    },
     { kind: 'of the future', at: 'then' },
   ];
   const records = contents.map((record, at) => ({ seq: at + 1, hash: '', record }));
@@ -102,7 +114,8 @@ test('records are rendered one per line, with caller, decision and outcome', () 
     '4 | then | status | - | s1 | faulted: it failed',
     '5 | then | hold | - | a:b | paused, halted: not saved',
     '6 | then | refusals | switch | refused since before | 9 forbidden',
-    '7 | then | of the future | - | a kind that this version does not know | -',
+    '7 | then | accept | operator | it is gone | accepted: seen',
+    '8 | then | of the future | - | a kind that this version does not know | -',
   ]);
   assert.deepEqual(renderRecords([]), ['no records']);
 });

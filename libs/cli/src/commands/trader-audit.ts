@@ -117,6 +117,10 @@ export function renderVerified(report: JsonObject): string[] {
     `  file       ${textAt(report, 'file')}`,
     `  newest     record ${textAt(head, 'seq')}, ${textAt(head, 'hash')}`,
     `  published  ${bus}`,
+    ...objectsAt(report, 'accepted').map(
+      (each) =>
+        `  accepted   in record ${textAt(each, 'seq')} by ${textAt(each, 'caller')}: ${textAt(each, 'reason')}`,
+    ),
   ];
 }
 
@@ -152,6 +156,10 @@ function detailsOf(record: JsonObject): string[] {
     case 'refusals': {
       const counts = Object.entries(objectAt(record, 'counts')).map(([code, count]) => `${count} ${code}`);
       return [textAt(record, 'caller'), `refused since ${textAt(record, 'from')}`, counts.join(', ')];
+    }
+    case 'accept': {
+      const broken = textAt(objectAt(record, 'broken'), 'reason');
+      return [textAt(record, 'caller'), broken, `accepted: ${textAt(record, 'reason')}`];
     }
     case 'seed':
       return [

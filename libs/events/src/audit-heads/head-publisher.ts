@@ -34,7 +34,7 @@ export interface HeadPublisherOptions {
 }
 
 export interface HeadState extends BusState {
-  /** `unknown` until the head on the bus is checked; `broken` is final: nothing more is published. */
+  /** `unknown` until the head on the bus is checked; `broken` is final: this publisher publishes nothing more. */
   readonly audit: 'unknown' | 'ok' | 'broken';
   /** Why the audit is broken. */
   readonly reason: string | undefined;
@@ -43,6 +43,8 @@ export interface HeadState extends BusState {
 /** Keeps the newest head of a service's audit on the bus. */
 export interface HeadPublisher {
   state(): HeadState;
+  /** The newest head that the bus is known to have. */
+  published(): Head | undefined;
   /** Signals a new head. Never blocks, never throws. */
   headChanged(): void;
   /**
@@ -170,6 +172,7 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
 
   return {
     state: () => state,
+    published: () => published,
     headChanged() {
       if (waiting === 'for a change') wake();
     },

@@ -88,6 +88,7 @@ const readConfig = (file: string, env: NodeJS.ProcessEnv): TraderConfig =>
 const TRADER_DEFAULTS: TraderConfig['trader'] = {
   policy: { max_age_s: 300, future_slack_s: 60, min_confidence: 0, strict_degraded: false },
   rate: { per_second: 50, burst: 200, kept_for_pause: 20 },
+  audit: { verify_every_s: 300 },
   callers: {},
   accounts: {},
   concerns: [],

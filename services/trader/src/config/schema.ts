@@ -44,6 +44,15 @@ const Rate = z.strictObject({
   kept_for_pause: whole(0).default(20).describe('Part of the burst that only a pause may use'),
 });
 
+const Audit = z.strictObject({
+  verify_every_s: z
+    .number()
+    .min(1)
+    .max(86_400)
+    .default(300)
+    .describe('The time between two verifications of what was added to the audit'),
+});
+
 const Caller = z.strictObject({
   accounts: z
     .array(z.union([symbol, z.literal('*')], { error: 'must be the name of an account, or "*" for all' }))
@@ -77,6 +86,7 @@ const Strategy = z.strictObject({
 const Trader = z.strictObject({
   policy: Policy.prefault({}),
   rate: Rate.prefault({}),
+  audit: Audit.prefault({}),
   callers: z.record(text, Caller).default({}),
   concerns: z.array(Concern).min(1).max(100),
   accounts: z

@@ -13,6 +13,8 @@ export interface Settings {
   readonly policy: Policy;
   readonly access: { accountsOf(caller: string): readonly string[] | '*' };
   readonly limits: { readonly perSecond: number; readonly burst: number; readonly keptForPause: number };
+  /** The time between two verifications of the audit, ms. */
+  readonly verifyEveryMs: number;
   /** The input of `ControlStore.seed`. */
   readonly strategies: readonly Strategy[];
   readonly concerns: readonly Omit<Concern, 'rev'>[];
@@ -27,7 +29,7 @@ export interface Settings {
 }
 
 export function settingsOf({ trader }: TraderConfig): Settings {
-  const { policy, rate, callers, concerns, strategies, accounts } = trader;
+  const { policy, rate, audit, callers, concerns, strategies, accounts } = trader;
   return {
     policy: {
       maxAgeMs: policy.max_age_s * 1000,
@@ -43,6 +45,7 @@ export function settingsOf({ trader }: TraderConfig): Settings {
       },
     },
     limits: { perSecond: rate.per_second, burst: rate.burst, keptForPause: rate.kept_for_pause },
+    verifyEveryMs: audit.verify_every_s * 1000,
     strategies: strategies.map(({ id, name, kind, account_id, market_symbol, params, status }) => ({
       id,
       name,

@@ -14,6 +14,7 @@ export const CHECKS: readonly Check[] = [
   checkFreshness,
   checkConfidence,
   checkExpectedActive,
+  checkAudit,
   checkExecution,
 ];
 
@@ -166,12 +167,27 @@ function checkExpectedActive(request: ControlDecision, { concern }: Facts, draft
   );
 }
 
+/** No override passes it: what was decided before may be lost, and would be applied again. */
+function checkAudit(request: ControlDecision, { concern, brokenAudit }: Facts, draft: Draft): Failure[] {
+  if (brokenAudit === undefined || concern === undefined) return [];
+  draft.validation.executionSafe = false;
+  if (raisesRisk(request, concern)) {
+    const message = `the audit is broken, which no override passes until an operator accepts it: ${brokenAudit}`;
+    return [failure('execution_degraded', 'action', message)];
+  }
+  draft.warn(
+    'allowed_while_degraded',
+    'the audit is broken; a decision that does not raise risk is applied nevertheless',
+  );
+  return [];
+}
+
 function checkExecution(
   request: ControlDecision,
-  { concern, degraded, policy }: Facts,
+  { concern, degraded, brokenAudit, policy }: Facts,
   draft: Draft,
 ): Failure[] {
-  draft.validation.executionSafe = !degraded;
+  draft.validation.executionSafe = !degraded && brokenAudit === undefined;
   if (!degraded || concern === undefined) return [];
   const message = 'execution is degraded; get_strategy says why';
   if (policy.strictDegraded || raisesRisk(request, concern))

@@ -28,6 +28,8 @@ export interface DecisionServiceOptions {
   readonly marks: HoldMarks;
   readonly policy: Policy;
   readonly access: Access;
+  /** Why the audit is broken; undefined if it is not, or nobody watches it. */
+  readonly brokenAudit?: () => string | undefined;
   readonly limits: Limits;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,6 +48,7 @@ export interface RunningDecisionService extends DecisionService {
 /** Throws CONFIG_INVALID for limits that admit nothing. */
 export function createDecisionService(options: DecisionServiceOptions): RunningDecisionService {
   const { store, runtime, marks, access, policy, limits, clock, log } = options;
+  const brokenAudit = options.brokenAudit ?? (() => undefined);
   const auditRecorder = createAuditRecorder({ store, watcher: options.watcher, log });
   const refusalBound = createRefusalBound({ store, clock, log });
   const retryQueue = createRetryQueue({ clock, log });
@@ -69,6 +72,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
     holds,
     access,
     policy,
+    brokenAudit,
     clock,
     log,
   });
@@ -115,7 +119,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
       }),
     copied: (attempt, first) =>
       answer(attempt, async () => ({ response: duplicateAnswer(first), httpStatus: 200, isAudited: false })),
-    ...createReads({ store, runtime, activation, access }),
+    ...createReads({ store, runtime, activation, access, brokenAudit }),
     recover: createRecover({ store, holds, marks, activation, retryQueue, clock, log }),
     close: async () => {
       retryQueue.close();

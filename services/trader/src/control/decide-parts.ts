@@ -35,6 +35,8 @@ export interface DecideParts {
   readonly holds: Holds;
   readonly access: Access;
   readonly policy: Policy;
+  /** Why the audit is broken. */
+  readonly brokenAudit: () => string | undefined;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
 }
@@ -73,6 +75,7 @@ export function factsOf(
     degraded:
       concern !== undefined &&
       (options.activation.isOutOfSync(concern.id) || options.runtime.health(concern.id).degraded),
+    brokenAudit: options.brokenAudit(),
     unrunnable: toRun?.status === 'enabled' ? options.runtime.preflight(toRun) : undefined,
   };
 }

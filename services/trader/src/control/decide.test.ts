@@ -11,6 +11,7 @@ for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
     const test = await openDecisionService(t, {
       concern: state,
       ...(given.policy && { policy: given.policy }),
+      brokenAudit: () => given.brokenAudit,
     });
     if (given.degraded) test.runtime.degraded.add(CONCERN.id);
     for (const id of ['trend', 'grid'])

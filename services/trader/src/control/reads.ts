@@ -25,6 +25,7 @@ export function createReads(options: {
   runtime: Pick<Runtime, 'health' | 'view'>;
   activation: Pick<Activation, 'isOutOfSync'>;
   access: Access;
+  brokenAudit: () => string | undefined;
 }): Pick<DecisionService, 'list' | 'get'> {
   return {
     list: (caller, filterText) => {
@@ -56,7 +57,8 @@ export function createReads(options: {
       const concern = strategy && concernOf(options.store.concerns(), strategy);
       if (strategy === undefined || concern === undefined) throw unknownStrategy();
       const health = options.runtime.health(concern.id);
-      const isDegraded = health.degraded || options.activation.isOutOfSync(concern.id);
+      const isBroken = options.brokenAudit() !== undefined;
+      const isDegraded = health.degraded || isBroken || options.activation.isOutOfSync(concern.id);
       const behind = options.activation.isOutOfSync(concern.id)
         ? ['the runtime differs from the control state']
         : [];

@@ -1,4 +1,5 @@
 import type { Concern } from '@hermes-fleet/paper';
+import { BROKEN_AUDIT } from './broken-audit.ts';
 import { at, DEGRADED, type Given, POLICY, type Request, type Row, type State, to } from './decisions.ts';
 import { UNUSED_FIELDS } from './unused-fields.ts';
 
@@ -258,6 +259,7 @@ export const TABLE: Row[] = [
       given,
     ],
   ),
+  ...BROKEN_AUDIT,
   ...UNUSED_FIELDS,
   ['dry run degraded', { ...to('grid'), dryRun: true }, 'rejected execution_degraded', {}, DEGRADED],
   ['dry run of a pause degraded', { dryRun: true }, 'noop !allowed_while_degraded', {}, DEGRADED],

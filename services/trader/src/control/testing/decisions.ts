@@ -35,7 +35,7 @@ export const POLICY: Policy = {
 
 export type Request = Partial<ControlDecision>;
 export type State = Partial<Pick<Concern, 'activeStrategyId' | 'runState' | 'riskMode'>>;
-export type Given = Partial<Pick<Facts, 'degraded' | 'policy' | 'unrunnable'>> & {
+export type Given = Partial<Pick<Facts, 'degraded' | 'brokenAudit' | 'policy' | 'unrunnable'>> & {
   readonly unknown?: boolean;
 };
 

@@ -118,7 +118,7 @@ export const textOf = (request: Request): string =>
 
 export async function openDecisionService(
   t: TestContext,
-  o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits' | 'tracing'>> & {
+  o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits' | 'tracing' | 'brokenAudit'>> & {
     readonly concern?: Partial<Concern>;
   } = {},
 ): Promise<TestDecisionService> {
@@ -151,6 +151,7 @@ export async function openDecisionService(
       clock,
       tracing: o.tracing,
       policy: o.policy ?? POLICY,
+      ...(o.brokenAudit && { brokenAudit: o.brokenAudit }),
       limits: o.limits ?? { perSecond: 1e6, burst: 1e6, keptForPause: 20 },
       access: {
         accountsOf: (name) =>

@@ -1,0 +1,57 @@
+import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { AuditWatch } from './audit-heads.ts';
+import { type Access, needScope, OVERRIDE, READ } from './control/access.ts';
+
+const Body = z.strictObject({
+  finding: z.string().min(1).max(64),
+  reason: z.string().min(1).max(1_000),
+});
+
+export interface AuditRoutesOptions {
+  readonly audit: Pick<AuditWatch, 'state' | 'accept'>;
+  readonly access: Access;
+}
+
+/**
+ * `GET /audit`: the state of the audit, with what an operator can accept. `POST /audit/accept` accepts it, by the id under
+ * which it was shown (docs/trader.md#accept-a-broken-audit). Both are for callers with all accounts, because the audit is of
+ * all.
+ */
+export function registerAudit(app: FastifyInstance, { audit, access }: AuditRoutesOptions): void {
+  const need = ({ caller }: FastifyRequest, scope: string): void => {
+    needScope(caller, scope);
+    if (access.accountsOf(caller.name) !== '*')
+      throw new FleetError('FORBIDDEN', 'the audit is of all accounts, and the caller has not all of them');
+  };
+  app.get('/audit', (request): JsonObject => {
+    need(request, READ);
+    return document(audit);
+  });
+  app.post('/audit/accept', async (request): Promise<JsonObject> => {
+    need(request, OVERRIDE);
+    const parsed = Body.safeParse(request.body);
+    if (!parsed.success)
+      throw new FleetError('INVALID_PARAMS', 'the body is not valid', { fields: fieldErrors(parsed.error) });
+    const { finding, reason } = parsed.data;
+    const { seq, hash } = await audit.accept({ caller: request.caller.name, finding, reason });
+    return { accepted: { seq, hash }, ...document(audit) };
+  });
+}
+
+function document(audit: Pick<AuditWatch, 'state'>): JsonObject {
+  const { state, detail, finding } = audit.state();
+  return {
+    state,
+    detail: detail ?? null,
+    finding: finding
+      ? {
+          id: finding.id,
+          reason: finding.reason,
+          broken: { ...finding.broken },
+          published: finding.published ? { ...finding.published } : null,
+        }
+      : null,
+  };
+}
