@@ -409,8 +409,15 @@ backtest() {
   anywhere "$@"
 }
 
-# Reads the trader's volume: in its container, or in a new one while it is down.
+# Reads the trader's volume: in its container, or in a new one while it is down. The console is asked first what it has seen.
 audit_docker() {
+  if [ "${3:-}" = verify ]; then
+    if seen=$(docker compose exec -T console node libs/cli/src/main.ts console heads --as-is --json </dev/null 2>/dev/null); then
+      set -- "$@" --witness "$seen"
+    else
+      set -- "$@" --witness '{"problem":"the console does not answer"}'
+    fi
+  fi
   if [ -n "$(docker compose ps --status running --quiet trader 2>/dev/null)" ]; then
     docker compose exec -T trader node libs/cli/src/main.ts "$@" --as-is
   else

@@ -126,7 +126,7 @@ esac
   assert.match(described.call, /\[decide\]\[--action\]\[pause\]\[--reason\]\[two words\]\[--token-stdin\]/);
   assert.match(
     ask('trader', 'audit', 'verify').call,
-    /\[exec\]\[-T\]\[trader\].*\[trader\]\[audit\]\[verify\]\[--as-is\]/,
+    /\[exec\]\[-T\]\[trader\].*\[trader\]\[audit\]\[verify\]\[--witness\]\[\]\[--as-is\]/,
   );
   assert.match(ask('trader', 'audit', 'accept').call, /\[audit\]\[accept\]\[--token-stdin\]/);
   assert.match(
@@ -209,7 +209,7 @@ test('in containers, the audit is verified in a new container while the trader i
   assert.equal(status, 0, stderr);
   assert.match(
     readFileSync(join(dir, 'calls'), 'utf8'),
-    /^compose run --rm --no-deps -T trader node libs\/cli\/src\/main\.ts trader audit verify --as-is$/m,
+    /^compose run --rm --no-deps -T trader node libs\/cli\/src\/main\.ts trader audit verify --witness {2}--as-is$/m,
   );
 });
 

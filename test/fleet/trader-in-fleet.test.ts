@@ -114,7 +114,7 @@ test('the trader is a member: announced, decided by the agent of switch, on the 
 });
 
 test('what was changed in the audit, or cut off it, is found and named', async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, {}, { console: true });
   const trader = fleet.target('trader');
   for (let at = 0; at < 4; at += 1) await decide(trader, { action: at % 2 === 0 ? 'pause' : 'resume' });
   const file = join(fleet.dir, 'state/trader/control.db');
@@ -122,6 +122,10 @@ test('what was changed in the audit, or cut off it, is found and named', async (
   await until(() => count() >= 9, 'the outcomes to be recorded');
   const sound = await verify(fleet);
   assert.equal(sound.code, 0, sound.stdout + sound.stderr);
+  await until(
+    async () => /witness +the console has seen record \d+$/m.test((await verify(fleet)).stdout),
+    'the console to have seen a head',
+  );
   await fleet.terminate('trader');
   const total = count();
 

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import type { StatusDocument, TasksDocument, TraderDocument } from './http/api.ts';
+import type { AuditHeadsDocument } from './http/audit-heads.ts';
 import { LOGIN_SECRET, startTestConsole, type TestConsole } from './testing/console.ts';
 import { controlEvent, eventMaker, headEvent, publish, STARTED_AT } from './testing/events.ts';
 
@@ -79,6 +80,14 @@ test(
     assert.deepEqual(await audit(({ seq }) => seq === 3), back);
     await rebuild(fleet);
     assert.deepEqual(await audit(({ seq }) => seq === 3), back);
+    const heads = async (secret: string) =>
+      fetch(`${fleet.url}/api/audit/heads`, { headers: { authorization: `Bearer ${secret}` } });
+    assert.equal((await heads('another')).status, 401);
+    const { heads: seen } = (await (await heads(LOGIN_SECRET)).json()) as AuditHeadsDocument;
+    assert.deepEqual(
+      seen.map(({ service, seq, hash }) => [service, seq, hash]),
+      [['trader', 5, 'a'.repeat(64)]],
+    );
   },
 );
 

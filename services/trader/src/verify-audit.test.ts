@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { busPermissions, inboxPrefix, setUpStreams, startHeadPublisher } from '@hermes-fleet/events';
 import { startNatsServer } from '@hermes-fleet/events/testing';
-import { systemClock } from '@hermes-fleet/protocol';
+import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { CONCERN, controlFile, refuseSome } from './testing/control-file.ts';
 
@@ -160,4 +160,51 @@ test('a published head that the file lacks is reported', { timeout: 60_000 }, as
   tamper("DELETE FROM audit WHERE seq = 3; UPDATE sqlite_sequence SET seq = 2 WHERE name = 'audit'");
   const cut = await ask(file, home, '--verify-audit');
   assert.deepEqual([cut.code, cut.lines[0].ok, cut.lines[0].broken.seq], [1, false, 3]);
+});
+
+test('what the console has seen is compared, and an accepted loss is named', async (t) => {
+  const { file, open } = controlFile(t, log);
+  const store = open();
+  await refuseSome(store, 3);
+  const home = homeAt(t, 'nats://127.0.0.1:1');
+  const [second] = store.audit(1, 1);
+  const head = (seq: number, hash: string, service = 'trader') => ({ service, store: store.id, seq, hash });
+  const verify = async (heads: unknown) => {
+    const { code, lines, stderr } = await ask(
+      file,
+      home,
+      '--verify-audit',
+      '--witness',
+      JSON.stringify(heads),
+    );
+    return { code, stderr, report: lines[0] };
+  };
+  const other = head(9, 'c'.repeat(64), 'another');
+  const fine = await verify({ heads: [head(2, second?.hash ?? ''), other] });
+  assert.deepEqual(
+    [fine.code, fine.report.witness.heads.map((each: JsonObject) => each.verdict)],
+    [0, ['ok']],
+  );
+  for (const [seq, hash] of [
+    [2, 'a'],
+    [7, 'b'],
+  ] as const) {
+    const { code, report } = await verify({ heads: [head(seq, hash.repeat(64))] });
+    assert.deepEqual([code, report.ok, report.broken.seq], [1, false, seq]);
+    assert.match(report.broken.reason, /the console has seen a record here/);
+  }
+  const away = await verify({ problem: 'it is away' });
+  assert.deepEqual([away.code, away.report.witness], [0, { state: 'not asked', reason: 'it is away' }]);
+  assert.match((await verify({ heads: 1 })).stderr, /--witness has no heads/);
+
+  const lost = { store: store.id, seq: 7, hash: 'b'.repeat(64) };
+  const broken = { seq: 4, reason: 'a test' };
+  const { seq } = await store
+    .verifier()
+    .accept({ caller: 'operator', reason: 'seen', broken, published: lost });
+  const accepted = await verify({ heads: [head(7, lost.hash)] });
+  assert.deepEqual(
+    [accepted.code, accepted.report.witness.heads[0].verdict, accepted.report.witness.heads[0].accepted_in],
+    [0, 'accepted', seq],
+  );
 });

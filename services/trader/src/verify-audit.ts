@@ -10,6 +10,7 @@ import { openReader, type Reader } from '@hermes-fleet/store';
 import { recordsAfter } from './store/audit.ts';
 import { CONTROL } from './store/schema.ts';
 import { verifyAudit } from './store/verify.ts';
+import { compareWitness, readWitness, type Witness } from './witness.ts';
 
 /** Longest wait for NATS. Without it only the file is verified, and the report says so. */
 const HEAD_MS = 5_000;
@@ -18,6 +19,7 @@ const OPTIONS = {
   'show-audit': { type: 'boolean' },
   after: { type: 'string' },
   limit: { type: 'string' },
+  witness: { type: 'string' },
   profile: { type: 'string' },
 } as const;
 
@@ -26,8 +28,8 @@ export const isAuditCommand = (argv: readonly string[]): boolean =>
   argv.includes('--verify-audit') || argv.includes('--show-audit');
 
 /**
- * `--verify-audit` verifies the whole chain, compares it with the head in NATS if that is reachable, prints a report and
- * exits with 1 if the chain is broken. `--show-audit --after <seq> --limit <count>` prints records. The output is one JSON
+ * `--verify-audit` verifies the whole chain and its tables, compares it with the head in NATS if that is reachable and with
+ * `--witness`, what the console has seen, prints a report and exits with 1 if the audit is broken. `--show-audit --after <seq> --limit <count>` prints records. The output is one JSON
  * object per line. Both only read the file, so they may run beside the trader. Throws CONFIG_INVALID, STORE_UNAVAILABLE.
  */
 export async function readAudit(
@@ -39,11 +41,12 @@ export async function readAudit(
   const file = join(environment.stateDir, 'control.db');
   // Read first: an intact file contains every head that was published before it is opened.
   const published = values['verify-audit'] ? await publishedHead(environment, processEnv) : undefined;
+  const witness = readWitness(values.witness, environment.name);
   assertReadable(file);
   const reader = openReader(file, CONTROL);
   try {
     if (published) {
-      const report = await verifyFile(reader, published);
+      const report = await verifyFile(reader, published, witness);
       print({ file, ...report });
       process.exitCode = report.ok === true ? 0 : 1;
     } else {
@@ -69,15 +72,13 @@ function assertReadable(file: string): void {
 
 type Published = { readonly head: Head | undefined } | { readonly problem: string };
 
-async function verifyFile(reader: Reader, published: Published): Promise<JsonObject> {
+async function verifyFile(reader: Reader, published: Published, witness: Witness): Promise<JsonObject> {
   const known = 'head' in published ? published.head : undefined;
-  const {
-    ok,
-    records,
-    head,
-    broken,
-    accepted = [],
-  } = await verifyAudit(reader, known === undefined ? {} : { known });
+  const report = await verifyAudit(reader, known === undefined ? {} : { known });
+  const { records, head, accepted = [] } = report;
+  const seen = compareWitness(reader, witness, accepted);
+  const broken = report.broken ?? seen.broken;
+  const ok = broken === undefined;
   return {
     ok,
     records,
@@ -88,6 +89,7 @@ async function verifyFile(reader: Reader, published: Published): Promise<JsonObj
       'problem' in published
         ? { state: 'not asked', reason: published.problem }
         : { state: 'asked', seq: known?.seq ?? null, hash: known?.hash ?? null },
+    witness: seen.document,
   };
 }
 

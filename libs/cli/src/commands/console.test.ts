@@ -51,6 +51,17 @@ test('fleet console rebuild says how far back the read model reaches', async (t)
   assert.match((await empty.command('rebuild')).stdout, /the streams have no event of a task/);
 });
 
+test('fleet console heads prints the audit heads that the console has seen', async (t) => {
+  const head = { service: 'trader', store: 'f', seq: 7, hash: 'abc', at: '2030-01-01T00:00:00.000Z' };
+  const found = await consoleStub(t, { '/api/audit/heads': { heads: [head] } }, 200);
+  const { code, stdout } = await found.command('heads');
+  assert.deepEqual([code, found.asked], [0, [`GET /api/audit/heads Bearer ${found.login}`]]);
+  assert.match(stdout, /^trader +7 +2030-01-01T00:00:00.000Z +abc +f$/m);
+  assert.deepEqual(JSON.parse((await found.command('heads', '--json')).stdout), { heads: [head] });
+  const none = await consoleStub(t, { '/api/audit/heads': { heads: [] } }, 200);
+  assert.match((await none.command('heads')).stdout, /has seen no head/);
+});
+
 test('a console that is away, or refuses, or has no keys is an error that says what to do', async (t) => {
   const refused = await consoleStub(t, {}, 401);
   const wrong = await refused.command();

@@ -1,10 +1,12 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { createSecretEnv } from '@hermes-fleet/service';
+import { objectsAt, textAt } from '../client/fields.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
+import { columns, printLines } from '../command-line/output.ts';
 import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { openInBrowser } from '../console/browser.ts';
-import { type ConsoleTarget, newLink, rebuild } from '../console/client.ts';
+import { type ConsoleTarget, newLink, rebuild, seenHeads } from '../console/client.ts';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
@@ -13,12 +15,14 @@ const DEFAULT_PORT = 9224;
 
 /**
  * `fleet console`: prints a link that opens the console once, and opens it where a person has a desktop. `fleet console
- * rebuild` makes its read model again from the streams (docs/console.md).
+ * rebuild` makes its read model again from the streams, and `fleet console heads` prints the audit heads that it has seen
+ * (docs/console.md).
  */
 export const consoleCommand = command({
   name: 'console',
-  summary: 'print a link that opens the console in a browser once, or make its read model again',
-  args: '[rebuild]',
+  summary:
+    'print a link that opens the console in a browser once, make its read model again, or print the audit heads that it has seen',
+  args: '[rebuild|heads]',
   options: {
     'no-open': { type: 'boolean', help: 'only print the link: start no browser' },
     address: { type: 'string', value: 'url', help: 'the address of the console in the link' },
@@ -28,11 +32,11 @@ export const consoleCommand = command({
     },
     ...PLAN_OPTIONS,
   },
-  examples: ['console', 'console --no-open', 'console rebuild'],
+  examples: ['console', 'console --no-open', 'console rebuild', 'console heads'],
   run: async ({ values, positionals, env, print }) => {
     const [verb, ...rest] = positionals;
-    if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild'))
-      throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild`);
+    if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild' && verb !== 'heads'))
+      throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild or heads`);
     const { address } = values;
     if (address !== undefined && !/^https?:\/\/[^/]/.test(address))
       throw new UsageError(`--address must be an http or https address, not "${address}"`);
@@ -41,6 +45,12 @@ export const consoleCommand = command({
       const answer = await rebuild(target);
       if (print) print(answer);
       else process.stdout.write(`${describeRebuild(answer.reaches_back_to)}\n`);
+      return 0;
+    }
+    if (verb === 'heads') {
+      const seen = await seenHeads(target);
+      if (print) print(seen);
+      else printLines(renderHeads(seen));
       return 0;
     }
     const link = await newLink(target, address);
@@ -55,6 +65,14 @@ export const consoleCommand = command({
     return 0;
   },
 });
+
+function renderHeads(seen: JsonObject): string[] {
+  const keys = ['service', 'seq', 'at', 'hash', 'store'];
+  const rows = objectsAt(seen, 'heads').map((head) => keys.map((key) => textAt(head, key)));
+  return rows.length === 0
+    ? ['the console has seen no head of an audit']
+    : columns(['service', 'record', 'at', 'hash', 'file'], rows);
+}
 
 const describeRebuild = (oldest: string | null): string =>
   oldest === null

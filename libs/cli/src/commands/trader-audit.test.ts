@@ -12,6 +12,7 @@ const SOUND: JsonObject = {
   records: 9,
   head: { seq: 9, hash: 'abc' },
   published: { state: 'asked', seq: 9, hash: 'abc' },
+  witness: { state: 'asked', heads: [{ seq: 8, verdict: 'ok' }] },
 };
 const BROKEN: JsonObject = { ...SOUND, ok: false, records: 3, broken: { seq: 4, reason: 'it was changed' } };
 
@@ -25,9 +26,9 @@ const entry = (t: TestContext, program: string) => {
 
 test('a verification report is read whatever the exit code', async (t) => {
   const program = `console.log(JSON.stringify({ ...${JSON.stringify(BROKEN)}, args: process.argv.slice(2), mark: process.env.MARK })); process.exitCode = 1;`;
-  assert.deepEqual(await verifyAudit(entry(t, program)), {
+  assert.deepEqual(await verifyAudit(entry(t, program), 'seen'), {
     ...BROKEN,
-    args: ['--verify-audit'],
+    args: ['--verify-audit', '--witness', 'seen'],
     mark: 'here',
   });
 });
@@ -41,9 +42,9 @@ test('records are read one per line, up to the limit', async (t) => {
 
 test('a missing or truncated answer is an error with the output of the process', async (t) => {
   const failing = entry(t, `console.error('no such file'); process.exit(1);`);
-  await assert.rejects(verifyAudit(failing), { code: 'CONFIG_INVALID', message: /no such file/ });
+  await assert.rejects(verifyAudit(failing, ''), { code: 'CONFIG_INVALID', message: /no such file/ });
   await assert.rejects(readAudit(failing, { after: 0, limit: 1 }), /no such file/);
-  await assert.rejects(verifyAudit(entry(t, '')), /the trader reported nothing/);
+  await assert.rejects(verifyAudit(entry(t, ''), ''), /the trader reported nothing/);
   const half = entry(t, `console.log('{"seq": 1}'); console.log('{"seq":'); console.error('cut off');`);
   await assert.rejects(readAudit(half, { after: 0, limit: 2 }), /cut off/);
 });
@@ -54,6 +55,7 @@ test('the rendered report says whether the audit is intact and whether the publi
     '  file       /state/control.db',
     '  newest     record 9, abc',
     '  published  NATS holds the head of record 9',
+    '  witness    the console has seen record 8',
   ]);
   const accepted = [{ seq: 7, caller: 'operator', reason: 'a backup' }];
   assert.equal(
@@ -62,9 +64,20 @@ test('the rendered report says whether the audit is intact and whether the publi
   );
   assert.equal(renderVerified(BROKEN)[0], 'the audit is BROKEN at record 4: it was changed');
   const away = { ...SOUND, published: { state: 'not asked', reason: 'NATS is away' } };
-  assert.match(renderVerified(away).at(-1) ?? '', /was not asked.*may go undetected: NATS is away$/);
+  assert.match(renderVerified(away).at(-2) ?? '', /was not asked.*may go undetected: NATS is away$/);
+  const seen = (witness: JsonObject): string => renderVerified({ ...SOUND, witness }).at(-1) ?? '';
+  assert.match(seen({ state: 'not asked', reason: 'it is away' }), /console was not asked: it is away$/);
+  assert.match(seen({ state: 'asked', heads: [] }), /has seen no head yet$/);
+  const heads: JsonObject[] = [
+    { seq: 7, verdict: 'accepted', accepted_in: 9 },
+    { seq: 12, verdict: 'missing' },
+  ];
+  assert.match(
+    seen({ state: 'asked', heads }),
+    /seen record 7, accepted in record 9; record 12, which the audit does not have$/,
+  );
   const none = { ...SOUND, published: { state: 'asked', seq: null, hash: null } };
-  assert.match(renderVerified(none).at(-1) ?? '', /holds no published head yet$/);
+  assert.match(renderVerified(none).at(-2) ?? '', /holds no published head yet$/);
 });
 
 test('records are rendered one per line, with caller, decision and outcome', () => {

@@ -3,9 +3,11 @@ import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
+import { ENTRY_POINT_OPTIONS, findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
+import { seenHeads } from '../console/client.ts';
 import { TRADER } from '../keys/layout.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { consoleOf } from './console.ts';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;
@@ -19,11 +21,20 @@ const VERIFY_MS = 10 * 60_000;
 const verifyCommand = command({
   name: 'trader audit verify',
   summary: "verify the audit in the trader's file, whether the trader runs or not",
-  options: ENTRY_POINT_OPTIONS,
+  options: {
+    ...ENTRY_POINT_OPTIONS,
+    witness: {
+      type: 'string',
+      value: 'json',
+      help: 'the heads that the console has seen, as `fleet console heads --json` prints them; with --as-is',
+    },
+  },
   examples: ['trader audit verify'],
   run: async ({ values, positionals, env, print }) => {
     noArguments('trader audit verify', positionals);
-    const report = await verifyAudit(findEntryPoint(values, TRADER, env));
+    // Before the file is read: it has every head that was published before.
+    const witness = values['as-is'] ? (values.witness ?? '') : await askWitness(values);
+    const report = await verifyAudit(findEntryPoint(values, TRADER, env), witness);
     if (print) print(report);
     else printLines(renderVerified(report));
     return report.ok === true ? 0 : 1;
@@ -62,13 +73,23 @@ const showCommand = command({
 export const auditCommands: readonly Command[] = [verifyCommand, showCommand];
 
 /**
- * Runs the trader's entry point to verify the audit. Throws CONFIG_INVALID with the process's error output when there is
+ * Runs the trader's entry point to verify the audit, with what the console has seen of it. Throws CONFIG_INVALID with the process's error output when there is
  * no report.
  */
-export async function verifyAudit(trader: EntryPoint): Promise<JsonObject> {
-  const [report] = await readLines(trader, ['--verify-audit']);
+export async function verifyAudit(trader: EntryPoint, witness: string): Promise<JsonObject> {
+  const [report] = await readLines(trader, ['--verify-audit', '--witness', witness]);
   if (report && typeof report.ok === 'boolean') return report;
   throw new FleetError('CONFIG_INVALID', 'the audit could not be verified: the trader reported nothing');
+}
+
+/** What the console has seen, or why it was not asked, as JSON. */
+async function askWitness(values: Parameters<typeof plannedFleet>[0]): Promise<string> {
+  try {
+    return JSON.stringify(await seenHeads(consoleOf(plannedFleet(values))));
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return JSON.stringify({ problem: error.message });
+  }
 }
 
 /** At most `limit` records that follow the record number `after`, oldest first. Throws like `verifyAudit`. */
@@ -117,11 +138,21 @@ export function renderVerified(report: JsonObject): string[] {
     `  file       ${textAt(report, 'file')}`,
     `  newest     record ${textAt(head, 'seq')}, ${textAt(head, 'hash')}`,
     `  published  ${bus}`,
+    `  witness    ${witnessOf(objectAt(report, 'witness'))}`,
     ...objectsAt(report, 'accepted').map(
       (each) =>
         `  accepted   in record ${textAt(each, 'seq')} by ${textAt(each, 'caller')}: ${textAt(each, 'reason')}`,
     ),
   ];
+}
+
+function witnessOf(witness: JsonObject): string {
+  if (witness.state !== 'asked') return `the console was not asked: ${textAt(witness, 'reason')}`;
+  const heads = objectsAt(witness, 'heads').map((head) => {
+    const accepted = head.verdict === 'accepted' ? `, accepted in record ${textAt(head, 'accepted_in')}` : '';
+    return `record ${textAt(head, 'seq')}${head.verdict === 'missing' ? ', which the audit does not have' : accepted}`;
+  });
+  return heads.length === 0 ? 'the console has seen no head yet' : `the console has seen ${heads.join('; ')}`;
 }
 
 export function renderRecords(records: readonly JsonObject[]): string[] {

@@ -1,4 +1,4 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { textAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
 import { CONSOLE } from '../keys/layout.ts';
@@ -38,9 +38,17 @@ export async function rebuild(target: ConsoleTarget): Promise<Rebuilt> {
   return { reaches_back_to: typeof oldest === 'string' ? oldest : null };
 }
 
-async function call({ url, login }: ConsoleTarget, path: string): ReturnType<typeof callApi> {
+/** The highest head of each audit that the console ever saw. Throws as `newLink`. */
+export const seenHeads = (target: ConsoleTarget): Promise<JsonObject> =>
+  call(target, '/api/audit/heads', 'GET');
+
+async function call(
+  { url, login }: ConsoleTarget,
+  path: string,
+  method: 'GET' | 'POST' = 'POST',
+): ReturnType<typeof callApi> {
   try {
-    return await callApi({ name: CONSOLE, url, token: login }, path, undefined, 'POST');
+    return await callApi({ name: CONSOLE, url, token: login }, path, undefined, method);
   } catch (cause) {
     if (!(cause instanceof FleetError)) throw cause;
     if (cause.code === 'PEER_UNREACHABLE') {

@@ -8,6 +8,7 @@ import type { Sessions } from '../session/sessions.ts';
 import type { StaticFile } from '../web/static-files.ts';
 import { type ActionOptions, registerActions } from './actions.ts';
 import type { StatusDocument } from './api.ts';
+import { registerAuditHeads } from './audit-heads.ts';
 import { registerBlocked } from './blocked.ts';
 import type { Changes } from './changes.ts';
 import { registerContent } from './content.ts';
@@ -49,6 +50,7 @@ export function registerApi(app: FastifyInstance, options: ApiOptions): void {
     });
     registerCodes(scope, options);
     registerRebuild(scope, options);
+    registerAuditHeads(scope, options);
     registerSession(scope, options);
     scope.get('/api/status', () => options.status());
     registerFleet(scope, options);

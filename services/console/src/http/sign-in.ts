@@ -56,7 +56,7 @@ export function registerRebuild(
 }
 
 /** Throws UNAUTHENTICATED unless the header has the secret of the console. */
-function requireSecret(authorization: string | undefined, secret: string): void {
+export function requireSecret(authorization: string | undefined, secret: string): void {
   const given = /^Bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1];
   if (given === undefined || !isSame(given, secret))
     throw new FleetError('UNAUTHENTICATED', 'send "Authorization: Bearer <CONSOLE_LOGIN>"');

@@ -73,3 +73,13 @@ export function auditIn(db: Queries) {
     problem: highest?.problem ?? begun,
   };
 }
+
+/** The highest head that was ever seen of each file, which stays over rebuilds. */
+export const highestHeadsIn = (db: Queries) =>
+  db.all('SELECT * FROM audit_highest ORDER BY service, at').map((row) => ({
+    service: text(row, 'service'),
+    store: text(row, 'store'),
+    seq: integer(row, 'seq'),
+    hash: text(row, 'hash'),
+    at: integer(row, 'at'),
+  }));

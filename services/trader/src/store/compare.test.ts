@@ -94,7 +94,7 @@ const TAMPERED: readonly [name: string, sql: string, table: string, row: string,
   ],
   [
     'a decision that nobody made',
-    `INSERT INTO decisions SELECT 'new', caller, concern_id, fingerprint, response, decided_at, attempt_seq, open FROM decisions WHERE decision_id = 'pause'`,
+    `INSERT INTO decisions SELECT 'new', caller, concern_id, fingerprint, response, decided_at, attempt_seq, open, rev FROM decisions WHERE decision_id = 'pause'`,
     'decisions',
     'new',
     /no record of the audit has made it/,
