@@ -102,6 +102,7 @@ const runtime: Runtime = {
   health: () => ({ degraded: false, reasons: [] }),
   view: () => undefined,
   hold: () => undefined,
+  resetAccount: async () => undefined,
   start: () => undefined,
   close: async () => undefined,
 };

@@ -29,6 +29,7 @@ const MODULES: readonly CommandModule[] = [
       ...(await import('./commands/trader.ts')).traderCommands,
       ...(await import('./commands/trader-books.ts')).booksCommands,
       ...(await import('./commands/trader-backtest.ts')).backtestCommands,
+      (await import('./commands/trader-account.ts')).resetCommand,
       ...(await import('./commands/trader-audit.ts')).auditCommands,
       (await import('./commands/trader-accept.ts')).acceptCommand,
     ],
@@ -62,6 +63,7 @@ export async function loadCommands(word?: string): Promise<readonly Command[]> {
 export const GROUPS: Readonly<Record<string, string>> = {
   context: 'delete a context with its tasks and files',
   trader: 'strategies, decisions, books, backtests and the audit of the trader',
+  'trader account': 'the paper accounts of the trader',
   'trader audit': "verify or print the audit from the trader's file, or accept a broken one",
   keys: "create or replace the keys of the fleet, and print the operator's token",
   local: 'run the fleet as plain processes on this machine',

@@ -6,6 +6,7 @@ import { readBar } from './broker/intents.ts';
 import { booked, recordBar, recordOrder } from './broker/journal.ts';
 import type { Order } from './broker/order.ts';
 import { reconcileOrders } from './broker/reconcile-orders.ts';
+import { hasOtherBalances, recordReset, resetAccount } from './broker/reset-account.ts';
 import { readSnapshot, writeSnapshot } from './broker/snapshot.ts';
 import { type EngineState, firstState, HISTORY_BARS, type OrderListener } from './broker/state.ts';
 import { viewEngine } from './broker/view.ts';
@@ -119,6 +120,11 @@ export function createEngine({
       state = moveHistory(state, lastAt);
     },
     snapshot: () => writeSnapshot(state),
+    hasOtherBalances: () => hasOtherBalances(state, market),
+    resetAccount: () => {
+      change((onOrder) => resetAccount(state, market, onOrder));
+      state = recordReset(state);
+    },
     entries: () => state.journal.pending,
     booked: (n) => {
       state = booked(state, n);

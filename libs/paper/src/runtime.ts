@@ -111,6 +111,7 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
         reasons: ['there is no engine for this concern'],
       },
     hold: (concernId, holder, hold) => followerOf(concernId).hold(holder, hold),
+    resetAccount: async (concernId) => followerOf(concernId).resetAccount(),
     view: (concernId) => followers.get(concernId)?.view(),
     degrade: (concernId, reason) => followerOf(concernId).degrade(reason),
     start: () => {

@@ -18,6 +18,7 @@ import { holdForAudit } from './audit-hold.ts';
 import { registerAudit } from './audit-routes.ts';
 import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
 import { createBooksMetrics } from './books/metrics.ts';
+import { registerReset } from './books/reset-route.ts';
 import { registerBooks } from './books/routes.ts';
 import { createBreakers } from './breakers/breakers.ts';
 import { runtimeConcerns, settingsOf } from './config/settings.ts';
@@ -179,6 +180,7 @@ export async function startTrader(
       routes: (app) => {
         registerMcp(app, { decisions, name, version, publicUrl: member.server.public_url });
         registerBooks(app, { store, books: store.books, keeper, access });
+        registerReset(app, { store, runtime, access });
         registerAudit(app, { audit: controlBus.audit, access });
       },
       bodyLimitBytes: BODY_LIMIT_BYTES,

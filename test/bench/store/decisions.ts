@@ -19,6 +19,7 @@ const RUNTIME: Runtime = {
   health: () => ({ degraded: false, reasons: [] }),
   view: () => undefined,
   hold: () => undefined,
+  resetAccount: async () => undefined,
   start: () => undefined,
   close: async () => undefined,
 };

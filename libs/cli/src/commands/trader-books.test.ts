@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { fleet, keysFolder } from '../testing/profile-stub.ts';
+import { fleet, keysFolder, profileStub } from '../testing/profile-stub.ts';
 
 const COUNT = 1_203;
 const fill = (entry: number): JsonObject => ({
@@ -126,4 +126,26 @@ test('wrong options are usage errors, and the refusal of the trader is told', as
   const refused = await trader('orders', '--concern', 'a:b');
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /there is no such concern/);
+});
+
+test('an account is reset with its concern and a reason', async (t) => {
+  const { dir, url, asked } = await profileStub(t, {
+    '/books/reset': {
+      body: {
+        concern_id: 'acct:xrpusd',
+        before: { equity: '9000', position: '7' },
+        after: { equity: '500', position: '0' },
+      },
+    },
+  });
+  const reset = (...args: string[]) =>
+    fleet(['trader', 'account', 'reset', ...args, '--dir', dir, '--reach', `trader=${url}`]);
+  const { code, stdout, stderr } = await reset('--concern', 'acct:xrpusd', '--reason', 'anew');
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /is reset\n +equity +9000 -> 500\n +position +7 -> 0\n/);
+  assert.deepEqual(
+    asked.map(({ method, body }) => [method, body]),
+    [['POST', { concern_id: 'acct:xrpusd', reason: 'anew' }]],
+  );
+  assert.equal((await reset('--concern', 'acct:xrpusd')).code, 2);
 });

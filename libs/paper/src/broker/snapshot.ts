@@ -86,7 +86,9 @@ export function readSnapshot(snapshot: JsonObject, concernId: string, market: Ma
       return last === undefined ? first : recordAccount(first, 'carried', last.at);
     }
     const { version: _, entries, ...state } = data;
-    return { ...state, journal: { last: entries, pending: [] } };
+    // An account that no bar has opened gets the present balances.
+    const opening = state.counts.bars === 0 ? market.balances : state.opening;
+    return { ...state, opening, journal: { last: entries, pending: [] } };
   }
   const message = `the stored engine of ${concernId} cannot be read; restore control.db from a backup`;
   throw new FleetError('STORE_UNAVAILABLE', message, {

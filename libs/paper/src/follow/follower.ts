@@ -1,4 +1,4 @@
-import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
+import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { wasSetBack } from '../feed/pace.ts';
 import type { Concern, Strategy } from '../market/concern.ts';
 import type { Desired, Engine } from '../market/engine-port.ts';
@@ -40,6 +40,7 @@ export interface Follower {
   health(): ReturnType<Runtime['health']>;
   view(): EngineView;
   hold(holder: string, hold: Hold | undefined): void;
+  resetAccount(): Promise<void>;
   degrade(reason: string | undefined): void;
   /** Follows the feed after the first reconcile. */
   start(): void;
@@ -48,6 +49,8 @@ export interface Follower {
 
 /** The holder of the hold while the engine's state is not on disk. */
 const UNSAVED = 'unsaved';
+/** The holder of the hold while the balances of the configuration differ from those of the account. */
+const BALANCES = 'balances';
 
 const PAUSE = { firstMs: 500, longestMs: 30_000 };
 
@@ -183,8 +186,22 @@ export function createFollower(options: FollowerOptions): Follower {
     changed();
   }
 
+  async function resetAccount(): Promise<void> {
+    engine.resetAccount();
+    hold(BALANCES, undefined);
+    snapshotWriter.requestSave();
+    await snapshotWriter.idle();
+    const problem = snapshotWriter.problem();
+    if (problem === undefined) return;
+    const message = `the account is reset, but that is not saved yet: ${problem}`;
+    throw new FleetError('STORE_UNAVAILABLE', message, { retryAfterS: 5 });
+  }
+
   function health(): ReturnType<Runtime['health']> {
-    const reasons = healthMonitor.reasons();
+    const reasons = [
+      ...healthMonitor.reasons(),
+      ...(engine.hasOtherBalances() ? [otherBalances(concernId)] : []),
+    ];
     const problem = snapshotWriter.problem();
     return {
       degraded: reasons.length > 0,
@@ -199,12 +216,19 @@ export function createFollower(options: FollowerOptions): Follower {
     return { ...seen, execution: { ...seen.execution, state: degraded ? 'degraded' : 'ok', reasons } };
   }
 
+  if (engine.hasOtherBalances()) {
+    const reason = otherBalances(concernId);
+    holds.set(BALANCES, { runState: 'paused', reason: 'no entries with other balances than before' });
+    log.error({ concern_id: concernId }, reason);
+  }
+
   return {
     reconcile,
     faulted: faults.reasonOf,
     health,
     view,
     hold,
+    resetAccount,
     degrade: healthMonitor.forceDegraded,
     start: () => {
       if (stop.signal.aborted || isStarted) return;
@@ -222,6 +246,9 @@ export function createFollower(options: FollowerOptions): Follower {
     },
   };
 }
+
+const otherBalances = (concernId: string): string =>
+  `the balances in trader.yaml are not those that the account was opened with: put them back, or run fleet trader account reset --concern ${concernId}`;
 
 const unsaved = (problem: string): Hold => ({
   runState: 'paused',

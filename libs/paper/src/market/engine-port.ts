@@ -31,6 +31,10 @@ export interface Engine {
   lastBar(): Bar | undefined;
   /** Moves the times of the bars so that the last one closed at `lastAt`: the clock was set back. */
   moveHistory(lastAt: number): void;
+  /** True if the account was opened with other balances than the market has now. */
+  hasOtherBalances(): boolean;
+  /** Cancels all orders, and opens the account anew with the balances of the market, at the last close. */
+  resetAccount(): void;
   /** The whole state as JSON, from which `createEngine` restores it: save it together with `entries`. */
   snapshot(): JsonObject;
   /** The entries of the books that are not saved yet, oldest first. */

@@ -14,7 +14,7 @@ const bps = decimalText({ atLeast: '0', atMost: '1000' });
 export const MarketSchema = z.strictObject({
   balances: z
     .strictObject({ quote: decimal, base: decimal.default('0') })
-    .describe('Opening balances of the paper account; later changes have no effect'),
+    .describe('Opening balances of the paper account; a later change needs a reset of the account'),
   fees_bps: bps.default('10').describe('Fee of each fill, in basis points of its amount'),
   slippage_bps: bps.default('5').describe('Slippage of a market order against the open, in basis points'),
   limits: z

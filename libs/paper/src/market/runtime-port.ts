@@ -71,6 +71,11 @@ export interface Runtime {
     readonly unsaved?: string;
   };
   view(concernId: string): EngineView | undefined;
+  /**
+   * Cancels all orders, and opens the account anew with the balances of the configuration. Resolves when that is on disk.
+   * Rejects with NOT_FOUND for an unknown concern, and with STORE_UNAVAILABLE if it is in effect but not saved yet.
+   */
+  resetAccount(concernId: string): Promise<void>;
   /** Starts following the feeds. */
   start(): void;
   /** Finishes the current bar and waits until its snapshot is durable. */

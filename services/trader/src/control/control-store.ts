@@ -50,6 +50,15 @@ export interface Refusals {
   readonly counts: Readonly<Record<string, number>>;
 }
 
+/** An operator's order to open an account anew. */
+export interface AccountReset {
+  readonly caller: string;
+  readonly concernId: string;
+  readonly reason: string;
+  /** The account that ends, as decimal strings. */
+  readonly before: { readonly equity: string; readonly position: string };
+}
+
 /** `busy`: nothing is written, not even the attempt; the caller waits and retries. */
 export type Judgment = Verdict | 'busy';
 
@@ -78,7 +87,7 @@ export interface DecisionRecord {
 export interface AuditRecord {
   readonly seq: number;
   readonly hash: string;
-  /** `kind` is seed, attempt, outcome, status, hold, refusals, accept or books (docs/trader.md#audit). */
+  /** `kind` is seed, attempt, outcome, status, hold, refusals, accept, books or reset (docs/trader.md#audit). */
   readonly record: JsonObject;
 }
 
@@ -103,6 +112,8 @@ export interface ControlStore {
   hold(concernId: string, restriction: Restriction, reason: string): Promise<Concern>;
   /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
+  /** Writes the order of a reset to the audit, before it is carried out. NOT_FOUND for an unknown concern. */
+  reset(order: AccountReset): Promise<void>;
   /** Writes the number of refused attempts to the audit. */
   refusals(refusals: Refusals): Promise<void>;
   /**

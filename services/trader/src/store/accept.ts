@@ -3,6 +3,7 @@ import { integer, type Queries, text } from '@hermes-fleet/store';
 import type { Acceptance, AuditHead } from '../control/audit-verifier.ts';
 import { digestOf } from './accepted-rows.ts';
 import { writtenUpTo } from './audit.ts';
+import { enginesRecord } from './book-replay.ts';
 import { concernRecord } from './compare.ts';
 import type { ControlTransaction } from './control-transaction.ts';
 import { strategyRecord } from './rows.ts';
@@ -28,6 +29,7 @@ export function writeAcceptance(
     concerns: concernsIn(db).map(concernRecord),
     covers: stretch === undefined ? null : { after: { ...stretch.after }, digest: stretch.digest },
     decisions: { digest: digestOf(db, last + 1), open: openIn(db) },
+    engines: enginesRecord(db),
     follows: { ...follows },
     published: published === undefined ? null : { ...published },
     reason,

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../control/control-store.ts';
+import { bar, order, save } from './testing/book-entries.ts';
 import {
   applyOf,
   CONCERN,
@@ -37,6 +38,8 @@ async function openUsed(t: TestContext): Promise<TestStore> {
   await store.setStatus(TREND, 'faulted', 'a test');
   await store.seed([...STRATEGIES, ...SEED[0].slice(3)], [CONCERN]);
   await decided(store, payload({ decision_id: 'open', action: 'resume' }));
+  await save(test, [bar(1), order(2, 0)], 1);
+  await save(test, [bar(3), bar(5)], 2);
   assert.deepEqual(await store.verify(), { ok: true, records: store.head().seq, head: store.head() });
   return test;
 }
@@ -148,6 +151,49 @@ const TAMPERED: readonly [name: string, sql: string, table: string, row: string,
     'noop',
     /its caller/,
   ],
+  [
+    'more cash in the snapshot of an engine',
+    `UPDATE engines SET snapshot = '{"n":1000002}'`,
+    'engines',
+    CONCERN.id,
+    /its snapshot is not the one that was saved/,
+  ],
+  [
+    'an older snapshot of an engine',
+    `UPDATE engines SET snapshot = '{"n":1}'`,
+    'engines',
+    CONCERN.id,
+    /its snapshot is not the one that was saved/,
+  ],
+  [
+    'a better price in the books',
+    `UPDATE books SET entry = replace(entry, '"1.9"', '"1.8"') WHERE n = 2`,
+    'books',
+    `${CONCERN.id} 1 to 2`,
+    /not those of record/,
+  ],
+  ['an entry that is gone', 'DELETE FROM books WHERE n = 3', 'books', `${CONCERN.id} 3 to 5`, /not those/],
+  [
+    'an entry between others',
+    `INSERT INTO books VALUES ('${CONCERN.id}', 4, '{"kind":"bar"}')`,
+    'books',
+    `${CONCERN.id} 3 to 5`,
+    /not those/,
+  ],
+  [
+    'an entry at the end',
+    `INSERT INTO books VALUES ('${CONCERN.id}', 6, '{"kind":"bar"}')`,
+    'books',
+    CONCERN.id,
+    /they end with entry 6, and the audit with 5/,
+  ],
+  [
+    'books that nobody saved',
+    `INSERT INTO books VALUES ('${OTHER.id}', 1, '{"kind":"bar"}')`,
+    'books',
+    OTHER.id,
+    /the audit does not have them/,
+  ],
 ];
 
 const run = (sql: string) => (db: DatabaseSync) => void assert.ok(db.prepare(sql).run().changes > 0);
@@ -183,7 +229,25 @@ const OTHER_CHANGES: Readonly<Record<string, string>> = {
   concerns: 'rev = rev + 1',
   strategies: `name = name || 'x'`,
   decisions: `caller = caller || 'x'`,
+  engines: `snapshot = snapshot || ' '`,
+  books: `entry = entry || ' '`,
 };
+
+test('an engine that is gone is found', deadline, async (t) => {
+  const test = await openUsed(t);
+  test.tamper(run('DELETE FROM engines'));
+  const { broken } = await (await test.reopen()).verify();
+  assert.deepEqual([broken?.table, broken?.row], ['engines', CONCERN.id]);
+});
+
+test('an engine that saves again does not hide that its snapshot was changed', deadline, async (t) => {
+  const test = await openUsed(t);
+  test.tamper(run(`UPDATE engines SET snapshot = '{"n":1000002}'`));
+  const store = await test.reopen();
+  await save({ store, clock: test.clock }, [bar(6)], 1_000_003);
+  const { broken } = await store.verify();
+  assert.deepEqual([broken?.table, broken?.row], ['engines', CONCERN.id]);
+});
 
 test('a start that puts a strategy right does not hide that it was changed', deadline, async (t) => {
   const test = await openUsed(t);

@@ -2,6 +2,7 @@ import type { Concern, Strategy } from '@hermes-fleet/paper';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { AuditRecord } from '../control/control-store.ts';
+import { type BookReplay, createBookReplay, enginesIn, type StoredEngine } from './book-replay.ts';
 import { canonical } from './canonical.ts';
 import { createDecisionReplay, type DecisionReplay } from './decision-replay.ts';
 import type { Difference } from './difference.ts';
@@ -14,12 +15,14 @@ export interface Tables {
   readonly concerns: readonly Concern[];
   readonly unlisted: readonly Concern[];
   readonly strategies: readonly Strategy[];
+  readonly engines: readonly StoredEngine[];
 }
 
 export const readTables = (db: Queries): Tables => ({
   concerns: concernsIn(db),
   unlisted: unlistedIn(db),
   strategies: strategiesIn(db),
+  engines: enginesIn(db),
 });
 
 /** Replays the audit, record by record, and compares the tables that its records make. */
@@ -31,11 +34,13 @@ export interface Comparison {
   /** The same, of the tables that are compared in place. */
   inPlace(db: Queries): Difference | undefined;
   readonly decisions: Pick<DecisionReplay, 'accepted'>;
+  readonly books: Pick<BookReplay, 'accepted'>;
 }
 
 export function createComparison(): Comparison {
   const concerns = createConcernReplay();
   const decisions = createDecisionReplay();
+  const books = createBookReplay();
   const strategies = new Map<string, JsonObject>();
 
   const takeStrategies = ({ seq, record }: AuditRecord): void => {
@@ -57,10 +62,11 @@ export function createComparison(): Comparison {
 
   return {
     decisions,
+    books,
     take: (record, db) => {
       concerns.take(record);
       takeStrategies(record);
-      return decisions.take(record, db);
+      return decisions.take(record, db) ?? books.take(record, db);
     },
     ofTables: (tables) =>
       compare(
@@ -73,7 +79,8 @@ export function createComparison(): Comparison {
         byId(tables.unlisted, concernRecord),
         byId(concerns.unlisted.values(), concernRecord),
       ) ??
-      compare('strategies', byId(tables.strategies, strategyRecord), strategies),
+      compare('strategies', byId(tables.strategies, strategyRecord), strategies) ??
+      books.ofEngines(tables.engines),
     inPlace: decisions.atEnd,
   };
 }

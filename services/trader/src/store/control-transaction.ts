@@ -8,7 +8,16 @@ import type { TransactionCache } from './transaction-cache.ts';
 
 /** A record of the audit without its time (docs/trader.md#audit). It costs least with its names in order. */
 export type UntimedRecord = JsonObject & {
-  readonly kind: 'seed' | 'attempt' | 'outcome' | 'status' | 'hold' | 'refusals' | 'accept' | 'books';
+  readonly kind:
+    | 'seed'
+    | 'attempt'
+    | 'outcome'
+    | 'status'
+    | 'hold'
+    | 'refusals'
+    | 'accept'
+    | 'books'
+    | 'reset';
 };
 
 /** A transaction that may append to the audit and the outbox. */

@@ -1,6 +1,7 @@
 import { type Concern, type Restriction, restrict } from '@hermes-fleet/paper';
 import { type ControlResponse, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type {
+  AccountReset,
   AttemptRecord,
   DecisionKey,
   FactsKey,
@@ -57,6 +58,13 @@ export function decide(
 export function refusals(tx: ControlTransaction, { caller, from, to, counts }: Refusals): void {
   const iso = (ms: number): string => new Date(ms).toISOString();
   tx.append({ kind: 'refusals', caller, counts: { ...counts }, from: iso(from), to: iso(to) });
+}
+
+/** Records that an operator resets an account. Throws NOT_FOUND. */
+export function reset(tx: ControlTransaction, { caller, concernId, reason, before }: AccountReset): void {
+  if (tx.concern(concernId) === undefined)
+    throw new FleetError('NOT_FOUND', `there is no concern ${concernId}`);
+  tx.append({ before: { ...before }, caller, concern_id: concernId, kind: 'reset', reason });
 }
 
 /** Restricts a concern where its state allows more. Throws NOT_FOUND. */

@@ -102,6 +102,7 @@ export function createConcernReplay(): ConcernReplay {
         case 'status':
         case 'refusals':
         case 'books':
+        case 'reset':
           return;
         default:
           throw impossible('its kind is unknown');

@@ -2,42 +2,21 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import type { BookEntry, OrderEntry } from '@hermes-fleet/paper';
+import type { BookEntry } from '@hermes-fleet/paper';
 import { isJsonObject } from '@hermes-fleet/protocol';
+import { bar, order, save } from './testing/book-entries.ts';
 import {
   applyOf,
   CONCERN,
   decided,
   failedFrom,
-  GRID,
   openSeeded,
   payload,
   switchTo,
-  type TestStore,
   TREND,
 } from './testing/harness.ts';
 
 const deadline = { timeout: 60_000 };
-const AT = Date.parse('2026-04-16T20:15:00Z');
-
-const order = (n: number, rev: number, event: OrderEntry['event'] = 'placed'): BookEntry => ({
-  ...{ kind: 'order', n, at: AT, rev, event },
-  order: {
-    ...{ id: `order-${n}`, strategyId: GRID, side: 'buy', kind: 'limit', purpose: 'entry' },
-    ...{ quantity: '2', limitPrice: '1.9', state: 'open', placedAt: new Date(AT).toISOString() },
-  },
-});
-const bar = (n: number, rev = 0): BookEntry => ({
-  ...{ kind: 'bar', n, at: AT, rev, strategyId: GRID, close: '2' },
-  ...{ cash: '10', position: '5', realizedPnl: '0', feesPaid: '0', equity: '20' },
-});
-
-async function save({ store, clock }: TestStore, entries: readonly BookEntry[], n = 0): Promise<void> {
-  const saved = store.saveEngine(CONCERN.id, { n }, entries);
-  clock.advance(20);
-  await saved;
-}
-
 const rowsIn = (file: string): { n: number; entry: string }[] => {
   using db = new DatabaseSync(file, { readOnly: true });
   const rows = db.prepare('SELECT n, entry FROM books WHERE concern_id = ? ORDER BY n').all(CONCERN.id);

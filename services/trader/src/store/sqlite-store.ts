@@ -6,7 +6,7 @@ import { headOf, recordsAfter } from './audit.ts';
 import { createBooksReader } from './books.ts';
 import { readTables } from './compare.ts';
 import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
-import { compensate, decide, factsOf, hold, refusals, refuse, settle } from './decide.ts';
+import { compensate, decide, factsOf, hold, refusals, refuse, reset, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
 import { createOutbox, OUTBOX_KEY } from './outbox.ts';
 import { escapeName } from './rows.ts';
@@ -120,6 +120,7 @@ export function createControlStore(
       ),
     hold: (concernId, to, reason) => command((tx) => hold(tx, concernId, to, reason)),
     refuse: (attempt, response) => command((tx) => refuse(tx, attempt, response)),
+    reset: (order) => command((tx) => reset(tx, order)),
     refusals: (counted) => command((tx) => refusals(tx, counted)),
     settle: (apply, response) => joined(`settle ${apply.auditSeq}`, (tx) => settle(tx, apply, response)),
     compensate: (apply, before, response) => command((tx) => compensate(tx, apply, before, response)),

@@ -11,6 +11,7 @@ import type {
 import { writeAcceptance } from './accept.ts';
 import { assertAccepted } from './accepted-rows.ts';
 import { writtenUpTo } from './audit.ts';
+import { assertAcceptedBooks } from './book-replay.ts';
 import { readTables, type Tables } from './compare.ts';
 import type { ControlTransaction } from './control-transaction.ts';
 import { explainBreak } from './explain.ts';
@@ -90,6 +91,7 @@ export function createVerifier({ store, baseline, write }: VerifierOptions): Aud
         const { accepted } = walk;
         if (accepted !== undefined && accepted.upTo !== comparedTo && walk.isSound) {
           walk.differs(await assertAccepted(store, accepted, signal));
+          walk.differs(await assertAcceptedBooks(store, walk.acceptedBooks, signal));
           comparedTo = accepted.upTo;
         }
       } while (!isAtEnd());

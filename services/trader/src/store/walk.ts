@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { Accepted, AuditHead, Broken, VerifyReport } from '../control/audit-verifier.ts';
+import type { AcceptedBooks } from './book-replay.ts';
 import { GENESIS } from './canonical.ts';
 import { createComparison, type Tables } from './compare.ts';
 import type { AcceptedRows } from './decision-replay.ts';
@@ -46,6 +47,7 @@ export interface Walk {
   readonly unexplained: Unexplained | undefined;
   explained(broken: Broken): void;
   readonly accepted: AcceptedRows | undefined;
+  readonly acceptedBooks: readonly AcceptedBooks[];
   cover(): Cover;
   /** `end`: what is wrong with the end of the chain. */
   report(end: Broken | undefined): VerifyReport;
@@ -145,6 +147,9 @@ export function createWalk(): Walk {
     },
     get accepted() {
       return comparison.decisions.accepted;
+    },
+    get acceptedBooks() {
+      return comparison.books.accepted;
     },
     cover,
     report: (end) => {

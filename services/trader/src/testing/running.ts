@@ -97,7 +97,7 @@ export interface Running {
   ): Promise<{ canceledOrders: number; inheritedPosition?: string }>;
   view(): EngineView;
   /** Closes the runtime and starts another on the same store and feed, reconciled by default. */
-  restart(o?: { readonly isReconciled: boolean }): Promise<void>;
+  restart(o?: { readonly isReconciled: boolean; readonly market?: Market }): Promise<void>;
 }
 
 export interface RunningOptions {
@@ -133,7 +133,7 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
     },
   };
   const ids = countingIds();
-  const make = (): TraderRuntime =>
+  const make = (market = o.market ?? roomy()): TraderRuntime =>
     createRuntime({
       store: o.store?.(store) ?? store,
       clock,
@@ -145,7 +145,7 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
       concerns: [
         {
           id: CONCERN.id,
-          market: o.market ?? roomy(),
+          market,
           feed: o.feed?.(clock) ?? feed,
           degraded: DegradedSchema.parse(undefined),
         },
@@ -194,9 +194,9 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
       while (view().lastBar?.at !== new Date(at).toISOString()) await change();
       return view();
     },
-    restart: async ({ isReconciled } = { isReconciled: true }) => {
+    restart: async ({ isReconciled, market } = { isReconciled: true }) => {
       await runtime.close();
-      runtime = make();
+      runtime = make(market);
       if (isReconciled) await reconcile();
       runtime.start();
     },

@@ -1,10 +1,11 @@
 import type { TestContext } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import type { Access } from '../../control/access.ts';
 import { CONCERN, INTERVAL_MS, type Running, type RunningOptions, running } from '../../testing/running.ts';
 import { type BookKeeper, createBookKeeper, keepingBooks } from '../book-keeper.ts';
+import { registerReset } from '../reset-route.ts';
 import { registerBooks } from '../routes.ts';
 
 export const tokenOf = (caller: string): string => `token-of-${caller}-0123456789`;
@@ -14,7 +15,15 @@ const ACCESS: Access = { accountsOf: (caller) => (caller === 'foreigner' ? ['ano
 
 export interface OpenBooks extends Running {
   readonly keeper: BookKeeper;
-  get(path: string, as?: string): Promise<{ status: number; headers: Headers; text: string; body: unknown }>;
+  post(path: string, body: JsonObject, as?: string): Promise<Answered>;
+  get(path: string, as?: string): Promise<Answered>;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: unknown;
 }
 
 /** A running engine on a real store, with its books behind a real listener. */
@@ -37,7 +46,12 @@ export async function openBooks(t: TestContext, o: RunningOptions = {}): Promise
   const read = Promise.withResolvers<void>();
   keeper.start(read.resolve);
   await read.promise;
-  const scopes = { reader: ['trader:read'], foreigner: ['trader:read'], decider: ['trader:decide'] } as const;
+  const scopes = {
+    operator: ['trader:read', 'trader:override'],
+    reader: ['trader:read'],
+    foreigner: ['trader:read', 'trader:override'],
+    decider: ['trader:decide'],
+  } as const;
   const app = createApp({
     name: 'trader',
     version: '0.1.0',
@@ -49,6 +63,11 @@ export async function openBooks(t: TestContext, o: RunningOptions = {}): Promise
     metrics: createMetrics({ profile: 'trader', peers: [], callers: [], defaultMetrics: false }),
     readiness: () => ({ ready: true, dependencies: {} }),
   });
+  registerReset(app, {
+    store: run.store,
+    runtime: { view: (id) => run.runtime.view(id), resetAccount: (id) => run.runtime.resetAccount(id) },
+    access: ACCESS,
+  });
   registerBooks(app, { store: run.store, books: run.store.books, keeper, access: ACCESS });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   t.after(async () => {
@@ -58,19 +77,32 @@ export async function openBooks(t: TestContext, o: RunningOptions = {}): Promise
   });
   return {
     ...run,
-    keeper,
-    get: async (path, as = 'reader') => {
-      const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${tokenOf(as)}` } });
-      const text = await response.text();
-      const isJson = response.headers.get('content-type')?.includes('json') === true;
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        body: isJson ? JSON.parse(text) : null,
-      };
+    // A restart replaces it.
+    get runtime() {
+      return run.runtime;
     },
+    keeper,
+    post: (path, body, as = 'operator') =>
+      ask(path, as, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    get: (path, as = 'reader') => ask(path, as, {}),
   };
+
+  async function ask(path: string, as: string, init: RequestInit): Promise<Answered> {
+    const headers = { ...init.headers, authorization: `Bearer ${tokenOf(as)}` };
+    const response = await fetch(`${url}${path}`, { ...init, headers });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson ? JSON.parse(text) : null,
+    };
+  }
 }
 
 function assertFound(): never {

@@ -79,7 +79,7 @@ export interface TestStore {
   readonly log: ReturnType<typeof recordingLog>;
   /** Closes the store and opens the same file again. */
   reopen(): Promise<ControlStore>;
-  /** Another connection to the same file, without the audit triggers. */
+  /** Another connection to the same file, without the triggers of audit and books. */
   tamper(change: (db: DatabaseSync) => void): void;
 }
 
@@ -103,7 +103,8 @@ export function openTestStore(t: TestContext): TestStore {
     tamper: (change) => {
       using db = new DatabaseSync(file, { timeout: 2000 });
       db.exec('DROP TRIGGER IF EXISTS audit_is_a_chain; DROP TRIGGER IF EXISTS audit_is_final');
-      db.exec('DROP TRIGGER IF EXISTS audit_is_kept');
+      db.exec('DROP TRIGGER IF EXISTS audit_is_kept; DROP TRIGGER IF EXISTS books_are_in_order');
+      db.exec('DROP TRIGGER IF EXISTS books_are_final; DROP TRIGGER IF EXISTS books_are_kept');
       change(db);
     },
   };

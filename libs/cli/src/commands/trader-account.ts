@@ -1,0 +1,40 @@
+import { objectAt, textAt } from '../client/fields.ts';
+import { callApi } from '../client/http.ts';
+import { command } from '../command-line/command.ts';
+import { noArguments, UsageError } from '../command-line/options.ts';
+import { printLines } from '../command-line/output.ts';
+import { FLEET_OPTIONS, findTrader, requireFleet } from '../command-line/running-fleet.ts';
+
+const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
+
+/** `fleet trader account reset`: opens a paper account anew with the balances of trader.yaml. */
+export const resetCommand = command({
+  name: 'trader account reset',
+  summary: 'cancel all orders, and open the paper account anew with the balances of trader.yaml',
+  options: {
+    ...TRADER_OPTIONS,
+    concern: { type: 'string', value: 'account:market', help: 'the concern whose account is reset' },
+    reason: { type: 'string', help: 'why; it is kept in the audit' },
+  },
+  examples: ["trader account reset --concern acct:xrpusd --reason 'new balances'"],
+  run: async ({ values, positionals, print }) => {
+    noArguments('trader account reset', positionals);
+    const { concern, reason } = values;
+    if (concern === undefined || reason === undefined)
+      throw new UsageError('trader account reset takes --concern and --reason');
+    return requireFleet(async () => {
+      const { target } = findTrader(values);
+      const done = await callApi(target, '/books/reset', { concern_id: concern, reason });
+      if (print) print(done);
+      else {
+        const [before, after] = [objectAt(done, 'before'), objectAt(done, 'after')];
+        printLines([
+          `the account of ${textAt(done, 'concern_id')} is reset`,
+          `  equity    ${textAt(before, 'equity')} -> ${textAt(after, 'equity')}`,
+          `  position  ${textAt(before, 'position')} -> ${textAt(after, 'position')}`,
+        ]);
+      }
+      return 0;
+    });
+  },
+});
