@@ -125,7 +125,7 @@ export function createEngine({
       change((onOrder) => resetAccount(state, market, onOrder));
       state = recordReset(state);
     },
-    entries: () => state.journal.pending,
+    entries: () => state.journal.pending.map(({ write }) => write()),
     booked: (n) => {
       state = booked(state, n);
     },

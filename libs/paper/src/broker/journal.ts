@@ -1,22 +1,25 @@
 import type { AccountEntry, BookEntry, OrderEntry } from '../market/books.ts';
 import { text } from '../market/money.ts';
 import { type Order, viewOf } from './order.ts';
-import type { EngineState } from './state.ts';
+import type { EngineState, PendingEntry } from './state.ts';
 
 /** While nothing can be saved, the account of at most this many bars waits. Orders and balances are always kept. */
 const MAX_PENDING_BARS = 1_000;
 
-type Unnumbered = BookEntry extends infer E ? (E extends BookEntry ? Omit<E, 'n'> : never) : never;
-
 /** Adds an entry to the books. */
-function record(state: EngineState, entry: Unnumbered): EngineState {
+function record(
+  state: EngineState,
+  kind: PendingEntry['kind'],
+  write: (n: number) => BookEntry,
+): EngineState {
   const { last, pending } = state.journal;
   const n = last + 1;
-  return { ...state, journal: { last: n, pending: bounded([...pending, { ...entry, n }]) } };
+  const entry: PendingEntry = { n, kind, write: () => write(n) };
+  return { ...state, journal: { last: n, pending: bounded([...pending, entry]) } };
 }
 
 /** Without the oldest bar if there are too many. */
-function bounded(pending: readonly BookEntry[]): readonly BookEntry[] {
+function bounded(pending: readonly PendingEntry[]): readonly PendingEntry[] {
   if (pending.length <= MAX_PENDING_BARS) return pending;
   const bars = pending.filter(({ kind }) => kind === 'bar');
   return bars.length <= MAX_PENDING_BARS ? pending : pending.filter((entry) => entry !== bars[0]);
@@ -27,24 +30,25 @@ const causedBy = (rev: number | undefined): { rev?: number } => (rev === undefin
 /** Records the account of a state. */
 export function recordAccount(state: EngineState, event: AccountEntry['event'], at: number): EngineState {
   const { account, configured } = state;
-  return record(state, {
-    ...{ kind: 'account', event, at, ...causedBy(configured.rev) },
+  return record(state, 'account', (n) => ({
+    ...{ kind: 'account', n, event, at, ...causedBy(configured.rev) },
     cash: text(account.cash),
     position: text(account.position),
     basis: text(account.basis),
     realizedPnl: text(account.realized),
     feesPaid: text(account.fees),
-  });
+  }));
 }
 
 export function recordOrder(state: EngineState, order: Order, event: OrderEntry['event']): EngineState {
   const at = order.endedAt ?? state.bars.at(-1)?.at ?? order.placedAt;
   const { realized } = order;
-  return record(state, {
-    ...{ kind: 'order', event, at, ...causedBy(event === 'filled' ? order.rev : state.configured.rev) },
+  const { rev } = state.configured;
+  return record(state, 'order', (n) => ({
+    ...{ kind: 'order', n, event, at, ...causedBy(event === 'filled' ? order.rev : rev) },
     order: viewOf(order),
     ...(realized === undefined ? {} : { realizedPnl: text(realized) }),
-  });
+  }));
 }
 
 /** Records the account at the end of the latest bar. */
@@ -52,15 +56,15 @@ export function recordBar(state: EngineState): EngineState {
   const bar = state.bars.at(-1);
   if (bar === undefined) return state;
   const { account, configured } = state;
-  return record(state, {
-    ...{ kind: 'bar', at: bar.at, ...causedBy(configured.rev), strategyId: configured.strategyId },
+  return record(state, 'bar', (n) => ({
+    ...{ kind: 'bar', n, at: bar.at, ...causedBy(configured.rev), strategyId: configured.strategyId },
     close: text(bar.close),
     cash: text(account.cash),
     position: text(account.position),
     realizedPnl: text(account.realized),
     feesPaid: text(account.fees),
     equity: text(account.cash.plus(account.position.times(bar.close))),
-  });
+  }));
 }
 
 /** Forgets the entries up to number `n`, which are saved. */

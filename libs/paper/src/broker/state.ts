@@ -18,7 +18,14 @@ export const REJECT_WINDOW_BARS = 20;
 export interface Journal {
   /** Number of the newest entry. */
   readonly last: number;
-  readonly pending: readonly BookEntry[];
+  readonly pending: readonly PendingEntry[];
+}
+
+/** An entry is written out when it is saved, since a simulation saves none. */
+export interface PendingEntry {
+  readonly n: number;
+  readonly kind: BookEntry['kind'];
+  readonly write: () => BookEntry;
 }
 
 /** The immutable state of an engine between two bars. */
