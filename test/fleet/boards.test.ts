@@ -21,12 +21,13 @@ const EMPTY: Readonly<Record<string, string>> = {
   fleet_spending_ceiling_tokens: 'the shipped profiles have no ceilings',
   fleet_task_reroutes_total: 'no worker refuses',
   'fleet:deploy:timestamp_seconds': 'no code changes',
-  fleet_trader_win_rate: 'nothing is sold',
-  fleet_trader_profit_factor: 'nothing is sold',
-  fleet_trader_sharpe: 'the equity does not move',
-  fleet_trader_sortino: 'the equity does not move',
-  'fleet_trader_orders_total{profile=~"$profile",kind="filled"}': 'nothing fills',
 };
+
+/** What has data once the grid trades, which a slow machine reaches: after the ten bars that its center needs. */
+const LATE = [
+  ...['fleet_trader_win_rate', 'fleet_trader_profit_factor', 'fleet_trader_sharpe', 'fleet_trader_sortino'],
+  ...['fleet_trader_orders_total'],
+];
 
 /** The window of rates: longer than the test, so that it has all work. */
 const WINDOW_S = 600;
@@ -87,7 +88,9 @@ test('every query of every panel answers over a live fleet, and what they show a
       for (const [title = '', expr = ''] of asked) {
         const query = unfiltered(inWindow(expr));
         const isEmpty = Object.keys(EMPTY).some((family) => expr.includes(family));
-        if (isEmpty) assert.deepEqual(await seen.query(query), [], `${name}, ${title} is not empty any more`);
+        if (LATE.some((family) => expr.includes(family))) await seen.query(query);
+        else if (isEmpty)
+          assert.deepEqual(await seen.query(query), [], `${name}, ${title} is not empty any more`);
         else
           await until(
             async () => (await seen.query(query)).length > 0,
@@ -120,13 +123,12 @@ test('every query of every panel answers over a live fleet, and what they show a
         [...Object.keys(truths), ...Object.values(WITHOUT_TRUTH).flat()].sort(),
         [...new Set(panels.map(({ name }) => name))].sort(),
       );
-      const comparable = panels.flatMap(({ name, targets }) => {
-        const truth = truths[name];
-        return truth ? [{ name, targets, truth }] : [];
-      });
       const differences = async (): Promise<string[]> => {
         const wrong: string[] = [];
-        for (const { name, targets, truth } of comparable) {
+        const now = panelTruths(fleet);
+        for (const { name, targets } of panels) {
+          const truth = now[name];
+          if (truth === undefined) continue;
           let shown = 0;
           for (const { expr } of targets)
             for (const { value } of await seen.query(unfiltered(inWindow(expr))))

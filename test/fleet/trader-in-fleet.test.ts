@@ -139,15 +139,17 @@ test('what was changed in the audit, or cut off it, is found and named', async (
   assert.equal(cut.code, 1, cut.stdout);
   assert.match(cut.stdout + cut.stderr, new RegExp(`${total}`));
 
-  edit("UPDATE audit SET record = replace(record, 'a test', 'A test') WHERE seq = 4");
+  const decided = readControlFile(file).audit.find(({ text }) => text.includes('a test'));
+  const seq = decided?.seq ?? assert.fail('no decision is recorded');
+  edit(`UPDATE audit SET record = replace(record, 'a test', 'A test') WHERE seq = ${seq}`);
   const changed = await verify(fleet);
   assert.equal(changed.code, 1);
-  assert.match(changed.stdout + changed.stderr, /\b4\b/);
+  assert.match(changed.stdout + changed.stderr, new RegExp(`record ${seq}\\b`));
 
   await fleet.up();
   await until(async () => {
     const ready = await (await fetch(`${trader.url}/ready`)).text();
-    return /record 4\b/.test(ready);
+    return new RegExp(`record ${seq}\\b`).test(ready);
   }, 'the trader to say that its audit is broken');
   assert.match(await fleet.metrics('trader'), /^fleet_trader_audit_ok(\{[^}]*\})? 0$/m);
   assert.equal((await decide(trader)).ok, true);
@@ -211,7 +213,9 @@ test('an audit that was put back is taken once its old head is forgotten, and on
   const wanted = records();
   await until(async () => {
     const { stdout, code } = await verify(fleet);
-    return code === 0 && stdout.includes(`NATS holds the head of record ${wanted}`);
+    // Bars add records meanwhile.
+    const published = Number(/NATS holds the head of record (\d+)/.exec(stdout)?.[1]);
+    return code === 0 && published >= wanted;
   }, 'the trader to publish the head of the file that it has');
   assert.match(await fleet.metrics('trader'), /^fleet_trader_audit_ok(\{[^}]*\})? 1$/m);
   assert.doesNotMatch(await audit(), /put back/);

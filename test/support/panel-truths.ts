@@ -37,6 +37,9 @@ export const WITHOUT_TRUTH: Readonly<Record<string, readonly string[]>> = {
 
 const OWN_TOKENS = "SELECT sum(input_tokens + output_tokens) AS n FROM tokens WHERE kind = 'own'";
 const CALLS = "SELECT count(*) AS n FROM tokens WHERE kind = 'own'";
+/** Reduced orders are no outcome of an order. */
+const ORDERS =
+  "SELECT count(*) AS n FROM books WHERE json_extract(entry, '$.kind') = 'order' AND json_extract(entry, '$.event') <> 'reduced'";
 const ENDED_CALLS = "FROM events WHERE type = 'progress' AND json_extract(data, '$.phase') = 'ended'";
 
 /** What a store says while its owner runs. */
@@ -123,8 +126,8 @@ export function panelTruths(fleet: Fleet): Readonly<Record<string, PanelTruth>> 
     'trader/Decisions applied': total(ofTrader(`SELECT count(*) AS n ${applied}`)),
     'trader/Decisions': rate(ofTrader('SELECT count(*) AS n FROM decisions')),
     'trader/Rejections': rate(0),
-    'trader/Orders': rate(0),
-    'trader/Orders, total': total(0),
+    'trader/Orders': rate(ofTrader(ORDERS)),
+    'trader/Orders, total': total(ofTrader(ORDERS)),
     'trader/Execution': total(0),
     'trader/Circuit breakers': total(0),
     'trader/Circuit breaker': total(0),

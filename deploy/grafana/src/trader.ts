@@ -39,7 +39,7 @@ export function trader(): Dashboard {
       marks(
         'Decisions',
         'orange',
-        `sum by (action) (increase(fleet_trader_decisions_total{${OF_PROFILE},status="applied"}[$__interval])) > 0`,
+        `sum by (action) (increase(fleet_trader_decisions_total{${OF_PROFILE},status="applied"}[$__rate_interval])) > 0`,
         '{{action}} applied',
       ),
     )
@@ -47,7 +47,7 @@ export function trader(): Dashboard {
       marks(
         'Fills',
         'green',
-        `sum by (strategy) (increase(fleet_trader_orders_total{${OF_PROFILE},kind="filled"}[$__interval])) > 0`,
+        `sum by (strategy) (increase(fleet_trader_orders_total{${OF_PROFILE},kind="filled"}[$__rate_interval])) > 0`,
         '{{strategy}} filled',
       ),
     )

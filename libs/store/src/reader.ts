@@ -13,9 +13,14 @@ export interface Reader extends Pick<Store, 'read'> {
 
 /**
  * Opens a database file for reading, without creating, migrating or owning it. Throws CONFIG_INVALID for a file that is
- * missing, of another kind or of another schema version, and STORE_UNAVAILABLE; both name the file.
+ * missing, of another kind or of another schema version, and STORE_UNAVAILABLE; both name the file. `oldest` is the first schema
+ * version that the caller can read, by default the present one.
  */
-export function openReader(file: string, schema: StoreSchema): Reader {
+export function openReader(
+  file: string,
+  schema: StoreSchema,
+  { oldest = schema.migrations.length }: { readonly oldest?: number } = {},
+): Reader {
   const invalid = (problem: string): FleetError => new FleetError('CONFIG_INVALID', `${file} ${problem}`);
   if (!existsSync(file)) throw invalid(`does not exist: no ${schema.name} has been created there yet`);
   let db: DatabaseSync | undefined;
@@ -24,7 +29,7 @@ export function openReader(file: string, schema: StoreSchema): Reader {
     const version = schemaVersion(db, schema);
     const supported = schema.migrations.length;
     if (version === undefined) throw invalid(`is not a ${schema.name}; correct the path`);
-    if (version !== supported)
+    if (version < oldest || version > supported)
       throw invalid(
         `has schema ${version}, and this version of Hermes Fleet reads ${supported}: use the version that wrote it`,
       );

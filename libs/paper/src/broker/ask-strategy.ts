@@ -1,8 +1,9 @@
-import type { Ids } from '@hermes-fleet/protocol';
+import type { Ids, RiskMode } from '@hermes-fleet/protocol';
 import type { Market } from '../market/market.ts';
 import { floorTo, ZERO } from '../market/money.ts';
 import type { Bar, Intent, StrategyView, TradingStrategy } from '../market/strategy.ts';
 import { averagePrice } from './account.ts';
+import { isFlattening, saleOfAll } from './flatten.ts';
 import { readIntents } from './intents.ts';
 import { type Order, openOrderOf } from './order.ts';
 import { judgeOrder, type OrderIntent, onQuantityStep } from './risk-gate.ts';
@@ -14,7 +15,10 @@ interface StrategyContext {
   readonly onOrder: OrderListener;
 }
 
-/** Asks the configured strategy and applies those of its intents that the risk gate allows. Throws what the strategy throws. */
+/**
+ * Asks the configured strategy and applies those of its intents that the risk gate allows. Throws what the strategy throws. A
+ * position that risk mode `halted` sells is sold instead.
+ */
 export function askStrategy(
   before: EngineState,
   trading: TradingStrategy,
@@ -22,7 +26,13 @@ export function askStrategy(
 ): EngineState {
   const { strategyId } = before.configured;
   const bar = before.bars.at(-1);
-  if (strategyId === null || bar === undefined || before.bars.length < trading.warmupBars) return before;
+  if (strategyId === null || bar === undefined) return before;
+  if (isFlattening(before, context.market)) {
+    const sale = saleOfAll(before, context.market);
+    const inContext = { ...context, strategyId, bar, riskMode: 'reduce_only' as const };
+    return sale === undefined ? before : placeOrder(before, sale, inContext);
+  }
+  if (before.bars.length < trading.warmupBars) return before;
   const view = viewFor(before, { ...context, strategyId, bar });
   return readIntents(trading.onBar(view), view.openOrders).reduce<EngineState>(
     (state, intent) => applyIntent(state, intent, { ...context, strategyId, bar }),
@@ -48,6 +58,8 @@ function viewFor(state: EngineState, { strategyId, bar: { close }, market }: Int
 interface IntentContext extends StrategyContext {
   readonly strategyId: string;
   readonly bar: Bar;
+  /** Instead of the configured one. */
+  readonly riskMode?: RiskMode;
 }
 
 function applyIntent(state: EngineState, intent: Intent, context: IntentContext): EngineState {
@@ -63,11 +75,18 @@ function applyIntent(state: EngineState, intent: Intent, context: IntentContext)
 function placeOrder(
   state: EngineState,
   intent: OrderIntent,
-  { market, ids, onOrder, strategyId, bar }: IntentContext,
+  { market, ids, onOrder, strategyId, bar, riskMode = state.configured.riskMode }: IntentContext,
 ): EngineState {
   const { type: _, ...wanted } = intent;
   const { position } = state.account;
-  const facts = { ...state.configured, market, position, freeCash: freeCash(state), open: state.open };
+  const facts = {
+    ...state.configured,
+    riskMode,
+    market,
+    position,
+    freeCash: freeCash(state),
+    open: state.open,
+  };
   const ruling = judgeOrder(intent, { ...facts, close: bar.close });
   const { rev } = state.configured;
   const common = {

@@ -1,6 +1,7 @@
 import type { Desired } from '../market/engine-port.ts';
 import type { Market } from '../market/market.ts';
 import { text } from '../market/money.ts';
+import { FLATTEN } from './flatten.ts';
 import type { Order } from './order.ts';
 import { halfOf } from './risk-gate.ts';
 import { type EngineState, endOrder, type OrderListener } from './state.ts';
@@ -24,13 +25,14 @@ export function reconcileOrders(
 }
 
 function cancelReason(
-  { strategyId, purpose }: Order,
+  { strategyId, purpose, tag }: Order,
   { strategy, riskMode, runState }: Desired,
   { halted }: Market,
 ): string | undefined {
   if (strategy === undefined) return 'no strategy is active';
   if (strategyId !== strategy.id) return `switched to strategy ${strategy.id}`;
-  if (riskMode === 'halted' && (purpose === 'entry' || halted === 'cancel_all')) return 'risk mode halted';
+  const isKept = purpose === 'exit' && (halted === 'keep_protective' || tag === FLATTEN);
+  if (riskMode === 'halted' && !isKept) return 'risk mode halted';
   if (purpose === 'exit') return undefined;
   if (riskMode === 'reduce_only') return 'risk mode reduce_only: no entries';
   return runState === 'paused' ? 'paused: no entries' : undefined;

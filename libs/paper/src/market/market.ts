@@ -35,9 +35,11 @@ export const MarketSchema = z.strictObject({
   risk: z
     .strictObject({
       halted: z
-        .enum(['cancel_all', 'keep_protective'])
+        .enum(['cancel_all', 'keep_protective', 'flatten'])
         .default('cancel_all')
-        .describe('What risk mode halted does with open exits; it accepts no new order in any case'),
+        .describe(
+          'What risk mode halted does with open exits and with the position; a strategy may place no order',
+        ),
     })
     .prefault({}),
   steps: z
@@ -59,7 +61,7 @@ export interface Market {
     readonly maxOpenOrders: number;
     readonly minOrder: Decimal;
   };
-  /** How open exits are treated in risk mode `halted`. */
+  /** How open exits and the position are treated in risk mode `halted`. */
   readonly halted: MarketWire['risk']['halted'];
   readonly steps: { readonly price: Decimal; readonly quantity: Decimal };
 }

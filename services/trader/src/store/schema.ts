@@ -76,6 +76,9 @@ const MIGRATIONS: readonly string[] = [
   BOOKS,
 ];
 
+/** The schema before there were books, of release 0.1.0: its audit can be verified before the trader converts it. */
+export const WITHOUT_BOOKS = 1;
+
 /** "HFTR" */
 export const CONTROL: StoreSchema = {
   name: 'control store',
