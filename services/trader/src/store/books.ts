@@ -22,6 +22,12 @@ export function createBooksReader(store: Pick<Store, 'read'>): BooksReader {
   };
 }
 
+/** The partial index of each kind, and its condition as the index has it. */
+const INDEXES = {
+  orders: { name: 'books_orders', holds: "json_extract(entry, '$.kind') = 'order'" },
+  fills: { name: 'books_fills', holds: "json_extract(entry, '$.event') = 'filled'" },
+} as const;
+
 function ordersIn(db: Queries, query: OrdersQuery): StoredEntry[] {
   const { kind, strategyId = null, decisionId = null, order, after, limit } = query;
   const { first, end } = boundsOf(db, query);
@@ -29,9 +35,9 @@ function ordersIn(db: Queries, query: OrdersQuery): StoredEntry[] {
     order === 'newest' ? [first, Math.min(end, after ?? end)] : [Math.max(first, (after ?? 0) + 1), end];
   return db
     .all(
-      // The literals choose the partial index.
-      `SELECT n, entry FROM books WHERE concern_id = ? AND n >= ? AND n < ?
-         AND ${kind === 'fills' ? "json_extract(entry, '$.event') = 'filled'" : "json_extract(entry, '$.kind') = 'order'"}
+      // SQLite would read all entries by the primary key, which it takes for as good as a partial index.
+      `SELECT n, entry FROM books INDEXED BY ${INDEXES[kind].name} WHERE concern_id = ? AND n >= ? AND n < ?
+         AND ${INDEXES[kind].holds}
          AND (? IS NULL OR json_extract(entry, '$.order.strategy_id') = ?)
          AND (? IS NULL OR json_extract(entry, '$.decision_id') = ?)
        ORDER BY n ${order === 'newest' ? 'DESC' : 'ASC'} LIMIT ?`,
@@ -62,7 +68,12 @@ function barsIn(db: Queries, range: BooksRange, count: number): StoredEntry[] {
 /** The numbers from `first` on and below `end` are in the range. Times never go back, so both are searched. */
 function boundsOf(db: Queries, { concernId, from, to }: BooksRange): { first: number; end: number } {
   const id = escapeName(concernId);
-  const row = db.get('SELECT min(n) AS low, max(n) AS high FROM books WHERE concern_id = ?', id);
+  // In one SELECT, min and max would read all entries.
+  const row = db.get(
+    `SELECT (SELECT min(n) FROM books WHERE concern_id = ?1) AS low,
+       (SELECT max(n) FROM books WHERE concern_id = ?1) AS high`,
+    id,
+  );
   if (row === undefined || row.low === null) return { first: 0, end: 0 };
   const [low, high] = [integer(row, 'low'), integer(row, 'high')];
   return {
