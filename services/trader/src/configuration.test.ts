@@ -222,6 +222,21 @@ test('problems that span several keys are reported with the line of the key', as
     });
 });
 
+test('no caller of fleet.yaml has the name of circuit breakers, with or without accounts', (t) => {
+  const fleet = shipped('fleet.yaml').replace(
+    '      switch:\n        token_env',
+    '      breaker:\n        token_env',
+  );
+  const trader = traderYaml(['    switch: { accounts: [qndd8o9ppop6] }\n', '']);
+  const home = homeWith(t, { 'fleet.yaml': fleet, 'trader.yaml': trader });
+  const [problem, ...more] = problemsOf(home);
+  assert.match(
+    problem ?? '',
+    /^fleet\.yaml:\d+ fleet\.server\.callers\.breaker is the name of circuit breakers/,
+  );
+  assert.deepEqual(more, []);
+});
+
 test('a CSV file of bars is read with the configuration, from the folder of trader.yaml', (t) => {
   const feed =
     '        kind: synthetic\n        seed: 20260416\n        start_price: "2.1"\n        volatility_bps: 20\n';

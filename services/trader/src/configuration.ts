@@ -13,6 +13,7 @@ import { type Clock, type FieldError, isJsonObject, type JsonObject } from '@her
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type TraderConfig, TraderConfigSchema } from './config/schema.ts';
 import { concernId } from './config/settings.ts';
+import { BREAKER } from './control/breaker-caller.ts';
 
 export interface Configuration extends MemberConfiguration {
   readonly trader: TraderConfig;
@@ -34,8 +35,12 @@ export function readConfiguration(
   const { whole } = readMemberConfiguration(environment, env, processEnv, problems);
   const file = join(environment.dir, 'trader.yaml');
   const trader = problems.attempt(() => loadYamlConfig({ file, schema: TraderConfigSchema, env }));
-  const known = callersIn(readUnvalidated(join(environment.dir, 'fleet.yaml'), env)?.value);
-  if (known) problems.add(unvalidatedProblems(file, env, (raw) => unknownCallers(raw, known)));
+  const fleetFile = join(environment.dir, 'fleet.yaml');
+  const known = callersIn(readUnvalidated(fleetFile, env)?.value);
+  if (known) {
+    problems.add(unvalidatedProblems(file, env, (raw) => unknownCallers(raw, known)));
+    problems.add(unvalidatedProblems(fleetFile, env, () => reservedCallers(known)));
+  }
   const feeds = new Map<string, Feed>();
   for (const { account_id, market_symbol, feed } of trader?.value.trader.concerns ?? []) {
     const made = problems.attempt(() => createFeed(feed, clock, environment.dir));
@@ -69,6 +74,17 @@ function unknownCallers(raw: unknown, known: JsonObject): FieldError[] {
       reason: `is not a caller in fleet.yaml: give ${name} a token under fleet.server.callers there`,
     }));
 }
+
+/** A caller with the name of circuit breakers would have all accounts, and pass for one in the audit. */
+const reservedCallers = (known: JsonObject): FieldError[] =>
+  Object.hasOwn(known, BREAKER)
+    ? [
+        {
+          path: `fleet.server.callers.${BREAKER}`,
+          reason: 'is the name of circuit breakers; choose another one',
+        },
+      ]
+    : [];
 
 /** Callers with trader scopes but without accounts: all their requests are refused. */
 function idleCallers({ trader }: TraderConfig, { fleet }: MemberConfiguration): string[] {
