@@ -27,8 +27,9 @@ async function watched(
   t: TestContext,
   limits: ConcernLimits,
   accounts: Readonly<Record<string, AccountLimits>> = {},
+  o: Parameters<typeof openDecisionService>[1] = {},
 ): Promise<Watched> {
-  const service = await openDecisionService(t);
+  const service = await openDecisionService(t, o);
   const { store, decisions, clock, log } = service;
   const trips: string[] = [];
   const breakers = createBreakers({
@@ -132,6 +133,16 @@ test(
     assert.equal(after?.riskMode, 'halted');
   },
 );
+
+test('a concern without an active strategy has nothing to pause', deadline, async (t) => {
+  const run = await watched(t, { daily_loss: limit('50') }, {}, { concern: { activeStrategyId: null } });
+  for (let times = 0; times < 3; times += 1) {
+    await run.bar({ change: '-60', strategyId: null });
+    await run.pass(31_000);
+  }
+  assert.deepEqual(run.decided(), []);
+  assert.deepEqual(run.trips, []);
+});
 
 test('the loss of a strategy counts from when it became active', deadline, async (t) => {
   const run = await watched(t, { strategy_loss: limit('50', 'reduce_only') });

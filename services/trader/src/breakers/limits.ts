@@ -38,9 +38,12 @@ export function exceededBy(limits: ConcernLimits, measures: Measures): Exceeded[
 
 const SEVERITY: Readonly<Record<BreakerAction, number>> = { pause: 0, reduce_only: 1, halted: 2 };
 
-/** True if the concern is as restricted as the action demands. */
-export function isRestricted({ runState, riskMode }: Concern, action: BreakerAction): boolean {
-  if (action === 'pause') return runState === 'paused';
+/** True if the concern is as restricted as the action demands. Without an active strategy there is nothing to pause. */
+export function isRestricted(
+  { activeStrategyId, runState, riskMode }: Concern,
+  action: BreakerAction,
+): boolean {
+  if (action === 'pause') return runState === 'paused' || activeStrategyId === null;
   return RiskMode.options.indexOf(riskMode) >= RiskMode.options.indexOf(action);
 }
 
