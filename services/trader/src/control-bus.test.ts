@@ -5,6 +5,7 @@ import { recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control/control-store.ts';
 import { connectControlBus } from './control-bus.ts';
+import { order as bookOrder } from './store/testing/book-entries.ts';
 import { CONCERN, controlFile, headOf, rejectSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };
@@ -62,6 +63,41 @@ function connectTo(t: TestContext, store: ControlStore, url: string | undefined)
 }
 
 const events = (store: ControlStore) => store.outbox.read(0, 1_000).map(({ event }) => event.id);
+
+test(
+  'what happens to orders is published between decisions, in order, over an outage of the bus too',
+  deadline,
+  async (t) => {
+    const { server, read } = await bus(t);
+    const store = controlFile(t, recordingLog()).open();
+    await store.seed([], [CONCERN]);
+    const trade = async (n: number): Promise<void> => {
+      const entry = bookOrder(n, 0);
+      await store.saveEngine(CONCERN.id, { n }, [entry]);
+    };
+    await rejectSome(store, 1);
+    await trade(1);
+    const { control } = connectTo(t, store, server.url);
+    assert.equal(await control.relay?.flush(20_000), true);
+    await trade(2);
+    assert.equal(await control.relay?.flush(20_000), true);
+    await server.restart();
+    await trade(3);
+    await rejectSome(store, 1);
+    assert.equal(await control.relay?.flush(20_000), true);
+    const trades = await read('fleet.trade.>', 3);
+    assert.deepEqual(
+      trades.map(({ on, type, subject, data }) => [on, type, subject, data['entry']]),
+      [1, 2, 3].map((n) => [
+        ...['fleet.trade.acct.xrpusd', 'dev.hermes-fleet.trade.placed.v1', `order-${n}`],
+        n,
+      ]),
+    );
+    const numbers = trades.map(({ id }) => Number(id.split(':').at(-1)));
+    assert.deepEqual(numbers, [2, 3, 4]);
+    assert.equal((await read('fleet.control.>', 2)).length, 2);
+  },
+);
 
 test(
   'every decision is published once, in order, on its own subject, and the audit head too',
