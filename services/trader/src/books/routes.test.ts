@@ -111,6 +111,7 @@ test('books are exported as CSV', deadline, async (t) => {
   assert.equal(lines[1]?.split(',')[5], fills[0].id);
   assert.equal(sheet.headers.get('fleet-next'), String(fills[1].entry));
   const bars = await run.get('/books/performance?format=csv');
+  assert.match(bars.text, /^entry,recorded_at,at,decision_id,strategy_id,close,/);
   assert.equal(bars.text.split('\r\n').length, 12);
 });
 

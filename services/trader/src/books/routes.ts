@@ -35,6 +35,7 @@ const ORDER_COLUMNS = [
 const BAR_COLUMNS = [
   ...[
     'entry',
+    'recorded_at',
     'at',
     'decision_id',
     'strategy_id',
