@@ -14,7 +14,7 @@ interface Day {
 }
 
 const bar = (day: number, { equity, strategy = 'a', decision = null, position = '0' }: Day): JsonObject => ({
-  ...{ kind: 'bar', at: iso(day), strategy_id: strategy, decision_id: decision },
+  ...{ kind: 'bar', at: iso(day), recorded_at: iso(day), strategy_id: strategy, decision_id: decision },
   ...{ close: '1', cash: '0', position, realized_pnl: '0', fees_paid: '0', equity },
 });
 const account = (event: string, cash: string, day = 0): JsonObject => ({

@@ -24,6 +24,8 @@ export interface Part {
 export interface SeenBar {
   /** Ms since the epoch. */
   readonly at: number;
+  /** When it was recorded, ms since the epoch. */
+  readonly recordedAt: number;
   readonly decisionId: string | null;
   readonly strategyId: string | null;
   readonly equity: Amount;
@@ -134,7 +136,8 @@ export function createAnalysis(intervalMs: number): Analysis {
     }
     total.bar({ at, equity: now, positionValue });
     equity = now;
-    const bar = { at, decisionId, strategyId, equity: now, change, placed, isFirst };
+    const recordedAt = time(entry['recorded_at']);
+    const bar = { at, recordedAt, decisionId, strategyId, equity: now, change, placed, isFirst };
     placed = 0;
     isFirst = false;
     return bar;

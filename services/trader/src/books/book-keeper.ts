@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EngineStore } from '@hermes-fleet/paper';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import type { BooksReader } from '../control/books.ts';
+import type { BooksReader, StoredEntry } from '../control/books.ts';
 import { type Analysis, createAnalysis, type SeenBar } from './analysis.ts';
+import { inOrder } from './in-order.ts';
 
 const SLICE = 500;
 const RETRY_MS = 5_000;
@@ -38,22 +39,30 @@ export function createBookKeeper(options: {
   let problem: string | undefined = 'they are being read';
   let reading: Promise<void> | undefined;
 
+  function add(concernId: string, analysis: Analysis, entry: StoredEntry, isLive: boolean): void {
+    const bar = analysis.add(entry);
+    if (bar !== undefined) options.onBar(concernId, bar, isLive);
+  }
+
   /** Adds a slice; false at the end of the books. */
-  function advance(concernId: string, analysis: Analysis, isLive: boolean): boolean {
+  function advance(concernId: string, analysis: Analysis): boolean {
     const entries = books.after(concernId, analysis.last(), SLICE);
-    for (const entry of entries) {
-      const bar = analysis.add(entry);
-      if (bar !== undefined) options.onBar(concernId, bar, isLive);
-    }
+    for (const entry of entries) add(concernId, analysis, entry, true);
     return entries.length === SLICE;
   }
 
+  /** Adds what is stored in the order of its recording, as it came when it was live: an account adds up its concerns. */
   async function readAll(): Promise<void> {
-    for (const [concernId, analysis] of analyses)
-      while (advance(concernId, analysis, false)) {
-        await setImmediate();
-        stop.signal.throwIfAborted();
-      }
+    let added = 0;
+    const read = new Map([...analyses].map(([id, analysis]) => [id, analysis.last()]));
+    for (const { concernId, entry } of inOrder(books, read)) {
+      const analysis = analyses.get(concernId);
+      if (analysis !== undefined) add(concernId, analysis, entry, false);
+      added += 1;
+      if (added % SLICE !== 0) continue;
+      await setImmediate();
+      stop.signal.throwIfAborted();
+    }
   }
 
   async function read(onRead: () => void): Promise<void> {
@@ -85,7 +94,7 @@ export function createBookKeeper(options: {
       const analysis = analyses.get(concernId);
       if (analysis === undefined || !isRead) return;
       try {
-        while (advance(concernId, analysis, true));
+        while (advance(concernId, analysis));
       } catch (err) {
         log.error({ err, concern_id: concernId }, 'the books cannot be read; the next save tries again');
       }

@@ -57,7 +57,13 @@ async function watched(
       const before = equities.get(of);
       const equity = (before ?? money('1000')).plus(money(change));
       equities.set(of, equity);
-      const common = { at, decisionId: store.decisionInForce(of) ?? null, strategyId: 'grid', placed: 0 };
+      const common = {
+        at,
+        recordedAt: clock.now(),
+        decisionId: store.decisionInForce(of) ?? null,
+        strategyId: 'grid',
+        placed: 0,
+      };
       const seen = { ...common, isFirst: before === undefined, ...o, equity, change: money(change) };
       breakers.bar(of, seen, isLive);
       await service.pass(0);
@@ -187,6 +193,24 @@ test('the limits of an account count all its concerns, and restrict all', deadli
   assert.equal(run.concern()?.runState, 'running');
   await run.bar({ change: '-30', of: BITCOIN.id });
   assert.deepEqual([run.concern()?.runState, run.concern(BITCOIN.id)?.runState], ['paused', 'paused']);
+});
+
+test('the concerns of an account may follow feeds of different times', deadline, async (t) => {
+  const run = await watched(
+    t,
+    {},
+    { [CONCERN.accountId]: { daily_loss: limit('50'), orders_per_minute: { limit: 10, action: 'halted' } } },
+  );
+  const past = NOON - 400 * 86_400_000;
+  for (let n = 0; n < 6; n += 1) {
+    assert.equal(run.concern()?.runState, 'running', `after ${n}`);
+    await run.bar({ at: NOON + n * SECOND, change: '-5' });
+    await run.bar({ at: past + n * SECOND, change: '-5', of: BITCOIN.id });
+  }
+  assert.deepEqual([run.concern()?.runState, run.concern(BITCOIN.id)?.runState], ['paused', 'paused']);
+  await run.bar({ at: NOON + 7 * SECOND, placed: 6 });
+  await run.bar({ at: past + 7 * SECOND, placed: 6, of: BITCOIN.id });
+  assert.equal(run.concern()?.riskMode, 'halted');
 });
 
 test(

@@ -50,12 +50,12 @@ export function createBreakers(options: {
   const { store, clock, log } = options;
   const scopes: Scope[] = [
     ...options.concerns.map(({ id, breakers }) => ({
-      ...{ limits: breakers, concernIds: [id], tracker: createTracker() },
+      ...{ limits: breakers, concernIds: [id], tracker: createTracker('concern') },
     })),
     ...Object.entries(options.accounts).map(([account, limits]) => ({
       limits,
       concernIds: options.concerns.filter(({ accountId }) => accountId === account).map(({ id }) => id),
-      tracker: createTracker(),
+      tracker: createTracker('account'),
     })),
   ];
   /** The decision of the last bar of each concern. */

@@ -29,8 +29,13 @@ export interface Tracker {
   measures(): Measures;
 }
 
-export function createTracker(): Tracker {
+/**
+ * `of`: the bars of a concern count at their own times. Those of an account count when they were recorded, since its
+ * concerns can follow feeds of different times.
+ */
+export function createTracker(of: 'concern' | 'account'): Tracker {
   const last = new Map<string, SeenBar>();
+  let now = Number.NEGATIVE_INFINITY;
   let equity = ZERO;
   let peak = ZERO;
   let day = Number.NaN;
@@ -39,9 +44,10 @@ export function createTracker(): Tracker {
   let placed: { readonly at: number; readonly count: number }[] = [];
 
   /** Without a change: an account joins, or begins with other balances. */
-  function begin(before: SeenBar | undefined, { equity: now, change }: SeenBar): void {
-    equity = equity.minus(before?.equity ?? ZERO).plus(now.minus(change));
-    peak = before === undefined ? peak.plus(now.minus(change)) : equity;
+  function begin(before: SeenBar | undefined, bar: SeenBar): void {
+    const opening = bar.equity.minus(bar.change);
+    equity = equity.minus(before?.equity ?? ZERO).plus(opening);
+    peak = before === undefined ? peak.plus(opening) : equity;
   }
 
   return {
@@ -52,16 +58,17 @@ export function createTracker(): Tracker {
       if (isTakenOver) {
         [dayChange, strategyChange, peak, placed] = [ZERO, ZERO, equity, []];
       }
-      const today = Math.floor(bar.at / DAY_MS);
+      // The times of bars go back when another feed follows.
+      if (of === 'concern' && bar.at < now) placed = [];
+      now = of === 'concern' ? bar.at : Math.max(now, bar.recordedAt);
+      const today = Math.floor(now / DAY_MS);
       if (today !== day) [day, dayChange] = [today, ZERO];
       if (bar.strategyId !== before?.strategyId) strategyChange = ZERO;
       equity = equity.plus(bar.change);
       dayChange = dayChange.plus(bar.change);
       strategyChange = strategyChange.plus(bar.change);
       if (equity.gt(peak)) peak = equity;
-      // The times of bars go back when another feed follows.
-      if (before !== undefined && bar.at < before.at) placed = [];
-      placed = [...placed, { at: bar.at, count: bar.placed }].filter(({ at }) => at > bar.at - MINUTE_MS);
+      placed = [...placed, { at: now, count: bar.placed }].filter(({ at }) => at > now - MINUTE_MS);
     },
     measures: () => ({
       dailyLoss: dayChange.negated(),
