@@ -26,7 +26,7 @@ const CALLERS: Readonly<Record<string, readonly string[]>> = {
   guest: ['announce', 'read'],
 };
 
-/** The trader as a process with its own home and the shipped configuration, without a broker. */
+/** The trader as a process with its own home and the shipped configuration, without a broker unless one is given. */
 export interface LoneTrader extends Target {
   readonly token: string;
   readonly stateDir: string;
@@ -46,6 +46,8 @@ export interface LoneTraderOptions {
   /** Changes the `trader` section of the shipped trader.yaml in place. */
   readonly change?: (trader: Section) => void;
   readonly env?: Record<string, string>;
+  /** A broker that asks for no login; none by default. */
+  readonly natsUrl?: string;
   /** Words before the program on the command line, e.g. a shell that sets limits. */
   readonly wrapper?: readonly string[];
 }
@@ -62,6 +64,7 @@ export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Pr
   const tokens = new Map(Object.keys(CALLERS).map((name) => [name, `token-of-the-test-${name}-0123456789`]));
   edit(join(dir, 'fleet.yaml'), ({ fleet }) => {
     delete fleet.nats;
+    if (o.natsUrl !== undefined) fleet.nats = { servers: [o.natsUrl] };
     fleet.agents = {};
     fleet.server = {
       bind_host: '127.0.0.1',

@@ -84,6 +84,7 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   registerApi(app, {
     ...{ store, sessions, codes, loginSecret, changes, status, clock, web },
     ...{ client: createProfileClient(clock), entry, addresses, log },
+    trader: config.trader,
     prices: createPrices(config.prices),
     rebuild: () => reading.rebuild(),
     version: manifest.version,

@@ -20,6 +20,7 @@ import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
 import { createBooksMetrics } from './books/metrics.ts';
 import { registerReset } from './books/reset-route.ts';
 import { registerBooks } from './books/routes.ts';
+import { createSummary } from './books/summary.ts';
 import { createBreakers } from './breakers/breakers.ts';
 import { runtimeConcerns, settingsOf } from './config/settings.ts';
 import { readConfiguration } from './configuration.ts';
@@ -130,6 +131,7 @@ export async function startTrader(
     access,
     limits,
     brokenAudit: () => controlBus.audit.state().finding?.reason,
+    performanceOf: createSummary(keeper),
     clock,
     log,
     tracing,

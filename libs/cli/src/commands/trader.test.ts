@@ -48,6 +48,17 @@ const FOUND: JsonObject = {
   },
   position: { quantity: '7', average_price: '2.1' },
   equity: { total: '10000', cash: '9000' },
+  performance: {
+    strategy: {
+      return: 0.0123,
+      max_drawdown: 0.02,
+      realized_profit: '12.5',
+      fees: '0.4',
+      fills: 6,
+      win_rate: 0.75,
+    },
+    account: { return: -0.005, drawdown: 0.01, max_drawdown: 0.03 },
+  },
   orders: { open: [{ side: 'buy', kind: 'limit', quantity: '5', limit_price: '2', purpose: 'entry' }] },
   execution: { state: 'degraded', reasons: ['the feed is stale'] },
   last_decisions: [
@@ -111,12 +122,22 @@ test('get prints the position, orders and control state of a strategy', async (t
     /^The grid-1 \(grid_trader\), active: grid-1$/m,
     /control +paused, risk mode cautious/,
     /position +7 at 2\.1/,
+    /return +-0\.50 %, drawdown 1\.00 % now, 3\.00 % at most/,
+    /own +1\.23 %, drawdown 2\.00 % at most, 12\.5 realized, 0\.4 fees, 6 fills, 75\.00 % of its sales with a profit/,
     /execution +degraded; the feed is stale/,
     /orders +1 open\n +side +kind.*\n +buy +limit +5 +2 +entry/,
     /then +pause +applied +operator +d0/,
   ])
     assert.match(stdout, says);
   assert.deepEqual(paramsOf(asked[0]?.text), { strategy_id: GRID });
+});
+
+test('get says of a strategy that was never active, and nothing of books that are not read', async (t) => {
+  const idle = { ...FOUND, performance: { strategy: null, account: { return: 0, drawdown: 0 } } };
+  const { trader } = await traderStub(t, { get_strategy: { result: idle } });
+  assert.match((await trader('get', GRID)).stdout, /own +it was never active/);
+  const unread = await traderStub(t, { get_strategy: { result: { ...FOUND, performance: null } } });
+  assert.doesNotMatch((await unread.trader('get', GRID)).stdout, /^ +(return|own)/m);
 });
 
 test('decide sends a file unchanged, and its exit code follows the answer', async (t) => {

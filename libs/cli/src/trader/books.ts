@@ -2,6 +2,7 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import { callApi, readJson, refusal, request, type Target } from '../client/http.ts';
 import { columns } from '../command-line/output.ts';
+import { percent } from './percent.ts';
 
 export type OrdersKind = 'orders' | 'fills';
 
@@ -113,6 +114,4 @@ export function renderPerformance(found: JsonObject): string[] {
 }
 
 const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
-const percent = (value: unknown): string =>
-  typeof value === 'number' ? `${(value * 100).toFixed(2)} %` : '-';
 const ratio = (value: unknown): string => (typeof value === 'number' ? value.toFixed(2) : '-');

@@ -1,6 +1,7 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt, textsAt } from '../client/fields.ts';
 import { columns } from '../command-line/output.ts';
+import { percent } from './percent.ts';
 
 /** Lines for the trader's answer to a decision. */
 export function renderDecision(response: JsonObject): string[] {
@@ -38,6 +39,7 @@ export function renderStrategy(found: JsonObject): string[] {
     line('control', `${textAt(control, 'run_state')}, risk mode ${textAt(control, 'risk_mode')}`),
     line('position', `${textAt(position, 'quantity')} at ${textAt(position, 'average_price')}`),
     line('equity', `${textAt(equity, 'total')}, of which cash ${textAt(equity, 'cash')}`),
+    ...performance(objectAt(found, 'performance')),
     line('execution', [textAt(execution, 'state'), ...reasons].join('; ')),
     line('orders', open.length === 0 ? 'none open' : `${open.length} open`),
     ...indented(['side', 'kind', 'quantity', 'limit_price', 'purpose'], open),
@@ -47,6 +49,25 @@ export function renderStrategy(found: JsonObject): string[] {
 }
 
 const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
+
+/** Nothing for a trader without books, or whose books are not read yet. */
+function performance(found: JsonObject): string[] {
+  const { account, strategy } = found;
+  if (!isJsonObject(account)) return [];
+  const { return: gain, drawdown, max_drawdown: most } = account;
+  const whole = `${percent(gain)}, drawdown ${percent(drawdown)} now, ${percent(most)} at most`;
+  return [line('return', whole), line('own', isJsonObject(strategy) ? own(strategy) : 'it was never active')];
+}
+
+const own = (figures: JsonObject): string =>
+  [
+    percent(figures.return),
+    `drawdown ${percent(figures.max_drawdown)} at most`,
+    `${textAt(figures, 'realized_profit')} realized`,
+    `${textAt(figures, 'fees')} fees`,
+    `${textAt(figures, 'fills')} fills`,
+    `${percent(figures.win_rate)} of its sales with a profit`,
+  ].join(', ');
 
 /** An indented table of these fields of each row; empty when there are no rows. */
 function indented(keys: readonly string[], rows: readonly JsonObject[]): string[] {

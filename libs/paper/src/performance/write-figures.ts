@@ -1,11 +1,10 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
 import { text } from '../market/money.ts';
 import type { PerformanceFigures } from './performance.ts';
 
 const DIGITS = 8;
 
 /** The figures in their wire form: amounts as decimal text, ratios as numbers of eight significant digits. */
-export function writeFigures(figures: PerformanceFigures): JsonObject {
+export function writeFigures(figures: PerformanceFigures) {
   const { firstAt, lastAt, bars, fills, sales, wins } = figures;
   return {
     bars,

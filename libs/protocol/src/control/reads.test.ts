@@ -32,6 +32,17 @@ const DETAIL: StrategyDetail = {
   },
   position: { quantity: '12.5', averagePrice: null, unrealizedPnl: '0' },
   equity: { total: '1000', cash: '990', reserved: '5', realizedPnl: '0', feesPaid: '0.02' },
+  performance: {
+    strategy: {
+      return: 0.01,
+      maxDrawdown: 0.02,
+      realizedProfit: '12.5',
+      fees: '0.02',
+      fills: 3,
+      winRate: null,
+    },
+    account: { return: 0.01, drawdown: 0, maxDrawdown: 0.02 },
+  },
   orders: {
     open: [
       {
@@ -89,14 +100,17 @@ test('responses are strict, in code and as JSON Schema', () => {
   const schemas = controlSchemas();
   const isDetail = ajv.compile(schemas['strategy-detail']);
   const good = encodeStrategyDetail(DETAIL);
-  const bare = { ...good, position: null, equity: null, execution: null };
-  for (const value of [good, bare]) {
+  const bare = { ...good, position: null, equity: null, performance: null, execution: null };
+  const idle = { ...good, performance: { ...Object(good['performance']), strategy: null } };
+  for (const value of [good, bare, idle]) {
     assert.ok(isDetail(value), JSON.stringify(isDetail.errors));
     StrategyDetailWire.parse(value);
   }
   const bad = [
     { ...good, extra: 1 },
     { ...good, orders: undefined },
+    { ...good, performance: undefined },
+    { ...good, performance: { strategy: null } },
     { ...good, position: { quantity: 12.5, average_price: null, unrealized_pnl: '0' } },
     { ...good, last_decisions: Array(11).fill(DETAIL.lastDecisions[0]) },
   ];

@@ -13,6 +13,7 @@ const id = z.string().min(1).max(200);
 const amount = z.string().describe('A decimal number, in the quote asset');
 const quantity = z.string().describe('A decimal number, in units of the base asset');
 const count = z.int().nonnegative();
+const ratio = z.number().nullable().describe('A ratio: 0.1 is 10 %. Null if it is not defined');
 const time = z.string().describe('RFC 3339');
 
 /** The parameters of `list_strategies()`: each narrows the list. */
@@ -88,6 +89,23 @@ const execution = z.strictObject({
   last_bar: z.strictObject({ at: time, close: amount }).nullable(),
 });
 
+const performance = z.strictObject({
+  strategy: z
+    .strictObject({
+      return: ratio,
+      max_drawdown: ratio,
+      realized_profit: amount,
+      fees: amount,
+      fills: count,
+      win_rate: ratio.describe('Part of the sales with a net profit; null without a sale'),
+    })
+    .nullable()
+    .describe('While the strategy was active; null if it never was for a whole bar'),
+  account: z
+    .strictObject({ return: ratio, drawdown: ratio, max_drawdown: ratio })
+    .describe('The whole account, whichever strategy ran'),
+});
+
 const decision = z.strictObject({
   decision_id: z.string(),
   caller: z.string(),
@@ -115,6 +133,9 @@ export const StrategyDetailWire = z.strictObject({
     .nullable()
     .describe('Position of the concern, whichever strategy runs; null without an engine'),
   equity: equity.nullable().describe('Equity of the concern; null without an engine'),
+  performance: performance
+    .nullable()
+    .describe('Since the account was opened; null until the books are read. GET /books/performance has more'),
   orders: z
     .strictObject({
       open: z.array(order),

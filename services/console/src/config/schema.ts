@@ -49,6 +49,7 @@ const Console = z.strictObject({
     .refine((profiles) => Object.keys(profiles).length > 0, 'must name at least one profile')
     .describe('The members of the fleet, by name'),
   entry: name.describe('The profile that takes dispatches and checks tokens: the orchestrator'),
+  trader: name.default('trader').describe('The member whose books the console shows: the trader'),
   stale_after_s: z
     .number()
     .int()

@@ -6,7 +6,7 @@ import type { Rebuilt } from '../consume/feed.ts';
 import { guardSessions } from '../session/guard.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { StaticFile } from '../web/static-files.ts';
-import { type ActionOptions, registerActions } from './actions.ts';
+import { registerActions } from './actions.ts';
 import type { StatusDocument } from './api.ts';
 import { registerAuditHeads } from './audit-heads.ts';
 import { registerBlocked } from './blocked.ts';
@@ -22,8 +22,9 @@ import { registerTaskList } from './task-list.ts';
 import { registerTaskPage } from './task-page.ts';
 import { registerToken, type TokenOptions } from './token.ts';
 import { registerTrader } from './trader.ts';
+import { type BooksOptions, registerTraderBooks } from './trader-books.ts';
 
-export interface ApiOptions extends SignInOptions, TokenOptions, ActionOptions, FleetOptions {
+export interface ApiOptions extends SignInOptions, TokenOptions, BooksOptions, FleetOptions {
   readonly store: Pick<Store, 'read'>;
   readonly sessions: Sessions;
   readonly prices: Prices;
@@ -62,6 +63,7 @@ export function registerApi(app: FastifyInstance, options: ApiOptions): void {
     registerBlocked(scope, options);
     registerSpending(scope, options);
     registerTrader(scope, options);
+    registerTraderBooks(scope, options);
     await registerStream(scope, options);
   });
 }

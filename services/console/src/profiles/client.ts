@@ -26,7 +26,19 @@ export interface ProfileClient {
     timeoutMs?: number,
   ): Promise<JsonObject>;
   /** Calls a method of A2A 1.0 over JSON-RPC and returns its result. */
-  rpc(profile: ProfileAddress, token: string, method: string, params: JsonObject): Promise<JsonObject>;
+  rpc(
+    profile: ProfileAddress,
+    token: string,
+    method: string,
+    params: JsonObject,
+    timeoutMs?: number,
+  ): Promise<JsonObject>;
+  /** The text of a GET, read as a whole, with its headers. */
+  text(
+    profile: ProfileAddress,
+    token: string,
+    path: string,
+  ): Promise<{ readonly text: string; readonly headers: Headers }>;
   /** The answer of a GET, whose body the caller reads or cancels. */
   download(profile: ProfileAddress, token: string, path: string): Promise<Response>;
 }
@@ -65,20 +77,22 @@ export function createProfileClient(clock: Clock): ProfileClient {
     }
   };
 
-  const json = async (
+  const whole = async (
     profile: ProfileAddress,
     path: string,
     init: RequestInit,
     timeoutMs: number,
-  ): Promise<{ status: number; body: unknown }> => {
+  ): Promise<{ status: number; headers: Headers; text: string }> => {
     const { response, expiry } = await request(profile, path, init, timeoutMs);
     using _ = expiry;
-    const text = await readBounded(profile, response);
-    try {
-      return { status: response.status, body: JSON.parse(text) };
-    } catch {
-      return { status: response.status, body: undefined };
-    }
+    const { status, headers } = response;
+    return { status, headers, text: await readBounded(profile, response) };
+  };
+  const json = async (
+    ...call: Parameters<typeof whole>
+  ): Promise<{ readonly status: number; readonly body: unknown }> => {
+    const { status, text } = await whole(...call);
+    return { status, body: parsed(text) };
   };
 
   const headersOf = (token: string) => ({ accept: 'application/json', authorization: `Bearer ${token}` });
@@ -95,13 +109,19 @@ export function createProfileClient(clock: Clock): ProfileClient {
       if (status >= 200 && status < 300 && isJsonObject(answer)) return answer;
       throw refusal(profile, status, isJsonObject(answer) ? answer.error : undefined);
     },
-    async rpc(profile, token, method, params) {
+    async rpc(profile, token, method, params, timeoutMs = CALL_MS) {
       const call = { jsonrpc: '2.0', id: 1, method, params };
       const version = { 'a2a-version': '1.0', 'a2a-extensions': HANDSHAKE_EXTENSION };
-      const { status, body } = await json(profile, '/jsonrpc', posted(token, call, version), CALL_MS);
+      const { status, body } = await json(profile, '/jsonrpc', posted(token, call, version), timeoutMs);
       const answer = isJsonObject(body) ? body : {};
       if (isJsonObject(answer.result)) return answer.result;
       throw refusal(profile, status, answer.error);
+    },
+    async text(profile, token, path) {
+      const { status, headers, text } = await whole(profile, path, { headers: headersOf(token) }, CALL_MS);
+      if (status === 200) return { text, headers };
+      const answer = parsed(text);
+      throw refusal(profile, status, isJsonObject(answer) ? answer.error : undefined);
     },
     async download(profile, token, path) {
       const { response, expiry } = await request(profile, path, { headers: headersOf(token) }, DOWNLOAD_MS);
@@ -111,6 +131,15 @@ export function createProfileClient(clock: Clock): ProfileClient {
       throw refusal(profile, response.status, undefined);
     },
   };
+}
+
+/** Undefined for what is no JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function readBounded(profile: ProfileAddress, response: Response): Promise<string> {

@@ -113,5 +113,6 @@ export const READ_MODEL: StoreSchema = {
     CREATE TABLE sessions (
       digest TEXT PRIMARY KEY, opened_at INTEGER NOT NULL, used_at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;`,
+    `CREATE INDEX decisions_applied ON decisions (concern_id, at) WHERE status = 'applied';`,
   ],
 };

@@ -47,6 +47,22 @@ export function decisionsIn(db: Queries, { since, until }: Range, limit: number)
     }));
 }
 
+/** The applied decisions of a concern before a time, the newest first. */
+export function appliedIn(db: Queries, concernId: string, before: number, limit: number) {
+  return db
+    .all(
+      `SELECT at, decision_id, action, caller FROM decisions WHERE concern_id = ? AND status = 'applied' AND at < ?
+       ORDER BY at DESC, n DESC LIMIT ?`,
+      ...[concernId, before, limit],
+    )
+    .map((row) => ({
+      at: integer(row, 'at'),
+      decisionId: text(row, 'decision_id'),
+      action: text(row, 'action'),
+      caller: text(row, 'caller'),
+    }));
+}
+
 const codesIn = (stored: string): string[] => {
   const codes: unknown = JSON.parse(stored);
   return Array.isArray(codes) ? codes.map(String) : [];

@@ -12,7 +12,7 @@ const VIEWS: readonly (readonly [path: string, text: string])[] = [
   ['fleet', 'Who would get a task now?'],
   ['blocked', 'What would have unblocked the most'],
   ['spending', 'Tasks that spent the most'],
-  ['trader', 'Why decisions were refused'],
+  ['trader', 'Last fills'],
   ['send', 'Where would it go?'],
 ];
 

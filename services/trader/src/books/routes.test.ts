@@ -4,6 +4,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
 import { CONCERN, GRID, INTERVAL_MS, TREND } from '../testing/running.ts';
 import { createBookKeeper } from './book-keeper.ts';
+import { createSummary } from './summary.ts';
 import { type OpenBooks, openBooks } from './testing/books-app.ts';
 
 const deadline = { timeout: 60_000 };
@@ -99,6 +100,36 @@ test('performance agrees with the account, and its equity with the bars', deadli
   assert.deepEqual(thinned.equity.at(-1), found.equity.at(-1));
 });
 
+test('the summary for get_strategy has the figures of the performance', deadline, async (t) => {
+  const run = await openBooks(t);
+  await traded(run);
+  const found = await json(run, '/books/performance');
+  const summary = createSummary(run.keeper);
+  const [own] = found.strategies;
+  assert.ok(own.fills > 0 && own.sales > 0);
+  assert.deepEqual(summary(CONCERN.id, GRID), {
+    strategy: {
+      return: own.return,
+      maxDrawdown: own.max_drawdown,
+      realizedProfit: own.realized_profit,
+      fees: own.fees,
+      fills: own.fills,
+      winRate: own.win_rate,
+    },
+    account: {
+      return: found.total.return,
+      drawdown: found.total.drawdown,
+      maxDrawdown: found.total.max_drawdown,
+    },
+  });
+  assert.equal(summary(CONCERN.id, TREND)?.strategy, null);
+  const analysis = run.keeper.analysis;
+  assert.equal(
+    createSummary({ analysis, problem: () => 'they are being read' })(CONCERN.id, GRID),
+    undefined,
+  );
+});
+
 test('books are exported as CSV', deadline, async (t) => {
   const run = await openBooks(t);
   await traded(run);
@@ -113,6 +144,7 @@ test('books are exported as CSV', deadline, async (t) => {
   const bars = await run.get('/books/performance?format=csv');
   assert.match(bars.text, /^entry,recorded_at,at,decision_id,strategy_id,close,/);
   assert.equal(bars.text.split('\r\n').length, 12);
+  assert.match(bars.text, /^entry,recorded_at,at,decision_id,strategy_id,close,/);
 });
 
 test('books need the scope and the account, and a wrong query is named', deadline, async (t) => {

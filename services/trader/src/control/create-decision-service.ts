@@ -16,6 +16,7 @@ import type { HoldMarks } from './hold-marks.ts';
 import { createHolds } from './holds.ts';
 import { duplicateAnswer } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
+import type { PerformanceOf } from './performance-of.ts';
 import { createReads } from './reads.ts';
 import { createRecover } from './recover.ts';
 import { createRefusalBound } from './refusal-bound.ts';
@@ -30,6 +31,8 @@ export interface DecisionServiceOptions {
   readonly access: Access;
   /** Why the audit is broken; undefined if it is not, or nobody watches it. */
   readonly brokenAudit?: () => string | undefined;
+  /** Without it, strategies have no performance. */
+  readonly performanceOf?: PerformanceOf;
   readonly limits: Limits;
   readonly clock: Clock;
   readonly log: Log;
@@ -49,6 +52,7 @@ export interface RunningDecisionService extends DecisionService {
 export function createDecisionService(options: DecisionServiceOptions): RunningDecisionService {
   const { store, runtime, marks, access, policy, limits, clock, log } = options;
   const brokenAudit = options.brokenAudit ?? (() => undefined);
+  const performanceOf = options.performanceOf ?? (() => undefined);
   const auditRecorder = createAuditRecorder({ store, watcher: options.watcher, log });
   const refusalBound = createRefusalBound({ store, clock, log });
   const retryQueue = createRetryQueue({ clock, log });
@@ -119,7 +123,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
       }),
     copied: (attempt, first) =>
       answer(attempt, async () => ({ response: duplicateAnswer(first), httpStatus: 200, isAudited: false })),
-    ...createReads({ store, runtime, activation, access, brokenAudit }),
+    ...createReads({ store, runtime, activation, access, brokenAudit, performanceOf }),
     recover: createRecover({ store, holds, marks, activation, retryQueue, clock, log }),
     close: async () => {
       retryQueue.close();

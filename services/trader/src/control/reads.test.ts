@@ -160,6 +160,28 @@ test(
   },
 );
 
+test('a strategy has what the books say of it, and null until they are read', deadline, async (t) => {
+  const account = { return: 0.02, drawdown: 0.01, maxDrawdown: 0.03 };
+  const own = { return: 0.05, maxDrawdown: 0.01, realizedProfit: '7', fees: '0.2', fills: 4, winRate: 0.5 };
+  let isRead = false;
+  const test = await openDecisionService(t, {
+    performanceOf: (concernId, strategyId) =>
+      isRead && concernId === CONCERN.id
+        ? { strategy: strategyId === 'trend' ? own : null, account }
+        : undefined,
+  });
+  assert.equal(get(test, 'trend')['performance'], null);
+  isRead = true;
+  assert.deepEqual(part(get(test, 'trend'), 'performance'), {
+    strategy: {
+      ...{ return: 0.05, max_drawdown: 0.01, realized_profit: '7', fees: '0.2' },
+      ...{ fills: 4, win_rate: 0.5 },
+    },
+    account: { return: 0.02, drawdown: 0.01, max_drawdown: 0.03 },
+  });
+  assert.equal(part(get(test, 'grid'), 'performance')['strategy'], null);
+});
+
 test('degraded, outdated and missing engines are reported', deadline, async (t) => {
   const test = await openDecisionService(t);
   const bare = get(test, 'grid');

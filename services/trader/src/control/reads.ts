@@ -16,6 +16,7 @@ import { type Access, mayTouch, needScope, READ } from './access.ts';
 import type { Activation } from './activation.ts';
 import type { ControlStore, DecisionRecord } from './control-store.ts';
 import type { DecisionService } from './decision-service.ts';
+import type { PerformanceOf } from './performance-of.ts';
 
 const LAST_DECISIONS = 10;
 
@@ -26,6 +27,7 @@ export function createReads(options: {
   activation: Pick<Activation, 'isOutOfSync'>;
   access: Access;
   brokenAudit: () => string | undefined;
+  performanceOf: PerformanceOf;
 }): Pick<DecisionService, 'list' | 'get'> {
   return {
     list: (caller, filterText) => {
@@ -75,6 +77,7 @@ export function createReads(options: {
         },
         position: view ? { ...view.position } : null,
         equity: view ? { ...view.equity } : null,
+        performance: options.performanceOf(concern.id, strategy.id) ?? null,
         orders: {
           open: ordersOf(strategy, view?.openOrders),
           recent: ordersOf(strategy, view?.recentOrders),

@@ -12,6 +12,8 @@ export interface StubState {
   signedIn: boolean;
   caller: string | null;
   grafanaUrl: string | null;
+  /** Answers the books of the trader with this failure: a status, a code and a message. */
+  booksFailWith: readonly [number, string, string] | null;
   /** Answers every `/api/` request but the stream with this status. */
   failWith: number | null;
   /** Documents of the other views by path, such as `/api/fleet`. */
@@ -60,6 +62,7 @@ export async function startStubConsole(
     signedIn: true,
     caller: null,
     grafanaUrl: null,
+    booksFailWith: null,
     failWith: null,
     documents: viewDocuments(now),
   };
@@ -156,6 +159,11 @@ function answer(state: StubState, method: string, url: URL, body: unknown): [num
   if (pathname === '/api/route' || pathname === '/api/send') {
     if (state.caller === null) return [403, failure('TOKEN_NEEDED', 'this needs a token')];
     return [pathname === '/api/send' ? 202 : 200, state.documents[pathname]];
+  }
+  if (pathname === '/api/trader/books') {
+    if (state.caller === null) return [403, failure('TOKEN_NEEDED', 'this needs a token')];
+    if (state.booksFailWith)
+      return [state.booksFailWith[0], failure(state.booksFailWith[1], state.booksFailWith[2])];
   }
   const document = state.documents[pathname];
   return document === undefined ? [404, failure('NOT_FOUND', `no ${pathname}`)] : [200, document];

@@ -5,6 +5,7 @@ import type {
   SpendingDocument,
   TraderDocument,
 } from '../../http/api.ts';
+import { booksDocument } from './books-fixture.ts';
 import { idOf, MARKUP } from './tasks-fixture.ts';
 
 const BUCKETS = 24;
@@ -19,6 +20,7 @@ export function viewDocuments(now: number): Record<string, unknown> {
     '/api/blocked': blocked(times),
     '/api/spending': spending(times),
     '/api/trader': trader(times, before),
+    '/api/trader/books': booksDocument(now),
     '/api/route': {
       chosen: 'morpheus',
       considered: [

@@ -118,7 +118,9 @@ export const textOf = (request: Request): string =>
 
 export async function openDecisionService(
   t: TestContext,
-  o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits' | 'tracing' | 'brokenAudit'>> & {
+  o: Partial<
+    Pick<DecisionServiceOptions, 'policy' | 'limits' | 'tracing' | 'brokenAudit' | 'performanceOf'>
+  > & {
     readonly concern?: Partial<Concern>;
   } = {},
 ): Promise<TestDecisionService> {
@@ -152,6 +154,7 @@ export async function openDecisionService(
       tracing: o.tracing,
       policy: o.policy ?? POLICY,
       ...(o.brokenAudit && { brokenAudit: o.brokenAudit }),
+      ...(o.performanceOf && { performanceOf: o.performanceOf }),
       limits: o.limits ?? { perSecond: 1e6, burst: 1e6, keptForPause: 20 },
       access: {
         accountsOf: (name) =>

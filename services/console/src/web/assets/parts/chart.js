@@ -1,12 +1,10 @@
 import { dateTime } from '../lib/format.js';
 import { useTheme } from '../lib/theme.js';
 import { html, uPlot, useEffect, useRef, useState } from '../lib/vendor.js';
+import { axisStyle, timeLabels, token } from './chart-axis.js';
+import { ChartTable } from './chart-table.js';
 
-/**
- * @typedef {object} Series
- * @property {string} name
- * @property {readonly number[]} values One for each time.
- */
+/** @typedef {import('./chart-table.js').Series} Series */
 
 const HEIGHT = 240;
 /** Colors of the series; those behind them share the last one. */
@@ -16,26 +14,8 @@ const STEPS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => s
 /** The share of its time that a bar takes, and its greatest width. */
 const BAR = { share: 0.8, most: 48 };
 
-/**
- * The times below the bars, with the date below the first one and where it changes.
- * @param {unknown} _plot
- * @param {readonly number[]} ticks In seconds.
- */
-export function timeLabels(_plot, ticks) {
-  let date = '';
-  return ticks.map((tick) => {
-    const [day = '', time = ''] = dateTime(new Date(tick * 1_000).toISOString()).split(' ');
-    const changed = day !== date;
-    date = day;
-    return `${time.slice(0, 5)}${changed ? `\n${day.slice(5)}` : ''}`;
-  });
-}
-
 /** @param {number} at */
 const colorOf = (at) => `--series-${Math.min(at + 1, COLORS)}`;
-
-/** @param {string} name */
-const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /**
  * Stacked bars over time, with a legend, which has the figures of the bar under the pointer, and with all figures as a table.
@@ -85,7 +65,7 @@ export function StackedBars({ title, times, stepS, series, format }) {
       <li class="num">${time === undefined ? '' : dateTime(time)}</li>
     </ul>
     <div class="chart" ref=${holder} aria-hidden="true"></div>
-    <${ChartTable} title=${title} times=${times} series=${series} format=${format} />
+    <${ChartTable} title=${title} first="From" times=${times} series=${series} format=${format} />
   </figure>`;
 }
 
@@ -118,12 +98,7 @@ function stack(times, series) {
  * @param {(value: number) => string} format
  */
 function options(width, series, stepS, format) {
-  const axis = {
-    stroke: token('--muted'),
-    grid: { stroke: token('--line'), width: 1 },
-    ticks: { stroke: token('--line'), width: 1, size: 4 },
-    font: '12px system-ui, sans-serif',
-  };
+  const axis = axisStyle();
   const paths = uPlot.paths.bars?.({ size: [BAR.share, BAR.most], align: 1 });
   const drawn = series.map(({ name }, at) => {
     const color = token(colorOf(at));
@@ -161,21 +136,3 @@ function options(width, series, stepS, format) {
     series: [{}, ...drawn.reverse()],
   });
 }
-
-/** @param {{title: string, times: readonly string[], series: readonly Series[], format: (value: number) => string}} props */
-const ChartTable = ({ title, times, series, format }) =>
-  html`<details class="chart-table">
-    <summary>As a table</summary>
-    <div class="scroll" tabindex="0" role="group" aria-label=${`${title}, as a table`}>
-      <table class="grid">
-        <caption class="hidden">${title}</caption>
-        <thead><tr><th scope="col">From</th>${series.map(({ name }) => html`<th key=${name} scope="col" class="num">${name}</th>`)}</tr></thead>
-        <tbody>
-          ${times.map(
-            (at, row) => html`<tr key=${at}><th scope="row"><time datetime=${at}>${dateTime(at)}</time></th>
-              ${series.map(({ name, values }) => html`<td key=${name} class="num">${format(values[row] ?? 0)}</td>`)}</tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  </details>`;

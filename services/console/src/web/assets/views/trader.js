@@ -6,24 +6,26 @@ import { Ago, Figure, Health } from '../parts/basics.js';
 import { StackedBars } from '../parts/chart.js';
 import { Empty, Loaded } from '../parts/notices.js';
 import { Range, sinceOf } from '../parts/range.js';
+import { Books } from './trader-books.js';
 
 const FALLBACK = '24h';
 const STATUSES = ['applied', 'noop', 'rejected', 'failed'];
 
 /** @typedef {import('../../../http/api.ts').TraderDocument} TraderDocument */
 
-/** What the trader was told, what it did, and whether its audit is sound. @param {{place: import('../lib/router.js').Place}} props */
+/** What the trader was told, what it did and earned, and whether its audit is sound. @param {{place: import('../lib/router.js').Place}} props */
 export function TraderView({ place }) {
   const range = place.params['since'] ?? FALLBACK;
-  const trader = useResource(`/api/trader${query({ since: sinceOf(range, consoleNow()) })}`, ['trader']);
+  const since = sinceOf(range, consoleNow());
+  const trader = useResource(`/api/trader${query({ since })}`, ['trader']);
   return html`<div class="view-head"><h1>Trader</h1><div class="filters"><${Range} place=${place} fallback=${FALLBACK} /></div></div>
     <${Loaded} resource=${trader} label="the trader" rows=${9}>
-      ${(/** @type {TraderDocument} */ document) => html`<${Body} document=${document} />`}
+      ${(/** @type {TraderDocument} */ document) => html`<${Body} document=${document} place=${place} since=${since} />`}
     </${Loaded}>`;
 }
 
-/** @param {{document: TraderDocument}} props */
-function Body({ document }) {
+/** @param {{document: TraderDocument, place: import('../lib/router.js').Place, since: string | null}} props */
+function Body({ document, place, since }) {
   const { audit, concerns, decisions, refusals, buckets } = document;
   if (audit === null && concerns.length === 0 && decisions.length === 0)
     return html`<${Empty} title="Nothing is known of a trader.">
@@ -36,6 +38,7 @@ function Body({ document }) {
   ];
   return html`<${Audit} audit=${audit} />
     <section aria-labelledby="concerns"><h2 id="concerns">Concerns</h2><${Concerns} concerns=${concerns} /></section>
+    <${Books} place=${place} concerns=${concerns.map(({ concern_id }) => concern_id)} since=${since} />
     <section aria-labelledby="over-time"><h2 id="over-time">Decisions over time by outcome</h2>
       ${
         shown.length === 0

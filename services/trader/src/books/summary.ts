@@ -1,0 +1,29 @@
+import { type PerformanceFigures, writeFigures } from '@hermes-fleet/paper';
+import type { PerformanceOf } from '../control/performance-of.ts';
+import type { BookKeeper } from './book-keeper.ts';
+
+/** The performance for `get_strategy`: some of the figures of `GET /books/performance`, as they are there. */
+export function createSummary(keeper: Pick<BookKeeper, 'problem' | 'analysis'>): PerformanceOf {
+  return (concernId, strategyId) => {
+    if (keeper.problem() !== undefined) return undefined;
+    const analysis = keeper.analysis(concernId);
+    const own = analysis.strategies().find(({ id }) => id === strategyId);
+    const { return: change, drawdown, max_drawdown: maxDrawdown } = writeFigures(analysis.total());
+    return {
+      strategy: own === undefined ? null : strategyOf(own.figures),
+      account: { return: change, drawdown, maxDrawdown },
+    };
+  };
+}
+
+function strategyOf(figures: PerformanceFigures) {
+  const written = writeFigures(figures);
+  return {
+    return: written.return,
+    maxDrawdown: written.max_drawdown,
+    realizedProfit: written.realized_profit,
+    fees: written.fees,
+    fills: written.fills,
+    winRate: written.win_rate,
+  };
+}
