@@ -122,7 +122,7 @@ export function traderMetrics() {
 /** The entries of a bar with a purchase and a sale, after which all figures of the performance are defined. */
 function booksOfBar(n: number) {
   const at = new Date(n * 5_000).toISOString();
-  const common = { at, decision_id: null };
+  const common = { at, recorded_at: at, decision_id: null };
   const fill = (side: string, realized_pnl: string) => ({
     ...{ ...common, kind: 'order', event: 'filled', realized_pnl },
     order: { side, quantity: '1', fee: '0.01', strategy_id: 's1' },

@@ -55,7 +55,7 @@ test(
 
 test('set-up completes an interrupted migration', deadline, async (t) => {
   const { connection, jsm } = await bus(t);
-  await jsm.streams.add({ ...ONE_STREAM, subjects: ['fleet.task.>', 'fleet.control.>'] });
+  await jsm.streams.add({ ...ONE_STREAM, subjects: ['fleet.task.>', 'fleet.control.>', 'fleet.trade.>'] });
   const made = await setUpStreams({ connection, log: silentLog });
   assert.deepEqual(outcomes(made), ['unchanged', 'created', 'created']);
 });
