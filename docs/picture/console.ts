@@ -65,6 +65,7 @@ try {
     await page.goto(new URL(`/${hash}`, link).href);
     await ready();
     if (view === 'task') await page.getByRole('group', { name: 'Brief' }).waitFor();
+    if (view === 'trader') await page.getByRole('figure', { name: 'Drawdown' }).waitFor();
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       const path = join(values.out, `console-${view}-${colorScheme}.png`);

@@ -120,6 +120,8 @@ test('every view over a live fleet with mixed traffic, which goes on while NATS,
     await page.getByText('sound', { exact: true }).waitFor();
     for (const outcome of ['applied', 'rejected'])
       await page.locator(`.outcome-${outcome}`).first().waitFor();
+    // The token that switch has judged is the operator's at the trader too.
+    await page.getByRole('figure', { name: 'Price with fills and decisions' }).waitFor();
   });
 
   await t.test('axe-core finds nothing in any of them, light and dark', async () => {

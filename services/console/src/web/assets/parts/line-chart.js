@@ -80,7 +80,7 @@ export function LineChart(props) {
     </ul>
     <div class=${`chart${hangs ? ' chart-low' : ''}`} aria-hidden="true" onPointerMove=${point} onPointerLeave=${() => setPointed(null)}>
       <div ref=${holder}></div>
-      ${frame === null ? null : html`<${Marks} frame=${frame} marks=${marks} />`}
+      ${frame === null || marks.length === 0 ? null : html`<${Marks} frame=${frame} marks=${marks} />`}
     </div>
   </figure>`;
 }
