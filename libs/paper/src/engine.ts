@@ -3,7 +3,7 @@ import { askStrategy } from './broker/ask-strategy.ts';
 import { fillBar } from './broker/fill-bar.ts';
 import { beginHistory, moveHistory } from './broker/history.ts';
 import { readBar } from './broker/intents.ts';
-import { booked, recordBar, recordOrder } from './broker/journal.ts';
+import { booked, continueBooks, recordBar, recordOrder } from './broker/journal.ts';
 import type { Order } from './broker/order.ts';
 import { reconcileOrders } from './broker/reconcile-orders.ts';
 import { hasOtherBalances, recordReset, resetAccount } from './broker/reset-account.ts';
@@ -21,6 +21,8 @@ export interface EngineOptions {
   readonly market: Market;
   /** From an earlier engine of this concern, which this one resumes once it is configured. */
   readonly snapshot?: JsonObject | undefined;
+  /** Number of the newest entry of its stored books; 0 by default. */
+  readonly lastEntry?: number;
   /** The name of the feed that bars come from. Bars of another one than before begin a new history. */
   readonly feed?: string | undefined;
   readonly ids: Ids;
@@ -38,12 +40,14 @@ export function createEngine({
   concernId,
   market,
   snapshot,
+  lastEntry = 0,
   feed,
   ids,
   watcher,
   onOrder: tell,
 }: EngineOptions): Engine {
-  let state = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId, market);
+  const stored = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId, market);
+  let state = continueBooks(stored, lastEntry);
   /** The feed that begins a new history with its first bar. */
   let nextFeed = state.feed === undefined || state.bars.length === 0 ? undefined : feed;
   if (nextFeed === state.feed) nextFeed = undefined;

@@ -58,7 +58,8 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
   for (const { id, market, feed, degraded } of options.concerns) {
     const { name } = feed;
     const snapshot = store.loadEngine(id);
-    const engine = createEngine({ concernId: id, market, snapshot, feed: name, ids, watcher });
+    const lastEntry = store.lastEntry(id);
+    const engine = createEngine({ concernId: id, market, snapshot, lastEntry, feed: name, ids, watcher });
     if (engine.lastBar() === undefined && engine.view().lastBar !== null)
       log.warn(
         { concern_id: id },

@@ -192,6 +192,7 @@ describe('a strategy that fails', deadline, () => {
       ...moody(() => true),
       store: (store) => ({
         loadEngine: store.loadEngine,
+        lastEntry: store.lastEntry,
         saveEngine: store.saveEngine,
         setStatus: async (...change) => {
           refusals -= 1;

@@ -13,6 +13,7 @@ describe('an engine that cannot be saved', deadline, () => {
     const run = await running(t, {
       store: (store) => ({
         loadEngine: store.loadEngine,
+        lastEntry: store.lastEntry,
         setStatus: store.setStatus,
         saveEngine: async (...snapshot) => {
           disk.saves += 1;
@@ -84,6 +85,7 @@ describe('an engine that cannot be saved', deadline, () => {
     const run = await running(t, {
       store: (store) => ({
         loadEngine: store.loadEngine,
+        lastEntry: store.lastEntry,
         setStatus: store.setStatus,
         saveEngine: async (...snapshot) => {
           saves += 1;

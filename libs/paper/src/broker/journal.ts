@@ -67,6 +67,18 @@ export function recordBar(state: EngineState): EngineState {
   }));
 }
 
+/**
+ * Continues books that end with entry `n`. An engine that is older than its books, or begins anew because it was lost, would
+ * use their numbers twice, and its entries would pass for stored ones.
+ */
+export function continueBooks(state: EngineState, n: number): EngineState {
+  const { last, pending } = state.journal;
+  if (last - pending.length >= n) return state;
+  const continued = { ...state, journal: { last: n, pending: [] } };
+  const bar = state.bars.at(-1);
+  return bar === undefined ? continued : recordAccount(continued, 'carried', bar.at);
+}
+
 /** Forgets the entries up to number `n`, which are saved. */
 export const booked = (state: EngineState, n: number): EngineState => ({
   ...state,

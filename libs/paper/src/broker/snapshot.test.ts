@@ -49,6 +49,25 @@ test('an account that is older than its books goes on, and its books begin with 
   ]);
 });
 
+test('an engine that is older than its books, or lost, goes on above their last entry', () => {
+  const snapshot = resting().engine.snapshot();
+  const saved = Number(snapshot['entries']);
+  const older = rig({ market: rich, snapshot, lastEntry: saved + 5 });
+  assert.deepEqual(
+    older.engine.entries().map((entry) => [entry.n, entry.kind, 'event' in entry && entry.event]),
+    [[saved + 6, 'account', 'carried']],
+  );
+  const lost = rig({ market: rich, lastEntry: saved });
+  lost.run(bar(1, '100'));
+  const [first] = lost.engine.entries();
+  assert.deepEqual(
+    [first?.n, first?.kind, first && 'event' in first && first.event],
+    [saved + 1, 'account', 'opened'],
+  );
+  const same = rig({ market: rich, snapshot, lastEntry: saved });
+  assert.deepEqual(same.engine.entries(), []);
+});
+
 test('an invalid snapshot is reported, and no engine starts from it', () => {
   const whole = resting().engine.snapshot();
   for (const snapshot of [

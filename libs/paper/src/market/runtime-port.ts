@@ -94,5 +94,7 @@ export interface EngineStore {
   /** Saves a snapshot with the entries that led to it, both or none. Entries that are saved already are left out. */
   saveEngine(concernId: string, snapshot: JsonObject, entries: readonly BookEntry[]): Promise<void>;
   loadEngine(concernId: string): JsonObject | undefined;
+  /** Number of the newest saved entry; 0 if there is none. */
+  lastEntry(concernId: string): number;
   setStatus(strategyId: string, status: Strategy['status'], reason: string): Promise<void>;
 }

@@ -85,12 +85,13 @@ export interface Rig {
   recent(): readonly OrderView[];
 }
 
-export function rig(o: { market?: Market; snapshot?: JsonObject; ids?: Ids } = {}): Rig {
+export function rig(o: { market?: Market; snapshot?: JsonObject; lastEntry?: number; ids?: Ids } = {}): Rig {
   const reported: string[] = [];
   const engine = createEngine({
     concernId: 'acc:xrpusd',
     market: o.market ?? market(),
     snapshot: o.snapshot,
+    ...(o.lastEntry !== undefined && { lastEntry: o.lastEntry }),
     ids: o.ids ?? counting(),
     watcher: { order: (concern, strategy, what) => reported.push(`${concern} ${strategy} ${what}`) },
   });

@@ -114,6 +114,7 @@ export function createBookKeeper(options: {
 export function keepingBooks(store: EngineStore, keeper: Pick<BookKeeper, 'saved'>): EngineStore {
   return {
     loadEngine: (concernId) => store.loadEngine(concernId),
+    lastEntry: (concernId) => store.lastEntry(concernId),
     setStatus: (id, status, reason) => store.setStatus(id, status, reason),
     saveEngine: async (concernId, snapshot, entries) => {
       await store.saveEngine(concernId, snapshot, entries);

@@ -151,6 +151,8 @@ export interface ControlStore {
   /** Saves an engine's snapshot and its new entries of the books with the next transaction, like `settle`. */
   saveEngine(concernId: string, snapshot: JsonObject, entries: readonly BookEntry[]): Promise<void>;
   loadEngine(concernId: string): JsonObject | undefined;
+  /** Number of the newest entry of a concern's books; 0 if there is none. */
+  lastEntry(concernId: string): number;
   /** What is stored in the books of the engines. */
   readonly books: BooksReader;
   head(): AuditHead;

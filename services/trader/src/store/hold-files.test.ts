@@ -91,6 +91,7 @@ test('an engine that cannot be saved is marked until it is', async (t) => {
   const store = markingSaves(
     {
       loadEngine: () => undefined,
+      lastEntry: () => 0,
       setStatus: async () => undefined,
       saveEngine: async () => {
         if (isFull) throw new Error('the disk is full');

@@ -71,6 +71,7 @@ export function openHoldMarks(options: {
 export function markingSaves(store: EngineStore, marks: Pick<HoldMarks, 'mark' | 'clear'>): EngineStore {
   return {
     loadEngine: (concernId) => store.loadEngine(concernId),
+    lastEntry: (concernId) => store.lastEntry(concernId),
     setStatus: (id, status, reason) => store.setStatus(id, status, reason),
     saveEngine: async (concernId, snapshot, entries) => {
       try {

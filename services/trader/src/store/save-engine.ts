@@ -49,7 +49,7 @@ export function saveEngine(
 }
 
 /** Number and time of the newest stored entry of a concern; zeros if there is none. */
-function lastEntryOf(db: Queries, id: string): { readonly n: number; readonly recordedAt: number } {
+export function lastEntryOf(db: Queries, id: string): { readonly n: number; readonly recordedAt: number } {
   const row = db.get(
     `SELECT n, json_extract(entry, '$.recorded_at') AS recorded_at FROM books WHERE concern_id = ?
      ORDER BY n DESC LIMIT 1`,

@@ -10,7 +10,7 @@ import { compensate, decide, factsOf, hold, refusals, refuse, reset, settle } fr
 import { createLazyWrites } from './lazy-writes.ts';
 import { createOutbox, OUTBOX_KEY } from './outbox.ts';
 import { escapeName } from './rows.ts';
-import { saveEngine } from './save-engine.ts';
+import { lastEntryOf, saveEngine } from './save-engine.ts';
 import { CONTROL } from './schema.ts';
 import { seed, setStatus } from './seed.ts';
 import {
@@ -159,6 +159,7 @@ export function createControlStore(
       );
       return row && json(row, 'snapshot');
     },
+    lastEntry: (concernId) => store.read((db) => lastEntryOf(db, escapeName(concernId)).n),
     books: createBooksReader(store),
     head: () => store.read(headOf),
     audit: (afterSeq, limit) => store.read((db) => recordsAfter(db, afterSeq, limit)),
