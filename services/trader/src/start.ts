@@ -145,6 +145,7 @@ export async function startTrader(
     clock,
     ids,
     log,
+    isUnsaved: (concern) => runtime.health(concern).unsaved !== undefined,
     onTrip: watchers.breakerTripped,
   });
   opened.defer(() => breakers.close());

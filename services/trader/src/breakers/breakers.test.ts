@@ -4,7 +4,7 @@ import { money } from '@hermes-fleet/paper';
 import { type JsonObject, systemIds } from '@hermes-fleet/protocol';
 import type { SeenBar } from '../books/analysis.ts';
 import type { AccountLimits, ConcernLimits } from '../config/breaker-schema.ts';
-import { CONCERN } from '../control/testing/decisions.ts';
+import { CONCERN, POLICY } from '../control/testing/decisions.ts';
 import { BITCOIN, openDecisionService, type TestDecisionService } from '../control/testing/harness.ts';
 import { createBreakers } from './breakers.ts';
 
@@ -14,6 +14,8 @@ const SECOND = 1_000;
 
 interface Watched extends TestDecisionService {
   readonly trips: string[];
+  /** Concerns whose bars cannot be saved. */
+  readonly unsaved: Set<string>;
   /** A bar under the decision in force, with this change of the equity; live by default. */
   bar(
     o: Partial<Omit<SeenBar, 'change'>> & { change?: string; of?: string; isLive?: boolean },
@@ -32,6 +34,7 @@ async function watched(
   const service = await openDecisionService(t, o);
   const { store, decisions, clock, log } = service;
   const trips: string[] = [];
+  const unsaved = new Set<string>();
   const breakers = createBreakers({
     concerns: [
       { id: CONCERN.id, accountId: CONCERN.accountId, breakers: limits },
@@ -43,6 +46,7 @@ async function watched(
     clock,
     ids: systemIds,
     log,
+    isUnsaved: () => unsaved.has(CONCERN.id),
     onTrip: (concernId, breaker) => trips.push(`${concernId} ${breaker}`),
   });
   t.after(() => breakers.close());
@@ -51,6 +55,7 @@ async function watched(
   return {
     ...service,
     trips,
+    unsaved,
     start: breakers.start,
     bar: async ({ change = '0', of = CONCERN.id, isLive = true, ...o }) => {
       at = o.at ?? at + SECOND;
@@ -184,6 +189,33 @@ test('a price that is stale pauses, and again only after a while', deadline, asy
   for (let s = 0; s < 15; s += 1) await run.pass(SECOND);
   assert.equal(run.concern()?.runState, 'paused');
 });
+
+test('a price is not stale for want of a disk that takes its bars', deadline, async (t) => {
+  const run = await watched(t, { stale_price: { after_s: 20, action: 'pause' } });
+  run.start();
+  run.unsaved.add(CONCERN.id);
+  for (let s = 0; s < 40; s += 1) await run.pass(SECOND);
+  assert.deepEqual(run.decided(), []);
+  run.unsaved.clear();
+  for (let s = 0; s < 2; s += 1) await run.pass(SECOND);
+  assert.equal(run.concern()?.runState, 'paused', 'there was no bar after that');
+});
+
+test(
+  'a breaker decides while execution is degraded, also where the policy refuses every decision',
+  deadline,
+  async (t) => {
+    const policy = { ...POLICY, strictDegraded: true };
+    const run = await watched(t, { daily_loss: limit('50') }, {}, { policy });
+    run.runtime.degraded.add(CONCERN.id);
+    await run.bar({ change: '-60' });
+    assert.equal(run.concern()?.runState, 'paused');
+    assert.deepEqual(
+      run.decided().map(({ status }) => status),
+      ['applied'],
+    );
+  },
+);
 
 test('the limits of an account count all its concerns, and restrict all', deadline, async (t) => {
   const run = await watched(t, {}, { [CONCERN.accountId]: { daily_loss: limit('50') } });

@@ -45,6 +45,8 @@ export function createBreakers(options: {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   readonly ids: Ids;
   readonly log: Log;
+  /** True while the bars of a concern cannot be saved. The trader does not see them then, and its engine enters nothing. */
+  readonly isUnsaved: (concernId: string) => boolean;
   readonly onTrip: (concernId: string, breaker: Exceeded['breaker']) => void;
 }): Breakers {
   const { store, clock, log } = options;
@@ -112,7 +114,7 @@ export function createBreakers(options: {
     for (const { id, breakers } of options.concerns) {
       const { stale_price: limit } = breakers;
       const age = now - (lastBarAt.get(id) ?? now);
-      const isStale = limit !== undefined && age > limit.after_s * 1_000;
+      const isStale = limit !== undefined && age > limit.after_s * 1_000 && !options.isUnsaved(id);
       if (!isStale || now < (staleUntil.get(id) ?? now)) continue;
       staleUntil.set(id, now + AGAIN_MS);
       const reason = `no bar came for ${Math.round(age / 1_000)} s, longer than ${limit.after_s} s`;

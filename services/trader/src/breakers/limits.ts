@@ -60,4 +60,5 @@ export const decisionOf = (
   ...(action === 'pause' ? { action } : { action: 'set_risk_mode', risk_mode: action }),
   reason: reason.slice(0, 1_000),
   confidence: 1,
+  override: true,
 });

@@ -1,7 +1,8 @@
 import type { Caller } from '@hermes-fleet/protocol';
-import { DECIDE } from './access.ts';
+import { DECIDE, OVERRIDE } from './access.ts';
 
 /** The name of the caller of circuit breakers. No caller of fleet.yaml may have it. */
 export const BREAKER = 'breaker';
 
-export const BREAKER_CALLER: Caller = { name: BREAKER, scopes: new Set([DECIDE]) };
+/** It overrides a degraded execution, which `policy.strict_degraded` would refuse it for: it restricts, and nothing else. */
+export const BREAKER_CALLER: Caller = { name: BREAKER, scopes: new Set([DECIDE, OVERRIDE]) };
