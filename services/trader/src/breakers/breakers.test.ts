@@ -217,6 +217,25 @@ test(
   },
 );
 
+test('a breaker takes nothing back that is decided at the same time', deadline, async (t) => {
+  const run = await watched(t, { daily_loss: limit('50', 'reduce_only') });
+  const halted = run.ask({ action: 'set_risk_mode', riskMode: 'halted' });
+  await run.bar({ change: '-60' });
+  assert.equal(await halted, 'applied');
+  await run.pass(0);
+  assert.equal(run.concern()?.riskMode, 'halted');
+  assert.deepEqual(
+    run.decided().map(({ status }) => status),
+    ['noop'],
+  );
+  assert.deepEqual(run.trips, []);
+  assert.deepEqual(
+    run.log.messages.filter((message) => /breaker/.test(message)),
+    [],
+  );
+  await run.assertSound();
+});
+
 test('the limits of an account count all its concerns, and restrict all', deadline, async (t) => {
   const run = await watched(t, {}, { [CONCERN.accountId]: { daily_loss: limit('50') } });
   assert.equal(BITCOIN.accountId, CONCERN.accountId);

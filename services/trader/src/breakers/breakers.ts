@@ -100,6 +100,8 @@ export function createBreakers(options: {
       log.warn(about, `a circuit breaker tripped: ${reason}`);
       return;
     }
+    // Another decision had restricted the concern as much.
+    if (response.status === 'noop') return;
     notBefore.set(concern.id, clock.monotonic() + AGAIN_MS);
     const effect = response.result.effect === 'held' ? 'in effect, but not written' : 'not applied';
     log.error(about, `a circuit breaker tripped, and its decision is ${effect}: ${reason}`);

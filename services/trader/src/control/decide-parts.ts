@@ -10,6 +10,7 @@ import { type Access, mayTouch } from './access.ts';
 import type { Activation } from './activation.ts';
 import type { Applier } from './apply.ts';
 import type { Answer } from './attempt.ts';
+import { BREAKER } from './breaker-caller.ts';
 import type { ConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore, StoredFacts } from './control-store.ts';
 import type { Facts, Policy } from './facts.ts';
@@ -76,6 +77,7 @@ export function factsOf(
       concern !== undefined &&
       (options.activation.isOutOfSync(concern.id) || options.runtime.health(concern.id).degraded),
     brokenAudit: options.brokenAudit(),
+    onlyRestricts: caller.name === BREAKER,
     unrunnable: toRun?.status === 'enabled' ? options.runtime.preflight(toRun) : undefined,
   };
 }

@@ -22,6 +22,8 @@ export interface Facts {
   /** The strategy that is active in the concern. */
   readonly active: Strategy | undefined;
   readonly degraded: boolean;
+  /** The caller restricts and nothing else: a circuit breaker. */
+  readonly onlyRestricts?: boolean;
   /** Why the audit is broken; undefined if it is not. */
   readonly brokenAudit?: string | undefined;
   /** Why the strategy that is to run cannot (the runtime's preflight); undefined if it can. */

@@ -1,6 +1,6 @@
 import type { Concern } from '@hermes-fleet/paper';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
-import { CHECKS } from './checks.ts';
+import { CHECKS, raisesRisk } from './checks.ts';
 import type { Facts } from './facts.ts';
 import { createDraft, type Draft, summaryOf } from './response-draft.ts';
 
@@ -77,7 +77,9 @@ function judgeNew(request: ControlDecision, facts: Facts, draft: Draft): Verdict
     return { response: draft.answer(ends), isFirst };
   }
   if (concern === undefined) throw new Error('a decision without a concern passed the checks');
-  const next = nextState(request, concern);
+  // A decision that was made since the caller looked may restrict more than this one.
+  const isTooLate = facts.onlyRestricts === true && raisesRisk(request, concern);
+  const next = isTooLate ? undefined : nextState(request, concern);
   const status = next === undefined ? 'noop' : 'applied';
   if (
     next?.runState === 'paused' &&
