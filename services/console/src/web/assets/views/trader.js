@@ -73,11 +73,11 @@ const Concerns = ({ concerns }) =>
   concerns.length === 0
     ? html`<p class="note">No concern has had a decision yet.</p>`
     : html`<table class="grid cards concerns">
-        <thead><tr><th scope="col">Account and market</th><th scope="col">Strategy</th><th scope="col">Run state</th><th scope="col">Risk mode</th><th scope="col" class="num c-num">Decided</th></tr></thead>
+        <thead><tr><th scope="col">Account and market</th><th scope="col">Strategy</th><th scope="col">Run state</th><th scope="col">Risk mode</th><th scope="col" class="num c-num">Reported</th></tr></thead>
         <tbody>${concerns.map(
           ({ concern_id, strategy_id, run_state, risk_mode, at }) => html`<tr key=${concern_id}>
             <th scope="row" class="wrap">${concern_id}</th><td class="wrap" data-label="Strategy">${strategy_id ?? UNKNOWN}</td><td data-label="Run state">${words(run_state ?? UNKNOWN)}</td>
-            <td data-label="Risk mode">${words(risk_mode ?? UNKNOWN)}</td><td class="num" data-label="Decided"><${Ago} at=${at} suffix="" /></td>
+            <td data-label="Risk mode">${words(risk_mode ?? UNKNOWN)}</td><td class="num" data-label="Reported"><${Ago} at=${at} suffix="" /></td>
           </tr>`,
         )}</tbody>
       </table>`;
