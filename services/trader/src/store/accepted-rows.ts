@@ -48,8 +48,8 @@ function addSlice(
     const id = text(row, 'decision_id');
     const isFinal = row.open !== 1 && row.status !== 'failed' && !except.has(id);
     if (!isFinal || integer(row, 'attempt_seq') >= upTo) continue;
-    const { caller, concern_id, fingerprint, response, decided_at, attempt_seq } = row;
-    const cells = [id, caller, concern_id, fingerprint, response, decided_at, attempt_seq];
+    const { caller, concern_id, fingerprint, response, decided_at, attempt_seq, rev } = row;
+    const cells = [id, caller, concern_id, fingerprint, response, decided_at, attempt_seq, rev];
     digest.update(JSON.stringify(cells.map(String)));
   }
   const last = rows.at(-1);

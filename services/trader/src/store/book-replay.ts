@@ -63,10 +63,12 @@ export function createBookReplay(): BookReplay {
     const before = saved.get(concernId)?.last ?? 0;
     saved.set(concernId, { last: lastOf(entries) ?? before, snapshot });
     if (!isJsonObject(entries)) return undefined;
+    // Numbers begin at 1, so rows below are nobody's.
+    const after = before === 0 ? Number.MIN_SAFE_INTEGER : before;
     const { first, last, hash: wanted } = entries;
     const rows = db.all(
       'SELECT n, entry FROM books WHERE concern_id = ? AND n > ? AND n <= ? ORDER BY n',
-      ...[concernId, before, Number(last)],
+      ...[concernId, after, Number(last)],
     );
     const digest = createHash('sha256');
     addRows(digest, rows);
@@ -147,7 +149,7 @@ function addSlice(
 export const enginesRecord = (db: Queries): JsonObject[] =>
   enginesIn(db).map(({ concernId, snapshot, last }) => {
     const digest = createHash('sha256');
-    for (let at: number | undefined = 0; at !== undefined; )
+    for (let at: number | undefined = Number.MIN_SAFE_INTEGER; at !== undefined; )
       at = addSlice(db, digest, { concernId, last }, at);
     return { concern_id: concernId, digest: digest.digest('hex'), last, snapshot: snapshot ?? null };
   });
@@ -160,7 +162,7 @@ export async function assertAcceptedBooks(
 ): Promise<Difference | undefined> {
   for (const books of all) {
     const digest = createHash('sha256');
-    for (let at: number | undefined = 0; at !== undefined; ) {
+    for (let at: number | undefined = Number.MIN_SAFE_INTEGER; at !== undefined; ) {
       await setImmediate();
       signal?.throwIfAborted();
       const from: number = at;

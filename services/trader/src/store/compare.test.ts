@@ -152,6 +152,27 @@ const TAMPERED: readonly [name: string, sql: string, table: string, row: string,
     /its caller/,
   ],
   [
+    'the revision of a decision',
+    `UPDATE decisions SET rev = 99 WHERE decision_id = 'pause'`,
+    'decisions',
+    'pause',
+    /its revision/,
+  ],
+  [
+    'the revision of an open decision',
+    `UPDATE decisions SET rev = NULL WHERE decision_id = 'open'`,
+    'decisions',
+    'open',
+    /its revision/,
+  ],
+  [
+    'a revision of a decision that was rolled back',
+    `UPDATE decisions SET rev = 99 WHERE decision_id = 'failed'`,
+    'decisions',
+    'failed',
+    /its revision/,
+  ],
+  [
     'more cash in the snapshot of an engine',
     `UPDATE engines SET snapshot = '{"n":1000002}'`,
     'engines',
@@ -178,6 +199,13 @@ const TAMPERED: readonly [name: string, sql: string, table: string, row: string,
     `INSERT INTO books VALUES ('${CONCERN.id}', 4, '{"kind":"bar"}')`,
     'books',
     `${CONCERN.id} 3 to 5`,
+    /not those/,
+  ],
+  [
+    'an entry before all others',
+    `INSERT INTO books VALUES ('${CONCERN.id}', -1, '{"kind":"order"}')`,
+    'books',
+    `${CONCERN.id} 1 to 2`,
     /not those/,
   ],
   [
@@ -224,6 +252,16 @@ for (const [name, sql, table, row, reason] of TAMPERED) {
     assert.equal((await (await test.reopen()).verify()).broken?.table, table);
   });
 }
+
+test('a revision that was accepted does not change any more', deadline, async (t) => {
+  const test = await openUsed(t);
+  test.tamper(run(`UPDATE decisions SET rev = 99 WHERE decision_id = 'pause'`));
+  const store = await test.reopen();
+  await accept(store);
+  assert.equal((await store.verify()).ok, true);
+  test.tamper(run(`UPDATE decisions SET rev = 98 WHERE decision_id = 'pause'`));
+  assert.equal((await (await test.reopen()).verify()).broken?.table, 'decisions');
+});
 
 const OTHER_CHANGES: Readonly<Record<string, string>> = {
   concerns: 'rev = rev + 1',

@@ -31,6 +31,8 @@ interface Open {
   readonly id: string;
   /** Undefined for one that an operator accepted. */
   readonly response: JsonObject | undefined;
+  /** The revision that it led to; undefined for one that an operator accepted. */
+  readonly rev: number | undefined;
   /** The row named this attempt when it was read. */
   readonly isOurs: boolean;
 }
@@ -63,7 +65,9 @@ export function createDecisionReplay(): DecisionReplay {
     const row = rowOf(db, id);
     if (row === undefined) return differs(id, `it is gone, and record ${seq} has its answer`);
     const isOurs = integer(row, 'attempt_seq') === seq;
-    if (record['status'] === 'applied') open.set(seq, { id, response, isOurs });
+    const { rev } = objectIn(record, 'change');
+    if (record['status'] === 'applied')
+      open.set(seq, { id, response, isOurs, rev: typeof rev === 'number' ? rev : undefined });
     if (!isOurs) return undefined;
     if (!failed.delete(id)) rows += 1;
     const wanted = {
@@ -76,7 +80,8 @@ export function createDecisionReplay(): DecisionReplay {
       const stored = typeof value === 'string' && column !== 'fingerprint' ? escapeName(value) : value;
       if (row[column] !== stored) return differs(id, `its ${column} is not that of record ${seq}`);
     }
-    return record['status'] === 'applied' ? undefined : answer(id, row, seq, response, 0);
+    if (record['status'] === 'applied') return undefined;
+    return answer(id, row, seq, { response, open: 0, rev: null });
   };
 
   const outcome = ({ seq, record }: AuditRecord, db: Queries): Difference | undefined => {
@@ -89,10 +94,10 @@ export function createDecisionReplay(): DecisionReplay {
     const isCompensated = record['outcome'] === 'compensated';
     if (isCompensated && apply.isOurs) failed.add(apply.id);
     if (integer(row, 'attempt_seq') !== of) return undefined;
-    const wanted = isCompensated
+    const response = isCompensated
       ? objectIn(record, 'response')
       : apply.response && { ...apply.response, result: record['result'] ?? null };
-    return answer(apply.id, row, seq, wanted, 0);
+    return answer(apply.id, row, seq, { response, open: 0, rev: isCompensated ? null : apply.rev });
   };
 
   const rebase = ({ seq, record }: AuditRecord): void => {
@@ -105,7 +110,7 @@ export function createDecisionReplay(): DecisionReplay {
       if (!isJsonObject(each)) continue;
       const { seq: of, decision_id: id } = each;
       if (typeof of !== 'number' || typeof id !== 'string') continue;
-      open.set(of, { id, response: undefined, isOurs: false });
+      open.set(of, { id, response: undefined, rev: undefined, isOurs: false });
       except.add(id);
     }
     accepted = { upTo: seq, digest: String(digest), except };
@@ -129,9 +134,9 @@ export function createDecisionReplay(): DecisionReplay {
       }
     },
     atEnd: (db) => {
-      for (const [seq, { id, response, isOurs }] of open) {
+      for (const [seq, { id, response, isOurs, rev }] of open) {
         const row = isOurs ? rowOf(db, id) : undefined;
-        const found = row && answer(id, row, seq, response, 1);
+        const found = row && answer(id, row, seq, { response, open: 1, rev });
         if (found) return found;
       }
       const after = accepted?.upTo ?? 0;
@@ -162,16 +167,22 @@ function hasRow({ status }: JsonObject, response: JsonObject): boolean {
 const rowOf = (db: Queries, id: string): Row | undefined =>
   db.get('SELECT * FROM decisions WHERE decision_id = ?', escapeName(id));
 
+/** Compares what a decision came to. What is undefined is not known. */
 function answer(
   id: string,
   row: Row,
   seq: number,
-  wanted: JsonObject | undefined,
-  open: 0 | 1,
+  wanted: {
+    readonly response: JsonObject | undefined;
+    readonly open: 0 | 1;
+    readonly rev: number | null | undefined;
+  },
 ): Difference | undefined {
+  const { response, open, rev } = wanted;
   if (row.open !== open)
     return differs(id, `it is ${open === 1 ? 'closed' : 'open'}, and record ${seq} says otherwise`);
-  if (wanted === undefined || textOf(row) === canonical(wanted)) return undefined;
+  if (rev !== undefined && row.rev !== rev) return differs(id, `its revision is not that of record ${seq}`);
+  if (response === undefined || textOf(row) === canonical(response)) return undefined;
   return differs(id, `its answer is not that of record ${seq}`);
 }
 
