@@ -12,6 +12,11 @@ export interface StoreSchema {
    * edited: a change is a new step. The first step creates `meta (key, value)`, which holds the file's identity.
    */
   readonly migrations: readonly string[];
+  /**
+   * Older versions that can be read without a migration: temporary tables and views that stand for what they lack. They
+   * hide tables of the file with the same names, which are `main.<name>` there.
+   */
+  readonly readableAs?: Readonly<Record<number, string>>;
 }
 
 /**

@@ -13,14 +13,9 @@ export interface Reader extends Pick<Store, 'read'> {
 
 /**
  * Opens a database file for reading, without creating, migrating or owning it. Throws CONFIG_INVALID for a file that is
- * missing, of another kind or of another schema version, and STORE_UNAVAILABLE; both name the file. `oldest` is the first schema
- * version that the caller can read, by default the present one.
+ * missing, of another kind or of a schema version that cannot be read (`StoreSchema.readableAs`), and STORE_UNAVAILABLE; both name the file.
  */
-export function openReader(
-  file: string,
-  schema: StoreSchema,
-  { oldest = schema.migrations.length }: { readonly oldest?: number } = {},
-): Reader {
+export function openReader(file: string, schema: StoreSchema): Reader {
   const invalid = (problem: string): FleetError => new FleetError('CONFIG_INVALID', `${file} ${problem}`);
   if (!existsSync(file)) throw invalid(`does not exist: no ${schema.name} has been created there yet`);
   let db: DatabaseSync | undefined;
@@ -29,10 +24,12 @@ export function openReader(
     const version = schemaVersion(db, schema);
     const supported = schema.migrations.length;
     if (version === undefined) throw invalid(`is not a ${schema.name}; correct the path`);
-    if (version < oldest || version > supported)
+    const views = version === supported ? '' : schema.readableAs?.[version];
+    if (views === undefined)
       throw invalid(
         `has schema ${version}, and this version of Hermes Fleet reads ${supported}: use the version that wrote it`,
       );
+    db.exec(`PRAGMA temp_store = MEMORY; ${views}`);
     const reading = readFrom(db, createStatements(db).reading, schema.name);
     return { read: inOneState(db, reading), close: () => db?.close() };
   } catch (error) {

@@ -8,7 +8,7 @@ import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 import { openReader, type Reader } from '@hermes-fleet/store';
 import { recordsAfter } from './store/audit.ts';
-import { CONTROL, WITHOUT_BOOKS } from './store/schema.ts';
+import { CONTROL } from './store/schema.ts';
 import { verifyAudit } from './store/verify.ts';
 import { compareWitness, readWitness, type Witness } from './witness.ts';
 
@@ -43,7 +43,7 @@ export async function readAudit(
   const published = values['verify-audit'] ? await publishedHead(environment, processEnv) : undefined;
   const witness = readWitness(values.witness, environment.name);
   assertReadable(file);
-  const reader = openReader(file, CONTROL, { oldest: WITHOUT_BOOKS });
+  const reader = openReader(file, CONTROL);
   try {
     if (published) {
       const report = await verifyFile(reader, published, witness);

@@ -18,10 +18,8 @@ export interface StoredEngine {
   readonly last: number;
 }
 
-/** None in a file without books. */
-export function enginesIn(db: Queries): StoredEngine[] {
-  if (db.get(`SELECT 1 FROM sqlite_master WHERE name = 'books'`) === undefined) return [];
-  return db
+export const enginesIn = (db: Queries): StoredEngine[] =>
+  db
     .all(
       `SELECT concern_id, max(snapshot) AS snapshot, max(n) AS last FROM (
          SELECT concern_id, snapshot, 0 AS n FROM engines UNION ALL
@@ -33,7 +31,6 @@ export function enginesIn(db: Queries): StoredEngine[] {
       snapshot: row.snapshot === null ? undefined : hash('sha256', text(row, 'snapshot')),
       last: integer(row, 'last'),
     }));
-}
 
 /** Books that an operator accepted as they were. */
 export interface AcceptedBooks {

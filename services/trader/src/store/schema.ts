@@ -1,5 +1,5 @@
 import type { StoreSchema } from '@hermes-fleet/store';
-import { BOOKS } from './books-schema.ts';
+import { BOOKS, WITHOUT_BOOKS } from './books-schema.ts';
 
 /**
  * The schema of control.db (docs/trader.md#state). Triggers make `audit` append-only. `decisions` holds the first judgment
@@ -76,12 +76,10 @@ const MIGRATIONS: readonly string[] = [
   BOOKS,
 ];
 
-/** The schema before there were books, of release 0.1.0: its audit can be verified before the trader converts it. */
-export const WITHOUT_BOOKS = 1;
-
 /** "HFTR" */
 export const CONTROL: StoreSchema = {
   name: 'control store',
   applicationId: 0x48465452,
   migrations: MIGRATIONS,
+  readableAs: { 1: WITHOUT_BOOKS },
 };
