@@ -1,6 +1,9 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 
-/** Rows as CSV (RFC 4180), with a header. Absent values are empty. */
+/**
+ * Rows as CSV (RFC 4180), with a header. Absent values are empty. A text that a spreadsheet would take for a formula begins
+ * with an apostrophe: ids are texts of callers.
+ */
 export function csv(columns: readonly string[], rows: readonly JsonObject[]): string {
   const lines = [
     columns.join(','),
@@ -9,8 +12,12 @@ export function csv(columns: readonly string[], rows: readonly JsonObject[]): st
   return lines.map((line) => `${line}\r\n`).join('');
 }
 
+const FORMULA = /^[=+\-@]/;
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
 function field(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return '';
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const plain = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = FORMULA.test(plain) && !NUMBER.test(plain) ? `'${plain}` : plain;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
