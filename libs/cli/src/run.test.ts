@@ -96,7 +96,11 @@ for (const [args, message, hint] of [
   [['fly', '--help'], "unknown command 'fly'", 'fleet --help'],
   [['sned', 'x'], "unknown command 'sned' (Did you mean send?)", 'fleet --help'],
   [['--nope'], "unknown option '--nope'", 'fleet --help'],
-  [['trader'], 'trader needs a command: list, get, decide, backtest, audit', 'fleet trader --help'],
+  [
+    ['trader'],
+    'trader needs a command: list, get, decide, orders, fills, performance, backtest, account, audit',
+    'fleet trader --help',
+  ],
   [['trader', 'audit', 'burn'], "unknown command 'burn'", 'fleet trader audit --help'],
   [['peers', '--profil', 'neo'], "unknown option '--profil' (Did you mean --profile?)", 'fleet peers --help'],
   [['peers', '--profile'], "option '--profile <name>' argument missing", 'fleet peers --help'],
