@@ -16,6 +16,7 @@ import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';
 import { holdForAudit } from './audit-hold.ts';
 import { registerAudit } from './audit-routes.ts';
+import { spacingOf } from './books/analysis.ts';
 import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
 import { createBooksMetrics } from './books/metrics.ts';
 import { registerReset } from './books/reset-route.ts';
@@ -107,7 +108,7 @@ export async function startTrader(
   const runtimes = runtimeConcerns(configuration.trader, configuration.feeds);
   const keeper = createBookKeeper({
     books: store.books,
-    concerns: runtimes.map(({ id, feed: { intervalMs } }) => ({ id, intervalMs })),
+    concerns: runtimes.map(({ id, feed }) => ({ id, intervalMs: spacingOf(feed) })),
     clock,
     log,
     // Called when the decision service is made: no bar is read before.

@@ -48,6 +48,7 @@ export function createCsvFeed(
   let asked: { readonly after: number | undefined; readonly dueAt: number } | undefined;
   return {
     intervalMs: options.intervalMs,
+    spacingMs: meanSpacing(rows) ?? options.intervalMs,
     next: async (last, signal) => {
       signal.throwIfAborted();
       if (asked === undefined || asked.after !== last?.at) {
@@ -63,6 +64,13 @@ export function createCsvFeed(
       return barOf(row);
     },
   };
+}
+
+/** Mean time between two rows, ms; undefined for fewer than two. */
+function meanSpacing(rows: readonly CsvRow[]): number | undefined {
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (first === undefined || last === undefined || rows.length < 2) return undefined;
+  return (last.at - first.at) / (rows.length - 1);
 }
 
 /** The number of rows that close at `at` or before it. */

@@ -16,6 +16,8 @@ export interface Feed {
   readonly name?: string;
   /** Clock time between two bars, ms. */
   readonly intervalMs: number;
+  /** Mean time between two bars by their own times, ms, where that differs from `intervalMs`: it annualizes ratios. */
+  readonly spacingMs?: number;
   /**
    * Resolves with the bar after `last` (the first bar for undefined) when it is due, or with undefined after the last
    * bar. Rejects with the signal's reason. The same `last` at the same time gives the same bar. A bar that is not after

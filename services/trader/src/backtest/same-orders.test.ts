@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createFeed, createRuntime, type OrderView, type SimulatedOrder } from '@hermes-fleet/paper';
+import {
+  createFeed,
+  createRuntime,
+  type OrderView,
+  type SimulatedOrder,
+  writeFigures,
+} from '@hermes-fleet/paper';
 import { countingIds } from '@hermes-fleet/paper/testing';
 import { encodeControlResponse, type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
+import { createAnalysis, spacingOf } from '../books/analysis.ts';
 import { TraderConfigSchema } from '../config/schema.ts';
 import { runtimeConcerns, settingsOf } from '../config/settings.ts';
 import { createDecisionService } from '../control/create-decision-service.ts';
@@ -74,12 +81,13 @@ async function paperRun(t: TestContext, files: BacktestFiles) {
   let changed = Promise.withResolvers<void>();
   const [concern] = config.trader.concerns;
   assert.ok(concern);
+  const feed = createFeed(concern.feed, clock, files.dir);
   const runtime = createRuntime({
     store,
     clock,
     log,
     ids: countingIds(),
-    concerns: runtimeConcerns(config, new Map([[CONCERN, createFeed(concern.feed, clock, files.dir)]])),
+    concerns: runtimeConcerns(config, new Map([[CONCERN, feed]])),
     watcher: {
       order: () => undefined,
       changed: () => {
@@ -127,12 +135,20 @@ async function paperRun(t: TestContext, files: BacktestFiles) {
     collect();
     await decideAfter(n + 1);
   }
-  return { ended: [...orders.values()], open: view().openOrders, equity: view().equity, answers };
+  const { ended, open, equity } = {
+    ended: [...orders.values()],
+    open: view().openOrders,
+    equity: view().equity,
+  };
+  await runtime.close();
+  const analysis = createAnalysis(spacingOf(feed));
+  for (const entry of store.books.after(CONCERN, 0, 100_000)) analysis.add(entry);
+  return { ended, open, equity, answers, figures: writeFigures(analysis.total()) };
 }
 
 const untimed = ({ applied_at: _, ...answer }: JsonObject): JsonObject => answer;
 
-test('a backtest and a paper run over the same bars and decisions give the same orders and answers', async (t) => {
+test('a backtest and a paper run over the same bars and decisions give the same orders, answers and figures', async (t) => {
   const files = backtestFiles(t);
   const paper = await paperRun(t, files);
   const request = files.request({ decisions: files.script(...SCRIPT) });
@@ -158,6 +174,7 @@ test('a backtest and a paper run over the same bars and decisions give the same 
   assert.deepEqual(ended, paper.ended);
   assert.deepEqual(result.view.openOrders, paper.open);
   assert.deepEqual(result.view.equity, paper.equity);
+  assert.deepEqual(paper.figures, writeFigures(result.figures));
   assert.deepEqual(
     answers.map(({ response }) => untimed(encodeControlResponse(response))),
     paper.answers.map(untimed),

@@ -1,6 +1,7 @@
 import {
   createNetProfit,
   createPerformance,
+  type Feed,
   money,
   type NetProfit,
   type Performance,
@@ -61,7 +62,11 @@ interface Measured {
   strategyId: string | null;
 }
 
-/** `intervalMs` is that of the feed: ratios are annualized with it. Throws INTERNAL for an entry without its fields. */
+/** The time between the bars of a feed by which ratios are annualized, ms. */
+export const spacingOf = ({ spacingMs, intervalMs }: Pick<Feed, 'spacingMs' | 'intervalMs'>): number =>
+  spacingMs ?? intervalMs;
+
+/** `intervalMs` is that of the bars of the feed: ratios are annualized with it. Throws INTERNAL for an entry without its fields. */
 export function createAnalysis(intervalMs: number): Analysis {
   let last = 0;
   let since: number | undefined;
