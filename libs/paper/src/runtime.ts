@@ -115,8 +115,8 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
     resetAccount: async (concernId) => followerOf(concernId).resetAccount(),
     view: (concernId) => followers.get(concernId)?.view(),
     degrade: (concernId, reason) => followerOf(concernId).degrade(reason),
-    start: () => {
-      for (const follower of followers.values()) follower.start();
+    start: (concernIds) => {
+      for (const [id, follower] of followers) if (concernIds?.includes(id) ?? true) follower.start();
     },
     close,
   };

@@ -229,28 +229,6 @@ describe('a restart', deadline, () => {
   });
 });
 
-it('an engine that was lost begins anew, and its books go on', deadline, async (t) => {
-  let isLost = false;
-  const run = await running(t, {
-    store: (store) => ({
-      saveEngine: store.saveEngine,
-      setStatus: store.setStatus,
-      lastEntry: store.lastEntry,
-      loadEngine: (id) => (isLost ? undefined : store.loadEngine(id)),
-    }),
-  });
-  await holding(run);
-  const saved = (): number => run.store.lastEntry(CONCERN.id);
-  isLost = true;
-  await run.restart();
-  const before = saved();
-  await run.bar(100);
-  await run.runtime.close();
-  const [first] = run.store.books.after(CONCERN.id, before, 1);
-  assert.deepEqual([first?.entry['kind'], first?.entry['event']], ['account', 'opened']);
-  assert.equal((await run.store.verify()).ok, true);
-});
-
 describe('closing', deadline, () => {
   it('saves the last bar and takes no more', async (t) => {
     const run = await running(t);

@@ -32,6 +32,7 @@ import { createTraderMetrics } from './metrics.ts';
 import { NO_AGENT, NO_MCP } from './no-agent.ts';
 import { readinessOf } from './readiness.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
+import { keepingChanged } from './store/changed-engines.ts';
 import { markingSaves, openHoldMarks } from './store/hold-files.ts';
 import { openControlStore } from './store/sqlite-store.ts';
 import { createControlIntake } from './transports/a2a.ts';
@@ -74,6 +75,8 @@ export async function startTrader(
   );
   await store.seed(strategies, concerns);
   const concernIds = store.concerns().map(({ id }) => id);
+  const changed = new Set(store.unsoundEngines());
+  if (changed.size > 0) log.error({ concerns: [...changed] }, 'engines were changed, and do not start');
   const marks = openHoldMarks({ dir: join(environment.stateDir, 'holds'), concernIds, log });
 
   const shown: Pick<Runtime, 'view' | 'health'> = {
@@ -86,6 +89,7 @@ export async function startTrader(
   opened.defer(async () => bus?.close());
   /** The engines follow the audit once they have the stored state. */
   let onAudit: (state: AuditState) => void = () => undefined;
+  let areBooksRead = false;
   const controlBus = connectControlBus({
     service: name,
     nats,
@@ -117,7 +121,7 @@ export async function startTrader(
   opened.defer(() => keeper.close());
   createBooksMetrics({ registry, keeper, concerns: concernIds, nameOf: watchers.strategyName });
   const runtime = createRuntime({
-    store: keepingBooks(markingSaves(store, marks), keeper),
+    store: keepingChanged(keepingBooks(markingSaves(store, marks), keeper), changed),
     clock,
     log,
     watcher: watchers.runtime,
@@ -203,7 +207,13 @@ export async function startTrader(
       async recover() {
         // A hold takes entries out of the market, so a start waits a little for a result rather than hold its engines.
         await controlBus.audit.settle(AUDIT_MS);
-        onAudit = holdForAudit(runtime, concernIds);
+        const hold = holdForAudit(runtime, concernIds);
+        onAudit = (state) => {
+          hold(state);
+          // A changed engine starts once an operator has accepted it.
+          if (state.state === 'ok') changed.clear();
+          if (areBooksRead) runtime.start(concernIds.filter((id) => !changed.has(id)));
+        };
         onAudit(controlBus.audit.state());
         await decisions.recover();
         // Control tasks first: the gateway does not know them and would block them as ordinary tasks.
@@ -213,8 +223,9 @@ export async function startTrader(
       // An engine whose books are not read could pass the limits of a circuit breaker.
       beforeListen: () =>
         keeper.start(() => {
-          runtime.start();
+          runtime.start(concernIds.filter((id) => !changed.has(id)));
           breakers.start();
+          areBooksRead = true;
         }),
       shutdownSteps: (serving, leave, graceMs) => {
         const parts = {

@@ -76,8 +76,8 @@ export interface Runtime {
    * Rejects with NOT_FOUND for an unknown concern, and with STORE_UNAVAILABLE if it is in effect but not saved yet.
    */
   resetAccount(concernId: string): Promise<void>;
-  /** Starts following the feeds. */
-  start(): void;
+  /** Starts following the feeds: of these concerns, or of all. Those that were started go on. */
+  start(concernIds?: readonly string[]): void;
   /** Finishes the current bar and waits until its snapshot is durable. */
   close(): Promise<void>;
 }

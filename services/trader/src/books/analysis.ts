@@ -148,24 +148,30 @@ export function createAnalysis(intervalMs: number): Analysis {
     return bar;
   }
 
+  function take({ n, entry }: StoredEntry): SeenBar | undefined {
+    switch (entry['kind']) {
+      case 'account':
+        opened(entry);
+        return undefined;
+      case 'order':
+        ordered(entry);
+        return undefined;
+      case 'bar':
+        return ended(entry);
+      default:
+        throw new FleetError('INTERNAL', `entry ${n} of the books has an unknown kind`);
+    }
+  }
+
   const partsOf = (all: Map<string | null, Measured>): Part[] =>
     [...all].map(([id, { strategyId, performance }]) => ({ id, strategyId, figures: performance.figures() }));
 
   return {
-    add: ({ n, entry }) => {
-      last = n;
-      switch (entry['kind']) {
-        case 'account':
-          opened(entry);
-          return undefined;
-        case 'order':
-          ordered(entry);
-          return undefined;
-        case 'bar':
-          return ended(entry);
-        default:
-          throw new FleetError('INTERNAL', `entry ${n} of the books has an unknown kind`);
-      }
+    add: (stored) => {
+      const bar = take(stored);
+      // After it was taken: one that cannot be read is not passed over.
+      last = stored.n;
+      return bar;
     },
     last: () => last,
     since: () => since,

@@ -150,6 +150,8 @@ export interface ControlStore {
   openApplies(): OpenApply[];
   /** Saves an engine's snapshot and its new entries of the books with the next transaction, like `settle`. */
   saveEngine(concernId: string, snapshot: JsonObject, entries: readonly BookEntry[]): Promise<void>;
+  /** Concerns whose stored engine is not the one that was saved last, as the audit has it. */
+  unsoundEngines(): string[];
   loadEngine(concernId: string): JsonObject | undefined;
   /** Number of the newest entry of a concern's books; 0 if there is none. */
   lastEntry(concernId: string): number;

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { AuditRecord } from '../control/control-store.ts';
 import type { Difference } from './difference.ts';
-import { escapeName } from './rows.ts';
+import { escapeName, readName } from './rows.ts';
 
 const SLICE = 500;
 
@@ -31,6 +31,34 @@ export const enginesIn = (db: Queries): StoredEngine[] =>
       snapshot: row.snapshot === null ? undefined : hash('sha256', text(row, 'snapshot')),
       last: integer(row, 'last'),
     }));
+
+/** Records that are searched for the newest one of an engine. An older one is left to the verification. */
+const SEARCHED = 100_000;
+
+/** Concerns whose engine is not as the newest record says. */
+export const unsoundEnginesIn = (db: Queries): string[] =>
+  enginesIn(db).flatMap(({ concernId, snapshot, last }) => {
+    if (last === 0) return [];
+    const row = db.get(
+      `SELECT json_extract(record, '$.kind') AS kind, json_extract(record, '$.snapshot') AS snapshot,
+         record FROM audit
+       WHERE seq > (SELECT max(seq) FROM audit) - ${SEARCHED} AND (json_extract(record, '$.kind') = 'accept'
+         OR (json_extract(record, '$.kind') = 'books' AND json_extract(record, '$.concern_id') = ?))
+       ORDER BY seq DESC LIMIT 1`,
+      nameOf(concernId),
+    );
+    if (row === undefined) return [];
+    const wanted = row.kind === 'books' ? row.snapshot : acceptedSnapshot(text(row, 'record'), concernId);
+    return wanted === (snapshot ?? null) ? [] : [nameOf(concernId)];
+  });
+
+function acceptedSnapshot(record: string, concernId: string): unknown {
+  const { engines } = JSON.parse(record);
+  const found = Array.isArray(engines) ? engines.find((each) => each?.concern_id === concernId) : undefined;
+  return found?.snapshot ?? null;
+}
+
+const nameOf = (concernId: string): string => readName({ name: concernId }, 'name');
 
 /** Books that an operator accepted as they were. */
 export interface AcceptedBooks {

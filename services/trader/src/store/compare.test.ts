@@ -10,7 +10,6 @@ import {
   decided,
   failedFrom,
   GRID,
-  OTHER,
   openSeeded,
   payload,
   SEED,
@@ -19,6 +18,7 @@ import {
   type TestStore,
   TREND,
 } from './testing/harness.ts';
+import { TAMPERED } from './testing/tampered-rows.ts';
 import { gap } from './walk.ts';
 
 /** Decisions of every kind: applied, with each outcome and without one, tried again, rejected, noop, and copies. */
@@ -43,186 +43,6 @@ async function openUsed(t: TestContext): Promise<TestStore> {
   assert.deepEqual(await store.verify(), { ok: true, records: store.head().seq, head: store.head() });
   return test;
 }
-
-const TAMPERED: readonly [name: string, sql: string, table: string, row: string, reason: RegExp][] = [
-  [
-    'a concern that runs again',
-    `UPDATE concerns SET run_state = 'paused' WHERE id = '${CONCERN.id}'`,
-    'concerns',
-    CONCERN.id,
-    /its run_state is "paused", and the audit says "running"/,
-  ],
-  [
-    'another active strategy',
-    `UPDATE concerns SET active_strategy_id = '${TREND}' WHERE id = '${CONCERN.id}'`,
-    'concerns',
-    CONCERN.id,
-    /active_strategy_id/,
-  ],
-  ['a concern that came back', 'UPDATE concerns SET listed = 1', 'concerns', OTHER.id, /does not have it/],
-  [
-    'a concern that waits in another state',
-    `UPDATE concerns SET risk_mode = 'normal' WHERE id = '${OTHER.id}'`,
-    'concerns',
-    OTHER.id,
-    /risk_mode/,
-  ],
-  [
-    'parameters of a strategy',
-    `UPDATE strategies SET params = '{"levels":50}' WHERE id = '${GRID}'`,
-    'strategies',
-    GRID,
-    /params/,
-  ],
-  [
-    'a strategy that is enabled again',
-    `UPDATE strategies SET status = 'disabled' WHERE id = '${TREND}'`,
-    'strategies',
-    TREND,
-    /status/,
-  ],
-  [
-    'a strategy more',
-    `INSERT INTO strategies SELECT 'more', name, kind, account_id, market_symbol, params, status FROM strategies LIMIT 1`,
-    'strategies',
-    'more',
-    /does not have it/,
-  ],
-  [
-    'a decision that is forgotten',
-    `DELETE FROM decisions WHERE decision_id = 'pause'`,
-    'decisions',
-    'pause',
-    /it is gone/,
-  ],
-  [
-    'a decision that nobody made',
-    `INSERT INTO decisions SELECT 'new', caller, concern_id, fingerprint, response, decided_at, attempt_seq, open, rev FROM decisions WHERE decision_id = 'pause'`,
-    'decisions',
-    'new',
-    /no record of the audit has made it/,
-  ],
-  [
-    'a payload',
-    `UPDATE decisions SET fingerprint = 'f' WHERE decision_id = 'noop'`,
-    'decisions',
-    'noop',
-    /its fingerprint/,
-  ],
-  [
-    'an answer',
-    `UPDATE decisions SET response = replace(response, 'rejected', 'noop') WHERE decision_id = 'rejected'`,
-    'decisions',
-    'rejected',
-    /its answer/,
-  ],
-  [
-    'the answer of a rollback',
-    `UPDATE decisions SET response = replace(response, 'failed', 'applied') WHERE decision_id = 'failed'`,
-    'decisions',
-    'failed',
-    /its answer/,
-  ],
-  [
-    'the result of an outcome',
-    `UPDATE decisions SET response = replace(response, '"reconciled":true', '"reconciled":false') WHERE decision_id = 'pause'`,
-    'decisions',
-    'pause',
-    /its answer/,
-  ],
-  [
-    'a decision that is open again',
-    `UPDATE decisions SET open = 1 WHERE decision_id = 'pause'`,
-    'decisions',
-    'pause',
-    /it is open/,
-  ],
-  [
-    'a decision that is closed',
-    `UPDATE decisions SET open = 0 WHERE decision_id = 'open'`,
-    'decisions',
-    'open',
-    /it is closed/,
-  ],
-  [
-    'a caller',
-    `UPDATE decisions SET caller = 'neo' WHERE decision_id = 'noop'`,
-    'decisions',
-    'noop',
-    /its caller/,
-  ],
-  [
-    'the revision of a decision',
-    `UPDATE decisions SET rev = 99 WHERE decision_id = 'pause'`,
-    'decisions',
-    'pause',
-    /its revision/,
-  ],
-  [
-    'the revision of an open decision',
-    `UPDATE decisions SET rev = NULL WHERE decision_id = 'open'`,
-    'decisions',
-    'open',
-    /its revision/,
-  ],
-  [
-    'a revision of a decision that was rolled back',
-    `UPDATE decisions SET rev = 99 WHERE decision_id = 'failed'`,
-    'decisions',
-    'failed',
-    /its revision/,
-  ],
-  [
-    'more cash in the snapshot of an engine',
-    `UPDATE engines SET snapshot = '{"n":1000002}'`,
-    'engines',
-    CONCERN.id,
-    /its snapshot is not the one that was saved/,
-  ],
-  [
-    'an older snapshot of an engine',
-    `UPDATE engines SET snapshot = '{"n":1}'`,
-    'engines',
-    CONCERN.id,
-    /its snapshot is not the one that was saved/,
-  ],
-  [
-    'a better price in the books',
-    `UPDATE books SET entry = replace(entry, '"1.9"', '"1.8"') WHERE n = 2`,
-    'books',
-    `${CONCERN.id} 1 to 2`,
-    /not those of record/,
-  ],
-  ['an entry that is gone', 'DELETE FROM books WHERE n = 3', 'books', `${CONCERN.id} 3 to 5`, /not those/],
-  [
-    'an entry between others',
-    `INSERT INTO books VALUES ('${CONCERN.id}', 4, '{"kind":"bar"}')`,
-    'books',
-    `${CONCERN.id} 3 to 5`,
-    /not those/,
-  ],
-  [
-    'an entry before all others',
-    `INSERT INTO books VALUES ('${CONCERN.id}', -1, '{"kind":"order"}')`,
-    'books',
-    `${CONCERN.id} 1 to 2`,
-    /not those/,
-  ],
-  [
-    'an entry at the end',
-    `INSERT INTO books VALUES ('${CONCERN.id}', 6, '{"kind":"bar"}')`,
-    'books',
-    CONCERN.id,
-    /they end with entry 6, and the audit with 5/,
-  ],
-  [
-    'books that nobody saved',
-    `INSERT INTO books VALUES ('${OTHER.id}', 1, '{"kind":"bar"}')`,
-    'books',
-    OTHER.id,
-    /the audit does not have them/,
-  ],
-];
 
 const run = (sql: string) => (db: DatabaseSync) => void assert.ok(db.prepare(sql).run().changes > 0);
 

@@ -10,6 +10,7 @@ import {
   CONCERN,
   decided,
   failedFrom,
+  GRID,
   openSeeded,
   payload,
   switchTo,
@@ -95,23 +96,37 @@ test(
   },
 );
 
-test('each thing that happens to an order is an event, and a bar is none', deadline, async (t) => {
+test('what happens to orders is an event each, and the equity one a minute', deadline, async (t) => {
   const opened = await openSeeded(t);
   const decision = payload();
   await decided(opened.store, decision);
   const before = opened.store.outbox.read(0, 100).length;
-  await save(opened, [order(1, 1), bar(2), order(3, 1, 'canceled')]);
+  await save(opened, [order(1, 1), bar(2), bar(3), order(4, 1, 'canceled')]);
+  await save(opened, [bar(5)]);
+  opened.clock.advance(60_000);
+  await save(opened, [bar(6)]);
   const events = opened.store.outbox.read(0, 100).slice(before);
   assert.deepEqual(
-    events.map(({ subject, event }) => [subject, event.type, event.subject]),
+    events.map(({ subject, event }) => [subject, event.type, event.subject, event.data['entry']]),
     [
-      ['fleet.trade.qndd8o9ppop6.xrpusd', 'dev.hermes-fleet.trade.placed.v1', 'order-1'],
-      ['fleet.trade.qndd8o9ppop6.xrpusd', 'dev.hermes-fleet.trade.canceled.v1', 'order-3'],
-    ],
+      ['placed', 'order-1', 1],
+      ['equity', CONCERN.id, 3],
+      ['canceled', 'order-4', 4],
+      ['equity', CONCERN.id, 6],
+    ].map(([type, subject, n]) => [
+      'fleet.trade.qndd8o9ppop6.xrpusd',
+      `dev.hermes-fleet.trade.${type}.v1`,
+      subject,
+      n,
+    ]),
   );
-  const { data } = events[0]?.event ?? assert.fail();
-  assert.equal(data['decision_id'], decision['decision_id']);
-  assert.equal(data['audit_seq'], opened.store.head().seq);
+  const [placed, equity] = events.map(({ event }) => event.data);
+  assert.deepEqual(
+    [placed?.['decision_id'], equity?.['equity'], equity?.['close'], equity?.['strategy_id']],
+    [decision['decision_id'], '20', '2', GRID],
+  );
+  const saved = opened.store.audit(0, 100).filter(({ record }) => record['kind'] === 'books');
+  assert.equal(placed?.['audit_seq'], saved[0]?.seq);
 });
 
 test('stored entries cannot be changed, removed, or added before others', deadline, async (t) => {

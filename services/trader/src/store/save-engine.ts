@@ -44,9 +44,15 @@ export function saveEngine(
   });
   const concern = tx.concern(concernId);
   if (concern === undefined) return;
-  for (const { entry, record } of added)
-    if (entry.kind === 'order') tx.emit(tradeEvent({ concern, entry, record, link, at: tx.now }));
+  // The equity is an event once a minute, so that bars of seconds do not push the events of tasks out of the stream.
+  const isNewMinute = minuteOf(recordedAt) > minuteOf(known.recordedAt);
+  const lastBar = added.findLast(({ entry }) => entry.kind === 'bar');
+  for (const each of added)
+    if (each.entry.kind !== 'bar' || (isNewMinute && each === lastBar))
+      tx.emit(tradeEvent({ concern, ...each, link, at: tx.now }));
 }
+
+const minuteOf = (ms: number): number => Math.floor(ms / 60_000);
 
 /** Number and time of the newest stored entry of a concern; zeros if there is none. */
 export function lastEntryOf(db: Queries, id: string): { readonly n: number; readonly recordedAt: number } {

@@ -3,6 +3,7 @@ import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store'
 import type { AuditHead } from '../control/audit-verifier.ts';
 import type { ControlStore } from '../control/control-store.ts';
 import { headOf, recordsAfter } from './audit.ts';
+import { unsoundEnginesIn } from './book-replay.ts';
 import { createBooksReader } from './books.ts';
 import { readTables } from './compare.ts';
 import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
@@ -153,6 +154,7 @@ export function createControlStore(
       const saved = { snapshot: JSON.stringify(snapshot), entries };
       return joined(`engine ${concernId}`, (tx) => saveEngine(tx, concernId, saved));
     },
+    unsoundEngines: () => store.read(unsoundEnginesIn),
     loadEngine: (concernId) => {
       const row = store.read((db) =>
         db.get('SELECT snapshot FROM engines WHERE concern_id = ?', escapeName(concernId)),
