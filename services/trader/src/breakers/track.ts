@@ -48,6 +48,8 @@ export function createTracker(of: 'concern' | 'account'): Tracker {
     const opening = bar.equity.minus(bar.change);
     equity = equity.minus(before?.equity ?? ZERO).plus(opening);
     peak = before === undefined ? peak.plus(opening) : equity;
+    // The losses of an account that was reset are over; those of several concerns are not told apart.
+    if (before !== undefined && of === 'concern') [dayChange, strategyChange] = [ZERO, ZERO];
   }
 
   return {
