@@ -49,6 +49,15 @@ test('a decision that is not of a breaker does not give the limit again', deadli
   assert.equal(run.concern()?.runState, 'paused');
 });
 
+test('an account that was reset begins without losses', deadline, async (t) => {
+  const run = await watched(t, { daily_loss: limit('50'), drawdown: limit('0.1') });
+  await run.bar({ change: '0' });
+  await run.bar({ change: '-45' });
+  await run.bar({ change: '0', isFirst: true });
+  await run.bar({ change: '-10' });
+  assert.equal(run.concern()?.runState, 'running');
+});
+
 test(
   'a drawdown sets its risk mode, and the strictest of several breakers comes first',
   deadline,
