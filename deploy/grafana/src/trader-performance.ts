@@ -7,7 +7,11 @@ export const OF_CONCERN = `${OF_PROFILE},concern=~"$concern"`;
 
 const figure = (id: number, title: string, family: string, unit: string, description: string) =>
   stat(id, {
-    ...{ title, description, unit, decimals: unit === 'percentunit' ? 1 : 2, span: 4 },
+    title,
+    description,
+    unit,
+    decimals: unit === 'percentunit' ? 1 : 2,
+    span: 4,
     queries: [{ expr: `${family}{${OF_CONCERN}}`, legend: '{{concern}}' }],
   });
 

@@ -254,8 +254,10 @@ test('for any sequence: books balance exactly, modes hold, and a restart changes
       const { cash, reserved, realizedPnl, feesPaid } = engine.view().equity;
       if (engine.lastBar() !== undefined)
         assert.deepEqual(accountOf(engine.entries()), {
-          ...{ cash: text(money(cash).plus(money(reserved))), position: engine.view().position.quantity },
-          ...{ realizedPnl, feesPaid },
+          cash: text(money(cash).plus(money(reserved))),
+          position: engine.view().position.quantity,
+          realizedPnl,
+          feesPaid,
         });
       fills += stayed.rig.engine.view().execution.fills;
     }),

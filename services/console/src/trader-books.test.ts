@@ -28,7 +28,9 @@ const FIGURES = {
     wins: 0,
     win_rate: null,
   },
-  ...{ profit_factor: null, realized_profit: '0', fees: '0.1' },
+  profit_factor: null,
+  realized_profit: '0',
+  fees: '0.1',
 };
 const point = (equity: string) => {
   const at = new Date(STARTED_AT).toISOString();
@@ -134,7 +136,10 @@ test('who decided comes from the events, and the drawdown from the points', dead
   );
   const performance = asked.find(({ pathname }) => pathname === '/books/performance');
   assert.deepEqual(Object.fromEntries(performance?.searchParams ?? []), {
-    ...{ concern_id: 'a:m', from: iso(0), to: iso(9e5), points: '300' },
+    concern_id: 'a:m',
+    from: iso(0),
+    to: iso(9e5),
+    points: '300',
   });
   const later = await browser.json<BooksDocument>(`/api/trader/books?since=${iso(6e5)}&until=${iso(9e5)}`);
   assert.deepEqual(

@@ -63,7 +63,11 @@ async function openTrader(t: TestContext, natsPort: number) {
     decide: async (decisionId: string, action: object): Promise<JsonObject> =>
       (
         await call(target, 'apply_control_decision', {
-          ...{ decision_id: decisionId, ...CONCERN, reason: 'a test', confidence: 1, ...action },
+          decision_id: decisionId,
+          ...CONCERN,
+          reason: 'a test',
+          confidence: 1,
+          ...action,
         })
       ).body.result,
     entries: async (): Promise<number> =>

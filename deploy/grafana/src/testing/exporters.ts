@@ -124,7 +124,10 @@ function booksOfBar(n: number) {
   const at = new Date(n * 5_000).toISOString();
   const common = { at, recorded_at: at, decision_id: null };
   const fill = (side: string, realized_pnl: string) => ({
-    ...{ ...common, kind: 'order', event: 'filled', realized_pnl },
+    ...common,
+    kind: 'order',
+    event: 'filled',
+    realized_pnl,
     order: { side, quantity: '1', fee: '0.01', strategy_id: 's1' },
   });
   const account = { cash: '100', position: '0', realized_pnl: '0', fees_paid: '0' };

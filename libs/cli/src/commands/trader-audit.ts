@@ -82,7 +82,7 @@ export async function verifyAudit(trader: EntryPoint, witness: string): Promise<
   throw new FleetError('CONFIG_INVALID', 'the audit could not be verified: the trader reported nothing');
 }
 
-/** What the console has seen, or why it was not asked, as JSON. */
+/** Returns the heads that the console has seen, or the reason why it was not asked, as JSON. */
 async function askWitness(values: Parameters<typeof plannedFleet>[0]): Promise<string> {
   try {
     return JSON.stringify(await seenHeads(consoleOf(plannedFleet(values))));

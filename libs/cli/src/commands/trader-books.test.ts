@@ -6,13 +6,34 @@ import { fleet, keysFolder, profileStub } from '../testing/profile-stub.ts';
 
 const COUNT = 1_203;
 const fill = (entry: number): JsonObject => ({
-  ...{ entry, at: '2026-04-16T20:15:00.000Z', event: 'filled', decision_id: entry % 2 === 0 ? 'd1' : null },
-  ...{ id: `o${entry}`, strategy_id: 'grid-1', side: 'buy', quantity: '2', fill_price: '2.1', fee: '0.0042' },
+  entry,
+  at: '2026-04-16T20:15:00.000Z',
+  event: 'filled',
+  decision_id: entry % 2 === 0 ? 'd1' : null,
+  id: `o${entry}`,
+  strategy_id: 'grid-1',
+  side: 'buy',
+  quantity: '2',
+  fill_price: '2.1',
+  fee: '0.0042',
 });
 const FIGURES: JsonObject = {
-  ...{ bars: 40, opening_equity: '10000', equity: '10100', return: 0.01, drawdown: 0, max_drawdown: 0.0345 },
-  ...{ sharpe: 1.234, sortino: null, exposure: 0.5, fills: 7, sales: 3, wins: 2, win_rate: 0.6667 },
-  ...{ profit_factor: 2.5, realized_profit: '120', fees: '20' },
+  bars: 40,
+  opening_equity: '10000',
+  equity: '10100',
+  return: 0.01,
+  drawdown: 0,
+  max_drawdown: 0.0345,
+  sharpe: 1.234,
+  sortino: null,
+  exposure: 0.5,
+  fills: 7,
+  sales: 3,
+  wins: 2,
+  win_rate: 0.6667,
+  profit_factor: 2.5,
+  realized_profit: '120',
+  fees: '20',
 };
 
 /** A trader with books of 1,203 fills, in pages of at most 1,000. */
@@ -77,7 +98,10 @@ test('fills are printed as a table, twenty by default, with what was asked for',
   assert.match(stdout, /\n2026-04-16T20:15:00.000Z +filled +buy +2 +2\.1 +0\.0042 +grid-1 +d1\n/);
   assert.equal(stdout.trimEnd().split('\n').length, 21);
   assert.deepEqual(Object.fromEntries(asked[0]?.searchParams ?? []), {
-    ...{ strategy_id: 'grid-1', decision_id: 'd1', order: 'oldest', limit: '20' },
+    strategy_id: 'grid-1',
+    decision_id: 'd1',
+    order: 'oldest',
+    limit: '20',
   });
 });
 

@@ -19,7 +19,7 @@ export interface SimulatedOrder {
   readonly order: OrderView;
   /** The decision that had configured the engine when the order was placed. */
   readonly decisionId: string | undefined;
-  /** Of a sale that filled. */
+  /** The profit of a sale that filled; undefined for every other order. */
   readonly sale: SaleProfit | undefined;
 }
 
@@ -133,7 +133,12 @@ export function createSimulation(options: SimulationOptions): Simulation {
     reasons: () =>
       degradations(degraded, {
         ...engine.failureCounts(),
-        ...{ now: 0, lastBarAt: 0, intervalMs: 1, hasFeedEnded: false, feedErrors: 0, forced: undefined },
+        now: 0,
+        lastBarAt: 0,
+        intervalMs: 1,
+        hasFeedEnded: false,
+        feedErrors: 0,
+        forced: undefined,
       }),
     bar: (bar) => {
       if (bars === 0) account.open(bar);

@@ -22,8 +22,16 @@ test('books begin with the opening balances and have each order, each fill, and 
   );
   assert.deepEqual(new Set(entries.map(({ rev }) => rev)), new Set([4]));
   assert.deepEqual(entries[0], {
-    ...{ kind: 'account', event: 'opened', n: 1, at: 60_000, rev: 4 },
-    ...{ cash: '10000', position: '4', basis: '400', realizedPnl: '0', feesPaid: '0' },
+    kind: 'account',
+    event: 'opened',
+    n: 1,
+    at: 60_000,
+    rev: 4,
+    cash: '10000',
+    position: '4',
+    basis: '400',
+    realizedPnl: '0',
+    feesPaid: '0',
   });
   // 4 at 100 and 2 at 101 with slippage: a sale of 3 at 108.9 costs 301 of the basis of 602.
   const [, bought, , sold] = orders(entries);
@@ -33,11 +41,23 @@ test('books begin with the opening balances and have each order, each fill, and 
   );
   assert.deepEqual([sold?.order.fillPrice, sold?.order.fee, sold?.realizedPnl], ['108.9', '3.267', '25.7']);
   assert.deepEqual(entries.at(-1), {
-    ...{ kind: 'bar', n: 8, at: 180_000, rev: 4, strategyId: 'a', close: '110' },
-    ...{ cash: '10119.413', position: '3', realizedPnl: '25.7', feesPaid: '5.287', equity: '10449.413' },
+    kind: 'bar',
+    n: 8,
+    at: 180_000,
+    rev: 4,
+    strategyId: 'a',
+    close: '110',
+    cash: '10119.413',
+    position: '3',
+    realizedPnl: '25.7',
+    feesPaid: '5.287',
+    equity: '10449.413',
   });
   assert.deepEqual(accountOf(entries), {
-    ...{ cash: '10119.413', position: '3', realizedPnl: '25.7', feesPaid: '5.287' },
+    cash: '10119.413',
+    position: '3',
+    realizedPnl: '25.7',
+    feesPaid: '5.287',
   });
 });
 

@@ -31,7 +31,11 @@ const causedBy = (rev: number | undefined): { rev?: number } => (rev === undefin
 export function recordAccount(state: EngineState, event: AccountEntry['event'], at: number): EngineState {
   const { account, configured } = state;
   return record(state, 'account', (n) => ({
-    ...{ kind: 'account', n, event, at, ...causedBy(configured.rev) },
+    kind: 'account',
+    n,
+    event,
+    at,
+    ...causedBy(configured.rev),
     cash: text(account.cash),
     position: text(account.position),
     basis: text(account.basis),
@@ -45,7 +49,11 @@ export function recordOrder(state: EngineState, order: Order, event: OrderEntry[
   const { realized } = order;
   const { rev } = state.configured;
   return record(state, 'order', (n) => ({
-    ...{ kind: 'order', n, event, at, ...causedBy(event === 'filled' ? order.rev : rev) },
+    kind: 'order',
+    n,
+    event,
+    at,
+    ...causedBy(event === 'filled' ? order.rev : rev),
     order: viewOf(order),
     ...(realized === undefined ? {} : { realizedPnl: text(realized) }),
   }));
@@ -57,7 +65,11 @@ export function recordBar(state: EngineState): EngineState {
   if (bar === undefined) return state;
   const { account, configured } = state;
   return record(state, 'bar', (n) => ({
-    ...{ kind: 'bar', n, at: bar.at, ...causedBy(configured.rev), strategyId: configured.strategyId },
+    kind: 'bar',
+    n,
+    at: bar.at,
+    ...causedBy(configured.rev),
+    strategyId: configured.strategyId,
     close: text(bar.close),
     cash: text(account.cash),
     position: text(account.position),

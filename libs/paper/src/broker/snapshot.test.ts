@@ -43,8 +43,15 @@ test('an account that is older than its books goes on, and its books begin with 
   assert.deepEqual(restored.engine.view(), resting().engine.view());
   assert.deepEqual(restored.engine.entries(), [
     {
-      ...{ kind: 'account', event: 'carried', n: 1, at: 60_000 },
-      ...{ cash: '10000', position: '4', basis: '400', realizedPnl: '0', feesPaid: '0' },
+      kind: 'account',
+      event: 'carried',
+      n: 1,
+      at: 60_000,
+      cash: '10000',
+      position: '4',
+      basis: '400',
+      realizedPnl: '0',
+      feesPaid: '0',
     },
   ]);
 });

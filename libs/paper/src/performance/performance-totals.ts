@@ -32,7 +32,7 @@ const Stored = z.strictObject({
   fees: decimal,
 });
 
-/** What a performance keeps of its bars and fills. */
+/** The running totals from which the figures of a performance are computed. */
 export interface PerformanceTotals {
   opening: Decimal | null;
   /** At the last close. */

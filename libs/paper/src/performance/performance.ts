@@ -22,7 +22,7 @@ export interface PerformanceBar {
 /** An order that filled. */
 export interface PerformanceFill {
   readonly fee: Decimal;
-  /** Of a sale only. */
+  /** The profit of a sale; undefined for a buy. */
   readonly sale?:
     | {
         /** Proceeds less the cost of the units sold, without fees. */

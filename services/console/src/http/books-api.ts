@@ -62,7 +62,7 @@ export interface BooksDocument {
     readonly quantity: string;
     readonly price: string;
     readonly fee: string;
-    /** Of a sale. */
+    /** The realized profit of a sale, without fees; null for a buy. */
     readonly realized_profit: string | null;
   }[];
   /** False when the span has older fills. */

@@ -40,7 +40,7 @@ export interface BooksOptions extends ActionOptions {
 
 /**
  * `GET /api/trader/books` and the CSV files beside it: what the trader answers to the session's token (docs/console.md#api).
- * Who decided what comes from the read model.
+ * The read model supplies the decisions and their callers.
  */
 export function registerTraderBooks(scope: FastifyInstance, options: BooksOptions): void {
   const { client, store, clock } = options;
@@ -60,7 +60,7 @@ export function registerTraderBooks(scope: FastifyInstance, options: BooksOption
     const token = tokenOf(sessionOf(request));
     const { query } = spanIn(request.query, clock);
     const pages = exportPages(client, address(), token, kind, query);
-    // What the trader refuses is an answer with its reason, and no broken download.
+    // A refusal of the trader becomes an answer with its reason, because a download would only break off.
     const first = await pages.next();
     reply.headers({
       'content-type': 'text/csv; charset=utf-8',

@@ -54,7 +54,7 @@ const Fills = z.object({
 
 const Strategies = z.object({ strategies: z.array(z.object({ id: text, name: text })) });
 
-/** What `GET /books/performance` and `/books/fills` of the trader answer (docs/trader.md#read-the-books). */
+/** The answers of the trader to `GET /books/performance` and `/books/fills` (docs/trader.md#read-the-books). */
 export interface TraderBooks {
   readonly performance: z.output<typeof Performance>;
   readonly fills: z.output<typeof Fills>;

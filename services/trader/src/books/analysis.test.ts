@@ -14,12 +14,28 @@ interface Day {
 }
 
 const bar = (day: number, { equity, strategy = 'a', decision = null, position = '0' }: Day): JsonObject => ({
-  ...{ kind: 'bar', at: iso(day), recorded_at: iso(day), strategy_id: strategy, decision_id: decision },
-  ...{ close: '1', cash: '0', position, realized_pnl: '0', fees_paid: '0', equity },
+  kind: 'bar',
+  at: iso(day),
+  recorded_at: iso(day),
+  strategy_id: strategy,
+  decision_id: decision,
+  close: '1',
+  cash: '0',
+  position,
+  realized_pnl: '0',
+  fees_paid: '0',
+  equity,
 });
 const account = (event: string, cash: string, day = 0): JsonObject => ({
-  ...{ kind: 'account', event, at: iso(day), decision_id: null },
-  ...{ cash, basis: '0', position: '0', realized_pnl: '0', fees_paid: '0' },
+  kind: 'account',
+  event,
+  at: iso(day),
+  decision_id: null,
+  cash,
+  basis: '0',
+  position: '0',
+  realized_pnl: '0',
+  fees_paid: '0',
 });
 const fill = (o: {
   side: 'buy' | 'sell';
@@ -28,7 +44,10 @@ const fill = (o: {
   pnl?: string;
   by?: string | null;
 }) => ({
-  ...{ kind: 'order', event: 'filled', at: iso(1), decision_id: o.by ?? null },
+  kind: 'order',
+  event: 'filled',
+  at: iso(1),
+  decision_id: o.by ?? null,
   ...(o.pnl === undefined ? {} : { realized_pnl: o.pnl }),
   order: { side: o.side, quantity: o.quantity, fee: o.fee, strategy_id: 'a' },
 });

@@ -48,7 +48,9 @@ function engineIn(file: string): { cash: number; position: number; fees: number;
   const { snapshot } = db.prepare('SELECT snapshot FROM engines').get() ?? {};
   const { account, entries } = JSON.parse(String(snapshot));
   return {
-    ...{ cash: Number(account.cash), position: Number(account.position), fees: Number(account.fees) },
+    cash: Number(account.cash),
+    position: Number(account.position),
+    fees: Number(account.fees),
     entries,
   };
 }
@@ -126,11 +128,18 @@ test('a circuit breaker of a running trader pauses it, over a restart too, until
       'content-type': 'application/json',
     },
     body: JSON.stringify({
-      ...{ jsonrpc: '2.0', id: 1, method: 'apply_control_decision' },
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'apply_control_decision',
       params: {
-        ...{ decision_id: 'go-on', concern_id: 'qndd8o9ppop6:xrpusd', account_id: 'qndd8o9ppop6' },
-        ...{ market_symbol: 'xrpusd', action: 'resume', expected_active_strategy_id: GRID },
-        ...{ reason: 'looked at it', confidence: 1 },
+        decision_id: 'go-on',
+        concern_id: 'qndd8o9ppop6:xrpusd',
+        account_id: 'qndd8o9ppop6',
+        market_symbol: 'xrpusd',
+        action: 'resume',
+        expected_active_strategy_id: GRID,
+        reason: 'looked at it',
+        confidence: 1,
       },
     }),
   });

@@ -40,7 +40,10 @@ export function createBooksMetrics(options: {
   const registers = [registry];
   for (const [name, help, figure] of OF_CONCERNS)
     new Gauge({
-      ...{ name: `fleet_trader_${name}`, help, registers, labelNames: ['concern'] as const },
+      name: `fleet_trader_${name}`,
+      help,
+      registers,
+      labelNames: ['concern'] as const,
       collect() {
         this.reset();
         if (keeper.problem() !== undefined) return;
@@ -53,7 +56,10 @@ export function createBooksMetrics(options: {
     });
   for (const [name, help, figure] of OF_STRATEGIES)
     new Gauge({
-      ...{ name: `fleet_trader_${name}`, help, registers, labelNames: ['concern', 'strategy'] as const },
+      name: `fleet_trader_${name}`,
+      help,
+      registers,
+      labelNames: ['concern', 'strategy'] as const,
       collect() {
         this.reset();
         if (keeper.problem() !== undefined) return;

@@ -39,7 +39,10 @@ test(
     const records = run.store.audit(0, 1_000).map(({ record }) => record);
     const { at: _at, ...record } = records.find(({ kind }) => kind === 'reset') ?? assert.fail();
     assert.deepEqual(record, {
-      ...{ kind: 'reset', caller: 'operator', concern_id: CONCERN.id, reason: 'a new start' },
+      kind: 'reset',
+      caller: 'operator',
+      concern_id: CONCERN.id,
+      reason: 'a new start',
       before: (answer.body as { before: object }).before,
     });
     const last = run.store.books.after(CONCERN.id, 0, 1_000).at(-1)?.entry;

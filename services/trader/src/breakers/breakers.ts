@@ -52,7 +52,9 @@ export function createBreakers(options: {
   const { store, clock, log } = options;
   const scopes: Scope[] = [
     ...options.concerns.map(({ id, breakers }) => ({
-      ...{ limits: breakers, concernIds: [id], tracker: createTracker('concern') },
+      limits: breakers,
+      concernIds: [id],
+      tracker: createTracker('concern'),
     })),
     ...Object.entries(options.accounts).map(([account, limits]) => ({
       limits,

@@ -174,8 +174,12 @@ test('a strategy has what the books say of it, and null until they are read', de
   isRead = true;
   assert.deepEqual(part(get(test, 'trend'), 'performance'), {
     strategy: {
-      ...{ return: 0.05, max_drawdown: 0.01, realized_profit: '7', fees: '0.2' },
-      ...{ fills: 4, win_rate: 0.5 },
+      return: 0.05,
+      max_drawdown: 0.01,
+      realized_profit: '7',
+      fees: '0.2',
+      fills: 4,
+      win_rate: 0.5,
     },
     account: { return: 0.02, drawdown: 0.01, max_drawdown: 0.03 },
   });

@@ -112,7 +112,9 @@ export function createBookReplay(): BookReplay {
         snapshot: typeof snapshot === 'string' ? snapshot : undefined,
       });
     accepted = engines.map(({ concern_id, last, digest }) => ({
-      ...{ concernId: String(concern_id), last: Number(last), digest: String(digest) },
+      concernId: String(concern_id),
+      last: Number(last),
+      digest: String(digest),
     }));
   };
 

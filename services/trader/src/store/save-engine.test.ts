@@ -43,7 +43,10 @@ test(
     );
     const [written] = opened.store.audit(1, 1);
     assert.deepEqual(written?.record, {
-      ...{ at: written?.record['at'], concern_id: CONCERN.id, kind: 'books', snapshot: sha256('{"n":7}') },
+      at: written?.record['at'],
+      concern_id: CONCERN.id,
+      kind: 'books',
+      snapshot: sha256('{"n":7}'),
       entries: { first: 1, last: 2, hash: sha256(rows.map(({ n, entry }) => `${n} ${entry}\n`).join('')) },
     });
     assert.equal((await opened.store.verify()).ok, true);
