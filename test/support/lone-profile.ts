@@ -13,6 +13,7 @@ const TOKEN = 'token-of-the-test-as-operator-0123456789';
 /** One profile as a process with its own home, without a broker. */
 export interface LoneProfile extends Target {
   readonly token: string;
+  readonly ledgerFile: string;
   /** Its output so far. */
   log(): string;
   /** SIGKILL; resolves when it is gone. */
@@ -27,6 +28,8 @@ type Section = Record<string, unknown>;
 
 export interface LoneProfileOptions {
   readonly name?: string;
+  /** Default: a free one. */
+  readonly port?: number;
   /** The `fleet` section, beside what every profile needs. */
   readonly fleet?: Section;
   /** The `fleet.server` section, beside port and callers. */
@@ -45,6 +48,7 @@ export async function startProfile(
   t: TestContext,
   {
     name = 'switch',
+    port: ownPort,
     fleet = {},
     server: own = {},
     callers = {},
@@ -57,7 +61,7 @@ export async function startProfile(
   const home = tempDir(t, { closeFirst: () => end('SIGTERM') });
   // Commands of the agent pass through it on the way to their workspace.
   chmodSync(home, 0o711);
-  const port = 9219 + (await freeOffset());
+  const port = ownPort ?? 9219 + (await freeOffset());
   const dir = join(home, 'profiles', name);
   mkdirSync(dir, { recursive: true });
   const server = {
@@ -120,5 +124,6 @@ export async function startProfile(
     return findings.map(({ state, subject, check, detail }) => `${state} ${subject} ${check}: ${detail}`);
   };
   await start();
-  return { url, token: TOKEN, log: () => log, kill: () => end('SIGKILL'), start, doctor };
+  const ledgerFile = join(dir, 'state', 'ledger.db');
+  return { url, token: TOKEN, ledgerFile, log: () => log, kill: () => end('SIGKILL'), start, doctor };
 }

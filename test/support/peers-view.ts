@@ -9,6 +9,7 @@ export interface SeenPeer {
   readonly endpoint: string | null;
   readonly announce: {
     readonly ready: boolean;
+    readonly active_tasks: number;
     readonly repo_state: { readonly clean: boolean };
     readonly mcp_health: Readonly<Record<string, string>>;
   } | null;

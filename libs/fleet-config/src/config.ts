@@ -73,6 +73,7 @@ const Routing = z.strictObject({
     .prefault({}),
   peer_down_after_s: seconds.default(60),
   patience_s: z.number().nonnegative().max(3_600).default(10),
+  buffer: int().nonnegative().max(1_000).default(1),
 });
 
 const Join = z.strictObject({

@@ -4,6 +4,9 @@ import { isLive, type PeerProfile, type PeerSlots } from './peer-profile.ts';
 /** The limit of a peer without an announced or configured one. Any announced limit is trusted for so many tasks of ours. */
 const DEFAULT_TASKS = 4;
 
+/** How many tasks of ours may wait at a peer that others keep busy, by default. */
+export const DEFAULT_BUFFER = 1;
+
 /** A longer pause after a refusal shows that the clock was set back. */
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -24,15 +27,15 @@ export interface Capacity {
   readonly limit: number;
   /** Tasks that the peer can start now. */
   readonly free: number;
-  /** Others keep the peer busy, so a task of ours may wait there for its turn. */
+  /** Others keep the peer busy, and fewer tasks of ours than the buffer wait there, so one more may wait for its turn. */
   readonly mayQueue: boolean;
 }
 
 /**
  * The capacity of a peer (docs/handshake.md#capacity): its announced limit and load, corrected by the tasks that its
- * announce cannot include yet, and by what the peer was seen to run.
+ * announce cannot include yet, and by what the peer was seen to run. `buffer` is `fleet.routing.buffer`.
  */
-export function capacityOf(peer: PeerProfile, now: number): Capacity {
+export function capacityOf(peer: PeerProfile, now: number, buffer = DEFAULT_BUFFER): Capacity {
   const { announce, inFlight, maxTasks, slots = NONE } = peer;
   const said = announce && isLive(peer, now) ? announce : undefined;
   const limit = said?.limits?.maxConcurrentTasks ?? maxTasks ?? DEFAULT_TASKS;
@@ -47,7 +50,7 @@ export function capacityOf(peer: PeerProfile, now: number): Capacity {
     load,
     limit,
     free: slots.onTrial ? Math.min(free, Math.max(0, 1 - slots.untaken)) : free,
-    mayQueue: load > inFlight && slots.submitted === 0,
+    mayQueue: load > inFlight && slots.submitted < buffer,
   };
 }
 

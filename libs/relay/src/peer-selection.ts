@@ -118,7 +118,7 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
     let after = Number.POSITIVE_INFINITY;
     for (const name of names) {
       const peer = peers.get(name);
-      const { free = 0, mayQueue = false } = peer ? capacityOf(peer, clock.now()) : {};
+      const { free = 0, mayQueue = false } = peer ? capacityOf(peer, clock.now(), options.policy.buffer) : {};
       if (free > 0) return 0;
       if (mayQueue) after = QUEUES_AFTER_MS;
     }

@@ -18,7 +18,7 @@ function world(limit = 4) {
     hear(active: number, sentAt = theirNow()): void {
       said = { active, sentAt: new Date(sentAt).toISOString(), receivedAt: clock.now() };
     },
-    capacity: () =>
+    capacity: (buffer?: number) =>
       capacityOf(
         peerOf('neo', {
           announce: announceOf('neo', {
@@ -30,6 +30,7 @@ function world(limit = 4) {
           slots: load.slots(said),
         }),
         clock.now(),
+        buffer,
       ),
   };
 }
@@ -204,6 +205,19 @@ describe('the load of a peer', () => {
     assert.ok(!capacity().mayQueue, 'until the peer has started it');
     task.observe('submitted', undefined);
     assert.ok(!capacity().mayQueue);
+  });
+
+  it('as many tasks may queue there as the buffer says', () => {
+    for (const buffer of [0, 1, 3]) {
+      const { load, hear, capacity } = world();
+      hear(4);
+      let queued = 0;
+      while (queued < 10 && capacity(buffer).mayQueue) {
+        load.track().observe('submitted', undefined);
+        queued += 1;
+      }
+      assert.equal(queued, buffer);
+    }
   });
 
   it('no task queues where only ours keep the peer busy', () => {

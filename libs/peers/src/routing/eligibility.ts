@@ -172,7 +172,7 @@ const repo: AnnounceCheck = (peer, { session: { repoState } }, { dispatch }) => 
 };
 
 const capacity: PeerCheck = (peer, { now, policy }) => {
-  const { free, load, limit, mayQueue } = capacityOf(peer, now);
+  const { free, load, limit, mayQueue } = capacityOf(peer, now, policy.buffer);
   if (free > 0 || (policy.mayQueue && mayQueue)) return MET;
   return unmet('capacity', peer.name, `has no free slot (${load} tasks, at most ${limit})`, true);
 };

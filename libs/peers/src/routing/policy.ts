@@ -13,6 +13,8 @@ export interface RoutingPolicy {
   readonly byPriority?: Readonly<Partial<Record<string, string>>>;
   /** Tokens of the brief; 0 if it fits every window. */
   readonly briefTokens?: number;
+  /** The number of our tasks that may wait at one peer while others keep it busy; default: 1. */
+  readonly buffer?: number;
   /** The task has waited for a slot, and may wait in the queue of a peer that others keep busy. */
   readonly mayQueue?: boolean;
   /** The only peer that may get the task for now, because it has the task's context. */
@@ -33,6 +35,7 @@ export function routingPolicy(
     tiers,
     smallBelowTokens: routing.tiers.small_below_tokens,
     largeAboveTokens: routing.tiers.large_above_tokens,
+    buffer: routing.buffer,
     ...(routing.tiers.by_priority ? { byPriority: routing.tiers.by_priority } : {}),
   };
 }
