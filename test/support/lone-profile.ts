@@ -18,8 +18,10 @@ export interface LoneProfile extends Target {
   log(): string;
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>;
-  /** Starts it again on the same home and port. */
-  start(): Promise<void>;
+  /** SIGTERM; resolves when it is gone. */
+  stop(): Promise<void>;
+  /** Starts it again on the same home and port, with these variables beside its own. */
+  start(more?: Readonly<Record<string, string>>): Promise<void>;
   /** The findings of `--doctor`, a line each. */
   doctor(): Promise<string[]>;
 }
@@ -95,14 +97,14 @@ export async function startProfile(
     ...{ HERMES_HOME: home, OPERATOR_TOKEN: TOKEN, LOG_LEVEL: 'debug' },
     ...env,
   };
-  const start = async (): Promise<void> => {
+  const start = async (more: Readonly<Record<string, string>> = {}): Promise<void> => {
     const limit = maxOpenFiles === undefined ? '' : `ulimit -n ${maxOpenFiles}; `;
     const started = spawn(
       '/bin/sh',
       ['-c', `${limit}exec "$@"`, 'sh', process.execPath, main, '--profile', name],
       {
         cwd: ROOT,
-        env: environment,
+        env: { ...environment, ...more },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
@@ -125,5 +127,14 @@ export async function startProfile(
   };
   await start();
   const ledgerFile = join(dir, 'state', 'ledger.db');
-  return { url, token: TOKEN, ledgerFile, log: () => log, kill: () => end('SIGKILL'), start, doctor };
+  return {
+    url,
+    token: TOKEN,
+    ledgerFile,
+    log: () => log,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    start,
+    doctor,
+  };
 }
