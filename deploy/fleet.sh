@@ -36,10 +36,10 @@ read_keys() {
     line=$(trimmed "$line")
     case $line in '' | '#'*) continue ;; export[[:space:]]*) line=$(trimmed "${line#export}") ;; esac
     name=${line%%=*}
-    case $line:$name in
-      *=*:*[!A-Za-z0-9_]* | *=*:[0-9]* | *=*:) name= ;;
-      *=*:*) value=$(value_of "${line#*=}") || name= ;;
-      *) name= ;;
+    case $line in *=*) ;; *) name= ;; esac
+    case $name in
+      '' | [0-9]* | *[!A-Za-z0-9_]*) name= ;;
+      *) value=$(value_of "${line#*=}") || name= ;;
     esac
     if [ -z "$name" ]; then echo ".env.local:$number: not understood, and left out: write NAME=value" >&2; continue; fi
     eval "kept=\${$name-}"
@@ -520,6 +520,14 @@ case ${1:-} in
   trader)
     if [ "${2:-}" = backtest ]; then backtest "$@"; exit; fi
     case $(mode) in docker) trader_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac
+    ;;
+  backup | restore)
+    verb=$1
+    case $(mode) in
+      docker) shift; sh deploy/docker/backup.sh "$verb" "$here" "$@" ;;
+      process) fleet_here "$@" ;;
+      *) exit 2 ;;
+    esac
     ;;
   doctor)
     shift

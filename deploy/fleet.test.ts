@@ -284,8 +284,8 @@ test('keys of model providers are read from .env.local, unless the environment h
     assert.equal(status, 0);
     return [stdout, stderr];
   };
-  const plain = '# keys\n\nOPENAI_API_KEY=a=$(touch x);b\nANTHROPIC_API_KEY=file\nMODEL_API_KEY=last';
-  assert.deepEqual(read(plain), ['a=$(touch x);b|own|last||', '']);
+  const plain = '# keys\n\nOPENAI_API_KEY=a:1=$(touch x);b\nANTHROPIC_API_KEY=file\nMODEL_API_KEY=last';
+  assert.deepEqual(read(plain), ['a:1=$(touch x);b|own|last||', '']);
   assert.equal(existsSync(join(dir, 'x')), false, 'nothing in the file is run');
   const written = `export OPENAI_API_KEY="a # 'b'" # mine\r\n MODEL_API_KEY='c "d"'\r\nOPENROUTER_API_KEY = e\nOPENROUTER_API_KEY= e#f # g \r\n`;
   const refused = '.env.local:3: not understood, and left out: write NAME=value\n';

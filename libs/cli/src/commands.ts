@@ -38,6 +38,7 @@ const MODULES: readonly CommandModule[] = [
     words: ['up', 'down', 'ps'],
     load: async () => (await import('./commands/checkout.ts')).checkoutCommands,
   },
+  { words: ['backup', 'restore'], load: async () => (await import('./commands/backup.ts')).backupCommands },
   { words: ['demo'], load: async () => [(await import('./commands/demo.ts')).demoCommand] },
   {
     words: ['first-flight'],

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, it, type TestContext } from 'node:test';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { recordProcess } from '../local/pid-file.ts';
+import { type FleetPlan, planFleet } from '../local/plan.ts';
+import { type BackupSummary, backUpToFile } from './backup.ts';
+import { restore } from './restore.ts';
+
+const RELEASE = '1.2.3';
+
+const failure = (code: string, reason: RegExp) => (error: unknown) =>
+  error instanceof FleetError && error.code === code && reason.test(error.message);
+
+/** A folder as a fleet of plain processes leaves it. */
+function fleetFolder(t: TestContext): FleetPlan {
+  const plan = planFleet({ root: '/', dir: join(tempDir(t), 'fleet') });
+  const write = (path: string, text: string, mode = 0o600): void => {
+    mkdirSync(join(plan.dir, path, '..'), { recursive: true });
+    writeFileSync(join(plan.dir, path), text, { mode });
+  };
+  for (const name of ['switch', 'neo']) {
+    write(`keys/${name}/A2A_HERMES_TOKEN_OPERATOR`, `hash of ${name}`, 0o400);
+    write(`workspaces/${name}/contexts/c/tree/a file\nwith a line break`, 'x');
+    write(`state/${name}/tmp/spill`, 'of SQLite');
+    using db = new DatabaseSync(join(plan.dir, 'state', name, 'ledger.db'));
+    db.exec(`PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES ('${name}')`);
+  }
+  symlinkSync('/etc', join(plan.dir, 'workspaces/neo/contexts/c/tree/link'));
+  for (const path of ['nats/jetstream/1', 'logs/neo.log', 'cache/x', 'run/old', 'prometheus/data/x'])
+    write(path, path);
+  return plan;
+}
+
+function backUp(plan: FleetPlan, file: string, member?: string): Promise<BackupSummary & { bytes: number }> {
+  return backUpToFile({ plan, member, release: RELEASE, clock: systemClock }, file);
+}
+
+const beside = (plan: FleetPlan, name: string): FleetPlan =>
+  planFleet({ root: '/', dir: join(plan.dir, '..', name) });
+
+const valueIn = (plan: FleetPlan, name: string): unknown => {
+  using db = new DatabaseSync(join(plan.dir, 'state', name, 'ledger.db'));
+  return db.prepare('SELECT a FROM t').get()?.a;
+};
+
+describe('a backup', () => {
+  it('has everything that the fleet needs, and nothing else', async (t) => {
+    const plan = fleetFolder(t);
+    const file = join(plan.dir, '../backup.tar.zst');
+    const { manifest, bytes, pausedMs } = await backUp(plan, file);
+    assert.deepEqual(manifest.parts, [
+      ...['keys/neo', 'keys/switch', 'state/neo', 'state/switch', 'workspaces/neo', 'workspaces/switch'],
+      'nats',
+    ]);
+    assert.deepEqual([bytes, pausedMs], [statSync(file).size, 0]);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+
+    const other = beside(plan, 'other');
+    assert.deepEqual(await restore(other, file), manifest);
+    assert.deepEqual(readdirSync(other.dir).toSorted(), ['keys', 'nats', 'state', 'workspaces']);
+    assert.deepEqual([valueIn(other, 'switch'), valueIn(other, 'neo')], ['switch', 'neo']);
+    const tree = join(other.dir, 'workspaces/neo/contexts/c/tree');
+    assert.equal(readFileSync(join(tree, 'a file\nwith a line break'), 'utf8'), 'x');
+    assert.ok(readdirSync(tree).includes('link'));
+    assert.equal(statSync(join(other.dir, 'keys/neo/A2A_HERMES_TOKEN_OPERATOR')).mode & 0o777, 0o400);
+    assert.deepEqual(readdirSync(join(other.dir, 'state/neo/tmp')), []);
+  });
+
+  it('of one member has its own folders only, and goes beside those of others', async (t) => {
+    const plan = fleetFolder(t);
+    const file = join(plan.dir, '../neo.tar.zst');
+    const { manifest } = await backUp(plan, file, 'neo');
+    assert.deepEqual(manifest.parts, ['keys/neo', 'state/neo', 'workspaces/neo']);
+    const other = beside(plan, 'other');
+    mkdirSync(join(other.dir, 'state/switch'), { recursive: true });
+    writeFileSync(join(other.dir, 'state/switch/ledger.db'), '');
+    await restore(other, file);
+    assert.deepEqual(readdirSync(join(other.dir, 'state')).toSorted(), ['neo', 'switch']);
+    await assert.rejects(
+      backUp(plan, `${file}2`, 'trinity'),
+      failure('CONFIG_INVALID', /no state of trinity in/),
+    );
+  });
+
+  it('replaces no file, and leaves none behind when it fails', async (t) => {
+    const plan = fleetFolder(t);
+    const file = join(plan.dir, '../backup.tar.zst');
+    writeFileSync(file, 'mine');
+    await assert.rejects(backUp(plan, file), failure('CONFIG_INVALID', /exists: name another file/));
+    assert.equal(readFileSync(file, 'utf8'), 'mine');
+    const other = `${file}2`;
+    writeFileSync(`${other}.partial`, '');
+    await assert.rejects(
+      backUp(plan, other),
+      failure('CONFIG_INVALID', /partial exists, of a backup that runs/),
+    );
+    await assert.rejects(backUp(plan, '/proc/none'), /ENOENT/);
+    assert.deepEqual(readdirSync(join(plan.dir, '..')).toSorted(), [
+      'backup.tar.zst',
+      'backup.tar.zst2.partial',
+      'fleet',
+    ]);
+    rmSync(`${other}.partial`);
+    await assert.rejects(
+      backUp(beside(plan, 'empty'), other),
+      failure('CONFIG_INVALID', /no state of a fleet in/),
+    );
+  });
+
+  it('holds the files of one moment, however the processes write, which go on afterwards', async (t) => {
+    const plan = fleetFolder(t);
+    const [first, second] = ['first', 'second'].map((name) => join(plan.dir, 'state/neo', name));
+    // A child writes a number to two files, always to the first one first.
+    const count = `i=0; while :; do i=$((i+1)); echo $i >${first}; echo $i >${second}; done`;
+    const gateway = spawn('sh', ['-c', `sh -c '${count}' & wait`], { detached: true });
+    t.after(() => process.kill(-(gateway.pid ?? 0), 'SIGKILL'));
+    await once(gateway, 'spawn');
+    recordProcess(plan.runDir, 'neo', gateway.pid ?? 0);
+    while (!existsSync(second ?? '')) await systemClock.sleep(10);
+    const numbers = (at: FleetPlan): number[] =>
+      ['first', 'second'].map((name) => Number(readFileSync(join(at.dir, 'state/neo', name), 'utf8')));
+    for (let round = 0; round < 5; round += 1) {
+      const file = join(plan.dir, `../${round}.tar.zst`);
+      const { pausedMs } = await backUp(plan, file);
+      assert.ok(pausedMs > 0);
+      const copy = beside(plan, `copy-${round}`);
+      await restore(copy, file);
+      const [one = 0, two = 0] = numbers(copy);
+      // A file that is being written is empty for a moment.
+      if (one > 0 && two > 0) assert.ok(one - two === 0 || one - two === 1, `${one} and ${two}`);
+      const [before = 0] = numbers(plan);
+      while ((numbers(plan)[0] ?? 0) <= before) await systemClock.sleep(10);
+    }
+  });
+
+  it('that dies lets the processes go on', async (t) => {
+    const ticking = spawn('sh', ['-c', 'while :; do echo; sleep 0.05; done'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    t.after(() => ticking.kill('SIGKILL'));
+    await once(ticking.stdout, 'data');
+    const pause = JSON.stringify(new URL('./pause.ts', import.meta.url).href);
+    const script = `const { pauseProcesses } = await import(${pause});
+      await pauseProcesses([${ticking.pid}]);
+      process.kill(process.pid, 'SIGKILL');`;
+    const { signal } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      timeout: 30_000,
+    });
+    assert.equal(signal, 'SIGKILL');
+    ticking.stdout.read();
+    await once(ticking.stdout, 'data');
+  });
+});
+
+describe('a restore', () => {
+  it('of a file that is no complete backup changes nothing', async (t) => {
+    const plan = fleetFolder(t);
+    const file = join(plan.dir, '../backup.tar.zst');
+    const { bytes } = await backUp(plan, file);
+    const other = beside(plan, 'other');
+    const changed = (change: (content: Buffer) => void): string => {
+      const content = readFileSync(file);
+      change(content);
+      writeFileSync(`${file}.changed`, content);
+      return `${file}.changed`;
+    };
+    const flipped = changed((content) => {
+      const at = Math.floor(bytes / 2);
+      content[at] = (content[at] ?? 0) ^ 1;
+    });
+    await assert.rejects(restore(other, flipped), failure('CONFIG_INVALID', /is no complete backup: /));
+    truncateSync(flipped, bytes - 5);
+    await assert.rejects(restore(other, flipped), failure('CONFIG_INVALID', /is no complete backup: /));
+    await assert.rejects(
+      restore(other, '/etc/hostname'),
+      failure('CONFIG_INVALID', /is no complete backup: /),
+    );
+    await assert.rejects(restore(other, join(plan.dir, 'none')), failure('CONFIG_INVALID', /ENOENT/));
+    assert.equal(existsSync(other.dir), false);
+  });
+
+  it('of an archive that is none of the fleet changes nothing', async (t) => {
+    const plan = fleetFolder(t);
+    const other = beside(plan, 'other');
+    const archive = (manifest: string, ...entries: string[]): string => {
+      const file = join(plan.dir, '../foreign.tar.zst');
+      writeFileSync(join(plan.dir, 'fleet-backup.json'), manifest);
+      const made = spawnSync('tar', ['--zstd', '-cf', file, 'fleet-backup.json', ...entries], {
+        cwd: plan.dir,
+      });
+      assert.equal(made.status, 0, String(made.stderr));
+      return file;
+    };
+    const manifest = (parts: string[], format = 1): string =>
+      JSON.stringify({ format, release: '9.0.0', created_at: '2026-11-28T00:00:00Z', parts });
+    const rows: [text: string, entries: string[], reason: RegExp][] = [
+      ['{}', [], /is no backup of a fleet/],
+      ['not JSON', [], /is no backup of a fleet/],
+      [manifest(['state/neo'], 2), ['state/neo'], /has the format 2, from release 9.0.0/],
+      [manifest(['../etc']), [], /is no backup of a fleet/],
+      [manifest(['state/neo']), ['state/neo', 'logs'], /has an entry that no backup has: logs\//],
+      [manifest(['state/neo']), ['state/neo', 'state/switch'], /no backup has: state\/switch\//],
+    ];
+    for (const [text, entries, reason] of rows)
+      await assert.rejects(restore(other, archive(text, ...entries)), failure('CONFIG_INVALID', reason));
+    assert.equal(existsSync(other.dir), false);
+  });
+
+  it('needs a fleet that is down, and folders that are empty', async (t) => {
+    const plan = fleetFolder(t);
+    const file = join(plan.dir, '../neo.tar.zst');
+    await backUp(plan, file, 'neo');
+    await assert.rejects(
+      restore(plan, file),
+      failure(
+        'CONFIG_INVALID',
+        /has keys\/neo, state\/neo, workspaces\/neo already: restore into a folder without/,
+      ),
+    );
+    const other = beside(plan, 'other');
+    recordProcess(other.runDir, 'switch', process.pid);
+    await assert.rejects(
+      restore(other, file),
+      failure('CONFIG_INVALID', /switch runs: stop the fleet first/),
+    );
+    assert.deepEqual(readdirSync(other.dir), ['run']);
+  });
+
+  it('of a damaged database leaves the folders empty', async (t) => {
+    const plan = fleetFolder(t);
+    const database = join(plan.dir, 'state/neo/ledger.db');
+    const content = readFileSync(database);
+    content.fill(7, 4096);
+    writeFileSync(database, content);
+    const file = join(plan.dir, '../backup.tar.zst');
+    await backUp(plan, file);
+    const other = beside(plan, 'other');
+    await assert.rejects(restore(other, file), failure('CONFIG_INVALID', /state\/neo\/ledger.db is damaged/));
+    assert.deepEqual(readdirSync(join(other.dir, 'state/neo')), []);
+    assert.deepEqual(readdirSync(join(other.dir, 'nats')), []);
+  });
+});
