@@ -63,12 +63,23 @@ back_up() {
     if [ -e "$name" ]; then echo "fleet: $name exists: name another file, or remove it" >&2; exit 1; fi
   done
   running=$(running_containers)
+  if [ -n "$(docker compose ps --status paused --quiet)" ]; then
+    echo "fleet: containers are paused, as during a backup: wait for it, or docker compose unpause" >&2
+    exit 1
+  fi
   trap 'rm -f "$file.partial"' EXIT
   umask 077
   begun=$(date +%s)
   if [ -n "$running" ]; then pause "$running"; fi
   job backup backup - --dir /fleet ${member:+--member "$member"} >"$file.partial" 9>&-
-  if [ -n "$running" ]; then resume; fi
+  if [ -n "$running" ]; then
+    paused=$(docker compose ps --status paused --quiet | wc -l)
+    resume
+    if [ "$paused" -ne "$(echo "$running" | wc -l)" ]; then
+      echo "fleet: a container was continued during the backup: try again" >&2
+      exit 1
+    fi
+  fi
   mv "$file.partial" "$file"
   echo "$file: $((($(wc -c <"$file") + 999) / 1000)) kB$([ -z "$running" ] || echo "; the fleet stood still for $(($(date +%s) - begun)) s")"
   echo "it holds the keys and the content of all tasks: keep it where only you can read it"

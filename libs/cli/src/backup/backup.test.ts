@@ -20,6 +20,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { recordProcess } from '../local/pid-file.ts';
 import { type FleetPlan, planFleet } from '../local/plan.ts';
 import { type BackupSummary, backUpToFile } from './backup.ts';
+import { pauseProcesses } from './pause.ts';
 import { restore } from './restore.ts';
 
 const RELEASE = '1.2.3';
@@ -147,6 +148,24 @@ describe('a backup', () => {
       const [before = 0] = numbers(plan);
       while ((numbers(plan)[0] ?? 0) <= before) await systemClock.sleep(10);
     }
+  });
+
+  it('begins not beside another one, which goes on undisturbed', async (t) => {
+    const plan = fleetFolder(t);
+    const gateway = spawn('sleep', ['60']);
+    t.after(() => gateway.kill('SIGKILL'));
+    await once(gateway, 'spawn');
+    recordProcess(plan.runDir, 'neo', gateway.pid ?? 0);
+    const first = await pauseProcesses([gateway.pid ?? 0]);
+    const file = join(plan.dir, '../second.tar.zst');
+    await assert.rejects(backUp(plan, file), failure('CAPACITY', /are stopped, as during a backup/));
+    first.check();
+    assert.equal(existsSync(file), false);
+    gateway.kill('SIGCONT');
+    await systemClock.sleep(50);
+    assert.throws(() => first.check(), failure('CAPACITY', /was continued during the backup/));
+    await first[Symbol.asyncDispose]();
+    await backUp(plan, file);
   });
 
   it('that dies lets the processes go on', async (t) => {

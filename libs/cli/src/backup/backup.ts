@@ -40,9 +40,10 @@ export async function backUp(options: BackupOptions, out: Writable): Promise<Bac
   }
   const begunAt = clock.monotonic();
   const manifest = await (async () => {
-    await using _pause = await pauseProcesses(pids);
+    await using pause = await pauseProcesses(pids);
     const made = makeManifest(parts, release, clock.now());
     await writeArchive(plan.dir, made, out);
+    pause.check();
     return made;
   })();
   return { manifest, pausedMs: clock.monotonic() - begunAt };

@@ -9,7 +9,7 @@ export const MANIFEST_FILE = 'fleet-backup.json';
 const FORMAT = 1;
 
 /** A part that a backup can hold: the folder of one member or reader, or the streams. */
-const PART = /^(?:(?:keys|state|workspaces)\/[a-z][a-z0-9-]*|nats)$/;
+const PART = /^(?:(?:keys|state|workspaces)\/(?!\.{1,2}$)[^/]+|nats)$/;
 
 const Manifest = z.strictObject({
   format: z.number(),
@@ -59,7 +59,7 @@ export function findParts(dir: string, member?: string): string[] {
   const all = [
     ...['keys', 'state', 'workspaces'].flatMap(below),
     ...(existsSync(join(dir, 'nats')) ? ['nats'] : []),
-  ].filter((part) => PART.test(part));
+  ];
   const parts = member === undefined ? all : all.filter((part) => part.endsWith(`/${member}`));
   if (parts.some((part) => part.startsWith('state/'))) return parts;
   const whose = member === undefined ? 'a fleet' : member;

@@ -1,9 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
 
 /** Stopped processes; they continue with the disposal, and also if this process dies. */
-export type Pause = AsyncDisposable;
+export interface Pause extends AsyncDisposable {
+  /** Throws CAPACITY if one of them was continued meanwhile. */
+  check(): void;
+}
+
+const STOP_MS = 10_000;
 
 /** Continues the processes whose ids it has read when its input ends, however the writer ended. */
 const CONTINUE_AT_END =
@@ -11,9 +17,15 @@ const CONTINUE_AT_END =
 
 /**
  * Stops processes with all that they started (SIGSTOP), so that no file of theirs changes. What is on the disk then is what
- * a machine would have on it that lost its power at this moment.
+ * a machine would have on it that lost its power at this moment. Throws CAPACITY, and continues what it stopped, if one of
+ * them is stopped already, as by another backup, or does not stop.
  */
 export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
+  if (pids.some((pid) => statOf(pid)?.state === 'T'))
+    throw new FleetError(
+      'CAPACITY',
+      `processes of the fleet are stopped, as during a backup: wait for it, or continue them (kill -CONT ${pids.join(' ')})`,
+    );
   const guard = spawn('sh', ['-c', CONTINUE_AT_END], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
@@ -29,7 +41,13 @@ export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
       if (!hasEnded(error)) throw error;
     }
   };
+  const running = (): number[] =>
+    [...stopped].filter((pid) => !['T', 'Z', 'X', undefined].includes(statOf(pid)?.state));
   const pause: Pause = {
+    check() {
+      if (running().length === 0) return;
+      throw new FleetError('CAPACITY', 'a process of the fleet was continued during the backup: try again');
+    },
     async [Symbol.asyncDispose]() {
       guard.stdin.end();
       if (guard.exitCode === null && guard.signalCode === null) await once(guard, 'exit');
@@ -40,6 +58,12 @@ export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
     // A process can start others until it is stopped itself.
     for (let found = descendantsOf(stopped); found.length > 0; found = descendantsOf(stopped))
       for (const pid of found) stop(pid);
+    // One that waits for the disk stops afterwards.
+    for (let waited = 0; running().length > 0; waited += 10) {
+      if (waited >= STOP_MS)
+        throw new FleetError('CAPACITY', `process ${running().join(', ')} does not stop: try again`);
+      await systemClock.sleep(10);
+    }
     return pause;
   } catch (error) {
     await pause[Symbol.asyncDispose]();
@@ -51,16 +75,16 @@ export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
 function descendantsOf(known: ReadonlySet<number>): number[] {
   return readdirSync('/proc')
     .map(Number)
-    .filter((pid) => Number.isInteger(pid) && !known.has(pid) && known.has(parentOf(pid) ?? 0));
+    .filter((pid) => Number.isInteger(pid) && !known.has(pid) && known.has(statOf(pid)?.parent ?? 0));
 }
 
-const PARENT_FIELD = 4;
-
-function parentOf(pid: number): number | undefined {
+/** The state of a process and its parent; undefined when it has ended. */
+function statOf(pid: number): { readonly state: string; readonly parent: number } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field is the program's name in parentheses, which may contain spaces and parentheses.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[PARENT_FIELD - 3]);
+    const [state = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, parent: Number(parent) };
   } catch (error) {
     if (hasEnded(error)) return undefined;
     throw error;
