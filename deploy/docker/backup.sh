@@ -28,24 +28,38 @@ esac
 job() { docker compose run --rm --no-deps -T "$@" </dev/null; }
 has_image() { docker image inspect "${FLEET_IMAGE:-hermes-fleet:local}" >/dev/null 2>&1; }
 
-# Stops containers until `resume`, or until this script ends, however it ends: then the pipe closes.
+# Stops containers until `resume`, or until this script ends, however it ends: then the pipe closes. Its folder is also the
+# lock, because a second backup would have the containers continue while the first one reads.
 pause() {
-  folder=$(mktemp -d)
+  folder=.fleet/backup
+  mkdir -p .fleet
+  if ! mkdir "$folder" 2>/dev/null; then
+    echo "fleet: a backup runs; if none does, remove $folder" >&2
+    exit 1
+  fi
   mkfifo "$folder/alive"
-  # Each by itself: one that was not stopped yet must not keep the others from continuing.
-  # shellcheck disable=SC2086 # ids have no spaces
-  (
-    trap '' INT TERM HUP
+  # In a session of its own where setsid is there, so that what ends this script does not end it too. Each container by
+  # itself: one that was not stopped yet must not keep the others from continuing.
+  # shellcheck disable=SC2016,SC2086 # the inner shell expands; ids have no spaces
+  $(command -v setsid || true) sh -c '
+    trap "" INT TERM HUP
+    folder=$1
+    shift
     cat "$folder/alive" >/dev/null
-    for container in $1; do docker unpause "$container" >/dev/null 2>&1 || true; done
-    rm -r "$folder"
-  ) &
+    for container; do docker unpause "$container" >/dev/null 2>&1 || true; done
+    if [ ! -e "$folder/done" ]; then
+      # The engine may still be stopping one for a command that was killed.
+      sleep 2
+      for container; do docker unpause "$container" >/dev/null 2>&1 || true; done
+    fi
+    rm -r "$folder"' sh "$folder" $1 &
   guard=$!
   exec 9>"$folder/alive"
   # shellcheck disable=SC2086
   docker pause $1 >/dev/null
 }
 resume() {
+  : >.fleet/backup/done
   exec 9>&-
   wait "$guard"
 }

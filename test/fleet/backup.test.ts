@@ -11,7 +11,8 @@ import { readLedgerFile } from '../support/ledger-file.ts';
 import { startProfile } from '../support/lone-profile.ts';
 import { untilSeen } from '../support/peers-view.ts';
 import { freeOffset } from '../support/ports.ts';
-import { call, dispatch, message, resultOf, runbook, type Target } from '../support/rpc.ts';
+import { call } from '../support/rpc.ts';
+import { resultWhenEnded, sendCommand } from '../support/sent-tasks.ts';
 
 /** As root, the users of commands otherwise depend on the folder. */
 const USERS = { HERMES_COMMAND_USERS: '2100000000-2100000999' };
@@ -23,30 +24,15 @@ async function runFleet(...args: string[]): Promise<string> {
   return stdout;
 }
 
-async function send(to: Target, taskId: string, command: string, target = 'auto'): Promise<string> {
-  const brief = runbook(`${taskId}.txt`, 'x', command);
-  const sent = dispatch({ taskId, brief, task: { token_budget: 20_000 }, routing: { target } });
-  const { body } = await call(to, 'SendMessage', message(sent, { returnImmediately: true }));
-  assert.ok(body.result?.task.id, JSON.stringify(body));
-  return body.result.task.id;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: see RpcReply
-async function ended(at: Target, id: string): Promise<any> {
-  const find = async () => resultOf((await call(at, 'GetTask', { id })).body.result);
-  await until(async () => (await find()) !== undefined, 'the task to end', 120_000);
-  return find();
-}
-
 test('a fleet that is backed up at work and lost goes on from its backup', {
   timeout: 400_000,
 }, async (t) => {
   const fleet = await startFleet(t);
-  const before = await send(fleet.target('switch'), 'before', 'cat before.txt');
-  assert.equal((await ended(fleet.target('switch'), before)).status, 'done');
+  const before = await sendCommand(fleet.target('switch'), 'before', 'cat before.txt');
+  assert.equal((await resultWhenEnded(fleet.target('switch'), before)).status, 'done');
   const ids = await Promise.all(
     Array.from({ length: 20 }, (_, at) =>
-      send(fleet.target('switch'), `task-${at}`, `sleep 2; cat task-${at}.txt`),
+      sendCommand(fleet.target('switch'), `task-${at}`, `sleep 2; cat task-${at}.txt`),
     ),
   );
   await until(
@@ -60,8 +46,8 @@ test('a fleet that is backed up at work and lost goes on from its backup', {
   const file = join(folder, 'fleet.tar.zst');
   const said = await runFleet('backup', file, '--dir', fleet.dir);
   assert.match(said, /^\S+: 20 folders, \d+ kB; the fleet stood still for [\d.]+ s$/m);
-  const later = await send(fleet.target('switch'), 'later', 'cat later.txt');
-  assert.equal((await ended(fleet.target('switch'), later)).status, 'done', 'the fleet goes on');
+  const later = await sendCommand(fleet.target('switch'), 'later', 'cat later.txt');
+  assert.equal((await resultWhenEnded(fleet.target('switch'), later)).status, 'done', 'the fleet goes on');
   await fleetDown({ plan: fleet.plan, clock: systemClock, graceMs: 0 });
 
   renameSync(fleet.dir, join(folder, 'lost'));
@@ -69,10 +55,10 @@ test('a fleet that is backed up at work and lost goes on from its backup', {
   await fleet.up();
 
   await t.test('every accepted task is there, and ends', async () => {
-    assert.equal((await ended(fleet.target('switch'), before)).status, 'done');
+    assert.equal((await resultWhenEnded(fleet.target('switch'), before)).status, 'done');
     const statuses = new Set<string>();
     for (const id of ids) {
-      const result = await ended(fleet.target('switch'), id);
+      const result = await resultWhenEnded(fleet.target('switch'), id);
       // Nobody knows what became of a command that ran at that moment, so it is not repeated.
       const isCutOff = result.status === 'partial' && /outcome unknown/.test(result.text);
       assert.ok(result.status === 'done' || isCutOff, JSON.stringify(result));
@@ -131,7 +117,7 @@ test('a profile that moves keeps its tasks', { timeout: 300_000 }, async (t) => 
   await untilSeen(orchestrator, 'neo', ({ state }) => state === 'live', 'live');
   const ids = await Promise.all(
     Array.from({ length: 8 }, (_, at) =>
-      send(orchestrator, `task-${at}`, `sleep 3; cat task-${at}.txt`, 'neo'),
+      sendCommand(orchestrator, `task-${at}`, `sleep 3; cat task-${at}.txt`, 'neo'),
     ),
   );
   const types = (): string[] =>
@@ -145,7 +131,7 @@ test('a profile that moves keeps its tasks', { timeout: 300_000 }, async (t) => 
   await orchestrator.stop();
   await orchestrator.start({ NEO_PORT: String(newPort) });
   for (const id of ids) {
-    const result = await ended(orchestrator, id);
+    const result = await resultWhenEnded(orchestrator, id);
     assert.deepEqual([result.status, result.executed_by], ['done', 'neo'], JSON.stringify(result));
   }
   const { events } = readLedgerFile(join(moved, 'state/neo/ledger.db'));

@@ -8,7 +8,8 @@ import { type Line, openLine } from '../support/line.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';
 import { untilSeen } from '../support/peers-view.ts';
 import { freeOffset } from '../support/ports.ts';
-import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
+import { call, resultOf } from '../support/rpc.ts';
+import { resultWhenEnded, sendCommand } from '../support/sent-tasks.ts';
 
 const PARTITION_MS = 65_000;
 const WORKS_S = 20;
@@ -54,26 +55,9 @@ async function startWorld(t: TestContext, peerDownAfterS: number): Promise<World
   return { orchestrator, worker, toWorker, toOrchestrator };
 }
 
-async function send({ orchestrator }: World, taskId: string, command = 'cat a.txt'): Promise<string> {
-  const sent = dispatch({
-    taskId,
-    brief: runbook('a.txt', 'x', command),
-    task: { token_budget: 20_000 },
-    routing: { target: 'auto' },
-  });
-  const { body } = await call(orchestrator, 'SendMessage', message(sent, { returnImmediately: true }));
-  return body.result.task.id;
-}
-
 // biome-ignore lint/suspicious/noExplicitAny: see RpcReply
 async function view({ orchestrator }: World, id: string): Promise<any> {
   return (await call(orchestrator, 'GetTask', { id })).body.result;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: see RpcReply
-async function ended(world: World, id: string): Promise<any> {
-  await until(async () => resultOf(await view(world, id)) !== undefined, 'the task to end', 120_000);
-  return resultOf(await view(world, id));
 }
 
 /** How often a worker began a task, and ended one. */
@@ -92,7 +76,7 @@ function workerCounts({ worker }: World): { tasks: number; started: number; ende
  * partition. Resolves with their ids when the partition has lasted.
  */
 async function partition(world: World, lines: readonly Line[]): Promise<string[]> {
-  const after = await send(world, 'after', `sleep ${WORKS_S}; cat a.txt`);
+  const after = await sendCommand(world.orchestrator, 'after', `sleep ${WORKS_S}; ls`);
   await until(() => workerCounts(world).started === 1, 'the worker to begin');
   const isCut = Promise.withResolvers<void>();
   if (lines.includes(world.toWorker)) {
@@ -104,10 +88,10 @@ async function partition(world: World, lines: readonly Line[]): Promise<string[]
     for (const line of lines) line.cut();
     isCut.resolve();
   }
-  const during = await send(world, 'during');
+  const during = await sendCommand(world.orchestrator, 'during', 'ls');
   await isCut.promise;
   const begunAt = systemClock.monotonic();
-  const before = await send(world, 'before');
+  const before = await sendCommand(world.orchestrator, 'before', 'ls');
   await systemClock.sleep(PARTITION_MS - (systemClock.monotonic() - begunAt));
   return [after, during, before];
 }
@@ -126,7 +110,7 @@ test('a partition of more than a minute', { concurrency: true, timeout: 400_000 
       const ids = await partition(world, lines);
       for (const line of lines) line.heal();
       for (const id of ids) {
-        const result = await ended(world, id);
+        const result = await resultWhenEnded(world.orchestrator, id);
         assert.deepEqual([result.status, result.executed_by], ['done', 'neo'], JSON.stringify(result));
       }
       assert.deepEqual(workerCounts(world), { tasks: 3, started: 3, ended: 3 });
@@ -136,7 +120,7 @@ test('a partition of more than a minute', { concurrency: true, timeout: 400_000 
     const world = await startWorld(tt, 30);
     const ids = await partition(world, [world.toWorker, world.toOrchestrator]);
     for (const id of ids) {
-      const { status, error, tokens_spent: spent } = await ended(world, id);
+      const { status, error, tokens_spent: spent } = await resultWhenEnded(world.orchestrator, id);
       assert.deepEqual([status, error.code, spent], ['error', 'peer_unreachable', 0]);
     }
     // A loaded worker may have read only a part of the last dispatch.

@@ -6,7 +6,8 @@ import { until } from '../support/fleet.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';
 import { seenPeers } from '../support/peers-view.ts';
 import { freeOffset } from '../support/ports.ts';
-import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
+import { call } from '../support/rpc.ts';
+import { resultWhenEnded, sendCommand } from '../support/sent-tasks.ts';
 
 const SLOTS = 2;
 const TASKS = 24;
@@ -72,25 +73,6 @@ async function startWorld(t: TestContext): Promise<World> {
   return { profiles };
 }
 
-async function send(to: LoneProfile, taskId: string, command: string): Promise<string> {
-  const sent = dispatch({
-    taskId,
-    brief: runbook('a.txt', 'x', command),
-    task: { token_budget: 20_000 },
-    routing: { target: 'auto' },
-  });
-  const { body } = await call(to, 'SendMessage', message(sent, { returnImmediately: true }));
-  assert.ok(body.result?.task.id, JSON.stringify(body));
-  return body.result.task.id;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: see RpcReply
-async function ended(to: LoneProfile, id: string): Promise<any> {
-  const find = async () => resultOf((await call(to, 'GetTask', { id })).body.result);
-  await until(async () => (await find()) !== undefined, `task ${id} to end`);
-  return find();
-}
-
 interface Stay {
   readonly caller: string;
   readonly key: string;
@@ -136,15 +118,15 @@ test('two orchestrators share their workers', { timeout: 300_000 }, async (t) =>
 
   await t.test('one sees the load that the other one causes, and waits instead of asking', async () => {
     const long = await Promise.all(
-      Array.from({ length: 2 * SLOTS }, (_, at) => send(profiles.switch, `long-${at}`, 'sleep 8; cat a.txt')),
+      Array.from({ length: 2 * SLOTS }, (_, at) => sendCommand(profiles.switch, `long-${at}`, 'sleep 8; ls')),
     );
     const loads = async (): Promise<number[]> =>
       (await seenPeers(profiles.link)).map(({ announce }) => announce?.active_tasks ?? 0);
     await until(async () => (await loads()).every((load) => load === SLOTS), 'link to see full workers');
-    const short = await send(profiles.link, 'short', 'cat a.txt');
-    const results = await Promise.all(long.map((id) => ended(profiles.switch, id)));
+    const short = await sendCommand(profiles.link, 'short', 'ls');
+    const results = await Promise.all(long.map((id) => resultWhenEnded(profiles.switch, id)));
     assert.deepEqual(new Set(results.map(({ status }) => status)), new Set(['done']));
-    const result = await ended(profiles.link, short);
+    const result = await resultWhenEnded(profiles.link, short);
     assert.equal(result.status, 'done', JSON.stringify(result));
     const asked = WORKERS.flatMap((name) => staysAt(profiles[name])).filter(
       ({ caller }) => caller === 'link',
@@ -159,17 +141,17 @@ test('two orchestrators share their workers', { timeout: 300_000 }, async (t) =>
   await t.test('each is durable for its own callers, and no slot is overbooked', async () => {
     const ids = (name: Orchestrator) => Array.from({ length: TASKS }, (_, at) => `${name}-${at}`);
     const sendAll = (name: Orchestrator) =>
-      Promise.all(ids(name).map((id) => send(profiles[name], id, 'sleep 0.3; cat a.txt')));
+      Promise.all(ids(name).map((id) => sendCommand(profiles[name], id, 'sleep 0.3; ls')));
     const [bySwitch, byLink] = await Promise.all([sendAll('switch'), sendAll('link')]);
     await profiles.switch.kill();
-    const results = await Promise.all(byLink.map((id) => ended(profiles.link, id)));
+    const results = await Promise.all(byLink.map((id) => resultWhenEnded(profiles.link, id)));
     assert.ok(
       results.every(({ status }) => status === 'done'),
       'link goes on while switch is down',
     );
     await profiles.switch.start();
     for (const id of bySwitch) {
-      const result = await ended(profiles.switch, id);
+      const result = await resultWhenEnded(profiles.switch, id);
       assert.equal(result.status, 'done', JSON.stringify(result));
     }
     const { body } = await call(profiles.link, 'GetTask', { id: bySwitch[0] ?? '' });

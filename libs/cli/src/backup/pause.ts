@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
 
 /** Stopped processes; they continue with the disposal, and also if this process dies. */
@@ -18,9 +18,14 @@ const CONTINUE_AT_END =
 /**
  * Stops processes with all that they started (SIGSTOP), so that no file of theirs changes. What is on the disk then is what
  * a machine would have on it that lost its power at this moment. Throws CAPACITY, and continues what it stopped, if one of
- * them is stopped already, as by another backup, or does not stop.
+ * them is stopped already, as by another backup, or does not stop; UNSUPPORTED_OPERATION where the system is not Linux.
  */
 export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
+  if (!existsSync('/proc/self/stat'))
+    throw new FleetError(
+      'UNSUPPORTED_OPERATION',
+      'processes can be paused on Linux only: stop the fleet, back it up, and start it again',
+    );
   if (pids.some((pid) => statOf(pid)?.state === 'T'))
     throw new FleetError(
       'CAPACITY',
