@@ -8,6 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** The layers of docs/architecture.md: a package imports only from layers below its own. */
 const LAYERS: Readonly<Record<string, number>> = {
   'libs/protocol': 0,
+  'libs/tls': 0,
   'libs/events': 1,
   'libs/mcp': 1,
   'libs/outbound': 1,

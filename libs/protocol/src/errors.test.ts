@@ -6,6 +6,9 @@ import { ERRORS, type ErrorCode, FleetError } from './index.ts';
 const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   UNAUTHENTICATED: [401, -32000, false],
   FORBIDDEN: [403, -32000, false],
+  CLIENT_CERTIFICATE_REQUIRED: [403, -32000, false],
+  CLIENT_CERTIFICATE_REFUSED: [403, -32000, false],
+  TLS_REQUIRED: [400, -32600, false],
   TOKEN_NEEDED: [403, -32000, false],
   PARSE_ERROR: [400, -32700, false],
   INVALID_REQUEST: [400, -32600, false],

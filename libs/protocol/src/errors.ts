@@ -5,6 +5,9 @@
 export const ERRORS = {
   UNAUTHENTICATED: { httpStatus: 401, jsonrpcCode: -32000, retryable: false },
   FORBIDDEN: { httpStatus: 403, jsonrpcCode: -32000, retryable: false },
+  CLIENT_CERTIFICATE_REQUIRED: { httpStatus: 403, jsonrpcCode: -32000, retryable: false },
+  CLIENT_CERTIFICATE_REFUSED: { httpStatus: 403, jsonrpcCode: -32000, retryable: false },
+  TLS_REQUIRED: { httpStatus: 400, jsonrpcCode: -32600, retryable: false },
   TOKEN_NEEDED: { httpStatus: 403, jsonrpcCode: -32000, retryable: false },
   PARSE_ERROR: { httpStatus: 400, jsonrpcCode: -32700, retryable: false },
   INVALID_REQUEST: { httpStatus: 400, jsonrpcCode: -32600, retryable: false },

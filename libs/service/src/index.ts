@@ -12,6 +12,7 @@ export { type ConnectionLimits, limitConnections } from './http/connections.ts';
 export { type ErrorBody, errorBody, translateError } from './http/errors.ts';
 export type { Readiness } from './http/probes.ts';
 export { sendHead } from './http/send-head.ts';
+export type { ListenerTls } from './http/tls-listener.ts';
 export { continueTrace, type Trace } from './http/trace.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';
 export { type Build, registerBuild } from './metrics/build.ts';

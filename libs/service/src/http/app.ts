@@ -1,3 +1,4 @@
+import type { RequestListener, Server, ServerOptions } from 'node:http';
 import { type Caller, FleetError, type Ids, systemIds, type Tracing } from '@hermes-fleet/protocol';
 import {
   type FastifyBaseLogger,
@@ -19,6 +20,12 @@ import { createForeignRequest } from './own-hosts.ts';
 import { type Readiness, registerProbes } from './probes.ts';
 import { RequestLog } from './request-log.ts';
 import { sendHead } from './send-head.ts';
+import {
+  clientCertificateError,
+  createTlsServer,
+  followTlsSockets,
+  type ListenerTls,
+} from './tls-listener.ts';
 
 export interface AppOptions {
   readonly name: string;
@@ -32,6 +39,8 @@ export interface AppOptions {
   readonly readiness: () => Readiness;
   /** The hosts of this service's addresses, beside loopback and the address that it listens on. */
   readonly hosts?: readonly string[];
+  /** The listener serves https; absent for plain http. */
+  readonly tls?: ListenerTls | undefined;
   readonly connections?: ConnectionLimits;
   /** Default: 1 MiB. */
   readonly bodyLimitBytes?: number;
@@ -44,6 +53,9 @@ export interface AppOptions {
 
 /** The maximum time without a byte of a reply; streams and long replies send heartbeats. */
 const IDLE_TIMEOUT_MS = 300_000;
+
+/** The time that an idle connection of a caller stays open. */
+const KEEP_ALIVE_MS = 72_000;
 
 /** The maximum length of an id in a path, decoded; that of ids in A2A messages. */
 const MAX_PARAM_LENGTH = 256;
@@ -79,6 +91,12 @@ export function createApp(options: AppOptions): FastifyInstance {
       log.info({ status, code, reason }, 'connection refused');
     },
   });
+  const http = {
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: Math.min(requestTimeoutMs, 15_000),
+    connectionsCheckingInterval: Math.max(50, Math.min(requestTimeoutMs / 4, 5_000)),
+  };
+  const { tls } = options;
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -89,15 +107,12 @@ export function createApp(options: AppOptions): FastifyInstance {
     bodyLimit: options.bodyLimitBytes ?? 1_048_576,
     requestTimeout: requestTimeoutMs,
     connectionTimeout: IDLE_TIMEOUT_MS,
-    keepAliveTimeout: 72_000,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    http: {
-      requestTimeout: requestTimeoutMs,
-      headersTimeout: Math.min(requestTimeoutMs, 15_000),
-      connectionsCheckingInterval: Math.max(50, Math.min(requestTimeoutMs / 4, 5_000)),
-    },
+    http,
+    ...(tls && { serverFactory: tlsServer(tls, http) }),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
     clientErrorHandler: clientErrors.handle,
     frameworkErrors: (thrown, request, reply) => {
@@ -111,9 +126,13 @@ export function createApp(options: AppOptions): FastifyInstance {
       reply.raw.end(body);
     },
   });
-  clientErrors.watch(app.server);
-  const connections = limitConnections(app.server, options.connections ?? {}, (count) =>
-    log.warn({ count }, 'connections gave way to new ones: there were too many'),
+  const tcpSocket = followTlsSockets(app.server);
+  clientErrors.watch(app.server, tcpSocket);
+  const connections = limitConnections(
+    app.server,
+    options.connections ?? {},
+    (count) => log.warn({ count }, 'connections gave way to new ones: there were too many'),
+    tcpSocket,
   );
   const keepAlive = `timeout=${Math.floor(connections.unauthenticatedIdleMs / 1000)}`;
   app.removeContentTypeParser('text/plain');
@@ -150,6 +169,10 @@ export function createApp(options: AppOptions): FastifyInstance {
     begin(request, reply, route);
     if (isClosing)
       throw new FleetError('SHUTTING_DOWN', `${name} is stopping; try again`, { retryAfterS: 1 });
+    if (tls && config.withoutCertificate !== true) {
+      const refused = clientCertificateError(name, tls.clientCert, request.raw.socket);
+      if (refused) throw refused;
+    }
     const path = pathOf(request);
     if (authenticate === undefined || ownHostPaths.has(route ?? path)) {
       const foreign = foreignRequest(request.raw);
@@ -211,6 +234,11 @@ function isSending({ complete, headers }: FastifyRequest['raw']): boolean {
   if (complete) return false;
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
+
+const tlsServer =
+  (tls: ListenerTls, http: ServerOptions) =>
+  (handler: RequestListener): Server =>
+    createTlsServer(tls, { ...http, keepAliveTimeout: KEEP_ALIVE_MS }, handler).setTimeout(IDLE_TIMEOUT_MS);
 
 /** Bounds `app.close()`: closes idle connections at once, and busy ones after `graceMs`. */
 function closeWithin(app: FastifyInstance, graceMs: number, onClosing: () => void): void {

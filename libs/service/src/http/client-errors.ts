@@ -12,7 +12,7 @@ interface ClientErrorsOptions {
 interface ClientErrors {
   handle(thrown: Error & { code?: string }, socket: Socket): void;
   /** Must be called once, before the server listens. */
-  watch(server: Server): void;
+  watch(server: Server, tcpSocket: (socket: Socket) => Socket): void;
 }
 
 /**
@@ -21,12 +21,22 @@ interface ClientErrors {
  * connection with a pending reply is closed.
  */
 export function createClientErrors({ requestTimeoutMs, onRejected }: ClientErrorsOptions): ClientErrors {
+  let tcpSocket = (socket: Socket): Socket => socket;
   const latest = new WeakMap<Socket, ServerResponse<IncomingMessage>>();
   return {
-    watch(server) {
+    watch(server, below) {
+      tcpSocket = below;
       server.prependListener('request', (request, response) => latest.set(request.socket, response));
     },
     handle(thrown, socket) {
+      const handshake = handshakeError(thrown);
+      if (handshake !== undefined) {
+        onRejected(handshake);
+        // Only the connection below can carry an answer that is not encrypted.
+        if (handshake.code === 'TLS_REQUIRED') answerAndClose(tcpSocket(socket), handshake);
+        else socket.destroy();
+        return;
+      }
       if (thrown.code === 'ECONNRESET' || !socket.writable) {
         socket.destroy();
         return;
@@ -44,14 +54,30 @@ export function createClientErrors({ requestTimeoutMs, onRejected }: ClientError
         return;
       }
       onRejected(error);
-      const body = JSON.stringify(errorBody(error));
-      socket.end(
-        `HTTP/1.1 ${error.httpStatus} ${STATUS_CODES[error.httpStatus]}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
-          `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      );
-      socket.destroySoon();
+      answerAndClose(socket, error);
     },
   };
+}
+
+function answerAndClose(socket: Socket, error: FleetError): void {
+  const body = JSON.stringify(errorBody(error));
+  socket.end(
+    `HTTP/1.1 ${error.httpStatus} ${STATUS_CODES[error.httpStatus]}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+  socket.destroySoon();
+}
+
+/** The error of a handshake that failed; undefined for errors after it, and for plain connections. */
+function handshakeError({ code = '', message }: Error & { code?: string }): FleetError | undefined {
+  if (code === 'ERR_SSL_HTTP_REQUEST')
+    return new FleetError('TLS_REQUIRED', 'this port speaks TLS; send the request to its https:// address');
+  if (code === 'ERR_TLS_HANDSHAKE_TIMEOUT')
+    return new FleetError('REQUEST_TIMEOUT', 'the TLS handshake was not complete in time');
+  if (!code.startsWith('ERR_SSL_')) return undefined;
+  const alert = /SSL alert number (\d+)/.exec(message)?.[1];
+  const why = alert === undefined ? code : `the client refuses this certificate, alert ${alert}`;
+  return new FleetError('INVALID_REQUEST', `the TLS handshake failed (${why})`);
 }
 
 function parserError(code: string | undefined, timeoutMs: number): FleetError {

@@ -45,6 +45,8 @@ export function limitConnections(
   server: Server,
   { maxConnections = 4_096, maxUnauthenticated = 256, unauthenticatedIdleMs = 3_000 }: ConnectionLimits,
   onGaveWay: (count: number) => void = () => undefined,
+  /** The TCP connection of a request's socket, which TLS may lie on. */
+  tcpSocket: (socket: Socket) => Socket = (socket) => socket,
 ): Connections {
   const open = new Map<Socket, Connection>();
   /** The oldest first. */
@@ -118,23 +120,25 @@ export function limitConnections(
     check ??= setInterval(closeSilent, Math.max(1, unauthenticatedIdleMs / CHECKS_PER_TIMEOUT)).unref();
   });
   server.prependListener('request', ({ socket }, reply) => {
-    const connection = open.get(socket);
+    const tcp = tcpSocket(socket);
+    const connection = open.get(tcp);
     if (connection === undefined) return;
     connection.reply = reply;
-    idle.delete(socket);
+    idle.delete(tcp);
     // Node emits it once for every reply.
     reply.on('close', () => {
       // A client may have sent its next request before this reply ended.
       if (connection.reply !== reply) return;
       connection.reply = undefined;
-      if (connection.authenticated && open.has(socket)) idle.add(socket);
+      if (connection.authenticated && open.has(tcp)) idle.add(tcp);
     });
   });
 
   return {
     unauthenticatedIdleMs,
-    isAuthenticated: (socket) => !unauthenticated.has(socket),
-    authenticated(socket) {
+    isAuthenticated: (socket) => !unauthenticated.has(tcpSocket(socket)),
+    authenticated(of) {
+      const socket = tcpSocket(of);
       const connection = open.get(socket);
       if (connection === undefined || connection.authenticated) return;
       connection.authenticated = true;

@@ -19,14 +19,14 @@ export interface ProbesOptions {
 }
 
 /**
- * `GET /health` (alive), `GET /ready` (200, or 503 with the reasons) and `GET /metrics`, all public
+ * `GET /health` (alive), `GET /ready` (200, or 503 with the reasons) and `GET /metrics`, all public, and without a client certificate
  * (docs/operations.md).
  */
 export function registerProbes(
   app: FastifyInstance,
   { name, version, metrics, readiness }: ProbesOptions,
 ): void {
-  const config = { public: true };
+  const config = { public: true, withoutCertificate: true };
   app.get('/health', { config: { ...config, anyHost: true } }, () => ({
     status: 'ok',
     name,

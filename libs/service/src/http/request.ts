@@ -5,6 +5,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route requires no token. */
     public?: boolean;
+    /** Clients without a certificate are answered even where one is required. */
+    withoutCertificate?: boolean;
     /** Requests of foreign web pages are refused even if they have a token. */
     ownHostsOnly?: boolean;
     /** Requests with any Host and Origin are answered even if no token is required anywhere. */

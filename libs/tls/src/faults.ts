@@ -1,0 +1,95 @@
+/** The configuration keys that a message tells to set. */
+export interface TlsKeys {
+  /** Where the issuers are, such as `fleet.tls.ca_file`. */
+  readonly ca: string;
+  /** Where the client certificate is, such as `fleet.tls.cert_file`. */
+  readonly cert: string;
+}
+
+const UNKNOWN_ISSUER = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]);
+/** Other results of OpenSSL's verification (Node.js documentation, "X509 certificate error codes"). */
+const UNVERIFIED = new Set([
+  'CERT_REVOKED',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_CHAIN_TOO_LONG',
+  'CERT_UNTRUSTED',
+  'CERT_REJECTED',
+  'INVALID_CA',
+  'PATH_LENGTH_EXCEEDED',
+  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+]);
+const NOT_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
+
+/** The alerts by which a server refuses a client's certificate (RFC 8446, section 6). */
+const REFUSED_CERTIFICATE: Readonly<Record<number, string>> = {
+  42: 'bad certificate',
+  43: 'unsupported certificate',
+  44: 'revoked',
+  45: 'expired',
+  46: 'unknown certificate',
+  48: 'unknown issuer',
+  49: 'access denied',
+};
+const HANDSHAKE_FAILURE = 40;
+const PROTOCOL_VERSION = 70;
+const CERTIFICATE_REQUIRED = 116;
+
+/**
+ * What is wrong with a TLS connection, and what to do about it; undefined for any other error. The text holds nothing from
+ * the other end but the names on a certificate of a trusted issuer.
+ */
+export function tlsFault(thrown: unknown, keys: TlsKeys): string | undefined {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    const fault = faultOf(error, keys);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function faultOf(error: Error, { ca, cert }: TlsKeys): string | undefined {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew it there';
+  if (code === 'CERT_NOT_YET_VALID')
+    return 'its certificate is not valid yet: set the clocks of both machines, or wait';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `its certificate is for another name${otherNames(error)}: use an address that is on it, or get one for this address`;
+  if (UNKNOWN_ISSUER.has(code))
+    return `its certificate is from an unknown issuer: put the certificate of its CA into ${ca}`;
+  if (code === 'INVALID_PURPOSE')
+    return 'its certificate is not for a server: its extended key usage lacks serverAuth';
+  if (UNVERIFIED.has(code)) return `its certificate is not valid (${code}): renew it there`;
+  const { message } = error;
+  if (NOT_TLS.has(code) || /wrong version number|packet length too long/.test(message))
+    return 'it does not speak TLS: use its plain address, or switch TLS on there';
+  const alert = /SSL alert number (\d+)/.exec(message)?.[1];
+  return alert === undefined ? undefined : alertFault(Number(alert), cert);
+}
+
+function alertFault(alert: number, cert: string): string {
+  if (alert === CERTIFICATE_REQUIRED) return `it requires a client certificate: set ${cert}`;
+  const refused = REFUSED_CERTIFICATE[alert];
+  if (refused !== undefined)
+    return `it refuses the client certificate (${refused}): set ${cert} to one from an issuer that it trusts`;
+  if (alert === HANDSHAKE_FAILURE)
+    return `it refuses the TLS handshake: it may require a client certificate (set ${cert}), or other ciphers`;
+  if (alert === PROTOCOL_VERSION) return 'it speaks no TLS version of this side: TLS 1.2 is the oldest';
+  return `it refuses the TLS handshake (alert ${alert})`;
+}
+
+/** The names on the certificate; its chain was verified before its name. */
+function otherNames(error: Error): string {
+  const certificate: unknown = 'cert' in error ? error.cert : undefined;
+  const names =
+    typeof certificate === 'object' && certificate !== null && 'subjectaltname' in certificate
+      ? certificate.subjectaltname
+      : undefined;
+  if (typeof names !== 'string' || !/^[A-Za-z0-9*.:_, -]{1,200}$/.test(names)) return '';
+  return ` (${names})`;
+}

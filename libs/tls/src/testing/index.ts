@@ -1,0 +1,8 @@
+export {
+  type CertificateOptions,
+  createAuthority,
+  EXPIRED,
+  NOT_YET_VALID,
+  type TestAuthority,
+  type TestCertificate,
+} from './certificates.ts';
