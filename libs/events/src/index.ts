@@ -19,7 +19,12 @@ export {
   type OutboxPublisher,
   type OutboxPublisherOptions,
 } from './outbox/outbox-publisher.ts';
-export { type NatsConfigOptions, type NatsUser, renderNatsConfig } from './streams/nats-config.ts';
+export {
+  type NatsConfigOptions,
+  type NatsTls,
+  type NatsUser,
+  renderNatsConfig,
+} from './streams/nats-config.ts';
 export {
   type BusPermissions,
   busPermissions,

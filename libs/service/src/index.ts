@@ -16,6 +16,7 @@ export type { ListenerTls } from './http/tls-listener.ts';
 export { continueTrace, type Trace } from './http/trace.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';
 export { type Build, registerBuild } from './metrics/build.ts';
+export { registerCertificates } from './metrics/certificates.ts';
 export { registerCircuits } from './metrics/circuits.ts';
 export { registerDisk } from './metrics/disk.ts';
 export { createMetrics, type FleetMetrics, type MetricsOptions } from './metrics/metrics.ts';

@@ -41,11 +41,17 @@ const HANDSHAKE_FAILURE = 40;
 const PROTOCOL_VERSION = 70;
 const CERTIFICATE_REQUIRED = 116;
 
+/** A fault of a connection, and what to do about it. */
+export interface TlsFault {
+  readonly what: string;
+  readonly remedy: string;
+}
+
 /**
- * What is wrong with a TLS connection, and what to do about it; undefined for any other error. The text holds nothing from
- * the other end but the names on a certificate of a trusted issuer.
+ * What is wrong with a TLS connection; undefined for any other error. The text holds nothing from the other end but the names
+ * on a certificate of a trusted issuer.
  */
-export function tlsFault(thrown: unknown, keys: TlsKeys): string | undefined {
+export function tlsFault(thrown: unknown, keys: TlsKeys): TlsFault | undefined {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     const fault = faultOf(error, keys);
     if (fault !== undefined) return fault;
@@ -53,34 +59,53 @@ export function tlsFault(thrown: unknown, keys: TlsKeys): string | undefined {
   return undefined;
 }
 
-function faultOf(error: Error, { ca, cert }: TlsKeys): string | undefined {
+function faultOf(error: Error, { ca, cert }: TlsKeys): TlsFault | undefined {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired: renew it there';
+  if (code === 'CERT_HAS_EXPIRED') return { what: 'its certificate has expired', remedy: 'renew it there' };
   if (code === 'CERT_NOT_YET_VALID')
-    return 'its certificate is not valid yet: set the clocks of both machines, or wait';
+    return { what: 'its certificate is not valid yet', remedy: 'set the clocks of both machines, or wait' };
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `its certificate is for another name${otherNames(error)}: use an address that is on it, or get one for this address`;
+    return {
+      what: `its certificate is for another name${otherNames(error)}`,
+      remedy: 'use an address that is on it, or get one for this address',
+    };
   if (UNKNOWN_ISSUER.has(code))
-    return `its certificate is from an unknown issuer: put the certificate of its CA into ${ca}`;
+    return {
+      what: 'its certificate is from an unknown issuer',
+      remedy: `put the certificate of its CA into ${ca}`,
+    };
   if (code === 'INVALID_PURPOSE')
-    return 'its certificate is not for a server: its extended key usage lacks serverAuth';
-  if (UNVERIFIED.has(code)) return `its certificate is not valid (${code}): renew it there`;
+    return {
+      what: 'its certificate is not for a server',
+      remedy: 'get one there whose extended key usage has serverAuth',
+    };
+  if (UNVERIFIED.has(code))
+    return { what: `its certificate is not valid (${code})`, remedy: 'renew it there' };
   const { message } = error;
   if (NOT_TLS.has(code) || /wrong version number|packet length too long/.test(message))
-    return 'it does not speak TLS: use its plain address, or switch TLS on there';
+    return { what: 'it does not speak TLS', remedy: 'use its http:// address, or switch TLS on there' };
   const alert = /SSL alert number (\d+)/.exec(message)?.[1];
   return alert === undefined ? undefined : alertFault(Number(alert), cert);
 }
 
-function alertFault(alert: number, cert: string): string {
-  if (alert === CERTIFICATE_REQUIRED) return `it requires a client certificate: set ${cert}`;
+/** Undefined for alerts that may come after the handshake. */
+function alertFault(alert: number, cert: string): TlsFault | undefined {
+  if (alert === CERTIFICATE_REQUIRED)
+    return { what: 'it requires a client certificate', remedy: `set ${cert}` };
   const refused = REFUSED_CERTIFICATE[alert];
   if (refused !== undefined)
-    return `it refuses the client certificate (${refused}): set ${cert} to one from an issuer that it trusts`;
+    return {
+      what: `it refuses the client certificate (${refused})`,
+      remedy: `set ${cert} to one from an issuer that it trusts`,
+    };
   if (alert === HANDSHAKE_FAILURE)
-    return `it refuses the TLS handshake: it may require a client certificate (set ${cert}), or other ciphers`;
-  if (alert === PROTOCOL_VERSION) return 'it speaks no TLS version of this side: TLS 1.2 is the oldest';
-  return `it refuses the TLS handshake (alert ${alert})`;
+    return {
+      what: 'it refuses the TLS handshake',
+      remedy: `it may require a client certificate: set ${cert}`,
+    };
+  if (alert === PROTOCOL_VERSION)
+    return { what: 'it refuses TLS 1.2 and TLS 1.3', remedy: 'switch one of them on there' };
+  return undefined;
 }
 
 /** The names on the certificate; its chain was verified before its name. */

@@ -47,7 +47,8 @@ async function faultOf(url: string, of: TlsMaterial): Promise<string | undefined
     const answer = await fetchWith(of)(url, { signal });
     return `HTTP ${answer.status}`;
   } catch (error) {
-    return tlsFault(error, KEYS);
+    const fault = tlsFault(error, KEYS);
+    return fault && `${fault.what}: ${fault.remedy}`;
   }
 }
 
@@ -79,7 +80,7 @@ test('each fault of the server is told, with what to do', async (t) => {
       createAuthority(t, 'Other CA').issue('server'),
       /^its certificate is from an unknown issuer: put the certificate of its CA into fleet\.tls\.ca_file$/,
     ],
-    [authority.issue('client-only', { purposes: 'clientAuth' }), /is not for a server: .* lacks serverAuth/],
+    [authority.issue('client-only', { purposes: 'clientAuth' }), /is not for a server: .* has serverAuth/],
   ];
   for (const [certificate, words] of faults)
     assert.match(String(await faultOf(await serve(t, certificate), of)), words);
@@ -89,7 +90,7 @@ test('each fault of the server is told, with what to do', async (t) => {
   );
   assert.match(
     String(await faultOf(`https://127.0.0.1:${plain}`, of)),
-    /^it does not speak TLS: use its plain address, or switch TLS on there$/,
+    /^it does not speak TLS: use its http:\/\/ address, or switch TLS on there$/,
   );
 });
 
@@ -102,7 +103,7 @@ test('a server that requires a client certificate in the handshake is recognized
   const older = await serve(t, authority.issue('old'), { ...required, maxVersion: 'TLSv1.2' });
   assert.match(
     String(await faultOf(older, trusting)),
-    /may require a client certificate \(set fleet\.tls\.cert_file\)/,
+    /it may require a client certificate: set fleet\.tls\.cert_file$/,
   );
 });
 

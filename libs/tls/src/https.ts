@@ -1,8 +1,9 @@
 import { globalAgent, type Agent as HttpAgent, type IncomingMessage } from 'node:http';
 import { Agent, type AgentOptions, request } from 'node:https';
 import { Readable } from 'node:stream';
-import { createSecureContext, getCACertificates } from 'node:tls';
+import { connect, createSecureContext, getCACertificates } from 'node:tls';
 import type { TlsMaterial } from './certificates.ts';
+import type { TlsSource } from './renewed.ts';
 
 /** The oldest version of TLS that any connection of the fleet uses. */
 export const MIN_TLS_VERSION = 'TLSv1.2' as const;
@@ -18,16 +19,11 @@ export type TlsFetch = (
   },
 ) => Promise<Response>;
 
-/** Where the files of outgoing connections come from. */
-export interface TlsSource {
-  current(): TlsMaterial;
-}
-
 /** The options of a client's connection: own issuers are trusted beside those that Node trusts. */
 export function clientOptions({ ca, cert, key }: TlsMaterial) {
   return {
     minVersion: MIN_TLS_VERSION,
-    ...(ca === undefined ? {} : { ca: [...getCACertificates('default'), ca] }),
+    ...(ca === undefined ? {} : { ca: [...getCACertificates('default'), ca].join('\n') }),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
   } as const;
 }
@@ -54,6 +50,25 @@ export function agentFor(source: TlsSource, options: AgentOptions): () => Agent 
 function proxied(): AgentOptions {
   const { options } = globalAgent as HttpAgent & { readonly options?: AgentOptions };
   return options?.proxyEnv === undefined ? {} : { proxyEnv: options.proxyEnv };
+}
+
+/** True when the port of this address completes a TLS handshake, with whatever certificate. Sends no request. */
+export function speaksTls(url: string, signal: AbortSignal): Promise<boolean> {
+  const { hostname, port, protocol } = new URL(url);
+  const at = Number(port || (protocol === 'https:' ? 443 : 80));
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: at, rejectUnauthorized: false });
+    const end = (spoke: boolean): void => {
+      signal.removeEventListener('abort', expire);
+      socket.destroy();
+      resolve(spoke);
+    };
+    const expire = (): void => end(false);
+    signal.addEventListener('abort', expire, { once: true });
+    socket.once('secureConnect', () => end(true));
+    socket.on('error', () => end(false));
+    socket.once('close', () => end(false));
+  });
 }
 
 const NULL_BODY = new Set([101, 204, 205, 304]);

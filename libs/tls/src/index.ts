@@ -10,13 +10,14 @@ export {
   type TlsProblem,
   type TlsReading,
 } from './certificates.ts';
-export { type TlsKeys, tlsFault } from './faults.ts';
+export { type TlsFault, type TlsKeys, tlsFault } from './faults.ts';
 export {
   agentFor,
   clientOptions,
   createTlsFetch,
   MIN_TLS_VERSION,
+  speaksTls,
   type TlsFetch,
-  type TlsSource,
 } from './https.ts';
-export { LOOK_EVERY_MS, type WatchedTls, type WatchTlsOptions, watchTls } from './watched.ts';
+export { createRenewedTls, type RenewedTlsOptions, type TlsSource } from './renewed.ts';
+export { fetchUnverified } from './unverified.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command, type Values } from '../command-line/command.ts';
 import { noArguments, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
-import { initKeys, type KeysSummary } from '../keys/init.ts';
+import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
 import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
 import { type Owner, readSecret } from '../keys/secret-file.ts';
@@ -23,6 +23,17 @@ const OPTIONS = {
   'nats-host': { type: 'string', value: 'host', help: 'the address on which NATS listens' },
   'nats-port': { type: 'string', value: 'port', help: 'the port of NATS' },
   'nats-monitor-port': { type: 'string', value: 'port', help: 'the port of its monitoring' },
+  'nats-cert': {
+    type: 'string',
+    value: 'file',
+    help: 'the certificate of NATS, where NATS runs: its port speaks TLS',
+  },
+  'nats-key': { type: 'string', value: 'file', help: 'the key of that certificate' },
+  'nats-client-ca': {
+    type: 'string',
+    value: 'file',
+    help: 'the issuers of client certificates: NATS then requires one of each client',
+  },
   'nats-sync': { type: 'string', value: 'always|interval', help: 'when NATS writes to the disk' },
 } as const;
 
@@ -97,9 +108,17 @@ function writeKeys(values: Values<typeof OPTIONS>, env: NodeJS.ProcessEnv, renew
       port: wholeNumber('nats-port', values['nats-port'], 4222),
       monitorPort: wholeNumber('nats-monitor-port', values['nats-monitor-port'], 8222),
       syncAlways: sync === 'always',
+      tls: natsTls(values),
     },
     renew,
   });
+}
+
+function natsTls(values: Values<typeof OPTIONS>): KeysOptions['nats']['tls'] {
+  const { 'nats-cert': certFile, 'nats-key': keyFile, 'nats-client-ca': caFile } = values;
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile, caFile };
+  if (certFile === undefined && keyFile === undefined && caFile === undefined) return undefined;
+  throw new UsageError('TLS of NATS needs --nats-cert and --nats-key');
 }
 
 function parseOwner(text: string | undefined): Owner | undefined {

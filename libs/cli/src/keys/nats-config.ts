@@ -6,6 +6,7 @@ import {
   type BusPermissions,
   busPermissions,
   inboxPrefix,
+  type NatsTls,
   readerPermissions,
   renderNatsConfig,
   STREAM,
@@ -22,6 +23,7 @@ export interface NatsSettings {
   readonly monitorPort?: number;
   /** fsync before every acknowledgement; needs nats-server 2.10. */
   readonly syncAlways: boolean;
+  readonly tls?: NatsTls | undefined;
 }
 
 const STREAMS = [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM];
@@ -75,6 +77,7 @@ export function renderBusConfig(
     host: settings.host,
     port: settings.port,
     syncAlways: settings.syncAlways,
+    tls: settings.tls,
     users: users.map(({ user, password }) => ({
       user,
       password,

@@ -1,5 +1,7 @@
 import { createConnection } from 'node:net';
+import type { TlsSource } from '@hermes-fleet/tls';
 import { connect, type NatsConnection } from 'nats';
+import { busFault, tlsError, tlsOptions } from './bus-tls.ts';
 
 /** The address and credentials of the bus. */
 export interface BusConnection {
@@ -11,6 +13,8 @@ export interface BusConnection {
   readonly name: string;
   /** The subject prefix for replies; a restricted user may subscribe below its own prefix only. */
   readonly inboxPrefix?: string;
+  /** The certificates of TLS; without it, `tls://` servers get what Node trusts, and no client certificate. */
+  readonly tls?: TlsSource;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -22,17 +26,24 @@ export function serverAddress(server: string): { host: string; port: number } {
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 4222 : Number(url.port) };
 }
 
+/** A server that answers, and the INFO line that it begins with. */
+interface Greeting {
+  readonly server: string;
+  readonly host: string;
+  readonly greeting: string;
+}
+
 /**
  * Resolves once the server sends its INFO line. The client library leaks its socket when a frozen server accepts the
  * connection and then stays silent, so every attempt first probes with a socket of its own that is always closed.
  */
-function greeting(server: string, signal: AbortSignal): Promise<string> {
+function greeting(server: string, signal: AbortSignal): Promise<Greeting> {
   return new Promise((resolve, reject) => {
     const { host, port } = serverAddress(server);
     const socket = createConnection({ host, port, signal });
     const fail = (reason: string): void => reject(new Error(`${host}:${port} ${reason}`));
-    socket.once('data', () => {
-      resolve(server);
+    socket.once('data', (data) => {
+      resolve({ server, host, greeting: String(data) });
       socket.destroy();
     });
     socket.once('error', (error: NodeJS.ErrnoException) =>
@@ -42,7 +53,7 @@ function greeting(server: string, signal: AbortSignal): Promise<string> {
   });
 }
 
-async function firstToAnswer(servers: readonly string[], signal: AbortSignal): Promise<string> {
+async function firstToAnswer(servers: readonly string[], signal: AbortSignal): Promise<Greeting> {
   const found = new AbortController();
   const deadline = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
   const stop = AbortSignal.any([signal, deadline, found.signal]);
@@ -65,7 +76,7 @@ export async function openConnection(
   connection: BusConnection,
   signal: AbortSignal,
 ): Promise<NatsConnection> {
-  const server = await firstToAnswer(connection.servers, signal);
+  const { server, ...greeted } = await firstToAnswer(connection.servers, signal);
   const opened = connect({
     servers: [server],
     name: connection.name,
@@ -76,8 +87,11 @@ export async function openConnection(
     noAsyncTraces: true,
     ...(connection.user === undefined ? {} : { user: connection.user, pass: connection.pass ?? '' }),
     ...(connection.inboxPrefix === undefined ? {} : { inboxPrefix: connection.inboxPrefix }),
+    ...tlsOptions({ ...greeted, servers: connection.servers, tls: connection.tls }),
   });
-  const nc = await opened;
+  const nc = await opened.catch((error: unknown) => {
+    throw tlsError(error, greeted);
+  });
   if (signal.aborted) {
     await nc.close();
     signal.throwIfAborted();
@@ -99,6 +113,8 @@ export async function flushed(nc: NatsConnection): Promise<void> {
 /** A readable reason for a bus error. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  const fault = busFault(error);
+  if (fault) return fault;
   const code = 'code' in error ? error.code : undefined;
   if (code === 'AUTHORIZATION_VIOLATION') return 'the server refuses this user and password';
   if (code === '503') return 'nothing answers: no such stream, or a server without JetStream';

@@ -9,6 +9,14 @@ export interface NatsUser {
   readonly permissions?: BusPermissions;
 }
 
+/** The TLS files of a server, as paths on its machine. */
+export interface NatsTls {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** The issuers of client certificates: with it, every client must show one. */
+  readonly caFile?: string | undefined;
+}
+
 export interface NatsConfigOptions {
   readonly storeDir: string;
   /** -1 lets the server choose a free port. */
@@ -23,6 +31,8 @@ export interface NatsConfigOptions {
   readonly syncAlways: boolean;
   /** Empty: no authentication, for tests on loopback only. */
   readonly users: readonly NatsUser[];
+  /** TLS for clients; absent: plain connections. */
+  readonly tls?: NatsTls | undefined;
   /** Default 8 GiB; must hold the limits of all streams. */
   readonly maxStoreBytes?: number;
 }
@@ -45,6 +55,16 @@ function renderUser(entry: NatsUser): string {
   return `    { user: ${user}, password: ${quote(entry.password, `the password of ${entry.user}`)}${permissions} }`;
 }
 
+function renderTls({ certFile, keyFile, caFile }: NatsTls): string[] {
+  return [
+    'tls {',
+    `  cert_file: ${quote(certFile, 'the certificate')}`,
+    `  key_file: ${quote(keyFile, 'the key')}`,
+    ...(caFile === undefined ? [] : [`  ca_file: ${quote(caFile, 'the CA')}`, '  verify: true']),
+    '}',
+  ];
+}
+
 /** Renders a nats-server configuration with JetStream on disk. Throws CONFIG_INVALID for text that is not printable ASCII. */
 export function renderNatsConfig(options: NatsConfigOptions): string {
   const host = quote(options.host, 'the host');
@@ -57,6 +77,7 @@ export function renderNatsConfig(options: NatsConfigOptions): string {
     `  max_memory_store: ${MAX_MEMORY_BYTES}`,
     ...(options.syncAlways ? ['  sync_interval: always'] : []),
     '}',
+    ...(options.tls === undefined ? [] : renderTls(options.tls)),
     ...(options.monitorPort === undefined
       ? []
       : [`http: ${quote(`${options.host}:${options.monitorPort}`, 'the host')}`]),

@@ -12,7 +12,7 @@ import { supportsSyncInterval } from '../streams/set-up-streams.ts';
 const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 10_000;
 
-export interface NatsServerOptions extends Partial<Pick<NatsConfigOptions, 'users' | 'monitorPort'>> {
+export interface NatsServerOptions extends Partial<Pick<NatsConfigOptions, 'users' | 'monitorPort' | 'tls'>> {
   /** The nats-server to run; default `NATS_SERVER_BIN`, or else `nats-server` on the PATH. */
   readonly binary?: string;
 }
@@ -51,6 +51,7 @@ export async function startNatsServer(
         port,
         syncAlways: supportsSyncInterval(version),
         users: options.users ?? [],
+        ...(options.tls === undefined ? {} : { tls: options.tls }),
         ...(options.monitorPort === undefined ? {} : { monitorPort: options.monitorPort }),
       }),
       { mode: 0o600 },

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { isJsonObject, systemClock } from '@hermes-fleet/protocol';
-import { readTls, watchTls } from '@hermes-fleet/tls';
+import { createRenewedTls, readTls } from '@hermes-fleet/tls';
 import {
   createAuthority,
   EXPIRED,
@@ -40,13 +40,13 @@ async function serve(t: TestContext, { clientCert = 'none', connections = {} }: 
     info: (fields: object, msg: string) => renewals.write(JSON.stringify({ level: 'info', msg, ...fields })),
     warn: (fields: object, msg: string) => renewals.write(JSON.stringify({ level: 'warn', msg, ...fields })),
   };
-  const watched = watchTls({
+  const source = createRenewedTls({
     ...{ key: 'fleet.server.tls', files, material, check: { use: 'server' as const } },
-    ...{ clock: systemClock, log, lookEveryMs: LOOK_MS },
+    ...{ keyOf: ({ key }: { key: string }) => `fleet.server.tls.${key}`, clock: systemClock, log },
+    lookEveryMs: 0,
   });
-  t.after(() => watched[Symbol.dispose]());
   const app = await startApp(t, {
-    tls: { files: watched, clientCert },
+    tls: { files: source, clientCert, lookEveryMs: LOOK_MS },
     connections,
     routes: (into) => void into.get('/me', async () => 'me'),
   });

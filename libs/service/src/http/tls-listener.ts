@@ -3,18 +3,21 @@ import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import { FleetError } from '@hermes-fleet/protocol';
-import { MIN_TLS_VERSION, type TlsMaterial, type WatchedTls } from '@hermes-fleet/tls';
+import { MIN_TLS_VERSION, type TlsMaterial, type TlsSource } from '@hermes-fleet/tls';
 
 /** TLS of a listener (docs/configuration.md#fleetyaml, `server.tls`). */
 export interface ListenerTls {
   /** Its `ca` is the issuers of client certificates. */
-  readonly files: Pick<WatchedTls, 'current' | 'onRenewed'>;
+  readonly files: TlsSource;
   /** `optional` refuses a certificate that is not valid, and takes a client without one. */
   readonly clientCert: 'none' | 'optional' | 'required';
+  /** The time between two looks for renewed files; default: 10 s. */
+  readonly lookEveryMs?: number;
 }
 
 /** The maximum time of a handshake, ms. */
 const HANDSHAKE_MS = 10_000;
+const LOOK_EVERY_MS = 10_000;
 
 /** Public certification authorities are no issuers of client certificates: anybody gets a certificate from them. */
 const contextOf = ({ ca, cert, key }: TlsMaterial): SecureContextOptions => ({
@@ -25,16 +28,24 @@ const contextOf = ({ ca, cert, key }: TlsMaterial): SecureContextOptions => ({
 
 /** An https server that takes over renewed files; connections that are open keep the earlier certificate. */
 export function createTlsServer(
-  { files, clientCert }: ListenerTls,
+  { files, clientCert, lookEveryMs = LOOK_EVERY_MS }: ListenerTls,
   http: ServerOptions,
   handler: RequestListener,
 ): HttpServer {
   // A client without a valid certificate gets an answer that says so: `clientCertificateError` refuses its requests.
   const asks = { requestCert: clientCert !== 'none', rejectUnauthorized: false };
-  const options = { ...http, ...asks, ...contextOf(files.current()), handshakeTimeout: HANDSHAKE_MS };
+  let material = files.current();
+  const options = { ...http, ...asks, ...contextOf(material), handshakeTimeout: HANDSHAKE_MS };
   const server: Server = createServer(options, handler);
-  const renewal = files.onRenewed((material) => server.setSecureContext(contextOf(material)));
-  server.once('close', () => renewal[Symbol.dispose]());
+  const look = (): void => {
+    if (files.current() === material) return;
+    material = files.current();
+    server.setSecureContext(contextOf(material));
+  };
+  server.once('listening', () => {
+    const looking = setInterval(look, lookEveryMs).unref();
+    server.once('close', () => clearInterval(looking));
+  });
   return server;
 }
 
