@@ -7,6 +7,7 @@ import {
   type Log,
   type MessagePart,
 } from '@hermes-fleet/protocol';
+import { createTlsFetch, type TlsFetch, type TlsKeys, type TlsSource } from '@hermes-fleet/tls';
 import { type DiscoveredAgent, discoverAgent } from './discover.ts';
 import { fetchCard, readCard } from './fetch-card.ts';
 import { fetchFile } from './fetch-file.ts';
@@ -82,9 +83,14 @@ export interface A2AClient {
   ): Promise<Buffer>;
   /** The A2A 1.0 agent card at this URL, checked for the fields that every card must have. */
   card(url: string, options: CallOptions): Promise<AgentCard>;
+  /** A request beside A2A to the address of a peer. Redirects are not followed; rejects with network errors. */
+  fetch: TlsFetch;
   /** The agent at a base URL or at the URL of its card, A2A 1.0 or 0.3. */
   discover(url: string, options: CallOptions): Promise<DiscoveredAgent>;
 }
+
+/** A redirect is never followed, because of the token; `redirect: 'error'` would look like a network failure. */
+const plainFetch: TlsFetch = (url, init) => fetch(url, { ...init, redirect: 'manual' });
 
 export function createA2AClient(options: {
   clock: Clock;
@@ -93,8 +99,16 @@ export function createA2AClient(options: {
   extensions: readonly string[];
   /** Replaces fetch, for example to guard requests to untrusted agents. */
   request?: SendRequest;
+  /** The issuers to trust and the certificate to show, for https; default: what Node trusts, and none. */
+  tls?: TlsSource | undefined;
+  /** Where these are configured, for messages; default: fleet.yaml. */
+  tlsKeys?: TlsKeys;
 }): A2AClient {
-  const deps = { ...options, exchange: createTextExchange() };
+  const deps = {
+    ...options,
+    exchange: createTextExchange(options.tls),
+    fetch: options.tls === undefined ? plainFetch : createTlsFetch(options.tls),
+  };
   const logged = async <T>(peer: string, method: string, work: Promise<T>): Promise<T> => {
     const startedAt = deps.clock.now();
     try {
@@ -138,6 +152,7 @@ export function createA2AClient(options: {
       logged(peer.name, 'ListTasks', listContext(deps, peer, contextId, options)),
     watch: (peer, id, options) => watchTask(deps, peer, id, options),
     file: (peer, url, options) => logged(peer.name, 'GET', fetchFile(deps, peer, url, options)),
+    fetch: deps.fetch,
     card: (url, options) => logged(url, 'GET', fetchCard(deps, url, readCard, options)),
     discover: (url, options) => logged(url, 'GET', discoverAgent(deps, url, options)),
   };

@@ -23,7 +23,7 @@ const VERSIONS = [
  * reason of `signal`.
  */
 export async function discoverAgent(
-  deps: Pick<TransportDeps, 'clock' | 'request'>,
+  deps: Pick<TransportDeps, 'clock' | 'request' | 'fetch' | 'tlsKeys'>,
   base: string,
   options: CallOptions,
 ): Promise<DiscoveredAgent> {

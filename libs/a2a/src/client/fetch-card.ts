@@ -8,26 +8,33 @@ import { type CallOptions, readBounded, type TransportDeps, withNetworkErrors } 
 
 /** Fetches an agent card and reads it. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
 export async function fetchCard(
-  deps: Pick<TransportDeps, 'clock' | 'request'>,
+  deps: Pick<TransportDeps, 'clock' | 'request' | 'fetch' | 'tlsKeys'>,
   url: string,
   read: (json: unknown) => AgentCard,
   { timeoutMs, signal }: CallOptions,
 ): Promise<AgentCard> {
   const name = new URL(url).host;
   const method = 'its agent card';
+  const { tlsKeys } = deps;
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
-  return await withNetworkErrors({ name, method, timeoutMs, deadline, signal }, async () => {
+  return await withNetworkErrors({ name, url, tlsKeys, method, timeoutMs, deadline, signal }, async () => {
     const init = {
       signal: deadline.signal,
       headers: { accept: 'application/json', 'a2a-version': '1.0' },
     };
-    const response = await (deps.request
-      ? deps.request(url, { ...init, method: 'GET' })
-      : fetch(url, { ...init, redirect: 'manual' }));
+    const response = await (deps.request ?? deps.fetch)(url, { ...init, method: 'GET' });
     const text = await readBounded(response, () => invalidAnswer(name, method, 'more than 4 MiB'));
     if (response.status !== 200) {
       const retryAfter = response.headers.get('retry-after');
-      throw refusedBy({ peer: name, method, status: response.status, retryAfter, error: undefined });
+      throw refusedBy({
+        peer: name,
+        url,
+        tlsKeys,
+        method,
+        status: response.status,
+        retryAfter,
+        error: errorIn(text),
+      });
     }
     try {
       return read(JSON.parse(text));
@@ -35,6 +42,16 @@ export async function fetchCard(
       throw invalidAnswer(name, method, 'something that is not an agent card of A2A 1.0');
     }
   });
+}
+
+/** The `error` member of a body; undefined for one that is not JSON. */
+function errorIn(text: string): unknown {
+  try {
+    const body: unknown = JSON.parse(text);
+    return isJsonObject(body) ? body.error : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const Interface = z.looseObject({

@@ -10,7 +10,7 @@ const ASK_AGAIN: ReadonlySet<number> = new Set([408, 429]);
  * any request.
  */
 export async function fetchFile(
-  deps: Pick<TransportDeps, 'clock' | 'request'>,
+  deps: Pick<TransportDeps, 'clock' | 'request' | 'fetch' | 'tlsKeys'>,
   peer: PeerEndpoint,
   url: string,
   { timeoutMs, signal, traceparent, maxBytes }: CallOptions & { readonly maxBytes: number },
@@ -19,24 +19,25 @@ export async function fetchFile(
     throw new FleetError('PEER_REFUSED', `peer "${peer.name}" refers to a file that it does not serve`);
   const method = 'GET';
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
-  return await withNetworkErrors({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
-    const headers = {
-      ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
-      ...(traceparent === undefined ? {} : { traceparent }),
-    };
-    const init = { method, headers, signal: deadline.signal } as const;
-    const response = await (deps.request
-      ? deps.request(url, init)
-      : fetch(url, { ...init, redirect: 'manual' }));
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      const message = `peer "${peer.name}" did not serve a file (HTTP ${response.status})`;
-      if (response.status >= 500) throw new FleetError('PEER_UNREACHABLE', message);
-      throw new FleetError('PEER_REFUSED', message, { retryable: ASK_AGAIN.has(response.status) });
-    }
-    const tooLarge = `peer "${peer.name}" serves a file of more than ${maxBytes} bytes`;
-    return await readAll(response, maxBytes, () => new FleetError('ARTIFACT_TOO_LARGE', tooLarge));
-  });
+  return await withNetworkErrors(
+    { ...peer, tlsKeys: deps.tlsKeys, method, timeoutMs, deadline, signal },
+    async () => {
+      const headers = {
+        ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
+        ...(traceparent === undefined ? {} : { traceparent }),
+      };
+      const init = { method, headers, signal: deadline.signal } as const;
+      const response = await (deps.request ?? deps.fetch)(url, init);
+      if (response.status !== 200) {
+        await response.body?.cancel();
+        const message = `peer "${peer.name}" did not serve a file (HTTP ${response.status})`;
+        if (response.status >= 500) throw new FleetError('PEER_UNREACHABLE', message);
+        throw new FleetError('PEER_REFUSED', message, { retryable: ASK_AGAIN.has(response.status) });
+      }
+      const tooLarge = `peer "${peer.name}" serves a file of more than ${maxBytes} bytes`;
+      return await readAll(response, maxBytes, () => new FleetError('ARTIFACT_TOO_LARGE', tooLarge));
+    },
+  );
 }
 
 /** True for the address of a file beside the peer's JSON-RPC URL: the peer may get its token there. */

@@ -2,6 +2,7 @@
 
 export { EVENT_METADATA } from '../wire/event-metadata.ts';
 export { type A2AClient, createA2AClient, jsonRpcUrl, type OutboundMessage } from './client.ts';
+export { connectionFault, connectionRefusal } from './connection-faults.ts';
 export type { DiscoveredAgent } from './discover.ts';
 export { isAtPeer } from './fetch-file.ts';
 export { peerErrorCode } from './peer-errors.ts';

@@ -1,6 +1,8 @@
 import { ERRORS, type ErrorCode, type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import type { TlsKeys } from '@hermes-fleet/tls';
 import { z } from 'zod';
 import { A2A_REASONS } from '../wire/error-reasons.ts';
+import { connectionFault, connectionRefusal } from './connection-faults.ts';
 
 /** Keeps a peer's error codes, field names and reasons, all bounded in size. Its message is never kept. */
 const RpcErrorBody = z.object({
@@ -50,6 +52,8 @@ const CODES = new Map<string, ErrorCode>([
 
 export interface Refusal {
   readonly peer: string;
+  readonly url: string;
+  readonly tlsKeys?: TlsKeys | undefined;
   readonly method: string;
   readonly status: number;
   readonly retryAfter: string | null;
@@ -59,14 +63,16 @@ export interface Refusal {
 
 /**
  * Converts an error answer to PEER_REFUSED, with the peer's field list and its code as the cause (see peerErrorCode).
- * Retryable for 429, for 503, and when the peer says so.
+ * Retryable for 429, for 503, and when the peer says so. A refusal of the connection itself is PEER_UNREACHABLE.
  */
-export function refusedBy({ peer, method, status, retryAfter, error }: Refusal): FleetError {
+export function refusedBy({ peer, url, method, status, retryAfter, error, tlsKeys }: Refusal): FleetError {
   const body = RpcErrorBody.safeParse(error).data;
   const info = detail(body?.data, 'ErrorInfo', ErrorInfo);
   const fields = fieldsOf(detail(body?.data, 'BadRequest', BadRequest));
   const known =
     (info && CODES.get(info.reason)) ?? CODE_OF_STATUS.get(status) ?? (body && CODE_OF_RPC.get(body.code));
+  const refusal = connectionRefusal(info?.reason ?? (isJsonObject(error) ? error.code : undefined));
+  if (refusal) return unreachable({ name: peer, url, tlsKeys }, method, refusal);
   const name = [info?.reason ?? known, body?.code, status === 200 ? undefined : `HTTP ${status}`]
     .filter((part) => part !== undefined)
     .join(', ');
@@ -95,8 +101,19 @@ export function invalidAnswer(peer: string, method: string, what: string): Fleet
 }
 
 /** PEER_UNREACHABLE for a request without an answer. The message holds a system error code, never text of the peer. */
-export function unreachable(peer: string, method: string, cause: unknown): FleetError {
-  const message = `peer "${peer}" cannot be reached for ${method}: ${systemCode(cause)}`;
+export function unreachable(
+  {
+    name,
+    url,
+    tlsKeys,
+  }: { readonly name: string; readonly url: string; readonly tlsKeys?: TlsKeys | undefined },
+  method: string,
+  cause: unknown,
+): FleetError {
+  const fault = connectionFault(cause, tlsKeys);
+  const message = fault
+    ? `peer "${name}" at ${new URL(url).origin} cannot be reached for ${method}: ${fault.what}: ${fault.remedy}`
+    : `peer "${name}" cannot be reached for ${method}: ${systemCode(cause)}`;
   return new FleetError('PEER_UNREACHABLE', message, { cause });
 }
 

@@ -7,6 +7,7 @@ import {
   request as requestHttp,
 } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { agentFor, type TlsSource } from '@hermes-fleet/tls';
 
 /** The time after which an idle connection is closed, ms: a server of Node's defaults closes one after five seconds. */
 const IDLE_MS = 4_000;
@@ -44,18 +45,29 @@ export type TextExchange = (url: string, post: Post) => Promise<TextAnswer>;
  * Nobody has to close it: idle connections end by themselves, and keep no process alive (Node.js documentation, `http.Agent`).
  * Uses a proxy where `fetch` does (Node.js documentation, "Built-in Proxy Support").
  */
-export function createTextExchange(): TextExchange {
+export function createTextExchange(tls?: TlsSource): TextExchange {
   // Set where NODE_USE_ENV_PROXY or --use-env-proxy is; the types do not have it.
   const { options } = globalAgent as Agent & { readonly options?: AgentOptions };
   const proxied = { proxyEnv: options?.proxyEnv };
   const keep = { ...proxied, keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
   const http: Agents = { kept: new HttpAgent(keep), single: new HttpAgent(proxied) };
-  let https: Agents | undefined;
+  let https: HttpsAgents | undefined;
   return (url, post) => {
     if (!url.startsWith('https:')) return exchange(requestHttp, http, url, post);
-    https ??= { kept: new HttpsAgent(keep), single: new HttpsAgent(proxied) };
-    return exchange(requestHttps, https, url, post);
+    https ??= httpsAgents(tls, keep, proxied);
+    return exchange(requestHttps, { kept: https.kept(), single: https.single() }, url, post);
   };
+}
+
+interface HttpsAgents {
+  readonly kept: () => Agent;
+  readonly single: () => Agent;
+}
+
+function httpsAgents(tls: TlsSource | undefined, keep: AgentOptions, single: AgentOptions): HttpsAgents {
+  if (tls !== undefined) return { kept: agentFor(tls, keep), single: agentFor(tls, single) };
+  const [kept, once] = [new HttpsAgent(keep), new HttpsAgent(single)];
+  return { kept: () => kept, single: () => once };
 }
 
 interface Agents {

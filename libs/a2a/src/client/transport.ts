@@ -1,4 +1,5 @@
 import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { TlsFetch, TlsKeys } from '@hermes-fleet/tls';
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { fromLegacyResult, toLegacyCall } from './legacy.ts';
@@ -39,8 +40,11 @@ export interface TransportDeps {
   readonly clock: Clock;
   readonly extensions: readonly string[];
   readonly exchange: TextExchange;
-  /** Replaces `exchange` and fetch, for untrusted peers. */
+  /** Replaces `exchange` and `fetch`, for untrusted peers. */
   readonly request?: SendRequest | undefined;
+  readonly fetch: TlsFetch;
+  /** Where the certificates are configured, for messages; default: fleet.yaml. */
+  readonly tlsKeys?: TlsKeys | undefined;
 }
 
 export interface RpcCall {
@@ -49,6 +53,7 @@ export interface RpcCall {
   readonly params: JsonObject;
   readonly accept: 'application/json' | 'text/event-stream';
   readonly traceparent?: string | undefined;
+  readonly tlsKeys?: TlsKeys | undefined;
 }
 
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -63,7 +68,8 @@ export async function callPeer<S extends z.ZodType>(
   { timeoutMs, signal, traceparent, isOnce }: CallOptions,
 ): Promise<z.output<S>> {
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
-  return await withNetworkErrors({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
+  const { tlsKeys } = deps;
+  return await withNetworkErrors({ ...peer, tlsKeys, method, timeoutMs, deadline, signal }, async () => {
     const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent };
     const answer = deps.request
       ? await readText(call, await post(deps, call, deadline.signal))
@@ -74,7 +80,7 @@ export async function callPeer<S extends z.ZodType>(
           errorOf: (status) => statusError(call, status),
           tooLarge: () => tooLong(call),
         });
-    return readResult(call, answer.status, parsed(answer), schema);
+    return readResult({ ...call, tlsKeys }, answer.status, parsed(answer), schema);
   });
 }
 
@@ -82,6 +88,8 @@ export async function callPeer<S extends z.ZodType>(
 export async function withNetworkErrors<T>(
   options: {
     name: string;
+    url: string;
+    tlsKeys?: TlsKeys | undefined;
     method: string;
     timeoutMs: number;
     deadline: Deadline;
@@ -95,7 +103,7 @@ export async function withNetworkErrors<T>(
     if (options.deadline.expired) throw timedOut(options.name, options.method, options.timeoutMs);
     if (options.signal?.aborted) throw options.signal.reason;
     if (thrown instanceof FleetError) throw thrown;
-    throw unreachable(options.name, options.method, thrown);
+    throw unreachable(options, options.method, thrown);
   }
 }
 
@@ -125,10 +133,7 @@ function requestOf(
 export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSignal): Promise<Response> {
   const { peer } = call;
   const init = requestOf(deps, call, signal);
-  // redirect: 'error' would look like a network failure. A redirect is never followed, because of the token.
-  const response = await (deps.request
-    ? deps.request(peer.url, { ...init, method: 'POST' })
-    : fetch(peer.url, { ...init, method: 'POST', redirect: 'manual' }));
+  const response = await (deps.request ?? deps.fetch)(peer.url, { ...init, method: 'POST' });
   const error = statusError(call, response.status);
   if (!error) return response;
   await response.body?.cancel();
@@ -172,14 +177,14 @@ function parsed({ text, retryAfter }: TextAnswer): Answer {
 
 /** Validates the result of an answer; throws PEER_REFUSED for an error and for an answer that is not A2A. */
 export function readResult<S extends z.ZodType>(
-  { peer, method }: RpcCall,
+  { peer, method, tlsKeys }: RpcCall,
   status: number,
   { body, retryAfter }: Answer,
   schema: S,
 ): z.output<S> {
   const error = isJsonObject(body) ? body.error : undefined;
   if (status !== 200 || error !== undefined) {
-    throw refusedBy({ peer: peer.name, method, status, retryAfter, error });
+    throw refusedBy({ peer: peer.name, url: peer.url, tlsKeys, method, status, retryAfter, error });
   }
   if (!isJsonObject(body) || body.jsonrpc !== '2.0') {
     throw invalidAnswer(peer.name, method, 'something that is not JSON-RPC');

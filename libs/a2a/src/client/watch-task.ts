@@ -95,7 +95,7 @@ function streamCall(peer: PeerEndpoint, method: string, params: JsonObject, opti
 }
 
 const endedEarly = ({ peer, method }: RpcCall): FleetError =>
-  unreachable(peer.name, method, new Error('the stream ended early'));
+  unreachable(peer, method, new Error('the stream ended early'));
 
 interface StreamState {
   readonly task?: WireTask;
@@ -111,7 +111,14 @@ async function* eventsOf(
   { signal, idleTimeoutMs }: WatchOptions,
 ): AsyncGenerator<StreamState, void, undefined> {
   using deadline = createDeadline(deps.clock, idleTimeoutMs, signal);
-  const context = { name: call.peer.name, method: call.method, timeoutMs: idleTimeoutMs, deadline, signal };
+  const context = {
+    ...call.peer,
+    tlsKeys: deps.tlsKeys,
+    method: call.method,
+    timeoutMs: idleTimeoutMs,
+    deadline,
+    signal,
+  };
   const opened = await withNetworkErrors(context, () => open(deps, call, deadline.signal));
   if (!(opened instanceof Response)) {
     yield nextState(undefined, opened);
@@ -128,7 +135,7 @@ async function* eventsOf(
       chars += sizeOf(event) + copiedItems(seen.task, event) / COPIES_PER_CHAR;
       // The caller may watch again: a new stream starts with the whole task, which has its own limit.
       if (chars > MAX_STREAM_CHARS)
-        throw unreachable(call.peer.name, call.method, new Error('the stream holds more than a task may'));
+        throw unreachable(call.peer, call.method, new Error('the stream holds more than a task may'));
       seen = nextState(seen.task, event);
       yield seen;
     }
@@ -155,7 +162,12 @@ async function open(
   const response = await post(deps, call, signal);
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   if (response.status === 200 && isStream) return response;
-  const answer = readResult(call, response.status, await readAnswer(call, response), StreamReply);
+  const answer = readResult(
+    { ...call, tlsKeys: deps.tlsKeys },
+    response.status,
+    await readAnswer(call, response),
+    StreamReply,
+  );
   if (call.method === 'SendStreamingMessage' && (answer.task ?? answer.message) !== undefined) return answer;
   throw invalidAnswer(call.peer.name, call.method, 'no stream');
 }

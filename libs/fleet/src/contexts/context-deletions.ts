@@ -1,3 +1,4 @@
+import type { A2AClient } from '@hermes-fleet/a2a';
 import type { ContextDeletion, Ledger, PeerDeletion, RemovedFiles, ResultsMode } from '@hermes-fleet/ledger';
 import { isProsePeer, type PeerRegistry } from '@hermes-fleet/peers';
 import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
@@ -24,6 +25,7 @@ export interface ContextDeletionsOptions {
   /** The reason if no deletion is accepted at the moment. */
   readonly closed: () => FleetError | undefined;
   readonly peers: Pick<PeerRegistry, 'get'>;
+  readonly client: Pick<A2AClient, 'fetch'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
@@ -68,7 +70,7 @@ interface Step {
 }
 
 export function createContextDeletions(options: ContextDeletionsOptions): ContextDeletions {
-  const { profile, ledger, agentContexts, peers, clock, log, random } = options;
+  const { profile, ledger, agentContexts, peers, client, clock, log, random } = options;
   const stopping = new AbortController();
   const steps = new Map<string, Promise<ContextDeletion>>();
   const timers = new Map<string, Disposable>();
@@ -202,7 +204,12 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
         state: 'unsupported',
         detail: `${name} does not speak the handshake: have its operator delete context ${contextId}`,
       };
-    return deleteAtPeer({ endpoint: peer.endpoint, contextId, results, timeoutMs: PEER_TIMEOUT_MS, signal });
+    const { fetch } = client;
+    return deleteAtPeer({
+      ...{ endpoint: peer.endpoint, contextId, results, fetch },
+      timeoutMs: PEER_TIMEOUT_MS,
+      signal,
+    });
   }
 
   return {

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { FleetError } from '@hermes-fleet/protocol';
+import { createA2AClient } from '@hermes-fleet/a2a';
+import { FleetError, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { fleetErrorOf } from '@hermes-fleet/protocol/testing';
 import { freePort } from '../testing/free-port.ts';
 import { deleteAtPeer } from './delete-at-peer.ts';
 
 const CONTEXT = 'a/b c?results=delete#ü';
 const never = new AbortController().signal;
+const { fetch } = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 
 /** A peer at a path of its own that answers with this. */
 async function peer(t: TestContext, status: number, body: string, headers: Record<string, string> = {}) {
@@ -22,7 +24,7 @@ async function peer(t: TestContext, status: number, body: string, headers: Recor
   assert.ok(address !== null && typeof address === 'object');
   const endpoint = { name: 'neo', url: `http://127.0.0.1:${address.port}/behind/jsonrpc`, token: 'tok' };
   const ask = (contextId = CONTEXT) =>
-    deleteAtPeer({ endpoint, contextId, results: 'keep', timeoutMs: 10_000, signal: never });
+    deleteAtPeer({ endpoint, contextId, results: 'keep', timeoutMs: 10_000, fetch, signal: never });
   return { ask, requests, endpoint };
 }
 
@@ -163,6 +165,7 @@ test('a peer that does not answer is pending, within the time limit', async (t) 
   assert.ok(address !== null && typeof address === 'object');
   const ask = (port: number) =>
     deleteAtPeer({
+      fetch,
       endpoint: { name: 'neo', url: `http://127.0.0.1:${port}/` },
       contextId: 'c',
       results: 'keep',
@@ -180,14 +183,21 @@ test('an aborted signal ends the request with its reason', async (t) => {
   const { endpoint } = await peer(t, 200, '');
   const reason = new FleetError('SHUTTING_DOWN', 'stopping');
   const signal = AbortSignal.abort(reason);
-  const work = deleteAtPeer({ endpoint, contextId: 'c', results: 'keep', timeoutMs: 10_000, signal });
+  const work = deleteAtPeer({ endpoint, contextId: 'c', results: 'keep', timeoutMs: 10_000, fetch, signal });
   assert.equal(await fleetErrorOf(work), reason);
 });
 
 test('an agent of A2A 0.3 is not asked', async (t) => {
   const { endpoint, requests } = await peer(t, 200, '');
   const old = { ...endpoint, version: '0.3' } as const;
-  const asked = { endpoint: old, contextId: 'c', results: 'keep', timeoutMs: 10_000, signal: never } as const;
+  const asked = {
+    endpoint: old,
+    contextId: 'c',
+    results: 'keep',
+    timeoutMs: 10_000,
+    fetch,
+    signal: never,
+  } as const;
   assert.equal((await deleteAtPeer(asked)).state, 'unsupported');
   assert.deepEqual(requests, []);
 });

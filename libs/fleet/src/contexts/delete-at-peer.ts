@@ -1,4 +1,10 @@
-import { type PeerEndpoint, readBounded } from '@hermes-fleet/a2a';
+import {
+  type A2AClient,
+  connectionFault,
+  connectionRefusal,
+  type PeerEndpoint,
+  readBounded,
+} from '@hermes-fleet/a2a';
 import { isPeerName } from '@hermes-fleet/fleet-config';
 import type { PeerDeletion, ResultsMode } from '@hermes-fleet/ledger';
 import { FleetError, fieldPath, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
@@ -25,6 +31,8 @@ export interface DeleteAtPeerOptions {
   readonly results: ResultsMode;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** Follows no redirect, because of the token. */
+  readonly fetch: A2AClient['fetch'];
 }
 
 /**
@@ -34,7 +42,7 @@ export interface DeleteAtPeerOptions {
  * text of the peer, except names that a configuration could have. Throws the signal's reason.
  */
 export async function deleteAtPeer(options: DeleteAtPeerOptions): Promise<PeerDeletionOutcome> {
-  const { endpoint, contextId, results, timeoutMs, signal } = options;
+  const { endpoint, contextId, results, timeoutMs, signal, fetch: send } = options;
   if (endpoint.version === '0.3') return unsupported(options, 'speaks A2A 0.3');
   const problem = pathProblem(contextId);
   if (problem) {
@@ -43,14 +51,12 @@ export async function deleteAtPeer(options: DeleteAtPeerOptions): Promise<PeerDe
   }
   const url = new URL(`fleet/contexts/${encodeURIComponent(contextId)}?results=${results}`, endpoint.url);
   try {
-    const response = await fetch(url, {
+    const response = await send(url.href, {
       method: 'DELETE',
       headers: {
         accept: 'application/json',
         ...(endpoint.token === undefined ? {} : { authorization: `Bearer ${endpoint.token}` }),
       },
-      // A redirect is never followed, because of the token.
-      redirect: 'manual',
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
     const body = await readJson(response, endpoint.name);
@@ -68,6 +74,8 @@ function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObjec
   if (status === 200 && body.context_id === options.contextId) return stateIn(name, body);
   // A 404 of an older version, or of a proxy, has another code or none.
   if (status === 404 && code === 'TASK_NOT_FOUND') return { state: 'deleted' };
+  const fault = connectionFault(connectionRefusal(code));
+  if (fault) return { state: 'pending', detail: `${name} cannot be reached: ${fault.what}: ${fault.remedy}` };
   if (code === 'CONTEXT_IN_USE') return { state: 'pending', detail: `${name} has unfinished tasks in it` };
   if (code === 'CONTEXT_SHARED')
     return { state: 'refused', detail: `${name} has or had tasks of another caller in it` };
@@ -132,6 +140,8 @@ async function readJson(response: Response, name: string): Promise<JsonObject> {
 
 /** A system's error code, or the name of the error. */
 function reasonOf(thrown: unknown): string {
+  const fault = connectionFault(thrown);
+  if (fault) return `${fault.what}: ${fault.remedy}`;
   for (let error = thrown; error instanceof Error; error = error.cause)
     if ('code' in error && typeof error.code === 'string') return error.code;
   return thrown instanceof Error ? thrown.name : 'error';

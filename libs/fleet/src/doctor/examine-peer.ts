@@ -1,4 +1,10 @@
-import { type A2AClient, type AgentCard, type PeerEndpoint, peerErrorCode } from '@hermes-fleet/a2a';
+import {
+  type A2AClient,
+  type AgentCard,
+  connectionFault,
+  type PeerEndpoint,
+  peerErrorCode,
+} from '@hermes-fleet/a2a';
 import { samePeerUrl } from '@hermes-fleet/fleet-config';
 import { declaredHandshake, type PeerCard } from '@hermes-fleet/peers';
 import {
@@ -9,9 +15,11 @@ import {
   negotiate,
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
+import { speaksTls } from '@hermes-fleet/tls';
 import { type Finding, type FindingList, findingsOn, shownUrl } from './finding.ts';
 
 const TIMEOUT_MS = 5_000;
+const TLS_PROBE_MS = 2_000;
 const MAX_SKEW_MS = 5_000;
 
 /** A peer as configured in fleet.yaml. */
@@ -68,6 +76,11 @@ async function cardOf(
     card = await client.card(cardUrl, { timeoutMs: TIMEOUT_MS });
   } catch (thrown) {
     const error = FleetError.from(thrown);
+    const fault = connectionFault(error) ?? (await plainToTls(cardUrl));
+    if (fault) {
+      findings.add('tls', 'failed', `${shown}: ${fault.what}`, `${fault.remedy} (fleet.agents.${name})`);
+      return undefined;
+    }
     const answered = error.code === 'PEER_REFUSED';
     if (!answered) {
       const fix = `start ${name}, or correct fleet.agents.${name}`;
@@ -80,11 +93,19 @@ async function cardOf(
     return undefined;
   }
   const facts = declaredHandshake(card);
+  if (cardUrl.startsWith('https:')) findings.add('tls', 'ok', 'its certificate is valid');
   findings.add('reachable', 'ok', `answers at ${shown}`);
   const spoken = facts.handshake ? 'declares the handshake' : 'does not declare the handshake: a prose peer';
   findings.add('card', 'ok', spoken);
   checkName(name, card.name, facts.handshake, findings);
   return facts;
+}
+
+/** The fault of a plain address whose port speaks TLS; undefined for any other. */
+async function plainToTls(url: string): Promise<ReturnType<typeof connectionFault>> {
+  if (!url.startsWith('http:') || !(await speaksTls(url, AbortSignal.timeout(TLS_PROBE_MS))))
+    return undefined;
+  return { what: 'it speaks TLS', remedy: 'change its address to https://' };
 }
 
 function checkName(name: string, shown: string, handshake: boolean, findings: FindingList): void {
@@ -173,6 +194,13 @@ function addRefusal(
   } else if (code === 'FORBIDDEN') {
     const fix = `add announce to the scopes of the caller that this token stands for, in the fleet.yaml of ${name}`;
     findings.add('token', 'failed', 'the token is accepted, but lacks the scope announce', fix);
+  } else if (connectionFault(error)) {
+    findings.add(
+      'tls',
+      'failed',
+      error.message,
+      `see that ${name} takes the client certificate of ${profile}`,
+    );
   } else if (error.code === 'PEER_UNREACHABLE') {
     findings.add('reachable', 'failed', error.message, `correct fleet.agents.${name}.url, or start ${name}`);
   } else {

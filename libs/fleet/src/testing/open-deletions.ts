@@ -44,6 +44,7 @@ export async function openDeletions(
     profile: 'switch',
     ledger: watched.wrap({ ...ledger, contexts: { ...ledger.contexts, ...o.ledger?.(ledger.contexts) } }),
     agentContexts: o.contexts,
+    client: { fetch },
     closed: () => state.closed,
     peers: { get: o.findPeer ?? ((name) => o.peers?.find((peer) => peer.name === name)) },
     clock,

@@ -1,4 +1,4 @@
-import { peerErrorCode } from '@hermes-fleet/a2a';
+import { connectionFault, peerErrorCode } from '@hermes-fleet/a2a';
 import { backoffMs, type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { DelegateOptions } from './delegate-options.ts';
 
@@ -67,6 +67,7 @@ const NEVER_ARRIVED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTU
 
 /** True when a call failed before any byte of it can have reached the peer. */
 export function neverArrived(error: unknown): boolean {
+  if (connectionFault(error)) return true;
   let cause: unknown = error;
   for (let depth = 0; depth < 5 && cause instanceof Error; depth += 1) {
     if ('code' in cause && typeof cause.code === 'string' && NEVER_ARRIVED.has(cause.code)) return true;
