@@ -11,7 +11,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin
 # <command>:<package>. Not an associative array: bash 3.2, which macOS ships, has none.
 wanted=(git:git bwrap:bubblewrap)
 if [ "${1:-}" = --tests ]; then
-  wanted+=(nats-server:nats-server promtool:prometheus curl:curl python3:python3 chromium:chromium)
+  wanted+=(nats-server:nats-server promtool:prometheus curl:curl python3:python3 chromium:chromium nginx:nginx caddy:caddy)
 elif [ -z "${NATS_SERVER_BIN:-}" ]; then
   wanted+=(nats-server:nats-server)
 fi

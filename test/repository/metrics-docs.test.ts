@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { test } from 'node:test';
-import { createMetrics, registerBuild, registerCircuits, registerDisk } from '@hermes-fleet/service';
+import {
+  createMetrics,
+  registerBuild,
+  registerCertificates,
+  registerCircuits,
+  registerDisk,
+} from '@hermes-fleet/service';
 import { registerConsoleFamilies } from '../../services/console/src/metrics.ts';
 import { createBooksMetrics } from '../../services/trader/src/books/metrics.ts';
 import { createTraderMetrics } from '../../services/trader/src/metrics.ts';
@@ -36,6 +42,7 @@ test('metrics.md has every family, with its type and labels', () => {
   registerConsoleFamilies(registry, () => ({ connected: false, behind: undefined, sessions: 0 }));
   registerBuild(registry, { version: '0', revision: undefined });
   registerDisk(registry, 'ledger.db');
+  registerCertificates(registry, () => ({}));
   registerCircuits(registry, () => ({}));
   const families = registry.getMetricsAsArray().map((metric) => {
     const { name, type } = metric as { name: string; type: unknown };

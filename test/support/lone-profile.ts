@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { fetchUnverified } from '@hermes-fleet/tls';
 import { stringify } from 'yaml';
 import { ROOT, runProgram, until } from './fleet.ts';
 import { freeOffset } from './ports.ts';
@@ -80,7 +81,8 @@ export async function startProfile(
     join(dir, 'IDENTITY.md'),
     `---\nname: ${name}\ndescription: A profile of a test.\n---\n# ${name}\n`,
   );
-  const url = `http://127.0.0.1:${port}`;
+  const isTls = own.tls !== undefined;
+  const url = isTls ? `https://localhost:${port}` : `http://127.0.0.1:${port}`;
   let log = '';
 
   async function end(signal: NodeJS.Signals): Promise<void> {
@@ -115,7 +117,8 @@ export async function startProfile(
       });
     await until(async () => {
       if (started.exitCode !== null) throw new Error(`${name} ended with ${started.exitCode}:\n${log}`);
-      return (await fetch(`${url}/ready`).catch(() => undefined))?.status === 200;
+      const ready = fetchUnverified(`${url}/ready`, AbortSignal.timeout(5_000));
+      return (await ready.catch(() => undefined))?.status === 200;
     }, `${name} to be ready`);
   };
   const doctor = async (): Promise<string[]> => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError, Command as ParserNode } from 'commander';
+import { useCertificates } from './client/tls.ts';
 import type { Command } from './command-line/command.ts';
 import { reportError } from './command-line/errors.ts';
 import { UsageError } from './command-line/options.ts';
@@ -30,6 +31,7 @@ export async function run(given: readonly string[], env: NodeJS.ProcessEnv): Pro
     });
   }
   try {
+    useCertificates(env);
     await program.parseAsync(argv.length === 0 ? ['--help'] : withoutHelpOfUnknown(argv, commands), {
       from: 'user',
     });

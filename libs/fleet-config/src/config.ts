@@ -51,6 +51,21 @@ const CallerEntry = z.strictObject({
     .default([]),
 });
 
+const path = z.string().min(1).max(4_096);
+
+const ListenerTls = z.strictObject({
+  cert_file: path,
+  key_file: path,
+  client_ca_file: path.optional(),
+  client_cert: z.enum(['none', 'optional', 'required']).default('none'),
+});
+
+const ClientTls = z.strictObject({
+  ca_file: path.optional(),
+  cert_file: path.optional(),
+  key_file: path.optional(),
+});
+
 const Server = z.strictObject({
   bind_host: z.string().min(1).default('127.0.0.1'),
   bind_port: int({ error: portProblem }).min(1).max(65_535),
@@ -59,6 +74,7 @@ const Server = z.strictObject({
   callers: z.record(name, CallerEntry).optional(),
   public_url: httpUrl.optional(),
   allowed_hosts: z.array(z.string().min(1)).max(32).default([]),
+  tls: ListenerTls.optional(),
 });
 
 const Routing = z.strictObject({
@@ -155,6 +171,7 @@ const Nats = z.strictObject({
   user_env: variable.optional(),
   password_env: variable.optional(),
   inbox_prefix: z.string().min(1).optional(),
+  tls: ClientTls.optional(),
 });
 
 const Fleet = z.strictObject({
@@ -166,6 +183,7 @@ const Fleet = z.strictObject({
   tier: z.string().min(1).optional(),
   tiers: z.array(z.string().min(1)).min(1).max(16).default(['haiku', 'sonnet', 'opus']),
   server: Server.optional(),
+  tls: ClientTls.optional(),
   agents: z.record(name, Agent).default({}),
   announce: z.strictObject({ ttl_s: seconds.max(86_400).default(90) }).prefault({}),
   routing: Routing.prefault({}),

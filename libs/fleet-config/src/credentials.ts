@@ -1,5 +1,6 @@
 import type { Caller, FieldError } from '@hermes-fleet/protocol';
 import { PEER_SCOPES } from '@hermes-fleet/service';
+import type { TlsSource } from '@hermes-fleet/tls';
 import type { FleetConfig } from './config.ts';
 import { type JoinPolicy, joinPolicy } from './join-policy.ts';
 import { normalizePeerUrl } from './peer-url.ts';
@@ -26,8 +27,8 @@ export interface Credentials {
   readonly callers: readonly { name: string; scopes: readonly string[]; secret: string }[];
   readonly peers: Readonly<Record<string, ConfiguredPeer>>;
   readonly join: JoinPolicy;
-  /** The login at the broker; empty if fleet.yaml has none. */
-  readonly bus: { readonly user?: string; readonly pass?: string };
+  /** The login at the broker; empty if fleet.yaml has none. Whoever reads the certificates adds `tls`. */
+  readonly bus: { readonly user?: string; readonly pass?: string; readonly tls?: TlsSource };
   /** The key that signs push notifications, 32 bytes. */
   readonly pushKey?: Uint8Array;
   /** Every missing variable, and every token that is too short or not distinct; `path` is the key in fleet.yaml. */

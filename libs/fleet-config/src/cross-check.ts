@@ -21,6 +21,7 @@ export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
   checkAddresses(fleet, report);
   checkTiers(fleet, report);
   checkSpending(fleet, report);
+  checkTls(fleet, report);
 }
 
 function checkServer(fleet: JsonObject, report: Report): void {
@@ -81,6 +82,34 @@ function checkTiers(fleet: JsonObject, report: Report): void {
   for (const [priority, wanted] of Object.entries(objectAt(policy, 'by_priority') ?? {}))
     if (typeof wanted === 'string' && !tiers.includes(wanted))
       report(['routing', 'tiers', 'by_priority', priority], `is not a tier: ${known}`);
+}
+
+function checkTls(fleet: JsonObject, report: Report): void {
+  const server = objectAt(fleet, 'server');
+  const listener = objectAt(server, 'tls');
+  if (listener) {
+    const asks = listener.client_cert === 'optional' || listener.client_cert === 'required';
+    const { client_ca_file: clientCa } = listener;
+    if (asks && clientCa === undefined)
+      report(['server', 'tls', 'client_ca_file'], 'is required: it has the issuers of client certificates');
+    if (!asks && clientCa !== undefined)
+      report(
+        ['server', 'tls', 'client_cert'],
+        'asks for none: set it to required or optional, or drop client_ca_file',
+      );
+    if (parseUrl(server?.public_url)?.protocol === 'http:')
+      report(['server', 'public_url'], 'is http, and fleet.server.tls serves https: change it to https://');
+  }
+  const clients: [Path, JsonObject | undefined][] = [
+    [['tls'], objectAt(fleet, 'tls')],
+    [['nats', 'tls'], objectAt(objectAt(fleet, 'nats'), 'tls')],
+  ];
+  for (const [at, client] of clients) {
+    if (!client || (client.cert_file === undefined) === (client.key_file === undefined)) continue;
+    const [missing, given] =
+      client.cert_file === undefined ? ['cert_file', 'key_file'] : ['key_file', 'cert_file'];
+    report([...at, missing], `is required with ${given}: a certificate is of use with its key only`);
+  }
 }
 
 /** A ceiling for a name that no caller has would never apply. */

@@ -133,7 +133,7 @@ describe('an invalid fleet.yaml', () => {
     assert.deepEqual(problems, [
       'fleet.yaml:2 fleet.enabled: "no" is text, not a boolean; write true or false',
       'fleet.yaml:3 fleet.response_handler: "agnt" is not one of agent, llm, echo; did you mean "agent"?',
-      `fleet.yaml:4 fleet.colour: unknown key; remove it, or use one of ${Object.keys(FleetConfigSchema.shape.fleet.shape).join(', ')}`,
+      `fleet.yaml:4 fleet.colour: unknown key; remove it, or use one of ${Object.keys(FleetConfigSchema.shape.fleet.shape).slice(0, 20).join(', ')}, …`,
       'fleet.yaml:5 fleet.tiers: names a tier twice: keep one of the two',
       'fleet.yaml:6 fleet.tier: is not a tier: tiers are haiku, haiku',
       'fleet.yaml:9 fleet.server.bind_port: must be a port from 1 to 65535',

@@ -27,8 +27,8 @@ export function joinPolicy(config: FleetConfig, token: string | undefined): Join
 
 function ownAddresses({ fleet: { server } }: FleetConfig): string[] {
   if (!server) return [];
-  const { public_url: publicUrl, bind_host: host, bind_port: port } = server;
-  const listener = listenerUrl(host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host, port);
+  const { public_url: publicUrl, bind_host: host } = server;
+  const listener = listenerUrl(server, host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host);
   return [listener, ...(publicUrl === undefined ? [] : [normalizePeerUrl(publicUrl)])];
 }
 

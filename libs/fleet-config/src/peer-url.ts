@@ -34,9 +34,12 @@ export function peerUrlKey(url: string): string {
 }
 
 /** The URL of a listener. An IPv6 host may have brackets or not. */
-export function listenerUrl(host: string, port: number): string {
+export function listenerUrl(
+  { bind_port: port, tls }: { readonly bind_port: number; readonly tls?: unknown },
+  host: string,
+): string {
   const name = host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host;
-  return `http://${name}:${port}/jsonrpc`;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}/jsonrpc`;
 }
 
 export function isLoopback(host: string): boolean {

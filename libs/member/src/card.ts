@@ -55,7 +55,7 @@ export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): Ag
         { path: 'fleet.yaml fleet.server', reason: 'is missing; set the address at which it is reached' },
       ],
     });
-  const url = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
+  const url = server.public_url ?? listenerUrl(server, server.bind_host);
   const { host, protocol } = new URL(url);
   return cardOf(fleet, server, identity, { host, protocol: protocol.replace(':', '') });
 }
@@ -68,11 +68,13 @@ export function publicUrl(
   server: NonNullable<FleetConfig['fleet']['server']>,
   request?: { readonly host: string; readonly protocol: string },
 ): string {
-  const configured = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
+  const configured = server.public_url ?? listenerUrl(server, server.bind_host);
   if (request === undefined) return normalizePeerUrl(configured);
   const requested = `${request.protocol}://${request.host}`;
   const hostname = URL.canParse(requested) ? new URL(requested).hostname : undefined;
-  const allowed = hostname !== undefined && server.allowed_hosts.includes(hostname);
+  // Behind a proxy that ends TLS the request is http, and the public address is https.
+  const isPublic = new URL(configured).hostname === hostname;
+  const allowed = hostname !== undefined && !isPublic && server.allowed_hosts.includes(hostname);
   return normalizePeerUrl(allowed ? requested : configured);
 }
 

@@ -10,6 +10,7 @@ import {
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv, type YamlConfig } from '@hermes-fleet/service';
 import { z } from 'zod';
+import { type Certificates, readCertificates } from './certificates.ts';
 import type { MemberEnvironment } from './environment.ts';
 import type { Problems } from './problems.ts';
 import { sharedWithSiblings } from './siblings.ts';
@@ -18,6 +19,7 @@ import { sharedWithSiblings } from './siblings.ts';
 export interface MemberConfiguration {
   readonly fleet: FleetConfig;
   readonly credentials: Credentials;
+  readonly certificates: Certificates;
   /** The text of IDENTITY.md. */
   readonly identity: string;
   /** Facts to log once at start. */
@@ -49,11 +51,13 @@ export function readMemberConfiguration(
   }
   const { value: config, notes, locate } = fleet;
   const credentials = problems.attempt(() => resolveTokens(config, env));
-  problems.add((credentials?.problems ?? []).map(({ path, reason }) => ({ path: locate(path), reason })));
-  if (!credentials || credentials.problems.length > 0 || identity === undefined)
-    return { fleet, whole: undefined };
-  const warnings = [...credentials.warnings, ...sharedWithSiblings({ environment, config, env, processEnv })];
-  return { fleet, whole: { fleet: config, credentials, identity, notes, warnings } };
+  const { certificates, ...checked } = readCertificates(config, environment.dir, Date.now());
+  const own = [...(credentials?.problems ?? []), ...checked.problems];
+  problems.add(own.map(({ path, reason }) => ({ path: locate(path), reason })));
+  if (!credentials || own.length > 0 || identity === undefined) return { fleet, whole: undefined };
+  const shared = sharedWithSiblings({ environment, config, env, processEnv });
+  const warnings = [...credentials.warnings, ...checked.warnings, ...shared];
+  return { fleet, whole: { fleet: config, credentials, certificates, identity, notes, warnings } };
 }
 
 /**

@@ -16,8 +16,10 @@ import {
   silentLog,
 } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import { type MemberTls, readCertificates, renewCertificates, withBusTls } from './certificates.ts';
 import type { MemberConfiguration } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
+import { examineTls } from './examine-tls.ts';
 
 /** The output of `--doctor`, printed as one line of JSON. */
 export interface DoctorReport {
@@ -27,7 +29,7 @@ export interface DoctorReport {
   readonly findings: readonly Finding[];
 }
 
-type ReadMember = Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings'> & {
+type ReadMember = Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings' | 'certificates'> & {
   /** `budget` of config.yaml; absent for a member that spends no tokens. */
   readonly budget?: { readonly default?: number | undefined; readonly count_cache: boolean };
 };
@@ -46,6 +48,7 @@ export interface ExamineMemberOptions<C extends ReadMember> {
 interface Readable {
   readonly config: FleetConfig;
   readonly credentials: Credentials;
+  readonly tls: MemberTls;
 }
 
 /**
@@ -59,17 +62,25 @@ export async function examineMember<C extends ReadMember>(
   const { name: profile } = options.environment;
   const { findings, readable, valid } = examineConfiguration(options);
   const own = valid ? options.live?.(valid) : undefined;
+  const client = createA2AClient({
+    clock,
+    log: silentLog,
+    extensions: [HANDSHAKE_EXTENSION],
+    tls: readable?.tls.client,
+  });
+  const tls = readable ? examineTls({ ...readable, profile, client }) : [];
   const live = readable
     ? await examineFleet({
         profile,
-        ...readable,
+        config: readable.config,
+        credentials: withBusTls(readable.credentials, readable.tls),
         versions: PROTOCOL_VERSIONS,
         clock,
         ids,
-        client: createA2AClient({ clock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] }),
+        client,
       })
     : [];
-  const all = [...findings, ...((await own) ?? []), ...live];
+  const all = [...findings, ...((await own) ?? []), ...(await tls), ...live];
   return { profile, ok: all.every(({ state }) => state !== 'failed'), findings: all };
 }
 
@@ -90,11 +101,12 @@ function examineConfiguration<C extends ReadMember>(
 } {
   try {
     const valid = options.read();
-    const { fleet, credentials, warnings, budget } = valid;
+    const { fleet, credentials, certificates, warnings, budget } = valid;
+    const tls = renewCertificates(certificates, { clock, log: silentLog });
     const files = finding('files', 'ok', `${options.files} in ${options.environment.dir}`);
     const found = warnings.map((warning) => finding('fleet.yaml', 'warning', warning));
     const spent = budget ? examineBudget(options.environment, fleet, budget) : [];
-    return { findings: [files, ...found, ...spent], readable: { config: fleet, credentials }, valid };
+    return { findings: [files, ...found, ...spent], readable: { config: fleet, credentials, tls }, valid };
   } catch (thrown) {
     const { fields, message } = configurationError(thrown);
     const failed = fields.map(({ path, reason }) => finding(path, 'failed', reason));
@@ -131,7 +143,9 @@ function readFleet({
   try {
     const file = join(environment.dir, 'fleet.yaml');
     const { value: config } = loadYamlConfig({ file, schema: FleetConfigSchema, env });
-    return { config, credentials: resolveTokens(config, env) };
+    const { certificates } = readCertificates(config, environment.dir, clock.now());
+    const tls = renewCertificates(certificates, { clock, log: silentLog });
+    return { config, credentials: resolveTokens(config, env), tls };
   } catch (thrown) {
     configurationError(thrown);
     return undefined;

@@ -18,11 +18,13 @@ import {
   type FleetMetrics,
   type OpenTracing,
   registerBuild,
+  registerCertificates,
   registerCircuits,
   registerDisk,
 } from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
 import { connectAnnounces } from './bus.ts';
+import { expiries, type MemberTls, renewCertificates, withBusTls } from './certificates.ts';
 import type { MemberConfiguration } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
 import { version } from './version.ts';
@@ -37,6 +39,7 @@ export interface Member {
   readonly config: MemberConfiguration['fleet'];
   readonly server: Server;
   readonly credentials: MemberConfiguration['credentials'];
+  readonly tls: MemberTls;
   readonly identity: string;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -54,7 +57,7 @@ export interface Member {
  */
 export function openMember(
   environment: MemberEnvironment,
-  { fleet: config, credentials, identity, notes, warnings }: MemberConfiguration,
+  { fleet: config, credentials: read, certificates, identity, notes, warnings }: MemberConfiguration,
   {
     log,
     tracing,
@@ -73,6 +76,8 @@ export function openMember(
 
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const shared = { profile, clock: systemClock, ids: systemIds, log };
+  const tls = renewCertificates(certificates, shared);
+  const credentials = withBusTls(read, tls);
   const ownership = opened.use(acquireOwnership({ dir: stateDir, profile }));
   const file = join(stateDir, 'ledger.db');
   const ledger = opened.adopt(openLedger({ file, ...shared }), (open) => open.close());
@@ -84,7 +89,20 @@ export function openMember(
   });
   registerDisk(metrics.registry, file);
   registerBuild(metrics.registry, { version, revision: environment.revision });
-  return { ...shared, version, config, server, credentials, identity, metrics, tracing, ownership, ledger };
+  registerCertificates(metrics.registry, () => expiries(tls));
+  return {
+    ...shared,
+    version,
+    config,
+    server,
+    credentials,
+    tls,
+    identity,
+    metrics,
+    tracing,
+    ownership,
+    ledger,
+  };
 }
 
 export interface MemberPeers {
@@ -112,7 +130,10 @@ export function createMemberPeers(member: Member): MemberPeers {
         ),
     ),
   );
-  return { client: createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] }), peers };
+  return {
+    client: createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION], tls: member.tls.client }),
+    peers,
+  };
 }
 
 /** The time that resumed tasks get to reach a checkpoint when the start fails after them. */

@@ -60,6 +60,7 @@ export async function serveMember(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { profile, version, config, server, credentials, ledger, clock, log, metrics, tracing } = member;
+  const { server: files } = member.tls;
   const { countCache, bodyLimitBytes = BODY_LIMIT_BYTES } = service;
   const { limits, push: pushConfig } = config.fleet;
   const stopping = new AbortController();
@@ -71,6 +72,7 @@ export async function serveMember(
     metrics,
     tracing,
     hosts: ownHosts(server),
+    tls: files && { files, clientCert: server.tls?.client_cert ?? 'none' },
     connections: {
       maxConnections: limits.max_connections,
       maxUnauthenticated: limits.max_unauthenticated_connections,

@@ -3,6 +3,7 @@ import type { BusConnection } from '@hermes-fleet/events';
 import { type Clock, FleetError, systemIds as ids } from '@hermes-fleet/protocol';
 import { createApp, type createLogger, type Readiness, registerBuild } from '@hermes-fleet/service';
 import { acquireOwnership, openStore, type Store } from '@hermes-fleet/store';
+import type { TlsSource } from '@hermes-fleet/tls';
 import manifest from '../package.json' with { type: 'json' };
 import { createPrices } from './config/prices.ts';
 import type { ConsoleConfig } from './config/schema.ts';
@@ -32,6 +33,8 @@ export interface ConsoleOptions {
   /** The revision of the sources, if it is known. */
   readonly revision?: string | undefined;
   readonly connection: BusConnection;
+  /** The certificates of the calls to members. */
+  readonly tls?: TlsSource | undefined;
   /** The secret that makes one-time codes. */
   readonly loginSecret: string;
   readonly clock: Clock;
@@ -83,7 +86,7 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   if (entry === undefined) throw new FleetError('CONFIG_INVALID', 'console.entry names no profile');
   registerApi(app, {
     ...{ store, sessions, codes, loginSecret, changes, status, clock, web },
-    ...{ client: createProfileClient(clock), entry, addresses, log },
+    ...{ client: createProfileClient(clock, options.tls), entry, addresses, log },
     trader: config.trader,
     prices: createPrices(config.prices),
     rebuild: () => reading.rebuild(),

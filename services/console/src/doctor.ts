@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { readStreams } from '@hermes-fleet/events';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import { createTlsFetch, type TlsFetch, tlsFault } from '@hermes-fleet/tls';
+import { type ConsoleTls, readCertificates } from './config/certificates.ts';
 import { type ConsoleConfig, ConsoleConfigSchema } from './config/schema.ts';
 import { FILTERS } from './consume/readers.ts';
 import { CONSOLE_NAME, type ConsoleEnvironment } from './environment.ts';
@@ -35,9 +37,13 @@ export async function examineConsole(
   processEnv: NodeJS.ProcessEnv,
 ): Promise<DoctorReport> {
   const env = createSecretEnv(processEnv);
-  const [config, ...problems] = readConfiguration(environment, env);
+  const [config, tls, ...problems] = readConfiguration(environment, env);
   const live = config
-    ? await Promise.all([examineBus(config, env), examineProfiles(config), examineItself(environment)])
+    ? await Promise.all([
+        examineBus(config, env, tls),
+        examineProfiles(config, tls),
+        examineItself(environment),
+      ])
     : [];
   const findings = [...problems, ...live.flat()];
   return { profile: CONSOLE_NAME, ok: findings.every(({ state }) => state !== 'failed'), findings };
@@ -47,7 +53,7 @@ export async function examineConsole(
 function readConfiguration(
   { dir }: ConsoleEnvironment,
   env: SecretEnv,
-): [ConsoleConfig | undefined, ...Finding[]] {
+): [ConsoleConfig | undefined, ConsoleTls, ...Finding[]] {
   const subject = 'configuration';
   const tried = <T>(check: string, detail: string, read: () => T): [T | undefined, Finding[]] => {
     try {
@@ -66,16 +72,26 @@ function readConfiguration(
     loadYamlConfig({ file, schema: ConsoleConfigSchema, env }),
   );
   const [, keys] = tried('keys', 'CONSOLE_LOGIN is there', () => readLoginSecret(env));
-  return [config?.value.console, ...files, ...keys];
+  const none: ConsoleTls = { members: undefined, nats: undefined };
+  const own = config?.value.console;
+  if (own?.tls === undefined && own?.nats.tls === undefined) return [own, none, ...files, ...keys];
+  const [tls = none, certificates] = tried('certificates', 'the certificates are valid', () =>
+    readCertificates(own, dir, { clock: systemClock, log: silentLog }),
+  );
+  return [own, tls, ...files, ...keys, ...certificates];
 }
 
-async function examineBus({ nats }: ConsoleConfig, env: SecretEnv): Promise<Finding[]> {
+async function examineBus({ nats }: ConsoleConfig, env: SecretEnv, tls: ConsoleTls): Promise<Finding[]> {
   const [subject, fix] = [
     'nats',
     'run make up; or run fleet keys init and nats setup, and restart NATS, which then knows the user console',
   ];
   try {
-    const streams = await readStreams(connectionOf(nats.servers, env), Object.values(FILTERS), NATS_MS);
+    const streams = await readStreams(
+      connectionOf(nats.servers, env, tls.nats),
+      Object.values(FILTERS),
+      NATS_MS,
+    );
     return streams.map((found) => {
       const check = `stream ${found.stream}`;
       if ('problem' in found) return { subject, check, state: 'failed', detail: found.problem, fix };
@@ -88,16 +104,18 @@ async function examineBus({ nats }: ConsoleConfig, env: SecretEnv): Promise<Find
   }
 }
 
-const examineProfiles = ({ profiles }: ConsoleConfig): Promise<Finding[]> =>
-  Promise.all(
+function examineProfiles({ profiles }: ConsoleConfig, { members }: ConsoleTls): Promise<Finding[]> {
+  const send = members ? createTlsFetch(members) : fetch;
+  return Promise.all(
     Object.entries(profiles).map(async ([subject, { url }]): Promise<Finding> => {
-      const problem = await problemAt(`${url}/health`);
+      const problem = await problemAt(`${url}/health`, send);
       if (problem === undefined)
         return { subject, check: 'address', state: 'ok', detail: `answers at ${url}` };
       const fix = 'start it, or correct console.profiles: pages of its tasks cannot be opened until then';
       return { subject, check: 'address', state: 'failed', detail: problem, fix };
     }),
   );
+}
 
 async function examineItself({ port }: ConsoleEnvironment): Promise<Finding[]> {
   const [subject, check] = [CONSOLE_NAME, 'ready'];
@@ -115,12 +133,14 @@ async function examineItself({ port }: ConsoleEnvironment): Promise<Finding[]> {
 }
 
 /** Why a URL does not answer 2xx; undefined when it does. */
-async function problemAt(url: string): Promise<string | undefined> {
+async function problemAt(url: string, send: TlsFetch = fetch): Promise<string | undefined> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(HTTP_MS) });
+    const response = await send(url, { signal: AbortSignal.timeout(HTTP_MS) });
     const text = (await response.text()).slice(0, 300);
     return response.ok ? undefined : `${url} answers ${response.status} ${text}`;
   } catch (error) {
+    const fault = tlsFault(error, { ca: 'console.tls.ca_file', cert: 'console.tls.cert_file' });
+    if (fault) return `${url}: ${fault.what}: ${fault.remedy}`;
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return `${url} does not answer: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`;
   }

@@ -8,7 +8,9 @@ import {
   onShutdown,
   type SecretEnv,
 } from '@hermes-fleet/service';
+import type { TlsSource } from '@hermes-fleet/tls';
 import { createConsole } from './compose.ts';
+import { readCertificates } from './config/certificates.ts';
 import { ConsoleConfigSchema } from './config/schema.ts';
 import { CONSOLE_NAME, type ConsoleEnvironment } from './environment.ts';
 import { listen } from './listen.ts';
@@ -33,10 +35,11 @@ export async function startConsole(
 
   await using opened = new AsyncDisposableStack();
   const { stateDir, revision } = environment;
-  const connection = connectionOf(config.nats.servers, env);
+  const tls = readCertificates(config, environment.dir, { clock: systemClock, log });
+  const connection = connectionOf(config.nats.servers, env, tls.nats);
   const web = { files: readStaticFiles(), policy: CONTENT_SECURITY_POLICY };
   const made = createConsole(
-    { config, stateDir, revision, connection, loginSecret, clock: systemClock, log, web },
+    { config, stateDir, revision, connection, tls: tls.members, loginSecret, clock: systemClock, log, web },
     opened,
   );
   await listen(made.app, environment);
@@ -55,9 +58,13 @@ export function readLoginSecret(env: SecretEnv): string {
 }
 
 /** The login of the console at these servers. */
-export function connectionOf(servers: readonly string[], env: SecretEnv): BusConnection {
+export function connectionOf(
+  servers: readonly string[],
+  env: SecretEnv,
+  tls: TlsSource | undefined,
+): BusConnection {
   const user = env.read('NATS_USER');
   const login =
     user === undefined ? {} : { user, pass: env.read('NATS_PASSWORD') ?? '', inboxPrefix: inboxPrefix(user) };
-  return { servers, name: CONSOLE_NAME, ...login };
+  return { servers, name: CONSOLE_NAME, ...login, ...(tls && { tls }) };
 }

@@ -1,6 +1,8 @@
 import type { Finding } from '@hermes-fleet/fleet';
+import { listenerUrl } from '@hermes-fleet/fleet-config';
 import type { DependencyState } from '@hermes-fleet/member';
 import { isJsonObject } from '@hermes-fleet/protocol';
+import { fetchUnverified } from '@hermes-fleet/tls';
 import type { Confinement } from '@hermes-fleet/workspace';
 import type { Configuration } from './configuration.ts';
 
@@ -32,7 +34,7 @@ export async function examineCommands(
   const { server } = configuration.fleet.fleet;
   if (!server || !runsCommands(configuration)) return [];
   const host = ['0.0.0.0', '::'].includes(server.bind_host) ? '127.0.0.1' : server.bind_host;
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${server.bind_port}/ready`;
+  const url = new URL('/ready', listenerUrl(server, host)).href;
   const found = { subject: 'commands', check: 'confinement' } as const;
   const said = await commandsAt(url);
   if (!said) {
@@ -49,7 +51,7 @@ export async function examineCommands(
 async function commandsAt(url: string): Promise<{ state: unknown; detail: string } | undefined> {
   let body: unknown;
   try {
-    const reply = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' });
+    const reply = await fetchUnverified(url, AbortSignal.timeout(ANSWER_MS));
     body = await reply.json();
   } catch {
     return undefined;

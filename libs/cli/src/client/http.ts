@@ -1,4 +1,7 @@
+import { connectionFault, connectionRefusal } from '@hermes-fleet/a2a/client';
 import { type FieldError, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { TlsFetch } from '@hermes-fleet/tls';
+import { TLS_KEYS, tlsFetch } from './tls.ts';
 
 const CALL_MS = 15_000;
 const PAGE_MS = 3_000;
@@ -47,14 +50,24 @@ export async function getText(endpoint: Endpoint, path: string): Promise<string>
 }
 
 /** Sends an HTTP request. Throws PEER_UNREACHABLE when nothing answers. */
-export async function request(endpoint: Endpoint, path: string, init: RequestInit): Promise<Response> {
+export async function request(
+  endpoint: Endpoint,
+  path: string,
+  init: Parameters<TlsFetch>[1],
+): Promise<Response> {
   try {
-    return await fetch(`${endpoint.url}${path}`, init);
+    return await tlsFetch(`${endpoint.url}${path}`, init);
   } catch (cause) {
-    throw new FleetError('PEER_UNREACHABLE', `${endpoint.name} does not answer at ${endpoint.url}`, {
-      cause,
-    });
+    throw unreachable(endpoint, cause);
   }
+}
+
+function unreachable({ name, url }: Endpoint, cause: unknown): FleetError {
+  const fault = connectionFault(cause, TLS_KEYS);
+  const message = fault
+    ? `${name} at ${url} cannot be reached: ${fault.what}: ${fault.remedy}`
+    : `${name} does not answer at ${url}`;
+  return new FleetError('PEER_UNREACHABLE', message, { cause });
 }
 
 /** The body as JSON; undefined when it is not JSON. Throws PEER_UNREACHABLE when the body breaks off. */
@@ -71,6 +84,8 @@ export async function readJson(endpoint: Endpoint, response: Response): Promise<
 export function refusal(endpoint: Endpoint, status: number, body: unknown): FleetError {
   if (status === 401) return new FleetError('UNAUTHENTICATED', `${endpoint.name} does not accept the token`);
   const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
+  const refused = connectionRefusal(error.code);
+  if (refused) return unreachable(endpoint, refused);
   const message = typeof error.message === 'string' ? `: ${error.message}` : '';
   // A JSON-RPC error comes with HTTP 200, which says nothing.
   const answer = status < 300 && message !== '' ? 'refused' : `answered HTTP ${status}`;

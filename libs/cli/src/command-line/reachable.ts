@@ -1,6 +1,7 @@
 import { type A2AClient, createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a/client';
 import { FleetError, HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/protocol';
 import type { Target } from '../client/http.ts';
+import { ownTls, TLS_KEYS } from '../client/tls.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
 import type { OptionSpecs, Values } from './command.ts';
@@ -37,7 +38,13 @@ export interface Reachable {
 const DISCOVER_MS = 15_000;
 
 export const fleetClient = (): A2AClient =>
-  createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });
+  createA2AClient({
+    clock: systemClock,
+    log: silentLog,
+    extensions: [HANDSHAKE_EXTENSION],
+    tls: ownTls(),
+    tlsKeys: TLS_KEYS,
+  });
 
 /**
  * The profiles to ask, the orchestrator first, or the one that `--profile` names; or the agent at `--url`. The operator's

@@ -1,4 +1,5 @@
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { ownTls, tlsFetch } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { sanitize } from '../command-line/output.ts';
@@ -33,11 +34,22 @@ export const mcpCommand = command({
       input: process.stdin,
       output: process.stdout,
       clock: systemClock,
+      fetch: ownTls() && mcpFetch,
       onError: (message) => console.error(sanitize(`fleet: ${message}`)),
     });
     return isDone ? 0 : 1;
   },
 });
+
+/** The transport of MCP calls it as `fetch`, with texts as bodies. */
+function mcpFetch(url: string | URL, { method, headers, body, signal }: RequestInit = {}): Promise<Response> {
+  return tlsFetch(String(url), {
+    method: method ?? 'GET',
+    headers: Object.fromEntries(new Headers(headers)),
+    ...(typeof body === 'string' ? { body } : {}),
+    signal: signal ?? new AbortController().signal,
+  });
+}
 
 function named(
   values: { readonly url?: string | undefined; readonly 'token-env'?: string | undefined },

@@ -1,5 +1,6 @@
 import { createConnection } from 'node:net';
 import type { Clock } from '@hermes-fleet/protocol';
+import { fetchUnverified } from '@hermes-fleet/tls';
 
 const INTERVAL_MS = 100;
 const REQUEST_MS = 2_000;
@@ -33,13 +34,20 @@ export async function waitUntilReady({
 export async function probe(url: string): Promise<string | undefined> {
   if (new URL(url).protocol === 'nats:') return probeNats(url);
   try {
-    const reply = await fetch(url, { signal: AbortSignal.timeout(REQUEST_MS) });
+    const reply = await ownAnswer(url);
     const text = (await reply.text()).slice(0, 500);
     return reply.ok ? undefined : `${url} answers ${reply.status} ${text}`;
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return `${url}: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`;
   }
+}
+
+/** The answer of a process of this machine, which serves https where its fleet.yaml says so. */
+async function ownAnswer(url: string): Promise<Response> {
+  const reply = await fetch(url, { signal: AbortSignal.timeout(REQUEST_MS) });
+  if (reply.status !== 400 || !(await reply.clone().text()).includes('TLS_REQUIRED')) return reply;
+  return await fetchUnverified(url.replace('http:', 'https:'), AbortSignal.timeout(REQUEST_MS));
 }
 
 /** A NATS server greets a client once it serves, JetStream included. */

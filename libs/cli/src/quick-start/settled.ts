@@ -1,4 +1,5 @@
 import type { Clock } from '@hermes-fleet/protocol';
+import { tlsFetch } from '../client/tls.ts';
 
 const INTERVAL_MS = 200;
 const REQUEST_MS = 2_000;
@@ -36,7 +37,7 @@ export function silentPeers(text: string): readonly string[] | undefined {
 
 async function readMetrics(url: string): Promise<string> {
   try {
-    const reply = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(REQUEST_MS) });
+    const reply = await tlsFetch(`${url}/metrics`, { signal: AbortSignal.timeout(REQUEST_MS) });
     return await reply.text();
   } catch {
     // The profile may still be starting: the caller retries until its deadline.

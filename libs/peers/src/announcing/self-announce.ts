@@ -158,5 +158,5 @@ function ownEndpoint(config: FleetConfig): string | undefined {
   if (!server) return undefined;
   if (server.public_url !== undefined) return normalizePeerUrl(server.public_url);
   if (!isLoopback(server.bind_host)) return undefined;
-  return listenerUrl(server.bind_host, server.bind_port);
+  return listenerUrl(server, server.bind_host);
 }

@@ -35,6 +35,17 @@ const Retention = z.strictObject({
   events: z.number().int().min(1_000).max(10_000_000).default(2_000_000).describe('Maximum number of events'),
 });
 
+const file = z.string().min(1).max(4_096);
+const Tls = z
+  .strictObject({
+    ca_file: file.optional().describe('Issuers to trust, beside those that Node trusts'),
+    cert_file: file.optional().describe('The client certificate'),
+    key_file: file.optional().describe('The key of the client certificate'),
+  })
+  .refine(({ cert_file, key_file }) => (cert_file === undefined) === (key_file === undefined), {
+    error: 'needs both cert_file and key_file: a certificate is of use with its key only',
+  });
+
 const Console = z.strictObject({
   allowed_hosts: z
     .array(z.string().min(1).max(253))
@@ -43,11 +54,13 @@ const Console = z.strictObject({
     .describe('Hosts under which browsers reach the console, beside loopback'),
   nats: z.strictObject({
     servers: z.array(z.string().min(1).max(500)).min(1).max(10).describe('NATS servers'),
+    tls: Tls.optional().describe('Certificates for NATS'),
   }),
   profiles: z
     .record(name, z.strictObject({ url: url.describe('Base URL of the profile') }))
     .refine((profiles) => Object.keys(profiles).length > 0, 'must name at least one profile')
     .describe('The members of the fleet, by name'),
+  tls: Tls.optional().describe('Certificates for the members'),
   entry: name.describe('The profile that takes dispatches and checks tokens: the orchestrator'),
   trader: name.default('trader').describe('The member whose books the console shows: the trader'),
   stale_after_s: z

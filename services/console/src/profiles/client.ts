@@ -8,6 +8,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
+import { createTlsFetch, type TlsFetch, type TlsSource, tlsFault } from '@hermes-fleet/tls';
 
 /** A profile that the console reaches. */
 export interface ProfileAddress {
@@ -43,6 +44,9 @@ export interface ProfileClient {
   download(profile: ProfileAddress, token: string, path: string): Promise<Response>;
 }
 
+type Init = Omit<Parameters<TlsFetch>[1], 'signal'>;
+
+const TLS_KEYS = { ca: 'console.tls.ca_file', cert: 'console.tls.cert_file' };
 const CALL_MS = 15_000;
 const DOWNLOAD_MS = 120_000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
@@ -54,33 +58,39 @@ const MAX_FIELDS = 50;
  * TOKEN_NEEDED for a token that the profile does not accept, and the profile's own error otherwise. It is a client of its own
  * because libs/a2a, with the official SDK, needs a twelfth of the memory that the console may use.
  */
-export function createProfileClient(clock: Clock): ProfileClient {
+export function createProfileClient(clock: Clock, tls?: TlsSource): ProfileClient {
+  const send: TlsFetch = tls
+    ? createTlsFetch(tls)
+    : (url, init) => fetch(url, { ...init, redirect: 'manual' });
   const request = async (
     profile: ProfileAddress,
     path: string,
-    init: RequestInit,
+    init: Init,
     timeoutMs: number,
   ): Promise<{ response: Response; expiry: Disposable }> => {
     const deadline = new AbortController();
     const expiry = clock.timer(() => deadline.abort(), timeoutMs);
     try {
-      const response = await fetch(`${profile.url.replace(/\/+$/, '')}${path}`, {
+      const response = await send(`${profile.url.replace(/\/+$/, '')}${path}`, {
         ...init,
-        redirect: 'manual',
         signal: deadline.signal,
       });
       return { response, expiry };
     } catch (cause) {
       expiry[Symbol.dispose]();
       const how = deadline.signal.aborted ? `within ${timeoutMs / 1000} s` : `at ${profile.url}`;
-      throw new FleetError('PEER_UNREACHABLE', `${profile.name} does not answer ${how}`, { cause });
+      const fault = tlsFault(cause, TLS_KEYS);
+      const why = fault
+        ? `cannot be reached at ${profile.url}: ${fault.what}: ${fault.remedy}`
+        : `does not answer ${how}`;
+      throw new FleetError('PEER_UNREACHABLE', `${profile.name} ${why}`, { cause });
     }
   };
 
   const whole = async (
     profile: ProfileAddress,
     path: string,
-    init: RequestInit,
+    init: Init,
     timeoutMs: number,
   ): Promise<{ status: number; headers: Headers; text: string }> => {
     const { response, expiry } = await request(profile, path, init, timeoutMs);
@@ -96,7 +106,7 @@ export function createProfileClient(clock: Clock): ProfileClient {
   };
 
   const headersOf = (token: string) => ({ accept: 'application/json', authorization: `Bearer ${token}` });
-  const posted = (token: string, body: JsonObject, more: Record<string, string> = {}): RequestInit => ({
+  const posted = (token: string, body: JsonObject, more: Record<string, string> = {}): Init => ({
     method: 'POST',
     headers: { ...headersOf(token), 'content-type': 'application/json', ...more },
     body: JSON.stringify(body),

@@ -1,0 +1,48 @@
+import { resolve } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { createTlsFetch, readTls, type TlsFetch, type TlsProblem, type TlsSource } from '@hermes-fleet/tls';
+
+/** The variables that name the certificates of the command's own connections (docs/cli.md#tls). */
+const VARIABLES = {
+  ca_file: 'FLEET_CA_FILE',
+  cert_file: 'FLEET_CERT_FILE',
+  key_file: 'FLEET_KEY_FILE',
+} as const;
+
+export const TLS_KEYS = { ca: VARIABLES.ca_file, cert: VARIABLES.cert_file };
+
+const plain: TlsFetch = (url, init) => fetch(url, { ...init, redirect: 'manual' });
+
+let source: TlsSource | undefined;
+let send = plain;
+
+/** Takes the certificates of the environment into use for the whole command. Throws CONFIG_INVALID. */
+export function useCertificates(env: NodeJS.ProcessEnv): void {
+  const fileOf = (key: TlsProblem['key']): string | undefined => {
+    const file = env[VARIABLES[key]];
+    return file ? resolve(file) : undefined;
+  };
+  const files = { caFile: fileOf('ca_file'), certFile: fileOf('cert_file'), keyFile: fileOf('key_file') };
+  source = undefined;
+  send = plain;
+  if (Object.values(files).every((file) => file === undefined)) return;
+  const { material, problems } = readTls(files, { use: 'client', now: Date.now() });
+  const fields = problems.map(({ key, reason }) => ({ path: VARIABLES[key], reason }));
+  if ((files.certFile === undefined) !== (files.keyFile === undefined)) {
+    const [missing, given] =
+      files.certFile === undefined
+        ? (['cert_file', 'key_file'] as const)
+        : (['key_file', 'cert_file'] as const);
+    fields.push({ path: VARIABLES[missing], reason: `is required with ${VARIABLES[given]}` });
+  }
+  if (material === undefined || fields.length > 0)
+    throw new FleetError('CONFIG_INVALID', 'the certificates of the environment cannot be used', { fields });
+  source = { current: () => material };
+  send = createTlsFetch(source);
+}
+
+/** The certificates of the environment; undefined without any. */
+export const ownTls = (): TlsSource | undefined => source;
+
+/** As `fetch`, with the certificates of the environment. Follows no redirect. */
+export const tlsFetch: TlsFetch = (url, init) => send(url, init);
