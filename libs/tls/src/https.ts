@@ -1,6 +1,5 @@
 import { globalAgent, type Agent as HttpAgent, type IncomingMessage } from 'node:http';
 import { Agent, type AgentOptions, request } from 'node:https';
-import { Readable } from 'node:stream';
 import { connect, createSecureContext, getCACertificates } from 'node:tls';
 import type { TlsMaterial } from './certificates.ts';
 import type { TlsSource } from './renewed.ts';
@@ -111,5 +110,18 @@ function responseOf(answer: IncomingMessage): Response {
     answer.resume();
     return new Response(null, { status, headers });
   }
-  return new Response(Readable.toWeb(answer), { status, headers });
+  return new Response(bodyOf(answer), { status, headers });
+}
+
+/** Reads on demand; a consumer that cancels closes the connection. */
+function bodyOf(answer: IncomingMessage): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const chunks = answer[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: () => void answer.destroy(),
+  });
 }
