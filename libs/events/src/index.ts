@@ -19,6 +19,7 @@ export {
   type OutboxPublisher,
   type OutboxPublisherOptions,
 } from './outbox/outbox-publisher.ts';
+export { type ClusterConfigOptions, renderClusterConfig } from './streams/cluster-config.ts';
 export {
   type NatsConfigOptions,
   type NatsTls,

@@ -34,6 +34,11 @@ const OPTIONS = {
     value: 'file',
     help: 'the issuers of client certificates: NATS then requires one of each client',
   },
+  'nats-cluster': {
+    type: 'string',
+    value: 'hosts',
+    help: 'the servers of a NATS cluster, as a list; kept until another one is given',
+  },
   'nats-sync': { type: 'string', value: 'always|interval', help: 'when NATS writes to the disk' },
 } as const;
 
@@ -45,15 +50,18 @@ const keysCommand = (name: string, summary: string, renew: boolean): Command =>
     examples: [name],
     run: ({ values, positionals, env, print }) => {
       noArguments(name, positionals);
-      const { natsConfig } = keyPaths(folderOf(values, env));
-      const before = readSecret(natsConfig);
+      const { natsConfig, natsClusterConfig } = keyPaths(folderOf(values, env));
+      const configs = () => [readSecret(natsConfig), readSecret(natsClusterConfig)];
+      const before = configs();
       const summary = writeKeys(values, env, renew);
       if (print) print(summary);
       else {
         const { created, repaired, kept } = summary;
         process.stdout.write(`keys: ${created} created, ${repaired} repaired, ${kept} unchanged\n`);
-        if (!renew && before !== undefined && readSecret(natsConfig) !== before)
-          process.stdout.write('restart NATS: it does not know its new users and passwords until then\n');
+        if (!renew && configs().some((now, at) => before[at] !== undefined && now !== before[at]))
+          process.stdout.write(
+            'restart NATS: it does not know its new users and passwords, or the servers of its cluster, until then\n',
+          );
         if (renew) process.stdout.write('restart NATS and every service: they use the old keys until then\n');
       }
       return 0;
@@ -98,6 +106,7 @@ function writeKeys(values: Values<typeof OPTIONS>, env: NodeJS.ProcessEnv, renew
   const sync = values['nats-sync'] ?? 'always';
   if (sync !== 'always' && sync !== 'interval')
     throw new UsageError('--nats-sync must be always or interval');
+  const cluster = values['nats-cluster']?.split(',').map((host) => host.trim());
   return initKeys({
     dir: folderOf(values, env),
     services: values.services?.split(',').map((name) => name.trim()) ?? DEFAULT_SERVICES,
@@ -109,6 +118,7 @@ function writeKeys(values: Values<typeof OPTIONS>, env: NodeJS.ProcessEnv, renew
       monitorPort: wholeNumber('nats-monitor-port', values['nats-monitor-port'], 8222),
       syncAlways: sync === 'always',
       tls: natsTls(values),
+      ...(cluster === undefined ? {} : { cluster }),
     },
     renew,
   });

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -201,4 +210,36 @@ test('every invalid service name is reported', (t) => {
       error.code === 'CONFIG_INVALID' &&
       error.fields.map(({ path }) => path).join(' ') === '../neo console neo',
   );
+});
+
+test('a cluster of NATS has a file that a later run and a rotation keep', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  const file = join(dir, 'nats', 'nats-cluster.conf');
+  assert.equal(existsSync(file), false);
+  init({ nats: { ...nats, cluster: ['nats-0.nats', 'nats-1.nats:7222', '[::1]'] } });
+  const first = read(file);
+  const password = read(dir, 'nats', 'ROUTE_PASSWORD');
+  for (const server of ['nats-0.nats:6222', 'nats-1.nats:7222', '[::1]:6222'])
+    assert.ok(first.includes(`"nats-route://route:${password}@${server}"`), server);
+  assert.equal(init().repaired, 0);
+  assert.equal(read(file), first);
+  init({ renew: true });
+  assert.equal(read(file), first.replaceAll(password, read(dir, 'nats', 'ROUTE_PASSWORD')));
+  assert.notEqual(read(file), first);
+  init({ nats: { ...nats, cluster: ['nats-9'] } });
+  assert.match(read(file), /routes: \["nats-route:\/\/route:[\w-]+@nats-9:6222"\]/);
+});
+
+test('a server of a cluster that is no address is refused, and what was there stays', (t) => {
+  const { dir, init } = keysIn(t);
+  init({ nats: { ...nats, cluster: ['nats-0'] } });
+  const before = contents(dir);
+  for (const wrong of ['', 'user@host', 'host:port', 'nats://host', 'a b'])
+    assert.throws(
+      () => init({ nats: { ...nats, cluster: ['nats-0', wrong] } }),
+      { code: 'CONFIG_INVALID' },
+      wrong,
+    );
+  assert.deepEqual(contents(dir), before);
 });

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { CONSOLE, checkServices, keyPaths, mayCall, OPERATOR, SETUP, tokenVariable } from './layout.ts';
-import { type NatsSettings, renderBusConfig } from './nats-config.ts';
-import { type Change, keepSecret, type Owner, putSecret, secretFolder } from './secret-file.ts';
+import { type NatsSettings, renderBusClusterConfig, renderBusConfig } from './nats-config.ts';
+import { type Change, keepSecret, type Owner, putSecret, readSecret, secretFolder } from './secret-file.ts';
 
 export interface KeysOptions {
   readonly dir: string;
@@ -30,7 +30,8 @@ export const tokenHash = (token: string): string =>
  * Creates missing keys and repairs inconsistent ones; running it again changes nothing (docs/operations.md#keys). Every
  * pair of caller and receiver has its own token, which the receiver stores as a hash. Every service has a NATS user, as
  * do the operator and the console, which read events, and the setup user, who creates streams. The console's folder also has
- * CONSOLE_LOGIN, the secret that makes links to it. Throws CONFIG_INVALID.
+ * CONSOLE_LOGIN, the secret that makes links to it. With `nats.cluster`, now or in an earlier run, there is nats-cluster.conf
+ * beside nats.conf. Throws CONFIG_INVALID.
  */
 export function initKeys(options: KeysOptions): KeysSummary {
   checkServices(options.services);
@@ -66,5 +67,11 @@ export function initKeys(options: KeysOptions): KeysSummary {
     return { user, password: secret(paths.variable(user, 'NATS_PASSWORD')) };
   });
   put(paths.natsConfig, renderBusConfig(options.nats, users));
+  const servers = options.nats.cluster ?? readSecret(paths.natsServers)?.split(',');
+  if (servers) {
+    const config = renderBusClusterConfig(options.nats, servers, secret(paths.natsRoutePassword));
+    put(paths.natsClusterConfig, config);
+    put(paths.natsServers, servers.join(','));
+  }
   return counts;
 }

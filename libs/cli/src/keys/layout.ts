@@ -44,6 +44,10 @@ export const keyPaths = (dir: string) => ({
   consoleLogin: join(dir, CONSOLE, 'CONSOLE_LOGIN'),
   natsFolder: join(dir, NATS),
   natsConfig: join(dir, NATS, 'nats.conf'),
+  natsClusterConfig: join(dir, NATS, 'nats-cluster.conf'),
+  /** The servers of the NATS cluster, which a later run without `--nats-cluster` keeps. */
+  natsServers: join(dir, NATS, 'CLUSTER_SERVERS'),
+  natsRoutePassword: join(dir, NATS, 'ROUTE_PASSWORD'),
 });
 
 /** Throws CONFIG_INVALID that names every invalid service name. */

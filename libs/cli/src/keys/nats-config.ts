@@ -8,6 +8,7 @@ import {
   inboxPrefix,
   type NatsTls,
   readerPermissions,
+  renderClusterConfig,
   renderNatsConfig,
   STREAM,
   STREAM_SUBJECTS,
@@ -24,6 +25,8 @@ export interface NatsSettings {
   /** fsync before every acknowledgement; needs nats-server 2.10. */
   readonly syncAlways: boolean;
   readonly tls?: NatsTls | undefined;
+  /** `host` or `host:port` of the routes of every server of a cluster. */
+  readonly cluster?: readonly string[];
 }
 
 const STREAMS = [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM];
@@ -87,3 +90,10 @@ export function renderBusConfig(
   const { monitorPort } = settings;
   return monitorPort === undefined ? config : `${config}http: "127.0.0.1:${monitorPort}"\n`;
 }
+
+/** Renders nats-cluster.conf, which adds to nats.conf what makes a server part of a cluster. Throws CONFIG_INVALID. */
+export const renderBusClusterConfig = (
+  { host }: NatsSettings,
+  servers: readonly string[],
+  password: string,
+): string => renderClusterConfig({ include: 'nats.conf', host, servers, password });

@@ -40,7 +40,8 @@ export interface NatsConfigOptions {
 const MAX_STORE_BYTES = 8 * 1024 ** 3;
 const MAX_MEMORY_BYTES = 64 * 1024 ** 2;
 
-function quote(text: string, label: string): string {
+/** A string of a nats-server configuration. Throws CONFIG_INVALID for text that is not printable ASCII. */
+export function quote(text: string, label: string): string {
   if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replace(/["\\]/g, '\\$&')}"`;
   throw new FleetError('CONFIG_INVALID', `${label} for the NATS configuration must be printable ASCII`);
 }
