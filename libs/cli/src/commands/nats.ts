@@ -8,7 +8,7 @@ import {
 import { FleetError, type Log, systemClock } from '@hermes-fleet/protocol';
 import { createLogger } from '@hermes-fleet/service';
 import { type Command, command } from '../command-line/command.ts';
-import { noArguments, UsageError } from '../command-line/options.ts';
+import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { printLines, sanitize } from '../command-line/output.ts';
 import { ENTRY_POINT_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
@@ -19,31 +19,50 @@ const FORGET_MS = 10_000;
 
 /**
  * `fleet nats setup`: creates or updates the event streams as the setup user, with NATS_USER and NATS_PASSWORD from the
- * environment or HERMES_KEYS_DIR. Retries for up to a minute while the server does not answer.
+ * environment or HERMES_KEYS_DIR. Retries for up to a minute while the server does not answer or the cluster forms.
  */
 const setupCommand = command({
   name: 'nats setup',
   summary: 'create or update the event streams',
   textOnly: true,
-  options: { server: { type: 'string', value: 'url', help: 'the server; NATS_URL by default' } },
+  options: {
+    server: {
+      type: 'string',
+      value: 'urls',
+      help: 'the servers, as a list; NATS_HOST and NATS_PORT by default',
+    },
+    replicas: {
+      type: 'string',
+      value: 'number',
+      help: 'the copies of each stream, 1 to 5; as many as the cluster can have by default',
+    },
+  },
   examples: ['nats setup --server nats://127.0.0.1:4222'],
   run: async ({ values, positionals, env }) => {
     noArguments('nats setup', positionals);
     const connection = setupConnectionFromEnv(env, values.server);
-    await setUpWithRetries(connection, createLogger({ name: 'nats-setup', level: env.LOG_LEVEL }));
+    const replicas = values.replicas === undefined ? undefined : wholeNumber('replicas', values.replicas, 1);
+    if (replicas !== undefined && (replicas < 1 || replicas > 5))
+      throw new UsageError(`--replicas must be 1 to 5, not ${replicas}`);
+    const log = createLogger({ name: 'nats-setup', level: env.LOG_LEVEL });
+    await setUpWithRetries(connection, log, replicas);
     return 0;
   },
 });
 
-async function setUpWithRetries(connection: BusConnection, log: Log): Promise<void> {
+async function setUpWithRetries(
+  connection: BusConnection,
+  log: Log,
+  replicas: number | undefined,
+): Promise<void> {
   const giveUpAt = systemClock.now() + SETUP_MS;
   for (;;) {
     try {
-      await setUpStreams({ connection, log });
+      await setUpStreams({ connection, log, replicas });
       return;
     } catch (error) {
       if (!(error instanceof FleetError && error.retryable) || systemClock.now() >= giveUpAt) throw error;
-      log.info({ reason: error.message }, 'the event bus does not answer yet');
+      log.info({ reason: error.message }, 'the event bus is not ready yet');
       await systemClock.sleep(RETRY_MS);
     }
   }

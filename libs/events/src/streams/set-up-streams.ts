@@ -1,6 +1,7 @@
-import { FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError, type Log, systemClock } from '@hermes-fleet/protocol';
 import { type JetStreamManager, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
 import { type BusConnection, openConnection, reasonOf, serverAddress } from '../connection/connection.ts';
+import { createReplication, type Replication } from './replicas.ts';
 import {
   announceStream,
   auditStream,
@@ -12,6 +13,8 @@ import {
 const DEFAULT_MAX_BYTES = 1024 ** 3;
 const DEFAULT_MAX_AGE_S = 30 * 24 * 60 * 60;
 const SET_UP_TIMEOUT_MS = 30_000;
+/** The cluster has no leader: it forms, or most of its servers are away. */
+const NO_LEADER = 10008;
 const STREAM_NOT_FOUND = 10059;
 
 export type StreamOutcome = 'created' | 'updated' | 'unchanged';
@@ -23,6 +26,8 @@ export interface StreamSetup {
   readonly announceOutcome: StreamOutcome;
   /** For `FLEET_AUDIT`. */
   readonly auditOutcome: StreamOutcome;
+  /** The number of copies of `FLEET`, each on another server. */
+  readonly replicas: number;
   readonly serverVersion: string;
   /** True when this server can fsync every event (`sync_interval`, nats-server 2.10 or newer). */
   readonly knowsSyncInterval: boolean;
@@ -76,22 +81,32 @@ async function readUsable(jsm: JetStreamManager, name: string): Promise<StreamCo
 
 async function applyConfig(
   jsm: JetStreamManager,
+  replication: Replication,
   existing: StreamConfig | undefined,
   wanted: WantedStream,
-): Promise<StreamOutcome> {
-  if (existing === undefined) {
-    await jsm.streams.add({ storage: StorageType.File, retention: RetentionPolicy.Limits, ...wanted });
-    return 'created';
-  }
-  const changed = { ...existing, ...wanted };
-  if (sameSetting(existing, changed)) return 'unchanged';
-  await jsm.streams.update(wanted.name, changed);
-  return 'updated';
+): Promise<{ outcome: StreamOutcome; copies: number }> {
+  const { copies, result } = await replication.apply<StreamOutcome>(
+    wanted.name,
+    existing,
+    async (num_replicas) => {
+      const config = { ...wanted, num_replicas };
+      if (existing === undefined) {
+        const fixed = { storage: StorageType.File, retention: RetentionPolicy.Limits };
+        await jsm.streams.add({ ...fixed, ...config });
+        return 'created';
+      }
+      const changed = { ...existing, ...config };
+      if (sameSetting(existing, changed)) return 'unchanged';
+      await jsm.streams.update(wanted.name, changed);
+      return 'updated';
+    },
+  );
+  return { outcome: result, copies };
 }
 
 /**
- * Creates the fleet's streams or updates existing ones (docs/events.md#the-streams); settings that an operator added
- * (replicas, placement) are kept. A `FLEET` of an older version gives up announces and audit heads to `FLEET_ANNOUNCE`
+ * Creates the fleet's streams or updates existing ones (docs/events.md#the-streams), each with as many copies as the cluster
+ * can have, 5 at most; settings that an operator added (placement, more copies) are kept. A `FLEET` of an older version gives up announces and audit heads to `FLEET_ANNOUNCE`
  * and `FLEET_AUDIT`; those that it already holds expire there. All streams are checked before any is changed. Idempotent,
  * and safe to run concurrently. `maxBytes` and `maxAgeS` (at least the duplicate window) apply to `FLEET` and default to
  * 1 GiB and 30 days; beyond either, the oldest events are removed. Throws CONFIG_INVALID when a stream cannot be set up
@@ -102,6 +117,10 @@ export async function setUpStreams(options: {
   log: Log;
   maxBytes?: number;
   maxAgeS?: number;
+  /** The number of copies; otherwise as many as the cluster can have. */
+  replicas?: number | undefined;
+  /** How long a new stream waits for servers of the cluster that are missing. */
+  formingMs?: number;
 }): Promise<StreamSetup> {
   const maxAgeMs = (options.maxAgeS ?? DEFAULT_MAX_AGE_S) * 1000;
   if (maxAgeMs < DUPLICATE_WINDOW_MS) {
@@ -132,24 +151,52 @@ export async function setUpStreams(options: {
     const hadAnnounces = await forStream(announces, readUsable(jsm, announces.name));
     const hadHeads = await forStream(heads, readUsable(jsm, heads.name));
     // FLEET first: no two streams may share a subject, and an older FLEET holds the subjects of the others.
-    const outcome = await forStream(events, applyConfig(jsm, hadEvents, events));
-    const announceOutcome = await forStream(announces, applyConfig(jsm, hadAnnounces, announces));
-    const auditOutcome = await forStream(heads, applyConfig(jsm, hadHeads, heads));
+    const isClustered = nc.info !== undefined && 'cluster' in nc.info;
+    const replication = createReplication({
+      isClustered,
+      named: options.connection.servers.length,
+      wanted: options.replicas,
+      clock: systemClock,
+      formingMs: options.formingMs,
+    });
+    const applied = (had: StreamConfig | undefined, wanted: WantedStream) =>
+      forStream(wanted, applyConfig(jsm, replication, had, wanted));
+    const { outcome, copies } = await applied(hadEvents, events);
+    const { outcome: announceOutcome } = await applied(hadAnnounces, announces);
+    const { outcome: auditOutcome } = await applied(hadHeads, heads);
     const serverVersion = nc.info?.version ?? 'unknown';
     const knowsSyncInterval = supportsSyncInterval(serverVersion);
-    const notes = knowsSyncInterval
-      ? []
-      : [
-          `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
-        ];
+    const notes = [
+      ...(knowsSyncInterval
+        ? []
+        : [
+            `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
+          ]),
+      ...(isClustered && copies < 3
+        ? [
+            'the streams have one copy, on one server of the cluster: with three servers or more, fleet nats setup gives them three',
+          ]
+        : []),
+    ];
     for (const note of notes) options.log.warn({ server_version: serverVersion }, note);
     const outcomes = {
       [events.name]: outcome,
       [announces.name]: announceOutcome,
       [heads.name]: auditOutcome,
     };
-    options.log.info({ outcomes, server_version: serverVersion }, 'event streams are set up');
-    return { outcome, announceOutcome, auditOutcome, serverVersion, knowsSyncInterval, notes };
+    options.log.info(
+      { outcomes, replicas: copies, server_version: serverVersion },
+      'event streams are set up',
+    );
+    return {
+      outcome,
+      announceOutcome,
+      auditOutcome,
+      replicas: copies,
+      serverVersion,
+      knowsSyncInterval,
+      notes,
+    };
   } finally {
     await nc.close();
   }
@@ -159,7 +206,7 @@ function setUpError(error: unknown, stream: string, where: string): FleetError {
   if (error instanceof FleetError) return error;
   const cause = { cause: error };
   const code = error instanceof NatsError ? error.code : undefined;
-  if (code === '503')
+  if (code === '503' && errorNumber(error) !== NO_LEADER)
     return new FleetError(
       'CONFIG_INVALID',
       `the NATS server at ${where} runs without JetStream: enable it`,
@@ -172,7 +219,9 @@ function setUpError(error: unknown, stream: string, where: string): FleetError {
       `${refusal}. Set up as the set-up user; if it is, write the keys again and restart NATS, which may know the permissions of an older version`,
       cause,
     );
-  if (errorNumber(error) !== undefined) return new FleetError('CONFIG_INVALID', refusal, cause);
+  const isTemporary = error instanceof NatsError && error.api_error?.code === 503;
+  if (errorNumber(error) !== undefined && !isTemporary)
+    return new FleetError('CONFIG_INVALID', refusal, cause);
   return new FleetError(
     'PEER_UNREACHABLE',
     `setting up the event bus at ${where} failed: ${reasonOf(error)}`,
