@@ -70,13 +70,16 @@ async function firstToAnswer(servers: readonly string[], signal: AbortSignal): P
 
 /**
  * Opens a connection that never reconnects by itself: only its owner knows where to resume, so the owner closes it and
- * opens the next one. Three unanswered pings (6 s) close a half-open connection. Rejects with the signal's reason.
+ * opens the next one. Three unanswered pings (6 s) close a half-open connection. `onServer` learns which server answered.
+ * Rejects with the signal's reason.
  */
 export async function openConnection(
   connection: BusConnection,
   signal: AbortSignal,
+  onServer: (server: string) => void = () => {},
 ): Promise<NatsConnection> {
   const { server, ...greeted } = await firstToAnswer(connection.servers, signal);
+  onServer(server);
   const opened = connect({
     servers: [server],
     name: connection.name,

@@ -25,12 +25,14 @@ export interface SuperviseOptions {
 
 /**
  * Runs sessions, each on a new connection, and retries after any failure with jittered exponential backoff, without
- * limit. Resolves when the signal aborts and the last connection is closed. Logs state changes, not every failed attempt.
+ * limit. A server on which a session failed is avoided while another one answers: a server that its cluster cannot reach
+ * still takes connections. Resolves when the signal aborts and the last connection is closed. Logs state changes, not every failed attempt.
  */
 export async function supervise(options: SuperviseOptions): Promise<void> {
   const backoff = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: options.random };
   let failures = 0;
   let connected: boolean | undefined;
+  let avoided: string | undefined;
   const setState = (next: boolean, reason: string | undefined): void => {
     options.onState?.({ connected: next, lastError: reason });
     if (connected !== next) {
@@ -49,12 +51,21 @@ export async function supervise(options: SuperviseOptions): Promise<void> {
     setState(true, undefined);
   };
   while (!options.signal.aborted) {
+    let used: string | undefined;
     try {
-      await runSession(options, healthy);
+      await runSession(
+        options,
+        avoided,
+        (server) => {
+          used = server;
+        },
+        healthy,
+      );
     } catch (error) {
       if (options.signal.aborted) return;
       setState(false, reasonOf(error));
     }
+    avoided = used;
     failures += 1;
     await options.clock.sleep(backoffMs(failures, backoff), options.signal).catch((error: unknown) => {
       if (!options.signal.aborted) throw error;
@@ -62,8 +73,16 @@ export async function supervise(options: SuperviseOptions): Promise<void> {
   }
 }
 
-async function runSession(options: SuperviseOptions, healthy: () => void): Promise<void> {
-  const nc = await openConnection(options.connection, options.signal);
+async function runSession(
+  options: SuperviseOptions,
+  avoided: string | undefined,
+  onServer: (server: string) => void,
+  healthy: () => void,
+): Promise<void> {
+  const { servers } = options.connection;
+  const others = servers.filter((server) => server !== avoided);
+  const connection = { ...options.connection, servers: others.length > 0 ? others : servers };
+  const nc = await openConnection(connection, options.signal, onServer);
   try {
     await options.session(nc, healthy);
   } finally {

@@ -7,7 +7,9 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '@hermes-fleet/protocol';
 import { recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { connect } from 'nats';
 import { setUpStreams } from '../streams/set-up-streams.ts';
+import { STREAM } from '../streams/subjects.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
 import { storedIds } from '../testing/observe.ts';
 import { openTestOutbox, type TestOutbox } from '../testing/outbox.ts';
@@ -151,6 +153,37 @@ test('a stored event is not resent once the server has forgotten its id', deadli
   assert.ok(late);
   assert.deepEqual([...copies.keys()], outbox.ids());
   assert.deepEqual(new Set(copies.values()), new Set([1]));
+  assert.deepEqual(await storedIds(server.url), outbox.ids());
+});
+
+test('a copy of the stream that lags does not make a publisher store events twice', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const admin = await connect({ servers: server.url });
+  t.after(() => admin.close());
+  const jsm = await admin.jetstreamManager();
+  // The server forgets ids at once, as it does after two hours.
+  const { config } = await jsm.streams.info(STREAM);
+  await jsm.streams.update(STREAM, { ...config, duplicate_window: 100_000_000 });
+  const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
+  outbox.append(20);
+  for (const { subject, event } of outbox.read(0, 20))
+    await admin.jetstream().publish(subject, JSON.stringify(event), { msgID: event.id });
+  await systemClock.sleep(300);
+  const proxy = await startProxy(t, server.url);
+  let stale = 0;
+  proxy.pass = ({ fromClient, line, text }) => {
+    if (fromClient || stale === 6 || !text.includes('Nats-Sequence')) return true;
+    stale += 1;
+    const [, subject, sid] = line.split(' ');
+    const status = 'NATS/1.0 404 Message Not Found\r\n\r\n';
+    return `HMSG ${subject} ${sid} ${status.length} ${status.length}\r\n${status}\r\n`;
+  };
+  const threeHoursMs = 3 * 60 * 60 * 1000;
+  const publisher = publisherFor(t, proxy.url, outbox, {
+    clock: { ...systemClock, now: () => systemClock.now() + threeHoursMs },
+  });
+  assert.equal(await publisher.flush(30_000), true);
+  assert.equal(stale, 6);
   assert.deepEqual(await storedIds(server.url), outbox.ids());
 });
 

@@ -15,7 +15,7 @@ export interface OutboxPublisherOptions {
   /** Each event of an exported trace gets a span; absent where traces are off. */
   readonly tracing?: Tracing | undefined;
   readonly clock: Clock;
-  /** The maximum number of events in flight, default 64. */
+  /** The maximum number of events in flight, default 64; in a cluster always 1, so that a change of the leader keeps their order. */
   readonly window?: number;
   /** The time limit for an acknowledgement, after which the connection is replaced; default 5000 ms. */
   readonly ackTimeoutMs?: number;

@@ -10,7 +10,7 @@ import {
 import type { NatsConnection } from 'nats';
 import { reasonOf } from '../connection/connection.ts';
 import { InFlight } from './in-flight.ts';
-import { lastMessage, newestOf, resumePoint } from './resume.ts';
+import { lastMessage, mayBeForgotten, newestOf, resumePoint } from './resume.ts';
 
 const READ_BATCH = 256;
 /** Allowance for headers when a body is compared with the server's payload limit. */
@@ -43,6 +43,8 @@ export async function runPublishSession(session: PublishSession): Promise<never>
   const signal = AbortSignal.any([session.signal, failure.signal]);
   const js = session.nc.jetstream();
   const inFlight = new InFlight();
+  // A new leader of a stream may store a later event of the window although its predecessor lost an earlier one.
+  const window = session.nc.info?.cluster === undefined ? session.window : 1;
   let wake: () => void = () => {};
   const saver = createCursorSaver(session, fail, () => wake());
   const onEnd = (): void => {
@@ -52,11 +54,12 @@ export async function runPublishSession(session: PublishSession): Promise<never>
   signal.addEventListener('abort', onEnd, { once: true });
   void session.nc.closed().then((error) => fail(error ?? new Error('the server closed the connection')));
 
-  const send = (entry: OutboxEvent): void => {
+  const send = (entry: OutboxEvent, expect: { lastSubjectSequence?: number } = {}): void => {
     const body = encode(entry, session.nc.info?.max_payload);
     const sent = inFlight.send(entry.seq);
     const span = startSpan(session.tracing, entry);
-    js.publish(entry.subject, body, { msgID: entry.event.id, timeout: session.ackTimeoutMs }).then(
+    const options = { msgID: entry.event.id, timeout: session.ackTimeoutMs, expect };
+    js.publish(entry.subject, body, options).then(
       () => {
         span?.end();
         if (signal.aborted) return;
@@ -73,8 +76,8 @@ export async function runPublishSession(session: PublishSession): Promise<never>
     );
   };
 
-  const waitForCapacity = async (): Promise<void> => {
-    while (inFlight.size >= session.window || saver.unsaved() >= session.window * UNSAVED_WINDOWS) {
+  const waitForCapacity = async (limit = window): Promise<void> => {
+    while (inFlight.size >= limit || saver.unsaved() >= session.window * UNSAVED_WINDOWS) {
       signal.throwIfAborted();
       const woken = Promise.withResolvers<void>();
       wake = woken.resolve;
@@ -85,14 +88,17 @@ export async function runPublishSession(session: PublishSession): Promise<never>
 
   try {
     let position = await readBack(session);
+    let expect = await expectationOf(session, position);
     if (session.source.read(position, 1).length === 0) session.onHealthy();
     for (;;) {
       const batch = session.source.read(position, READ_BATCH);
       if (batch.length === 0) await session.source.wait(position, signal);
       for (const entry of batch) {
         await waitForCapacity();
-        send(entry);
+        send(entry, expect);
         position = entry.seq;
+        if (expect) await waitForCapacity(1);
+        expect = undefined;
       }
     }
   } catch (error) {
@@ -150,6 +156,21 @@ async function readBack(session: PublishSession): Promise<number> {
     session.onAdvanced();
   }
   return point.after;
+}
+
+/**
+ * What the stream must still hold when the first event after `position` is stored. In a cluster a copy that lags may have
+ * answered the reads: the leader then refuses the event, and a new session reads again. Undefined while the server drops
+ * duplicates.
+ */
+async function expectationOf(
+  session: PublishSession,
+  position: number,
+): Promise<{ lastSubjectSequence: number } | undefined> {
+  const [next] = session.source.read(position, 1);
+  if (next === undefined || !mayBeForgotten(next, session.clock.now())) return undefined;
+  const last = await lastMessage(session.nc, next.subject);
+  return { lastSubjectSequence: last?.streamSeq ?? 0 };
 }
 
 /** Persists the cursor, one write at a time, always at the newest position. */

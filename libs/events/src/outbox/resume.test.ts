@@ -10,6 +10,7 @@ const NOW = 10 * HOUR_MS;
 const stored = (seq: number | string, ageMs: number, ledger = LEDGER): StoredMessage => ({
   id: `neo:${ledger}:${seq}`,
   storedAt: NOW - ageMs,
+  streamSeq: 1,
 });
 
 type Case = [
@@ -43,7 +44,12 @@ const CASES: Case[] = [
   ],
   ['a clock that is behind the server', stored(8, -HOUR_MS), stored(5, -HOUR_MS), { after: 4 }],
   ['another ledger', stored(8, 3 * HOUR_MS, OTHER), stored(5, 3 * HOUR_MS, OTHER), { after: 4 }],
-  ['no id at all', { id: '', storedAt: 0 }, { id: '', storedAt: 0 }, { after: 4 }],
+  [
+    'no id at all',
+    { id: '', storedAt: 0, streamSeq: 1 },
+    { id: '', storedAt: 0, streamSeq: 1 },
+    { after: 4 },
+  ],
   ['an id without a number', stored('x', 3 * HOUR_MS), undefined, { after: 4 }],
   [
     'an id that this ledger has not issued',

@@ -1,12 +1,13 @@
-import type { OutboxSource } from '@hermes-fleet/protocol';
+import type { OutboxEvent, OutboxSource } from '@hermes-fleet/protocol';
 import type { NatsConnection } from 'nats';
 import { directGet } from '../streams/direct-get.ts';
 import { DUPLICATE_WINDOW_MS } from '../streams/stream-config.ts';
 
-/** A message in the stream: its `Nats-Msg-Id` and the time the server stored it (ms since the epoch). */
+/** A message in the stream: its `Nats-Msg-Id`, the time the server stored it (ms since the epoch), and its place. */
 export interface StoredMessage {
   readonly id: string;
   readonly storedAt: number;
+  readonly streamSeq: number;
 }
 
 /** Events are resent only while the server still knows their ids; half the window allows for clock skew. */
@@ -19,7 +20,7 @@ export async function lastMessage(nc: NatsConnection, subject: string): Promise<
   const storedAt = Date.parse(headers.get('Nats-Time-Stamp'));
   if (Number.isNaN(storedAt))
     throw new Error(`reading back the last event of ${subject} failed: it has no time`);
-  return { id: headers.get('Nats-Msg-Id'), storedAt };
+  return { id: headers.get('Nats-Msg-Id'), storedAt, streamSeq: Number(headers.last('Nats-Sequence')) };
 }
 
 /** The message that was stored last. Of the same millisecond, it is the one with the highest number. */
@@ -75,3 +76,7 @@ export function resumePoint(options: {
   if (stored < first.seq || !firstIsThere) return { after: cursor };
   return { after: options.now - options.last.storedAt < RESEND_WITHIN_MS ? cursor : stored };
 }
+
+/** True for an event that may have been stored so long ago that the server no longer knows its id. */
+export const mayBeForgotten = ({ event }: OutboxEvent, now: number): boolean =>
+  now - Date.parse(event.time) >= RESEND_WITHIN_MS;

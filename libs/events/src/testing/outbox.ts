@@ -49,7 +49,7 @@ export function openTestOutbox(options: {
         source: `/profiles/${options.profile}`,
         type: `dev.hermes-fleet.task.${name}.v1`,
         subject: 'task-1',
-        time: new Date(0).toISOString(),
+        time: new Date().toISOString(),
         datacontenttype: 'application/json',
         data: { seq, padding: 'x'.repeat(options.bodyBytes?.(seq) ?? 0) },
       };

@@ -10,8 +10,8 @@ export interface Frame {
 
 export interface Proxy {
   readonly url: string;
-  /** Called for every frame; false drops it. */
-  pass: (frame: Frame) => boolean;
+  /** Called for every frame; false drops it, and a text takes its place. */
+  pass: (frame: Frame) => boolean | string;
   /** The number of connections so far. */
   connections(): number;
 }
@@ -24,7 +24,7 @@ export async function startProxy(
   const target = new URL(targetUrl);
   const sockets = new Set<Socket>();
   let count = 0;
-  const proxy = { pass: (_frame: Frame): boolean => true };
+  const proxy = { pass: (_frame: Frame): boolean | string => true };
   const server = createServer((client) => {
     count += 1;
     const upstream = createConnection({ host: target.hostname, port: Number(target.port) });
@@ -37,7 +37,8 @@ export async function startProxy(
     from.on('data', (chunk) => {
       for (const frame of split(chunk)) {
         const line = frame.subarray(0, frame.indexOf('\r\n')).toString();
-        if (proxy.pass({ fromClient, line, text: frame.toString() })) to.write(frame);
+        const passed = proxy.pass({ fromClient, line, text: frame.toString() });
+        if (passed !== false) to.write(passed === true ? frame : passed);
       }
     });
     from.on('error', () => to.destroy());
