@@ -440,6 +440,37 @@ doctor_docker() {
   docker compose exec -T -u 1000 "$profile" node libs/cli/src/main.ts doctor --as-is "$@"
 }
 
+# Reads the ledger of a service: in its container, or in a new one while it is down.
+refill_service() {
+  service=$1
+  shift
+  if [ -n "$(docker compose ps --status running --quiet "$service" 2>/dev/null)" ]; then
+    docker compose exec -T -u 1000 "$service" node libs/cli/src/main.ts nats refill --as-is "$@" --profile "$service"
+  else
+    docker compose run --rm --no-deps -T -u 1000 --entrypoint node "$service" libs/cli/src/main.ts nats refill --as-is "$@" \
+      --profile "$service"
+  fi
+}
+
+# For every service, or that of --profile.
+refill_docker() {
+  shift 2
+  services='switch neo morpheus trinity trader'
+  before=
+  for argument; do
+    case $before:$argument in
+      --profile:*) services=$argument ;;
+      *:--profile=*) services=${argument#--profile=} ;;
+    esac
+    before=$argument
+  done
+  result=0
+  for service in $services; do
+    refill_service "$service" "$@" </dev/null || result=1
+  done
+  return $result
+}
+
 up_process() {
   refuse_second_fleet process
   if [ "${FLEET_MODE:-}" = process ] || [ -n "$(kept_mode)" ]; then echo "starting the fleet as plain processes on this machine"
@@ -528,6 +559,10 @@ case ${1:-} in
       process) fleet_here "$@" ;;
       *) exit 2 ;;
     esac
+    ;;
+  nats)
+    if [ "${2:-}" != refill ]; then anywhere "$@"; exit; fi
+    case $(mode) in docker) refill_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac
     ;;
   doctor)
     shift

@@ -62,6 +62,7 @@ test('the fleet has an alert for each kind of failure', () => {
     'ModelDown',
     'McpServerDown',
     'OutboxBehind',
+    'StreamLacksEvents',
     'LedgerFailing',
     'DiskFilling',
     'BlockedShareBurnsFast',

@@ -18,7 +18,10 @@ export {
   createOutboxPublisher,
   type OutboxPublisher,
   type OutboxPublisherOptions,
+  type PublisherState,
 } from './outbox/outbox-publisher.ts';
+export { REFILLED, type Refilled, type RefillOptions, refill } from './refill/refill.ts';
+export type { Acknowledged } from './refill/stream-gap.ts';
 export { type ClusterConfigOptions, renderClusterConfig } from './streams/cluster-config.ts';
 export {
   type NatsConfigOptions,
@@ -32,6 +35,7 @@ export {
   consumerOf,
   inboxPrefix,
   readerPermissions,
+  refillReader,
 } from './streams/permissions.ts';
 export { type ReadableStream, readStreams } from './streams/read-streams.ts';
 export {

@@ -16,6 +16,7 @@ export type { Booking, DaySpending, Figures, FiguresListener } from './figure-ty
 export { utcDay } from './figures.ts';
 export { type LedgerOptions, openLedger } from './ledger.ts';
 export { type FiguresReader, openFigures } from './open-figures.ts';
+export { type OutboxReader, openOutbox } from './open-outbox.ts';
 export type { LedgerPush, NewPushConfig, PushConfig, PushLimits, PushVersion } from './push-types.ts';
 export { isOpen } from './questions.ts';
 export { impliedState, isTerminal } from './states.ts';

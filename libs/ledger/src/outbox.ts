@@ -50,56 +50,14 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
     return oldest;
   };
 
-  const toOutboxEvent = (row: Row): OutboxEvent => {
-    const { seq, type, at, data } = taskEvent(row);
-    const { traceparent } = row;
-    const [key, caller] = [text(row, 'key'), text(row, 'caller')];
-    const lineage = row.lineage === null ? {} : json(row, 'lineage');
-    return {
-      seq,
-      subject: `fleet.task.${profile}.${type}`,
-      event: {
-        specversion: '1.0',
-        id: `${profile}:${store.id}:${seq}`,
-        source: `/profiles/${profile}`,
-        type: `dev.hermes-fleet.task.${type}.v1`,
-        subject: text(row, 'task_id'),
-        time: new Date(at).toISOString(),
-        datacontenttype: 'application/json',
-        ...(typeof traceparent === 'string' ? { traceparent } : {}),
-        data: {
-          ...data,
-          task_id: key,
-          caller,
-          context_id: text(row, 'context_id'),
-          root_id: key,
-          root_caller: caller,
-          ...lineage,
-        },
-      },
-    };
-  };
-
   return {
     read: (afterSeq, limit) =>
       store.read((db) => {
         if (newest <= afterSeq) return [];
         const cursor = cursorOf(db);
         const first = afterSeq < cursor ? undefined : oldestAfter(db, cursor);
-        return db
-          .all(
-            `SELECT e.seq, t.id AS task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent,
-               l.fields AS lineage
-             FROM events e NOT INDEXED CROSS JOIN tasks t ON t.n = e.task LEFT JOIN lineages l ON l.task = e.task
-             WHERE e.type <> 'text' AND e.seq > ?1
-             UNION ALL
-             SELECT seq, task_id, type, at, data, key, caller, context_id, traceparent, lineage
-             FROM erased_events WHERE seq > ?1
-             ORDER BY seq LIMIT ?2`,
-            first === undefined ? afterSeq : Math.max(afterSeq, first.seq - 1),
-            limit,
-          )
-          .map(toOutboxEvent);
+        const after = first === undefined ? afterSeq : Math.max(afterSeq, first.seq - 1);
+        return readEvents(db, { profile, id: store.id }, after, limit);
       }),
     cursor: () => store.read(cursorOf),
     advance: async (seq) => {
@@ -162,7 +120,7 @@ function advanceTo(db: Queries, seq: number, newest: number): number {
   return published;
 }
 
-function cursorOf(db: Queries): number {
+export function cursorOf(db: Queries): number {
   const row = db.get('SELECT cursor FROM outbox');
   return row ? integer(row, 'cursor') : 0;
 }
@@ -202,4 +160,60 @@ function countBetween(db: Queries, after: number, upTo: number): number {
     upTo,
   );
   return row ? integer(row, 'total') : 0;
+}
+
+/** The events behind a number, in order, with those of erased tasks that are not published yet. */
+export function readEvents(
+  db: Queries,
+  ledger: { readonly profile: string; readonly id: string },
+  afterSeq: number,
+  limit: number,
+): OutboxEvent[] {
+  return db
+    .all(
+      `SELECT e.seq, t.id AS task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent,
+         l.fields AS lineage
+       FROM events e NOT INDEXED CROSS JOIN tasks t ON t.n = e.task LEFT JOIN lineages l ON l.task = e.task
+       WHERE e.type <> 'text' AND e.seq > ?1
+       UNION ALL
+       SELECT seq, task_id, type, at, data, key, caller, context_id, traceparent, lineage
+       FROM erased_events WHERE seq > ?1
+       ORDER BY seq LIMIT ?2`,
+      afterSeq,
+      limit,
+    )
+    .map((row) => toOutboxEvent(row, ledger));
+}
+
+function toOutboxEvent(
+  row: Row,
+  { profile, id }: { readonly profile: string; readonly id: string },
+): OutboxEvent {
+  const { seq, type, at, data } = taskEvent(row);
+  const { traceparent } = row;
+  const [key, caller] = [text(row, 'key'), text(row, 'caller')];
+  const lineage = row.lineage === null ? {} : json(row, 'lineage');
+  return {
+    seq,
+    subject: `fleet.task.${profile}.${type}`,
+    event: {
+      specversion: '1.0',
+      id: `${profile}:${id}:${seq}`,
+      source: `/profiles/${profile}`,
+      type: `dev.hermes-fleet.task.${type}.v1`,
+      subject: text(row, 'task_id'),
+      time: new Date(at).toISOString(),
+      datacontenttype: 'application/json',
+      ...(typeof traceparent === 'string' ? { traceparent } : {}),
+      data: {
+        ...data,
+        task_id: key,
+        caller,
+        context_id: text(row, 'context_id'),
+        root_id: key,
+        root_caller: caller,
+        ...lineage,
+      },
+    },
+  };
 }

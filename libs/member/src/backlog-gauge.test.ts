@@ -22,7 +22,7 @@ test('the gauge sums the backlogs of all outboxes every second until it is dispo
   };
   const errors: string[] = [];
   const log: Log = { ...silentLog, error: (_fields, text) => void errors.push(text) };
-  const shown: { count: number; oldestAgeS: number }[] = [];
+  const shown: { count: number; oldestAgeS: number; missing?: number }[] = [];
   let isBroken = false;
   const outboxes = [
     { backlog: () => ({ count: 2, oldestAgeMs: 500 }) },
@@ -35,11 +35,12 @@ test('the gauge sums the backlogs of all outboxes every second until it is dispo
   ];
   const gauge = startBacklogGauge({
     outboxes,
+    publishers: [undefined, { state: () => ({ connected: true, lastError: undefined, missing: 4 }) }],
     clock,
     log,
     metrics: { outbox: (backlog) => void shown.push(backlog) },
   });
-  assert.deepEqual(shown, [{ count: 5, oldestAgeS: 7 }]);
+  assert.deepEqual(shown, [{ count: 5, oldestAgeS: 7, missing: 4 }]);
   isBroken = true;
   due?.();
   assert.deepEqual([shown.length, errors], [1, ['the backlog of the outbox cannot be measured']]);

@@ -28,6 +28,7 @@ export function connectBus(options: {
     connection: busConnection(nats, `fleet/${options.profile}`, options.login),
     source: options.ledger.outbox,
     subjectPrefixes: [`fleet.task.${options.profile}`],
+    reader: options.profile,
     clock: options.clock,
     log: options.log,
     tracing: options.tracing,

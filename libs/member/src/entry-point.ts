@@ -4,11 +4,16 @@ import { createSecretEnv, type SecretEnv } from '@hermes-fleet/service';
 import { memberCard } from './card.ts';
 import type { DoctorReport } from './doctor.ts';
 import type { MemberEnvironment } from './environment.ts';
+import type { RefillReport } from './refill.ts';
 
 /** Examines the configuration and the peers instead of serving; prints a JSON report. */
 const DOCTOR = '--doctor';
 /** Prints the agent card instead of serving. */
 const CARD = '--card';
+
+/** Publishes again what the stream lacks instead of serving; prints a JSON report. With DRY_RUN, it only counts. */
+const REFILL = '--refill';
+const DRY_RUN = '--dry-run';
 
 const KEEP_ALIVE_MS = 60_000;
 
@@ -18,10 +23,11 @@ export interface EntryPoint<E extends MemberEnvironment> {
   readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): E;
   start(environment: E, env: NodeJS.ProcessEnv): Promise<void>;
   examine(environment: E, env: SecretEnv): Promise<DoctorReport>;
+  refill(environment: E, env: SecretEnv, dryRun: boolean): Promise<RefillReport>;
 }
 
 /**
- * Starts a member, or runs `--doctor` or `--card` instead. A failure is printed on stderr, with one line per configuration
+ * Starts a member, or runs `--doctor`, `--card` or `--refill` instead. A failure is printed on stderr, with one line per configuration
  * problem, and ends the process with code 1.
  */
 export async function runEntryPoint<E extends MemberEnvironment>(
@@ -32,14 +38,18 @@ export async function runEntryPoint<E extends MemberEnvironment>(
   // Pending work of a start may be unreferenced: without this timer, the process could exit before the start is done.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
-    const own = argv.filter((argument) => argument !== DOCTOR && argument !== CARD);
+    const isRefill = argv.includes(REFILL);
+    const ours = [DOCTOR, CARD, ...(isRefill ? [REFILL, DRY_RUN] : [])];
+    const own = argv.filter((argument) => !ours.includes(argument));
     const environment = options.readEnvironment(own, env);
     const secrets = createSecretEnv(env);
     if (argv.includes(DOCTOR)) {
       const report = await options.examine(environment, secrets);
       print(JSON.stringify(report));
       process.exitCode = report.ok ? 0 : 1;
-    } else if (argv.includes(CARD))
+    } else if (isRefill)
+      print(JSON.stringify(await options.refill(environment, secrets, argv.includes(DRY_RUN))));
+    else if (argv.includes(CARD))
       print(JSON.stringify(AgentCard.toJSON(memberCard(environment, secrets)), null, 2));
     else await options.start(environment, env);
   } catch (thrown) {

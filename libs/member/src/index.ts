@@ -26,6 +26,7 @@ export {
 } from './open-member.ts';
 export { createProblems, type Problems } from './problems.ts';
 export { busState, type DependencyState, readinessFrom, storeState } from './readiness.ts';
+export { type RefillReport, type RefillSource, refillMember } from './refill.ts';
 export { type MemberService, serveMember } from './serve-member.ts';
 export { closeConnections, closeStores, leaveRotation, type ServingMember } from './shutdown-steps.ts';
 export { openMemberTracing } from './tracing.ts';

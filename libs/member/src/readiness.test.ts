@@ -18,3 +18,11 @@ test('a store with a problem makes the member unready; a disconnected broker doe
   const full = readinessFrom({ ...away, store: storeState('disk full') });
   assert.deepEqual([full.ready, full.dependencies.store], [false, { state: 'down', detail: 'disk full' }]);
 });
+
+test('a stream that lacks events degrades a member, which stays ready', () => {
+  const nats = busState({ connected: true, lastError: undefined, missing: 3_250 });
+  assert.equal(nats.state, 'degraded');
+  assert.match(nats.detail ?? '', /lacks 3250 events.+fleet nats refill/);
+  assert.equal(readinessFrom({ nats }).ready, true);
+  assert.deepEqual(busState({ connected: true, lastError: undefined, missing: 0 }), { state: 'ok' });
+});

@@ -1,4 +1,5 @@
-import { runEntryPoint } from '@hermes-fleet/member';
+import { refillMember, runEntryPoint } from '@hermes-fleet/member';
+import { readConfiguration } from './configuration.ts';
 import { examineProfile } from './doctor.ts';
 import { readEnvironment } from './environment.ts';
 import { startProfile } from './start.ts';
@@ -9,6 +10,10 @@ await runEntryPoint(
     readEnvironment,
     start: (environment, env) => startProfile(environment, env),
     examine: examineProfile,
+    refill: (environment, env, dryRun) => {
+      const { fleet: config, credentials } = readConfiguration(environment, env);
+      return refillMember({ environment, config, login: credentials.bus, dryRun });
+    },
   },
   process.argv.slice(2),
   process.env,

@@ -53,7 +53,9 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
   const { profile, config, ledger, metrics, clock, ids } = member;
   const bus = connectBus({ ...member, login: member.credentials.bus });
   opened.defer(async () => bus?.close());
-  const backlog = opened.use(startBacklogGauge({ ...member, outboxes: bus ? [ledger.outbox] : [] }));
+  const backlog = opened.use(
+    startBacklogGauge({ ...member, outboxes: bus ? [ledger.outbox] : [], publishers: [bus] }),
+  );
 
   const memberPeers = createMemberPeers(member);
   const confinement = await createConfinement({

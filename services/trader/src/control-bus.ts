@@ -7,7 +7,7 @@ import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-hea
 import type { ControlStore } from './control/control-store.ts';
 
 /** Subject prefixes of the control store's events: `fleet.control.<account>.<market>`, `fleet.trade.<account>.<market>`. */
-const PREFIXES = ['fleet.control', 'fleet.trade'];
+export const CONTROL_PREFIXES = ['fleet.control', 'fleet.trade'];
 
 export interface ControlBusOptions {
   readonly service: string;
@@ -52,7 +52,8 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
   const events = createOutboxPublisher({
     connection,
     source: store.outbox,
-    subjectPrefixes: PREFIXES,
+    subjectPrefixes: CONTROL_PREFIXES,
+    reader: service,
     clock,
     log,
     tracing: options.tracing,
@@ -64,7 +65,11 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
       const head = audit.heads?.state();
       // A broken audit closes its connection: `audit` reports it, and the bus is not at fault.
       return state.connected && head && audit.state().state !== 'broken' && !head.connected
-        ? { connected: false, lastError: head.lastError ?? 'the head of the audit is not published yet' }
+        ? {
+            ...state,
+            connected: false,
+            lastError: head.lastError ?? 'the head of the audit is not published yet',
+          }
         : state;
     },
     async flush(timeoutMs) {

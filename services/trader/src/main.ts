@@ -1,6 +1,7 @@
 import { runEntryPoint } from '@hermes-fleet/member';
 import { examineTrader } from './doctor.ts';
 import { readEnvironment } from './environment.ts';
+import { refillTrader } from './refill.ts';
 import { startTrader } from './start.ts';
 import { isAuditCommand, readAudit } from './verify-audit.ts';
 
@@ -12,6 +13,7 @@ await runEntryPoint(
     readEnvironment: (own, env) => readEnvironment(audit ? [] : own, env),
     start: audit ? (environment, env) => readAudit(argv, environment, env) : startTrader,
     examine: examineTrader,
+    refill: refillTrader,
   },
   argv,
   process.env,

@@ -107,7 +107,7 @@ export async function startTrader(
   });
   opened.defer(() => controlBus.close());
   const outboxes = nats ? [ledger.outbox, store.outbox] : [];
-  const backlog = opened.use(startBacklogGauge({ ...member, outboxes }));
+  const backlog = opened.use(startBacklogGauge({ ...member, outboxes, publishers: [bus, controlBus.relay] }));
 
   const runtimes = runtimeConcerns(configuration.trader, configuration.feeds);
   const keeper = createBookKeeper({

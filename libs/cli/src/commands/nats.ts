@@ -12,6 +12,7 @@ import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts
 import { printLines, sanitize } from '../command-line/output.ts';
 import { ENTRY_POINT_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
+import { refillCommand } from './nats-refill.ts';
 
 const SETUP_MS = 60_000;
 const RETRY_MS = 1_000;
@@ -113,8 +114,8 @@ const forgetHeadCommand = command({
   },
 });
 
-/** `fleet nats setup|forget-head`: administers the event bus as its setup user. */
-export const natsCommands: readonly Command[] = [setupCommand, forgetHeadCommand];
+/** `fleet nats setup|refill|forget-head`: administers the event bus. */
+export const natsCommands: readonly Command[] = [setupCommand, refillCommand, forgetHeadCommand];
 
 const MESSAGES: Readonly<Record<ForgetOutcome, (service: string) => string>> = {
   forgotten: (service) => `forgotten: ${service} publishes the head of its current audit at its next start`,

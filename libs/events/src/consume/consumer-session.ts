@@ -39,11 +39,13 @@ export interface ConsumerSession {
   readonly position: Position;
   /** Return after the events that the stream held when the connection was opened. */
   readonly untilEnd: boolean;
+  /** The server sends no bodies. */
+  readonly headersOnly?: boolean;
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
   /** Called when the stream is known, before its first event. */
   readonly onStream: (stream: StreamFacts) => void;
-  readonly handle: (data: string, meta: EventMeta) => Promise<void>;
+  readonly handle: (data: string, meta: EventMeta, messageId: string) => Promise<void>;
   /** Called for a message that the owner of its subject has not sent; it is skipped. */
   readonly onForwarded: (meta: EventMeta) => Promise<void>;
 }
@@ -152,7 +154,8 @@ async function deliver(
     const { created = '' } = session.position;
     const meta = { seq, subject: message.subject, created, pending, storedAt };
     if (!handled && isForwarded(message)) await session.onForwarded(meta);
-    else if (!handled) await session.handle(message.string(), meta);
+    else if (!handled)
+      await session.handle(message.string(), meta, message.headers?.get('Nats-Msg-Id') ?? '');
     session.position.after = Math.max(session.position.after ?? 0, seq);
   } catch (error) {
     if (session.durable !== undefined) {
@@ -187,6 +190,7 @@ async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Pr
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: (session.position.after ?? 0) + 1,
     filter_subject: session.filter,
+    ...(session.headersOnly === true ? { headers_only: true } : {}),
     inactive_threshold: nanos(INACTIVE_MS),
     mem_storage: true,
     num_replicas: 1,

@@ -1,6 +1,8 @@
 import type { Clock, Log, OutboxSource, Tracing } from '@hermes-fleet/protocol';
+import type { NatsConnection } from 'nats';
 import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
+import { watchGap } from '../refill/watch-gap.ts';
 import { runPublishSession } from './publish-session.ts';
 
 const WINDOW = 64;
@@ -21,13 +23,20 @@ export interface OutboxPublisherOptions {
   readonly ackTimeoutMs?: number;
   /** 0 to 1, for the delays between attempts. */
   readonly random?: () => number;
+  /** The prefix of the consumers with which it looks for acknowledged events that the stream lacks; without it, it does not. */
+  readonly reader?: string;
   /** Called with the outcome of every attempt to publish an event. */
   readonly onPublished?: (result: 'ok' | 'error') => void;
 }
 
+export interface PublisherState extends BusState {
+  /** The number of acknowledged events that the stream lacks; absent until that is known. */
+  readonly missing?: number;
+}
+
 export interface OutboxPublisher {
   /** `connected`: the bus accepts events. A disconnected bus is not an error of the service: events wait in the outbox. */
-  state(): BusState;
+  state(): PublisherState;
   /** Resolves true once everything in the outbox is acknowledged, false after `timeoutMs` or `close()`. */
   flush(timeoutMs: number): Promise<boolean>;
   /** Closes the connection at once; unacknowledged events stay in the outbox for the next start. */
@@ -45,7 +54,22 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
   const notify = (): void => {
     for (const listener of listeners) listener();
   };
-  let state: BusState = { connected: false, lastError: undefined };
+  let state: PublisherState = { connected: false, lastError: undefined };
+  const watch = (nc: NatsConnection, lastStored: () => Promise<number>): void => {
+    const { connection, source, subjectPrefixes, reader, clock, log } = options;
+    if (reader === undefined) return;
+    const ended = new AbortController();
+    void nc.closed().then(() => ended.abort());
+    void watchGap({
+      ...{ nc, source, subjectPrefixes, reader, clock, log, lastStored },
+      inboxPrefix: connection.inboxPrefix,
+      now: clock.now,
+      signal: AbortSignal.any([stop.signal, ended.signal]),
+      onMissing: (missing) => {
+        state = { ...state, missing };
+      },
+    });
+  };
   const running = supervise({
     connection: options.connection,
     component: 'outbox publisher',
@@ -54,7 +78,7 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
     log: options.log,
     signal: stop.signal,
     onState: (next) => {
-      state = next;
+      state = { ...state, ...next };
     },
     session: (nc, onHealthy) =>
       runPublishSession({
@@ -69,6 +93,7 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
         signal: stop.signal,
         onHealthy,
         onAdvanced: notify,
+        onReadBack: (lastStored) => watch(nc, lastStored),
         onPublished: options.onPublished ?? (() => {}),
       }),
   });
@@ -103,7 +128,7 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
       stop.abort();
       notify();
       await running;
-      state = { connected: false, lastError: state.lastError };
+      state = { ...state, connected: false };
     },
   };
 }

@@ -10,7 +10,7 @@ import {
 import type { NatsConnection } from 'nats';
 import { reasonOf } from '../connection/connection.ts';
 import { InFlight } from './in-flight.ts';
-import { lastMessage, mayBeForgotten, newestOf, resumePoint } from './resume.ts';
+import { lastMessage, mayBeForgotten, newestOf, ownSequence, resumePoint } from './resume.ts';
 
 const READ_BATCH = 256;
 /** Allowance for headers when a body is compared with the server's payload limit. */
@@ -30,6 +30,8 @@ export interface PublishSession {
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
   readonly onAdvanced: () => void;
+  /** Called once the bus answers, with a function that reads the number of this outbox's newest event in the stream. */
+  readonly onReadBack: (lastStored: () => Promise<number>) => void;
   readonly onPublished: (result: 'ok' | 'error') => void;
 }
 
@@ -88,6 +90,7 @@ export async function runPublishSession(session: PublishSession): Promise<never>
 
   try {
     let position = await readBack(session);
+    session.onReadBack(() => lastStored(session));
     let expect = await expectationOf(session, position);
     if (session.source.read(position, 1).length === 0) session.onHealthy();
     for (;;) {
@@ -156,6 +159,12 @@ async function readBack(session: PublishSession): Promise<number> {
     session.onAdvanced();
   }
   return point.after;
+}
+
+/** The number of this outbox's newest event in the stream; 0 for none. */
+async function lastStored({ nc, source, subjectPrefixes }: PublishSession): Promise<number> {
+  const lasts = await Promise.all(subjectPrefixes.map((prefix) => lastMessage(nc, `${prefix}.>`)));
+  return Math.max(0, ...lasts.map((last) => ownSequence(source, last) ?? 0));
 }
 
 /**

@@ -34,7 +34,7 @@ const sequenceOf = (id: string): number => Number(id.slice(id.lastIndexOf(':') +
 const ledgerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));
 
 /** The outbox sequence of a stored message; undefined when its id is not from this outbox. */
-function ownSequence(source: OutboxSource, message: StoredMessage | undefined): number | undefined {
+export function ownSequence(source: OutboxSource, message: StoredMessage | undefined): number | undefined {
   if (message === undefined) return undefined;
   const seq = sequenceOf(message.id);
   if (!Number.isSafeInteger(seq) || seq < 1) return undefined;

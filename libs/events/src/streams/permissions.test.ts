@@ -176,6 +176,13 @@ test('`control` only adds permissions, and a profile has none of them', () => {
     '$JS.API.DIRECT.GET.FLEET.fleet.trade.>',
     'fleet.audit.x',
     '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.x',
+    ...['x', 'x_refill'].flatMap((reader) =>
+      ['control', 'trade'].flatMap((kind) => [
+        `$JS.API.CONSUMER.CREATE.FLEET.${reader}-${kind}.fleet.${kind}.>`,
+        `$JS.API.CONSUMER.DELETE.FLEET.${reader}-${kind}`,
+        `$JS.API.CONSUMER.MSG.NEXT.FLEET.${reader}-${kind}`,
+      ]),
+    ),
   ]);
   assert.deepEqual(busPermissions('trader'), busPermissions('trader', { control: false }));
 });
@@ -191,7 +198,7 @@ test('a profile may not set up the streams, and the error says so', deadline, as
   };
   await assert.rejects(setUpStreams({ connection, log: silentLog }), {
     code: 'CONFIG_INVALID',
-    message: /NATS refuses the stream FLEET at .*Permissions Violation.*restart NATS/,
+    message: /NATS refuses the stream FLEET\w* at .*Permissions Violation.*restart NATS/,
   });
 });
 

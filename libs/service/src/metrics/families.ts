@@ -143,6 +143,10 @@ export function registerFamilies(registry: Registry) {
       'fleet_outbox_oldest_age_seconds',
       'Age of the oldest event that the bus has not acknowledged yet.',
     ),
+    outboxMissing: gauge(
+      'fleet_outbox_missing_events',
+      'Events that the bus had acknowledged and its stream lacks, as of the last comparison.',
+    ),
     httpRequests: counter('fleet_http_requests_total', 'HTTP requests answered.', [
       'method',
       'route',

@@ -64,7 +64,7 @@ export interface FleetMetrics {
   eventPublished(result: string): void;
   /** An attempt to deliver a push notification: `ok`, `error`, or `given_up` for the last one of a config. */
   pushAttempt(result: string): void;
-  outbox(backlog: { readonly count: number; readonly oldestAgeS: number }): void;
+  outbox(backlog: { readonly count: number; readonly oldestAgeS: number; readonly missing?: number }): void;
   /** `route` is the pattern of the route, never the URL. Called by createApp. */
   httpRequest(method: string, route: string, status: number, seconds: number): void;
 }
@@ -283,7 +283,8 @@ export function createMetrics({
     pushAttempt(result) {
       families.pushAttempts.inc({ result: label.pushed(result) });
     },
-    outbox({ count, oldestAgeS }) {
+    outbox({ count, oldestAgeS, missing = 0 }) {
+      families.outboxMissing.set(missing);
       if (measures(count)) families.outboxBacklog.set(count);
       if (measures(oldestAgeS)) families.outboxOldestAge.set(oldestAgeS);
     },

@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'the cursor only moves forward, outlives a restart, and deletes acknowledged events',
+  'the cursor only moves forward, outlives a restart, and events are kept for thirty days',
   deadline,
   async (t) => {
     const { store, clock, reopen } = await openSeeded(t);
@@ -116,7 +116,7 @@ test(
     assert.deepEqual(store.outbox.backlog(), { count: 2, oldestAgeMs: 40 });
     assert.deepEqual(
       store.outbox.read(0, 10).map(({ seq }) => seq),
-      [4, 5],
+      [1, 2, 3, 4, 5],
     );
     await assert.rejects(store.outbox.advance(6), { message: /cannot advance to 6: its newest event is 5/ });
     const again = await reopen();
@@ -129,6 +129,14 @@ test(
       [[6, `trader:${again.id}:6`]],
     );
     assert.equal(again.outbox.backlog().count, 1);
+    clock.advance(31 * 24 * 60 * 60 * 1000);
+    const old = again.outbox.advance(6);
+    await decided(again, payload());
+    await old;
+    assert.deepEqual(
+      again.outbox.read(0, 10).map(({ seq }) => seq),
+      [7],
+    );
   },
 );
 

@@ -5,14 +5,17 @@ import {
   type OutboxEvent,
   type OutboxSource,
 } from '@hermes-fleet/protocol';
-import { integer, json, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
+import { integer, json, type Queries, type Store, text, type Wakeups } from '@hermes-fleet/store';
 
 /** The wake-up key of outbox waits. */
 export const OUTBOX_KEY = 'outbox';
+/** As long as the stream keeps them (docs/events.md#the-streams). */
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000;
+const REMOVED_AT_ONCE = 500;
 
 /**
- * The outbox of the control store (docs/events.md#control-events). `advance` moves the cursor through `write` and deletes
- * the acknowledged events.
+ * The outbox of the control store (docs/events.md#control-events). `advance` moves the cursor through `write` and removes
+ * acknowledged events that the stream no longer keeps either; a younger one may be published again (`fleet nats refill`).
  */
 export function createOutbox(options: {
   readonly store: Store;
@@ -23,17 +26,8 @@ export function createOutbox(options: {
   const { store, wakeups } = options;
   let wanted = 0;
 
-  const toEvent = (row: Row): OutboxEvent => {
-    const seq = integer(row, 'seq');
-    const id = `trader:${store.id}:${seq}`;
-    return { seq, subject: text(row, 'subject'), event: CloudEvent.parse({ ...json(row, 'event'), id }) };
-  };
-
   return {
-    read: (afterSeq, limit) =>
-      store.read((db) =>
-        db.all('SELECT * FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?', afterSeq, limit).map(toEvent),
-      ),
+    read: (afterSeq, limit) => store.read((db) => readEvents(db, store.id, afterSeq, limit)),
     cursor: () => store.read(cursorOf),
     advance: async (seq) => {
       const newest = store.read(newestOf);
@@ -47,7 +41,7 @@ export function createOutbox(options: {
       const upTo = wanted;
       await options.write(OUTBOX_KEY, (db) => {
         db.run('UPDATE cursor SET seq = max(seq, ?)', upTo);
-        db.run('DELETE FROM outbox WHERE seq <= ?', upTo);
+        removeOld(db, options.clock.now() - KEPT_MS);
       });
     },
     wait: async (afterSeq, signal) => {
@@ -59,7 +53,7 @@ export function createOutbox(options: {
     },
     backlog: () =>
       store.read((db) => {
-        const oldest = db.get('SELECT at FROM outbox ORDER BY seq LIMIT 1');
+        const oldest = db.get('SELECT at FROM outbox WHERE seq > ? ORDER BY seq LIMIT 1', cursorOf(db));
         return {
           count: newestOf(db) - cursorOf(db),
           oldestAgeMs: oldest ? Math.max(0, options.clock.now() - integer(oldest, 'at')) : 0,
@@ -68,7 +62,26 @@ export function createOutbox(options: {
   };
 }
 
-const cursorOf = (db: Queries): number => integer(db.get('SELECT seq FROM cursor') ?? {}, 'seq');
+export const cursorOf = (db: Queries): number => integer(db.get('SELECT seq FROM cursor') ?? {}, 'seq');
+
+/** The events behind a number, in order. */
+export const readEvents = (db: Queries, storeId: string, afterSeq: number, limit: number): OutboxEvent[] =>
+  db.all('SELECT * FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?', afterSeq, limit).map((row) => {
+    const seq = integer(row, 'seq');
+    const id = `trader:${storeId}:${seq}`;
+    return { seq, subject: text(row, 'subject'), event: CloudEvent.parse({ ...json(row, 'event'), id }) };
+  });
+
+/** Removes some of the acknowledged events from before a time: more than come meanwhile, and few enough for one commit. */
+function removeOld(db: Queries, before: number): void {
+  const last = db
+    .all(
+      'SELECT seq, at FROM outbox WHERE seq <= (SELECT seq FROM cursor) ORDER BY seq LIMIT ?',
+      REMOVED_AT_ONCE,
+    )
+    .findLast((row) => integer(row, 'at') < before);
+  if (last) db.run('DELETE FROM outbox WHERE seq <= ?', integer(last, 'seq'));
+}
 
 /** The highest sequence number ever assigned. */
 function newestOf(db: Queries): number {
