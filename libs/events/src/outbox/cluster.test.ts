@@ -49,6 +49,22 @@ const progress = (profiles: readonly ReturnType<typeof profileOf>[], count = 50)
 const others = (cluster: NatsCluster, name: string): string[] =>
   cluster.servers.map((server) => server.name).filter((other) => other !== name);
 
+/** Asserts that a server delivers exactly these events. A copy that lags delivers the first of them, and catches up. */
+async function assertHolds(url: string, profile: string, ids: readonly string[]): Promise<void> {
+  const found = await until(`all events of ${profile} at ${url}`, async () => {
+    const stored = await idsAt(url, `fleet.task.${profile}.>`);
+    return stored.length < ids.length && stored.every((id, at) => id === ids[at]) ? undefined : stored;
+  });
+  const at = found.findIndex((id, place) => id !== ids[place]);
+  const around = { at, found: found.slice(at - 2, at + 8), wanted: ids.slice(at - 2, at + 8) };
+  const [lost, more] = [ids.filter((id) => !found.includes(id)), found.length - new Set(found).size];
+  assert.deepEqual(
+    { at, lost, more },
+    { at: -1, lost: [], more: 0 },
+    `${profile}: ${JSON.stringify(around)}`,
+  );
+}
+
 test('a cluster that loses servers and routes loses, reorders and doubles no event', {
   timeout: 240_000,
 }, async (t) => {
@@ -83,14 +99,15 @@ test('a cluster that loses servers and routes loses, reorders and doubles no eve
 
   await t.test('the quorum is lost and comes back; events wait in the outbox meanwhile', async () => {
     const { leader, followers } = await wholeCluster(cluster);
-    await Promise.all([leader, followers[0]].map((name) => cluster.server(name).kill()));
+    const lost = [leader, followers[0]].map((name) => cluster.server(name));
+    await Promise.all(lost.map((server) => server.kill()));
     const waiting = profiles.map(({ name, publisher, outbox }) =>
       until(`a backlog of ${name}`, () =>
         outbox.backlog().count > 100 && !publisher.state().connected ? true : undefined,
       ),
     );
     await Promise.all(waiting);
-    await Promise.all([leader, followers[0]].map((name) => cluster.server(name).restart()));
+    await Promise.all(lost.map((server) => server.restart()));
     await progress(profiles, 200);
   });
 
@@ -115,8 +132,7 @@ test('a cluster that loses servers and routes loses, reorders and doubles no eve
     stopWriting();
     assert.equal(await publisher.flush(60_000), true);
     await stop();
-    for (const url of cluster.urls)
-      assert.deepEqual(await idsAt(url, `fleet.task.${name}.>`), outbox.ids(), `${name} on ${url}`);
+    for (const url of cluster.urls) await assertHolds(url, name, outbox.ids());
     t.diagnostic(`${name}: ${outbox.size()} events`);
   }
 });

@@ -13,6 +13,8 @@ import { InFlight } from './in-flight.ts';
 import { lastMessage, mayBeForgotten, newestOf, ownSequence, resumePoint } from './resume.ts';
 
 const READ_BATCH = 256;
+/** How far back, in numbers, a new session on a cluster sends acknowledged events again. */
+const RESENT_NUMBERS = 64;
 /** Allowance for headers when a body is compared with the server's payload limit. */
 const HEADER_BYTES = 1024;
 /** The limit of acknowledged events without a durable cursor, in windows: bounds the resends after a crash. */
@@ -46,7 +48,8 @@ export async function runPublishSession(session: PublishSession): Promise<never>
   const js = session.nc.jetstream();
   const inFlight = new InFlight();
   // A new leader of a stream may store a later event of the window although its predecessor lost an earlier one.
-  const window = session.nc.info?.cluster === undefined ? session.window : 1;
+  const isClustered = session.nc.info?.cluster !== undefined;
+  const window = isClustered ? 1 : session.window;
   let wake: () => void = () => {};
   const saver = createCursorSaver(session, fail, () => wake());
   const onEnd = (): void => {
@@ -90,6 +93,7 @@ export async function runPublishSession(session: PublishSession): Promise<never>
 
   try {
     let position = await readBack(session);
+    if (isClustered) await resendNewest(session, signal);
     session.onReadBack(() => lastStored(session));
     let expect = await expectationOf(session, position);
     if (session.source.read(position, 1).length === 0) session.onHealthy();
@@ -159,6 +163,24 @@ async function readBack(session: PublishSession): Promise<number> {
     session.onAdvanced();
   }
   return point.after;
+}
+
+/**
+ * Sends the newest acknowledged events again, in order: servers that were cut off from each other, or killed, have been seen to
+ * lose the last ones that they had acknowledged. The server drops those that it has, because it still knows their ids.
+ */
+async function resendNewest(
+  { nc, source, clock, ackTimeoutMs }: PublishSession,
+  signal: AbortSignal,
+): Promise<void> {
+  const cursor = source.cursor();
+  const newest = source
+    .read(Math.max(0, cursor - RESENT_NUMBERS), RESENT_NUMBERS)
+    .filter((entry) => entry.seq <= cursor && !mayBeForgotten(entry, clock.now()));
+  for (const { subject, event } of newest) {
+    signal.throwIfAborted();
+    await nc.jetstream().publish(subject, JSON.stringify(event), { msgID: event.id, timeout: ackTimeoutMs });
+  }
 }
 
 /** The number of this outbox's newest event in the stream; 0 for none. */
