@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { buildAgentCard } from '@hermes-fleet/a2a';
 import { AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/agent';
 import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
 import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet-config';
+import { memberCard, profileDir, readMemberEnvironment } from '@hermes-fleet/member';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 
@@ -128,15 +128,14 @@ for (const profile of PROFILES) {
   });
 
   test(`${profile}: its identity yields an agent card`, () => {
-    const card = buildAgentCard({
-      identity: readFileSync(join(folder, profile, 'IDENTITY.md'), 'utf8'),
-      url: 'http://127.0.0.1:9220/jsonrpc',
-      version: '0.0.0',
-      extensions: [],
-      streaming: true,
-      authRequired: true,
+    const environment = readMemberEnvironment(profile, (home) => profileDir(home, profile), {
+      HERMES_HOME: join(folder, '..'),
     });
+    const card = memberCard(environment, createSecretEnv({}));
     assert.equal(card.name, profile);
+    const replica = memberCard(environment, createSecretEnv({ HERMES_NAME: `${profile}-2` }));
+    // There is one orchestrator, and the folder of switch serves it alone.
+    assert.equal(replica.name, profile === 'switch' ? 'switch' : `${profile}-2`);
     assert.ok(card.description.length > 20);
     assert.equal(card.skills.length, 2);
   });

@@ -20,10 +20,7 @@ function withCounter(profile: string, shipped: string): string {
       '    callers:\n',
       '    callers:\n      counter: { token_env: A2A_HERMES_TOKEN_COUNTER_TO_SWITCH, scopes: [join] }\n',
     )
-    .replace(
-      '  agents:\n',
-      '  join: { endpoints: ["http://127.0.0.1:*"], token_env: A2A_HERMES_TOKEN_SWITCH_TO_JOINED }\n  agents:\n',
-    );
+    .replace('  join:\n', '  join:\n    token_env: A2A_HERMES_TOKEN_SWITCH_TO_JOINED\n');
 }
 
 const startChangedFleet = (t: TestContext): Promise<Fleet> =>

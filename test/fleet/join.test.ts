@@ -23,10 +23,7 @@ function withJoining(profile: string, shipped: string): string {
   ].map((line) => `      ${line}\n`);
   return shipped
     .replace('    callers:\n', `    callers:\n${callers.join('')}`)
-    .replace(
-      '  agents:\n',
-      '  join:\n    endpoints: ["http://127.0.0.1:*"]\n    token_env: JOINED\n  agents:\n',
-    );
+    .replace('  join:\n', '  join:\n    token_env: JOINED\n');
 }
 
 /** A worker that no fleet.yaml lists, with an MCP server that nobody else has. */

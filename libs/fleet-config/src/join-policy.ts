@@ -9,7 +9,7 @@ export interface JoinPolicy {
   >;
   /** Patterns of the addresses that workers may join with; empty = no worker may join. */
   readonly endpoints: readonly string[];
-  /** The token that this profile sends to joined workers. */
+  /** The token that this profile sends to workers that joined with the token of a caller that is no configured peer. */
   readonly token?: string;
   /** The addresses of this profile, which no worker may join with. */
   readonly own: readonly string[];

@@ -48,7 +48,7 @@ export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): Ag
   const file = join(dir, 'fleet.yaml');
   const { fleet } = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value;
   const { server } = fleet;
-  const identity = readIdentity(dir);
+  const identity = readIdentity(dir, env);
   if (server === undefined)
     throw new FleetError('CONFIG_INVALID', `${name} serves nothing, so it has no agent card`, {
       fields: [

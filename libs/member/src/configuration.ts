@@ -8,7 +8,7 @@ import {
   tokenProblems,
 } from '@hermes-fleet/fleet-config';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
-import { loadYamlConfig, type SecretEnv, type YamlConfig } from '@hermes-fleet/service';
+import { interpolate, loadYamlConfig, type SecretEnv, type YamlConfig } from '@hermes-fleet/service';
 import { z } from 'zod';
 import { type Certificates, readCertificates } from './certificates.ts';
 import type { MemberEnvironment } from './environment.ts';
@@ -44,7 +44,7 @@ export function readMemberConfiguration(
 ): MemberReading {
   const file = join(environment.dir, 'fleet.yaml');
   const fleet = problems.attempt(() => loadYamlConfig({ file, schema: FleetConfigSchema, env }));
-  const identity = problems.attempt(() => readIdentity(environment.dir));
+  const identity = problems.attempt(() => readIdentity(environment.dir, env));
   if (!fleet) {
     problems.add(unvalidatedProblems(file, env, tokenProblems));
     return { fleet, whole: undefined };
@@ -84,8 +84,23 @@ export function unvalidatedProblems(
   return problemsOf(raw.value, env).map(({ path, reason }) => ({ path: raw.locate(path), reason }));
 }
 
-/** The text of IDENTITY.md. Throws CONFIG_INVALID when it cannot be read. */
-export function readIdentity(dir: string): string {
+const FRONT_MATTER = /^\uFEFF?---\r?\n[\s\S]*?(?:^|\n)---[ \t]*(?:\r?\n|$)/;
+
+/**
+ * The text of IDENTITY.md. Placeholders in its front matter are replaced, as in the YAML files; the Markdown stays as it
+ * is. Throws CONFIG_INVALID when it cannot be read.
+ */
+export function readIdentity(dir: string, env: SecretEnv): string {
+  const text = readIdentityFile(dir);
+  const [front = ''] = FRONT_MATTER.exec(text) ?? [];
+  const replaced = interpolate(front, (name) => ({ value: env.read(name) }));
+  if (replaced.problems.length === 0) return replaced.text + text.slice(front.length);
+  throw new FleetError('CONFIG_INVALID', 'the front matter of IDENTITY.md is not valid', {
+    fields: replaced.problems.map((reason) => ({ path: 'IDENTITY.md', reason })),
+  });
+}
+
+function readIdentityFile(dir: string): string {
   try {
     return readFileSync(join(dir, 'IDENTITY.md'), 'utf8');
   } catch (cause) {

@@ -27,8 +27,8 @@ export interface EntryPoint<E extends MemberEnvironment> {
 }
 
 /**
- * Starts a member, or runs `--doctor`, `--card` or `--refill` instead. A failure is printed on stderr, with one line per configuration
- * problem, and ends the process with code 1.
+ * Starts a member, or runs `--doctor`, `--card` or `--refill` instead. HERMES_NAME is the member's name for its files. A failure is
+ * printed on stderr, with one line per configuration problem, and ends the process with code 1.
  */
 export async function runEntryPoint<E extends MemberEnvironment>(
   options: EntryPoint<E>,
@@ -42,7 +42,8 @@ export async function runEntryPoint<E extends MemberEnvironment>(
     const ours = [DOCTOR, CARD, ...(isRefill ? [REFILL, DRY_RUN] : [])];
     const own = argv.filter((argument) => !ours.includes(argument));
     const environment = options.readEnvironment(own, env);
-    const secrets = createSecretEnv(env);
+    const named = { ...env, HERMES_NAME: environment.name };
+    const secrets = createSecretEnv(named);
     if (argv.includes(DOCTOR)) {
       const report = await options.examine(environment, secrets);
       print(JSON.stringify(report));
@@ -51,7 +52,7 @@ export async function runEntryPoint<E extends MemberEnvironment>(
       print(JSON.stringify(await options.refill(environment, secrets, argv.includes(DRY_RUN))));
     else if (argv.includes(CARD))
       print(JSON.stringify(AgentCard.toJSON(memberCard(environment, secrets)), null, 2));
-    else await options.start(environment, env);
+    else await options.start(environment, named);
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     const lines =

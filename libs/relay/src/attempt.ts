@@ -26,6 +26,7 @@ import type { Delegation } from './delegation/delegation.ts';
 import { createPassProgress } from './delegation/pass-progress.ts';
 import { createQuestionExchange } from './delegation/question-exchange.ts';
 import type { Placement } from './placement.ts';
+import { presentEndpoint } from './present-endpoint.ts';
 import { cancelProseTask, delegateProse } from './prose/delegate-prose.ts';
 import type { ProseOptions } from './prose/send-once.ts';
 import type { RelayedRun } from './relayed-run.ts';
@@ -188,7 +189,7 @@ function delegateOptionsFor(
 ): ProseOptions | undefined {
   const { task, context } = run;
   const { peers, client, clock, log, random, peerDownAfterMs } = options;
-  const endpoint = peers.get(peer)?.endpoint;
+  const endpoint = presentEndpoint(peers, peer);
   const health = peers.health(peer);
   if (!endpoint || !health) return undefined;
   const contract = task.dispatch.task;

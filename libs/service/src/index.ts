@@ -5,6 +5,7 @@ export {
   PEER_SCOPES,
   requireScope,
 } from './auth.ts';
+export { interpolate } from './config/interpolate.ts';
 export { createSecretEnv, type SecretEnv } from './config/secret-env.ts';
 export { loadYamlConfig, type YamlConfig } from './config/yaml-config.ts';
 export { type AppOptions, createApp, isAnonymous } from './http/app.ts';

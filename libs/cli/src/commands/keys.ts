@@ -5,6 +5,7 @@ import { noArguments, repositoryRoot, UsageError, wholeNumber } from '../command
 import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
 import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
+import { parseReplicas } from '../keys/replicas.ts';
 import { type Owner, readSecret } from '../keys/secret-file.ts';
 
 const DIR = {
@@ -18,6 +19,12 @@ const DIR = {
 const OPTIONS = {
   ...DIR,
   services: { type: 'string', value: 'names', help: 'the services that get keys, as a list' },
+  replicas: {
+    type: 'string',
+    multiple: true,
+    value: 'service=n',
+    help: 'NATS users for the replicas <service>-1 to <service>-n; repeat it for each service',
+  },
   owner: { type: 'string', value: 'uid:gid', help: 'the owner of the files' },
   'nats-store-dir': { type: 'string', value: 'folder', help: 'where NATS stores its streams' },
   'nats-host': { type: 'string', value: 'host', help: 'the address on which NATS listens' },
@@ -107,9 +114,11 @@ function writeKeys(values: Values<typeof OPTIONS>, env: NodeJS.ProcessEnv, renew
   if (sync !== 'always' && sync !== 'interval')
     throw new UsageError('--nats-sync must be always or interval');
   const cluster = values['nats-cluster']?.split(',').map((host) => host.trim());
+  const services = values.services?.split(',').map((name) => name.trim()) ?? DEFAULT_SERVICES;
   return initKeys({
     dir: folderOf(values, env),
-    services: values.services?.split(',').map((name) => name.trim()) ?? DEFAULT_SERVICES,
+    services,
+    replicas: parseReplicas(values.replicas ?? [], services),
     ...(owner === undefined ? {} : { owner }),
     nats: {
       storeDir: values['nats-store-dir'] ?? '/data',

@@ -1,11 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE, checkServices, keyPaths, mayCall, OPERATOR, SETUP, tokenVariable } from './layout.ts';
 import { type NatsSettings, renderBusClusterConfig, renderBusConfig } from './nats-config.ts';
+import { type Replica, replicasOf } from './replicas.ts';
 import { type Change, keepSecret, type Owner, putSecret, readSecret, secretFolder } from './secret-file.ts';
 
 export interface KeysOptions {
   readonly dir: string;
   readonly services: readonly string[];
+  /** The numbers of replicas by service; those that have keys already keep them. */
+  readonly replicas?: ReadonlyMap<string, number>;
   /** Owner of the files; the current user by default. */
   readonly owner?: Owner;
   readonly nats: NatsSettings;
@@ -29,9 +33,9 @@ export const tokenHash = (token: string): string =>
 /**
  * Creates missing keys and repairs inconsistent ones; running it again changes nothing (docs/operations.md#keys). Every
  * pair of caller and receiver has its own token, which the receiver stores as a hash. Every service has a NATS user, as
- * do the operator and the console, which read events, and the setup user, who creates streams. The console's folder also has
- * CONSOLE_LOGIN, the secret that makes links to it. With `nats.cluster`, now or in an earlier run, there is nats-cluster.conf
- * beside nats.conf. Throws CONFIG_INVALID.
+ * do its replicas, the operator and the console, which read events, and the setup user, who creates streams. The console's
+ * folder also has CONSOLE_LOGIN, the secret that makes links to it. With `nats.cluster`, now or in an earlier run, there is
+ * nats-cluster.conf beside nats.conf. Throws CONFIG_INVALID.
  */
 export function initKeys(options: KeysOptions): KeysSummary {
   checkServices(options.services);
@@ -66,6 +70,12 @@ export function initKeys(options: KeysOptions): KeysSummary {
     put(paths.variable(user, 'NATS_USER'), user);
     return { user, password: secret(paths.variable(user, 'NATS_PASSWORD')) };
   });
+  const replicas = replicasOf(services, options.replicas ?? new Map(), paths);
+  checkReplicas(replicas, services);
+  for (const { service, name } of replicas) {
+    put(paths.variable(service, `${name}.NATS_USER`), name);
+    users.push({ user: name, password: secret(paths.variable(service, `${name}.NATS_PASSWORD`)) });
+  }
   put(paths.natsConfig, renderBusConfig(options.nats, users));
   const servers = options.nats.cluster ?? readSecret(paths.natsServers)?.split(',');
   if (servers) {
@@ -74,4 +84,12 @@ export function initKeys(options: KeysOptions): KeysSummary {
     put(paths.natsServers, servers.join(','));
   }
   return counts;
+}
+
+/** Two members of one name would publish each other's events. */
+function checkReplicas(replicas: readonly Replica[], services: readonly string[]): void {
+  const fields = replicas.flatMap(({ name }) =>
+    services.includes(name) ? [{ path: name, reason: 'is a service and a replica: rename the service' }] : [],
+  );
+  if (fields.length > 0) throw new FleetError('CONFIG_INVALID', 'these names are taken', { fields });
 }

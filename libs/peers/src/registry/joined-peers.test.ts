@@ -23,6 +23,16 @@ describe('a joined worker', () => {
     assert.equal(peers.cardUrl('tank'), 'http://127.0.0.1:9230/.well-known/agent-card.json');
   });
 
+  it('gets the token of a configured peer if it joined with the token from it, as a replica of it', async (t) => {
+    const policy = { ...JOIN, callers: { ...JOIN.callers, neo: { joins: true, speaksFor: ['neo-*'] } } };
+    const peers = await testRegistry(t).restart(policy);
+    const { outcome } = await peers.record(said(1, {}, 'neo-2'), joining('neo'));
+    assert.deepEqual(
+      [outcome, peers.get('neo-2')?.endpoint],
+      ['recorded', { name: 'neo-2', url: AT, token: 'x' }],
+    );
+  });
+
   it('keeps its address when another source announces a different one', async (t) => {
     const { peers } = testRegistry(t);
     await peers.record(said(1), joining());

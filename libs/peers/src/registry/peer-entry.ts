@@ -36,8 +36,12 @@ export const withUrlKey = (joined: JoinBinding): NonNullable<PeerEntry['joined']
   urlKey: peerUrlKey(joined.url),
 });
 
-/** Builds the profile of a peer. `joinToken` is only used for the addresses of joined workers. */
-export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string | undefined): PeerProfile {
+/** Builds the profile of a peer. `joinToken` is the token for a worker that joined as this caller. */
+export function toPeerProfile(
+  name: string,
+  entry: PeerEntry,
+  joinToken: (caller: string) => string | undefined,
+): PeerProfile {
   const { configured, joined, announce, receivedAt, card, health } = entry;
   return {
     name,
@@ -45,7 +49,7 @@ export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string 
     card,
     endpoint: configured
       ? { name, url: rpcUrlOf(configured.url, card), ...tokenOf(configured.token) }
-      : joined && { name, url: joined.url, ...tokenOf(joinToken) },
+      : joined && { name, url: joined.url, ...tokenOf(joinToken(joined.caller)) },
     announce,
     receivedAt,
     maxTasks: configured?.maxTasks,

@@ -81,7 +81,9 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   const listeners = new Set<() => void>();
 
   const hasExpired = (entry: PeerEntry): boolean => !isLive(entry, clock.now());
-  const profile = (name: string, entry: PeerEntry): PeerProfile => toPeerProfile(name, entry, policy.token);
+  /** A replica of a configured peer has the peer's keys, and so accepts the token for that peer. */
+  const joinToken = (caller: string): string | undefined => configured.get(caller)?.token ?? policy.token;
+  const profile = (name: string, entry: PeerEntry): PeerProfile => toPeerProfile(name, entry, joinToken);
   const authContext: AuthorizationContext = {
     self: options.self,
     configured,

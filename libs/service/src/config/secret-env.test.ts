@@ -21,6 +21,22 @@ test('a variable has precedence over its file, and its file over the keys direct
   assert.equal(createSecretEnv({}).read('TOKEN'), undefined);
 });
 
+test('a replica reads a key of its own before the one that it shares with the others', (t) => {
+  const dir = tempDir(t);
+  writeFileSync(join(dir, 'NATS_USER'), 'neo');
+  writeFileSync(join(dir, 'neo-2.NATS_USER'), 'neo-2');
+  const read = (HERMES_NAME?: string) =>
+    createSecretEnv({ HERMES_KEYS_DIR: dir, HERMES_NAME }).read('NATS_USER');
+  assert.deepEqual([read('neo-2'), read('neo-3'), read()], ['neo-2', 'neo', 'neo']);
+  writeFileSync(join(dir, 'neo-3.NATS_USER'), '');
+  assert.throws(
+    () => read('neo-3'),
+    invalid(
+      `NATS_USER (in HERMES_KEYS_DIR): ${join(dir, 'neo-3.NATS_USER')} is empty; put the secret into it`,
+    ),
+  );
+});
+
 test('a changed secret file takes effect', (t) => {
   const dir = tempDir(t);
   const env = createSecretEnv({ HERMES_KEYS_DIR: dir });

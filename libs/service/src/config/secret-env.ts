@@ -5,8 +5,8 @@ import { FleetError } from '@hermes-fleet/protocol';
 /** Environment variables, and secrets that containers pass as files. */
 export interface SecretEnv {
   /**
-   * The value of NAME, else the content of the file that NAME_FILE names, else of the file NAME in HERMES_KEYS_DIR;
-   * trimmed. An empty variable counts as unset. Throws CONFIG_INVALID, with the name of the variable, for an unreadable
+   * The value of NAME, else the content of the file that NAME_FILE names, else of the file `<HERMES_NAME>.NAME` or NAME in
+   * HERMES_KEYS_DIR; trimmed. An empty variable counts as unset. Throws CONFIG_INVALID, with the name of the variable, for an unreadable
    * or empty file.
    */
   read(name: string): string | undefined;
@@ -27,8 +27,11 @@ export function createSecretEnv(env: NodeJS.ProcessEnv): SecretEnv {
       const file = variable(`${name}_FILE`);
       if (file !== undefined) return readSecret(`${name}_FILE`, file);
       const folder = variable('HERMES_KEYS_DIR');
-      const key = folder === undefined ? undefined : join(folder, name);
-      return key !== undefined && mayExist(key) ? readSecret(`${name} (in HERMES_KEYS_DIR)`, key) : undefined;
+      if (folder === undefined) return undefined;
+      const own = variable('HERMES_NAME');
+      const keys = own === undefined ? [name] : [`${own}.${name}`, name];
+      const key = keys.map((each) => join(folder, each)).find(mayExist);
+      return key === undefined ? undefined : readSecret(`${name} (in HERMES_KEYS_DIR)`, key);
     },
   };
 }
