@@ -1,5 +1,6 @@
 export { type ConsoleLink, newLink, rebuild } from './console/client.ts';
 export { initKeys, type KeysOptions, type KeysSummary, tokenHash } from './keys/init.ts';
+export { keySecrets } from './keys/kubernetes.ts';
 export {
   DEFAULT_SERVICES,
   keyPaths,

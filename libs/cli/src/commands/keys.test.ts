@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { parseAllDocuments } from 'yaml';
 import { fleet } from '../testing/profile-stub.ts';
 
 test('keys init says that NATS must be restarted when its users have changed, and only then', async (t) => {
@@ -12,4 +13,44 @@ test('keys init says that NATS must be restarted when its users have changed, an
   assert.match(await init(), /^keys: 0 created, 0 repaired, \d+ unchanged\n$/);
   rmSync(join(dir, 'console'), { recursive: true });
   assert.match(await init(), /^keys: 3 created, 1 repaired, \d+ unchanged\nrestart NATS: .+ new users .+\n$/);
+});
+
+test('keys kubernetes prints a Secret for each reader but the operator, with every key of its folder', async (t) => {
+  const dir = join(tempDir(t), 'keys');
+  assert.match(
+    (await fleet(['keys', 'kubernetes', '--dir', dir])).stderr,
+    /no keys of a NATS cluster: .+ --nats-cluster/,
+  );
+  await fleet([
+    'keys',
+    'init',
+    '--dir',
+    dir,
+    '--replicas',
+    'neo=2',
+    '--nats-cluster',
+    'nats-0.nats,nats-1.nats',
+  ]);
+  const { stdout } = await fleet(['keys', 'kubernetes', '--dir', dir, '--namespace', 'agents']);
+  const secrets = parseAllDocuments(stdout).map((document) => document.toJS());
+  const names = ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'console', 'setup', 'nats'];
+  assert.deepEqual(
+    secrets.map(({ metadata }) => metadata.name),
+    names.map((name) => `keys-${name}`),
+  );
+  for (const { kind, metadata, data } of secrets) {
+    assert.deepEqual([kind, metadata.namespace], ['Secret', 'agents']);
+    const reader = metadata.name.slice('keys-'.length);
+    const files = readdirSync(join(dir, reader)).filter(
+      (file) => reader !== 'nats' || file.endsWith('.conf'),
+    );
+    assert.deepEqual(Object.keys(data), files.sort());
+    for (const [file, text] of Object.entries(data))
+      assert.equal(
+        Buffer.from(String(text), 'base64').toString(),
+        readFileSync(join(dir, reader, file), 'utf8'),
+      );
+  }
+  assert.equal(Buffer.from(secrets[1].data['neo-2.NATS_USER'], 'base64').toString(), 'neo-2');
+  assert.ok(!stdout.includes(Buffer.from(readFileSync(join(dir, 'operator/token'))).toString('base64')));
 });

@@ -3,6 +3,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command, type Values } from '../command-line/command.ts';
 import { noArguments, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
 import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
+import { keySecrets } from '../keys/kubernetes.ts';
 import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
 import { parseReplicas } from '../keys/replicas.ts';
@@ -96,12 +97,31 @@ const tokenCommand = (name: string): Command =>
     },
   });
 
-/** `fleet keys init|rotate|token`, and `fleet token`. */
+/** `fleet keys kubernetes`: one document a Secret, for `kubectl apply --filename -`. JSON is YAML. */
+const kubernetesCommand = command({
+  name: 'keys kubernetes',
+  summary: 'print the keys as manifests of Kubernetes, for kubectl apply --filename -',
+  textOnly: true,
+  options: {
+    ...DIR,
+    namespace: { type: 'string', value: 'name', help: 'the namespace of the fleet; hermes-fleet by default' },
+  },
+  examples: ['keys kubernetes --dir keys'],
+  run: async ({ values, positionals, env }) => {
+    noArguments('keys kubernetes', positionals);
+    const secrets = keySecrets(folderOf(values, env), DEFAULT_SERVICES, values.namespace ?? 'hermes-fleet');
+    for (const secret of secrets) process.stdout.write(`---\n${JSON.stringify(secret)}\n`);
+    return 0;
+  },
+});
+
+/** `fleet keys init|rotate|token|kubernetes`, and `fleet token`. */
 export const keysCommands: readonly Command[] = [
   tokenCommand('token'),
   keysCommand('keys init', 'create missing keys of the fleet', false),
   keysCommand('keys rotate', 'replace all keys; restart the services afterwards', true),
   tokenCommand('keys token'),
+  kubernetesCommand,
 ];
 
 /** `--dir`, else FLEET_KEYS_DIR, else `.fleet/keys`. */

@@ -1,0 +1,49 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { CONSOLE, keyPaths, SETUP } from './layout.ts';
+
+/** A Secret of Kubernetes with the keys of one reader. */
+export interface KeySecret {
+  readonly apiVersion: 'v1';
+  readonly kind: 'Secret';
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels: Readonly<Record<string, string>>;
+  };
+  readonly type: 'Opaque';
+  /** The content of each file, in base64. */
+  readonly data: Readonly<Record<string, string>>;
+}
+
+/**
+ * A Secret for each reader of a keys folder, `keys-<reader>`, as the manifests of deploy/kubernetes mount them. The operator's
+ * keys stay where they are: no pod needs them. Throws CONFIG_INVALID for a folder without the keys of a NATS cluster.
+ */
+export function keySecrets(dir: string, services: readonly string[], namespace: string): KeySecret[] {
+  const paths = keyPaths(dir);
+  if (!existsSync(paths.natsClusterConfig))
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `${dir} has no keys of a NATS cluster: make them with fleet keys init --nats-cluster nats-0.nats,nats-1.nats,nats-2.nats`,
+    );
+  const readers = [...services, CONSOLE, SETUP].map((reader) => ({ reader, folder: paths.folder(reader) }));
+  const nats = { reader: 'nats', folder: paths.natsFolder };
+  return [...readers, nats].map(({ reader, folder }) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: `keys-${reader}`,
+      namespace,
+      labels: { 'app.kubernetes.io/part-of': 'hermes-fleet' },
+    },
+    type: 'Opaque',
+    data: Object.fromEntries(
+      readdirSync(folder)
+        .filter((file) => reader !== 'nats' || file.endsWith('.conf'))
+        .sort()
+        .map((file) => [file, readFileSync(join(folder, file)).toString('base64')]),
+    ),
+  }));
+}
