@@ -147,6 +147,10 @@ for (const overlay of OVERLAYS)
           [[pod.name], fleet.server?.bind_port],
         );
         if (pod.manifest.spec.ordinals === undefined) continue;
+        // A replica may be taken away for good: it must have the time to finish its tasks.
+        assert.ok(fleet.shutdown.drain_s >= 3600, pod.name);
+        const stopS = fleet.shutdown.drain_s + fleet.shutdown.grace_s;
+        assert.ok(pod.spec.terminationGracePeriodSeconds > stopS, pod.name);
         assert.match(named, /^(neo|morpheus|trinity)-1$/);
         assert.ok(allowedEndpoint(`${own.origin}/jsonrpc`, patterns ?? []), `${own.origin} may not join`);
         reaches(orchestrator, own.origin);

@@ -40,7 +40,7 @@ test('three processes of one profile folder are three peers, and each gets work'
     },
   );
   const operator = fleet.target('switch');
-  const replicas = NAMES.map((name) => replica(fleet, { profile: 'neo', name }));
+  const replicas = NAMES.map((name) => replica(fleet, { profile: 'neo', name, env: { DRAIN_S: '60' } }));
   t.after(() => Promise.all(replicas.map((each) => each.end('SIGKILL'))));
   await Promise.all(replicas.map((each) => each.start()));
   for (const { name, url } of replicas)
@@ -109,6 +109,25 @@ test('three processes of one profile folder are three peers, and each gets work'
       (await seenPeers(operator)).filter(({ name }) => name === 'neo-2').map(({ endpoint }) => endpoint),
       [`${second.url()}/jsonrpc`],
     );
+  });
+
+  await t.test('told to stop, it finishes what it has, and gets no more', async () => {
+    const [first] = replicas;
+    assert.ok(first);
+    const running = send(operator, small('last', 'neo-1', 'touch began', 'sleep 4'));
+    await until(async () => {
+      const metrics = await (await fetch(`${first.url()}/metrics`)).text();
+      return /^fleet_tasks_in_flight 1$/m.test(metrics);
+    }, 'the task to run at neo-1');
+    const ended = first.end('SIGTERM');
+    await untilSeen(operator, 'neo-1', ({ announce }) => announce?.ready === false, 'as leaving');
+    const refused = { ...small('late', 'neo-1'), routing: { target: 'neo-1', on_blocked: 'fail' } };
+    const late = await send(operator, refused);
+    assert.deepEqual([late.status, late.tokens_spent], ['blocked', 0], JSON.stringify(late));
+    const result = await running;
+    assert.deepEqual([result.status, result.executed_by], ['done', 'neo-1'], JSON.stringify(result));
+    await ended;
+    assert.equal(first.exitCode(), 0);
   });
 
   await t.test('a state belongs to one name', async () => {

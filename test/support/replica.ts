@@ -11,6 +11,7 @@ export interface Replica {
   /** Where it listens; a start moves it to another port, as a new container has another address. */
   url(): string;
   log(): string;
+  exitCode(): number | null;
   start(): Promise<void>;
   end(signal: NodeJS.Signals): Promise<void>;
 }
@@ -20,10 +21,11 @@ export interface ReplicaOptions {
   readonly name: string;
   /** The folder of its state; one of its own by default. */
   readonly stateDir?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A replica that is not started. It has the profile's folder and keys, and a state and a workspace of its own. */
-export function replica(fleet: Fleet, { profile, name, stateDir }: ReplicaOptions): Replica {
+export function replica(fleet: Fleet, { profile, name, stateDir, env: own = {} }: ReplicaOptions): Replica {
   const planned = fleet.plan.profiles.find((each) => each.name === profile);
   if (!planned) throw new Error(`no profile ${profile}`);
   let child: ChildProcess | undefined;
@@ -33,6 +35,7 @@ export function replica(fleet: Fleet, { profile, name, stateDir }: ReplicaOption
     name,
     url: () => url,
     log: () => log,
+    exitCode: () => child?.exitCode ?? null,
     async start() {
       const port = 9219 + (await freeOffset());
       url = `http://127.0.0.1:${port}`;
@@ -46,6 +49,7 @@ export function replica(fleet: Fleet, { profile, name, stateDir }: ReplicaOption
         ...memberEnv(fleet.plan, member),
         [`${profile.toUpperCase()}_PORT`]: String(port),
         HERMES_NAME: name,
+        ...own,
       };
       const main = join(ROOT, 'services/profile/src/main.ts');
       const started = spawn(process.execPath, [main, '--profile', profile], { cwd: ROOT, env });

@@ -193,7 +193,12 @@ const Fleet = z.strictObject({
   files: Files.prefault({}),
   spending: Spending.prefault({}),
   push: Push.prefault({}),
-  shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
+  shutdown: z
+    .strictObject({
+      drain_s: z.number().nonnegative().max(86_400).default(0),
+      grace_s: seconds.max(600).default(20),
+    })
+    .prefault({}),
   retention: z
     .strictObject({
       finished_tasks_days: positive.default(30),

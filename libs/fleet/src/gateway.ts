@@ -79,6 +79,8 @@ export interface Gateway extends Intake {
    * all have stopped or `graceMs` has passed.
    */
   stop(graceMs: number): Promise<void>;
+  /** Takes no new task from now on, and says so in its announces; unfinished tasks go on. Returns how many those are. */
+  drain(): { readonly running: number; readonly waiting: number };
   /** The number of running tasks, own and relayed. */
   activeTasks(): number;
   /** The number of waiting tasks, own and relayed. */
@@ -106,6 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const versions = options.versions ?? PROTOCOL_VERSIONS;
   const closing = new AbortController();
   let stopping: FleetError | undefined;
+  let draining: FleetError | undefined;
   let sessionFresh = true;
   let announced = { running: 0, waiting: 0, freeSlots: -1 };
   let gauges: Disposable | undefined;
@@ -193,7 +196,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         activeTasks: announced.running,
         queuedTasks: announced.waiting,
         freeSlots: announced.freeSlots,
-        ready: stopping === undefined,
+        ready: stopping === undefined && draining === undefined,
         now: clock.now(),
       };
     },
@@ -222,6 +225,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ids,
     announce: self.now,
     closed: () => stopping,
+    draining: () => draining,
     onInformed: self.remember,
   };
 
@@ -260,6 +264,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       gauges?.[Symbol.dispose]();
       await stopGracefully({ own, relayed, dispatcher, contexts, clock, log }, stopping, graceMs);
       closing.abort(stopping);
+    },
+    drain() {
+      if (!draining) {
+        draining = new FleetError('SHUTTING_DOWN', `${profile} is leaving: send the task to another profile`);
+        log.info({ profile }, 'takes no new task: it is leaving');
+        announcer.changed();
+      }
+      return { running: this.activeTasks(), waiting: this.queuedTasks() };
     },
     activeTasks: () => own.running + relayed.running,
     queuedTasks: () => own.waiting + relayed.waiting + own.parked + relayed.parked,

@@ -17,7 +17,7 @@ import { cardOf, EXTENSIONS, ownHosts, publicUrl } from './card.ts';
 import { listen } from './listen.ts';
 import type { Member, MemberGateway } from './open-member.ts';
 import { type RetainedContexts, startRetention } from './retention.ts';
-import type { ServingMember } from './shutdown-steps.ts';
+import { finishTasks, type ServingMember } from './shutdown-steps.ts';
 
 type App = ReturnType<typeof createApp>;
 
@@ -125,11 +125,15 @@ export async function serveMember(
   opened.defer(() => retention.close());
 
   const graceMs = config.fleet.shutdown.grace_s * 1000;
+  const drainMs = config.fleet.shutdown.drain_s * 1000;
   const serving = { ...member, gateway, announcer, retention, push, a2a, app };
   const signals = onShutdown({
     log,
-    graceMs: graceMs + service.afterTasksMs,
+    graceMs: drainMs + graceMs + service.afterTasksMs,
     steps: [
+      ...(drainMs > 0
+        ? [{ name: 'finish the tasks', run: () => finishTasks({ gateway, clock, log }, drainMs) }]
+        : []),
       ...service.shutdownSteps(serving, () => stopping.abort(), graceMs),
       ...(tracing ? [{ name: 'send the last traces', run: () => tracing.close() }] : []),
     ],

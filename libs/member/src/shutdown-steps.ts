@@ -1,7 +1,7 @@
 import type { Gateway } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { Announcer } from '@hermes-fleet/peers';
-import type { Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol';
 import type { ShutdownStep } from '@hermes-fleet/service';
 import type { Retention } from './retention.ts';
 
@@ -16,6 +16,29 @@ export interface ServingMember {
   readonly app: { close(): PromiseLike<unknown> };
   readonly ledger: Pick<Ledger, 'close'>;
   readonly ownership: Disposable;
+}
+
+const DRAIN_POLL_MS = 200;
+
+/** Takes no new task, and waits for at most `drainMs` until all that the member has have ended (docs/operations.md#stop-crash-restart). */
+export async function finishTasks(
+  {
+    gateway,
+    clock,
+    log,
+  }: { readonly gateway: Pick<Gateway, 'drain'>; readonly clock: Clock; readonly log: Log },
+  drainMs: number,
+): Promise<void> {
+  const giveUpAt = clock.monotonic() + drainMs;
+  for (;;) {
+    const { running, waiting } = gateway.drain();
+    if (running + waiting === 0) return;
+    if (clock.monotonic() >= giveUpAt) {
+      log.warn({ running, waiting }, 'tasks are left for the next start: they did not end in time');
+      return;
+    }
+    await clock.sleep(DRAIN_POLL_MS);
+  }
 }
 
 /** Leaves rotation, says farewell to the peers, and gives running tasks `graceMs` to reach a checkpoint. */

@@ -36,6 +36,8 @@ export interface IntakeOptions extends HandshakeOptions {
   readonly tracing?: Tracing | undefined;
   /** The reason if no new task is accepted at the moment. */
   readonly closed: () => FleetError | undefined;
+  /** The reason if only tasks that are known already are accepted, because the profile finishes what it has. */
+  readonly draining?: () => FleetError | undefined;
   /** Is called with a task that opened a new context or was refused: replies about it carry our announce. */
   readonly onInformed: (task: TaskRecord) => void;
 }
@@ -86,6 +88,8 @@ async function acceptTask(
   // At a peer this profile is the caller of all of them, so a task in such a context would share it with another caller.
   if (message.contextId !== undefined && options.ledger.contexts.isSubtasksContextId(message.contextId))
     throw invalid('message.contextId', 'is the context of subtasks of this profile: use another one');
+  const draining = options.draining?.();
+  if (draining && !options.ledger.findByKey(caller.name, reading.taskId ?? '')) throw draining;
   const isFresh = message.contextId === undefined || !options.ledger.hasContext(message.contextId);
   const key = reading.taskId ?? options.ids.uuid();
   const lineage = lineageOf(wire, key, caller, options.peers.isMember);
