@@ -1,8 +1,8 @@
-// Healthy when /ready of this container's service answers 2xx. HEALTH_PORT is the port of the service, which serves https
-// where its fleet.yaml says so. The certificate is not checked: it is not for 127.0.0.1.
+// Healthy when HEALTH_PATH of this container's service, /ready by default, answers 2xx. HEALTH_PORT is the port of the
+// service, which serves https where its fleet.yaml says so. The certificate is not checked: it is not for 127.0.0.1.
 import { request } from 'node:https';
 
-const url = `http://127.0.0.1:${process.env.HEALTH_PORT}/ready`;
+const url = `http://127.0.0.1:${process.env.HEALTH_PORT}${process.env.HEALTH_PATH ?? '/ready'}`;
 
 function overTls() {
   return new Promise((resolve, reject) => {

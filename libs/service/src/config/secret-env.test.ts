@@ -37,6 +37,31 @@ test('a replica reads a key of its own before the one that it shares with the ot
   );
 });
 
+test('keys may be lines of one file, as a secret of Docker Swarm; a folder has precedence', (t) => {
+  const dir = tempDir(t);
+  const bundle = join(dir, 'bundle');
+  writeFileSync(bundle, 'NATS_USER=neo\nneo-2.NATS_USER=neo-2\nTOKEN=a=b\nEMPTY=\n');
+  const read = (name: string, env: NodeJS.ProcessEnv = {}) =>
+    createSecretEnv({ HERMES_KEYS_FILE: bundle, ...env }).read(name);
+  assert.deepEqual(
+    [
+      read('NATS_USER'),
+      read('NATS_USER', { HERMES_NAME: 'neo-2' }),
+      read('TOKEN'),
+      read('EMPTY'),
+      read('USER'),
+    ],
+    ['neo', 'neo-2', 'a=b', undefined, undefined],
+  );
+  writeFileSync(join(dir, 'TOKEN'), 'from-keys');
+  assert.equal(read('TOKEN', { HERMES_KEYS_DIR: dir }), 'from-keys');
+  assert.equal(read('NATS_USER', { HERMES_KEYS_DIR: dir }), 'neo');
+  assert.throws(() => read('TOKEN', { HERMES_KEYS_FILE: join(dir, 'none') }), {
+    code: 'CONFIG_INVALID',
+    message: /^HERMES_KEYS_FILE: /,
+  });
+});
+
 test('a changed secret file takes effect', (t) => {
   const dir = tempDir(t);
   const env = createSecretEnv({ HERMES_KEYS_DIR: dir });

@@ -6,13 +6,15 @@ import { FleetError } from '@hermes-fleet/protocol';
 export interface SecretEnv {
   /**
    * The value of NAME, else the content of the file that NAME_FILE names, else of the file `<HERMES_NAME>.NAME` or NAME in
-   * HERMES_KEYS_DIR; trimmed. An empty variable counts as unset. Throws CONFIG_INVALID, with the name of the variable, for an unreadable
+   * HERMES_KEYS_DIR, else the value of such a line `NAME=value` in the file HERMES_KEYS_FILE; trimmed. An empty variable counts as unset. Throws CONFIG_INVALID, with the name of the variable, for an unreadable
    * or empty file.
    */
   read(name: string): string | undefined;
 }
 
 const MAX_BYTES = 65_536;
+/** Of a file with all keys: the most that a secret of Docker Swarm can have. */
+const MAX_BUNDLE_BYTES = 512_000;
 
 /** Reads files at each call, so a rotated secret takes effect. */
 export function createSecretEnv(env: NodeJS.ProcessEnv): SecretEnv {
@@ -26,12 +28,15 @@ export function createSecretEnv(env: NodeJS.ProcessEnv): SecretEnv {
       if (value !== undefined) return value;
       const file = variable(`${name}_FILE`);
       if (file !== undefined) return readSecret(`${name}_FILE`, file);
-      const folder = variable('HERMES_KEYS_DIR');
-      if (folder === undefined) return undefined;
       const own = variable('HERMES_NAME');
       const keys = own === undefined ? [name] : [`${own}.${name}`, name];
-      const key = keys.map((each) => join(folder, each)).find(mayExist);
-      return key === undefined ? undefined : readSecret(`${name} (in HERMES_KEYS_DIR)`, key);
+      const folder = variable('HERMES_KEYS_DIR');
+      const key = folder === undefined ? undefined : keys.map((each) => join(folder, each)).find(mayExist);
+      if (key !== undefined) return readSecret(`${name} (in HERMES_KEYS_DIR)`, key);
+      const bundle = variable('HERMES_KEYS_FILE');
+      return bundle === undefined
+        ? undefined
+        : readLine(readSecret('HERMES_KEYS_FILE', bundle, MAX_BUNDLE_BYTES), keys);
     },
   };
 }
@@ -45,13 +50,23 @@ function mayExist(file: string): boolean {
   }
 }
 
-function readSecret(source: string, file: string): string {
+/** The value of the first of these names that the text has a line for. */
+function readLine(text: string, names: readonly string[]): string | undefined {
+  const lines = text.split('\n');
+  for (const name of names) {
+    const line = lines.find((each) => each.startsWith(`${name}=`));
+    if (line !== undefined) return line.slice(name.length + 1).trim() || undefined;
+  }
+  return undefined;
+}
+
+function readSecret(source: string, file: string, maxBytes = MAX_BYTES): string {
   const invalid = (problem: string, cause?: unknown): FleetError =>
     new FleetError('CONFIG_INVALID', `${source}: ${file} ${problem}`, { cause });
   let text: string;
   try {
-    if (statSync(file).size > MAX_BYTES)
-      throw invalid(`is larger than ${MAX_BYTES} bytes, the maximum for a secret`);
+    if (statSync(file).size > maxBytes)
+      throw invalid(`is larger than ${maxBytes} bytes, the maximum for a secret`);
     text = readFileSync(file, 'utf8').trim();
   } catch (thrown) {
     if (thrown instanceof FleetError) throw thrown;
