@@ -14,6 +14,8 @@ export type {
 } from './context-types.ts';
 export type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
 export { utcDay } from './figures.ts';
+export type { JoinTokenRecord, LedgerJoins, WorkerRecord } from './join-types.ts';
+export { joinTokenProblem, nameTaken } from './joins.ts';
 export { type LedgerOptions, openLedger } from './ledger.ts';
 export { type FiguresReader, openFigures } from './open-figures.ts';
 export { type OutboxReader, openOutbox } from './open-outbox.ts';

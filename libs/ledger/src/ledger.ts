@@ -11,6 +11,7 @@ import {
 import { findConversation, trimConversations } from './conversations.ts';
 import { eraseContext } from './erase-context.ts';
 import { createFigures, type Recorded } from './figures.ts';
+import { createJoins } from './joins.ts';
 import {
   dropKeptCheckpoint,
   findKeptCheckpoints,
@@ -187,6 +188,7 @@ export function createLedger(
     figures,
     outbox,
     push: createPushConfigs(store),
+    joins: createJoins(store),
     problem: store.problem,
     close: async () => {
       purges.stop();

@@ -3,6 +3,7 @@ import { STEP_8 } from './schema-8.ts';
 import { STEP_9 } from './schema-9.ts';
 import { STEP_10 } from './schema-10.ts';
 import { STEP_11 } from './schema-11.ts';
+import { STEP_12 } from './schema-12.ts';
 
 /**
  * The schema as a list of steps, applied once and in order. A published step is never edited: a change is a new step.
@@ -197,6 +198,7 @@ const MIGRATIONS: readonly string[] = [
   STEP_9,
   STEP_10,
   STEP_11,
+  STEP_12,
 ];
 
 /** `applicationId` is "HFLG". */

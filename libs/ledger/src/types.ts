@@ -11,6 +11,7 @@ import type {
 import type { ArtifactLimits, StoredChunk } from './artifact-types.ts';
 import type { LedgerContexts } from './context-types.ts';
 import type { Figures } from './figure-types.ts';
+import type { LedgerJoins } from './join-types.ts';
 import type { LedgerPush } from './push-types.ts';
 
 export type TaskState =
@@ -155,7 +156,7 @@ export interface PeerRecord {
   /** The SESSION_ANNOUNCE as wire JSON. */
   readonly announce: JsonObject;
   readonly receivedAt: number;
-  /** The owner of the token that the announce or the join carried; absent without a token. */
+  /** The owner of the announce's token; absent without one. */
   readonly caller?: string;
 }
 
@@ -248,7 +249,6 @@ export interface Ledger {
   settled(taskId: string, signal: AbortSignal): Promise<TaskRecord>;
   /** Tasks that have not ended, oldest first: a start resumes them. */
   unfinished(): TaskRecord[];
-  /** The latest checkpoint of a task. */
   loadCheckpoint(taskId: string): JsonObject | undefined;
   /**
    * Replaces the checkpoint, which ends with its task unless its state has `keep_after_end: true`. `growing` names an
@@ -292,6 +292,7 @@ export interface Ledger {
   readonly figures: Figures;
   readonly outbox: OutboxSource;
   readonly push: LedgerPush;
+  readonly joins: LedgerJoins;
   /** The reason why the store cannot write now (disk full, …), or undefined. For /ready. */
   problem(): string | undefined;
   /** Commits pending writes and closes the file. */
