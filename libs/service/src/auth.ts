@@ -11,6 +11,12 @@ export interface CallerSecret {
   readonly secret: string;
 }
 
+/**
+ * Identifies callers that come and go while the process runs, by the hash of their token, 64 hex digits. Throws
+ * UNAUTHENTICATED with the reason why a token is not accepted any more.
+ */
+export type FindCaller = (digest: string) => Caller | undefined;
+
 /** The scopes of a shared token, and of every caller if no token is required (docs/configuration.md). */
 export const PEER_SCOPES: readonly Scope[] = ['announce', 'dispatch', 'read'];
 
@@ -30,10 +36,14 @@ function digestOf({ name, secret }: CallerSecret): Buffer {
 
 /**
  * Bearer authentication. Keeps only hashes of the tokens, and compares every entry in constant time even after a match.
+ * A token of none of the `callers` may be one of `others`, whose hash nobody can choose.
  * Throws CONFIG_INVALID for an empty or malformed secret, and for a token that two callers share, because it does not
  * identify the caller.
  */
-export function createAuthenticator(callers: readonly CallerSecret[]): Authenticator {
+export function createAuthenticator(
+  callers: readonly CallerSecret[],
+  others: FindCaller = () => undefined,
+): Authenticator {
   const entries = callers.map((entry) => ({
     digest: digestOf(entry),
     caller: { name: entry.name, scopes: new Set<Scope>(entry.scopes) } satisfies Caller,
@@ -63,6 +73,7 @@ export function createAuthenticator(callers: readonly CallerSecret[]): Authentic
     for (const { digest, caller } of entries) {
       if (timingSafeEqual(digest, given)) match = caller;
     }
+    match ??= others(given.toString('latin1'));
     if (match === undefined) {
       throw new FleetError(
         'UNAUTHENTICATED',

@@ -2,6 +2,7 @@ export {
   type Authenticator,
   type CallerSecret,
   createAuthenticator,
+  type FindCaller,
   PEER_SCOPES,
   requireScope,
 } from './auth.ts';

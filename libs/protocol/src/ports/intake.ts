@@ -6,6 +6,8 @@ export type Scope = 'announce' | 'dispatch' | 'read' | 'join' | (string & {});
 export interface Caller {
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
+  /** Aborts when the caller is none any more: its open requests are cut off. Absent for a caller of the configuration. */
+  readonly ended?: AbortSignal;
 }
 
 /** An A2A message as it arrived: its text, its data parts and its JSON. */

@@ -198,6 +198,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       request.caller = authenticate ? authenticate(request.headers.authorization) : PEER;
       keep(request, reply);
       addLogField(request, 'caller', request.caller.name);
+      cutOffWhenEnded(request, reply);
     }
   };
   // Hooks with a callback cost no promise. What `admit` throws becomes the error of the request.
@@ -216,6 +217,14 @@ export function createApp(options: AppOptions): FastifyInstance {
   );
   registerProbes(app, options);
   return app;
+}
+
+/** Closes the connection of an open request when its caller is none any more: a stream must not go on. */
+function cutOffWhenEnded({ caller: { ended }, raw }: FastifyRequest, reply: FastifyReply): void {
+  if (!ended) return;
+  const cut = (): void => void raw.socket.destroy();
+  ended.addEventListener('abort', cut, { once: true });
+  reply.raw.once('close', () => ended.removeEventListener('abort', cut));
 }
 
 function callerIfKnown(authenticate: Authenticator | undefined, authorization: string | undefined): Caller {
