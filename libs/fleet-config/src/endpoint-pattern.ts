@@ -31,7 +31,7 @@ export function endpointPatternProblem(text: string): string | undefined {
 }
 
 /**
- * Returns the A2A address of an endpoint that a pattern allows, else undefined (docs/peering.md#joining-without-configuration).
+ * Returns the A2A address of an endpoint that a pattern allows, else undefined (docs/peering.md#joining-without-a-join-token).
  * Scheme, host, port and path must match exactly; user, password, query and fragment are never allowed. `*` stands for one
  * label of a name or one number of an IPv4 address. It never stands for loopback, which a pattern must name.
  */

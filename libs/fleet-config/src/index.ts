@@ -7,8 +7,8 @@ export {
   resolveTokens,
   SHARED_CALLER,
 } from './credentials.ts';
-export { allowedEndpoint } from './endpoint-pattern.ts';
-export type { JoinPolicy } from './join-policy.ts';
+export { allowedEndpoint, endpointPatternProblem } from './endpoint-pattern.ts';
+export type { JoinedWorker, JoinPolicy } from './join-policy.ts';
 export { isPeerName, matchesName } from './name-pattern.ts';
 export {
   isLoopback,

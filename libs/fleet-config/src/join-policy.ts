@@ -13,6 +13,23 @@ export interface JoinPolicy {
   readonly token?: string;
   /** The addresses of this profile, which no worker may join with. */
   readonly own: readonly string[];
+  /** The workers that joined with a join token (docs/peering.md#joining); default: none. */
+  readonly workers?: {
+    get(name: string): JoinedWorker | undefined;
+    list(): readonly JoinedWorker[];
+    /** Aborts, with PEER_UNREACHABLE, when the worker is no member any more; undefined for a peer that is none. */
+    membership(name: string): AbortSignal | undefined;
+  };
+}
+
+/** A worker that joined with a join token: its name and its address are its own until it leaves. */
+export interface JoinedWorker {
+  readonly name: string;
+  readonly url: string;
+  /** The token that this profile presents to it. */
+  readonly token: string;
+  /** The time since which it gets no new work, ms since the epoch. */
+  readonly leavingAt: number | undefined;
 }
 
 /** `token` is the value of `fleet.join.token_env`. */

@@ -19,6 +19,7 @@ export {
 export { createPeerHealth, type PeerHealth } from './registry/peer-health.ts';
 export type { TaskAtPeer } from './registry/peer-load.ts';
 export { createPeerRegistry, type PeerRegistry } from './registry/peer-registry.ts';
+export { createWorkerDirectory, type WorkerDirectory } from './registry/worker-directory.ts';
 export {
   exclusionReasons,
   NO_MODEL,

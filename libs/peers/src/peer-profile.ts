@@ -45,6 +45,8 @@ export interface PeerProfile {
   readonly card: PeerCard | undefined;
   /** Undefined for a `known` peer, which is never routed to. */
   readonly endpoint: PeerEndpoint | undefined;
+  /** True for a joined worker that is leaving: it finishes what it has, and gets no new work. */
+  readonly leaving?: boolean;
   readonly announce: SessionAnnounce | undefined;
   /** Arrival of the announce, ms since the epoch. */
   readonly receivedAt: number | undefined;

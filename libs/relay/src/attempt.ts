@@ -193,6 +193,7 @@ function delegateOptionsFor(
   const health = peers.health(peer);
   if (!endpoint || !health) return undefined;
   const contract = task.dispatch.task;
+  const membership = peers.membership(peer);
   const peerClockOffsetMs = (): number | undefined => clockOffsetOf(peers.get(peer));
   const circuitWasOpen = health.snapshot().circuitOpenUntil > 0;
   let lastState = '';
@@ -225,7 +226,8 @@ function delegateOptionsFor(
       await onAccepted(remoteTaskId);
       if (circuitWasOpen) options.onPeerRecovered();
     },
-    signal: context.signal,
+    // What a worker that was revoked says does not count any more.
+    signal: membership ? AbortSignal.any([context.signal, membership]) : context.signal,
     traceparent,
     taskId: task.id,
     parts: task.parts.filter(({ kind }) => kind !== 'text'),

@@ -18,4 +18,5 @@ export {
   RETRY_BACKOFF,
 } from './prose/send-once.ts';
 export { createRelay } from './relay.ts';
+export { peerWithTask } from './relay-state.ts';
 export { relaySettings } from './settings.ts';

@@ -97,6 +97,11 @@ export function decodeRelayState(checkpoint: JsonObject | undefined): RelayState
   return { attempts, refusals, refused: counted, turnedAway, waiting, current, givenUp };
 }
 
+/** The peer that has the task of this checkpoint; undefined for a task without one, and for one that is run here. */
+export function peerWithTask(checkpoint: JsonObject | undefined): string | undefined {
+  return checkpoint?.relay === 1 ? decodeRelayState(checkpoint).current?.peer : undefined;
+}
+
 export function encodeRelayState(state: RelayState): JsonObject {
   const { attempts, refusals, refused, turnedAway, waiting, current, givenUp } = state;
   return {

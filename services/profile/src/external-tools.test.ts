@@ -35,6 +35,10 @@ function externalTools(o: {
     onChange: unused,
     isMember: unused,
     health: unused,
+    ownerOf: unused,
+    admitted: unused,
+    removed: unused,
+    membership: unused,
     cardUrl: unused,
     recordCard: unused,
   };

@@ -1,4 +1,4 @@
-import type { JoinPolicy } from '@hermes-fleet/fleet-config';
+import type { JoinedWorker, JoinPolicy } from '@hermes-fleet/fleet-config';
 import {
   allowedEndpoint,
   type ConfiguredPeer,
@@ -50,6 +50,8 @@ export function authorizeAnnounce(
   if (agentId === context.self) return refused(`${agentId} is this profile itself`);
   const configured = context.configured.get(agentId);
   if (configured) return authorizeConfigured(announce, from, configured);
+  const worker = context.policy.workers?.get(agentId);
+  if (worker) return authorizeWorker(announce, from, worker);
   return from.scopes === undefined
     ? authorizeWithoutToken(announce, from, context)
     : authorizeWithToken(announce, { name: from.name, scopes: from.scopes }, context);
@@ -66,6 +68,20 @@ function authorizeConfigured(
   const { endpoint } = announce;
   if (endpoint === undefined || samePeerUrl(endpoint, url)) return { standing: 'configured' };
   return refused(`${agentId} says that it is at ${endpoint}, but is configured at ${url}`);
+}
+
+/** A worker that joined with a join token announces itself alone, at the address that it proved. */
+function authorizeWorker(
+  announce: SessionAnnounce,
+  from: AnnounceSource,
+  worker: JoinedWorker,
+): Authorization {
+  const { name, url } = worker;
+  if (from.name !== name) return refused(`${from.name} may not speak for ${name}`);
+  const { endpoint } = announce;
+  if (endpoint === undefined || samePeerUrl(endpoint, url))
+    return { standing: 'joined', joined: { caller: name, url } };
+  return refused(`${name} joined with ${url}, and says now that it is at ${endpoint}`);
 }
 
 /** An answer or a NATS message proves a name, but no right to join. It can keep a joined worker alive. */
@@ -115,9 +131,15 @@ function maySpeakFor(caller: string, agentId: string, { callers }: JoinPolicy): 
 }
 
 /** The other owner of an address. One worker under two names would be asked twice. */
-function ownerOf(url: string, agentId: string, context: AuthorizationContext): string | undefined {
+export function ownerOf(
+  url: string,
+  agentId: string,
+  context: Pick<AuthorizationContext, 'self' | 'configured' | 'policy' | 'ownerOf'>,
+): string | undefined {
   if (context.policy.own.some((own) => samePeerUrl(own, url))) return context.self;
   for (const [name, configured] of context.configured) if (samePeerUrl(configured.url, url)) return name;
+  for (const worker of context.policy.workers?.list() ?? [])
+    if (worker.name !== agentId && samePeerUrl(worker.url, url)) return worker.name;
   const owner = context.ownerOf(url);
   return owner === agentId ? undefined : owner;
 }

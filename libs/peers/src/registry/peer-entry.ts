@@ -36,11 +36,11 @@ export const withUrlKey = (joined: JoinBinding): NonNullable<PeerEntry['joined']
   urlKey: peerUrlKey(joined.url),
 });
 
-/** Builds the profile of a peer. `joinToken` is the token for a worker that joined as this caller. */
+/** Builds the profile of a peer. `member.token` is only used for the addresses of joined workers. */
 export function toPeerProfile(
   name: string,
   entry: PeerEntry,
-  joinToken: (caller: string) => string | undefined,
+  member: { readonly token: string | undefined; readonly leavingAt?: number | undefined },
 ): PeerProfile {
   const { configured, joined, announce, receivedAt, card, health } = entry;
   return {
@@ -49,10 +49,11 @@ export function toPeerProfile(
     card,
     endpoint: configured
       ? { name, url: rpcUrlOf(configured.url, card), ...tokenOf(configured.token) }
-      : joined && { name, url: joined.url, ...tokenOf(joinToken(joined.caller)) },
+      : joined && { name, url: joined.url, ...tokenOf(member.token) },
     announce,
     receivedAt,
     maxTasks: configured?.maxTasks,
+    leaving: member.leavingAt !== undefined,
     slots: health.load.slots(
       announce && receivedAt !== undefined ? { sentAt: announce.sentAt, receivedAt } : undefined,
     ),
@@ -74,7 +75,7 @@ export function isSameForRouting(before: PeerProfile | undefined, after: PeerPro
 
 function routingView(peer: PeerProfile, now: number): unknown {
   const { standing, endpoint, announce, circuitOpenUntil } = peer;
-  const state = [standing, endpoint, circuitOpenUntil > now];
+  const state = [standing, endpoint, circuitOpenUntil > now, peer.leaving];
   if (!announce) return state;
   const { protocolVersion, protocolVersions, worker, capabilities, mcpHealth, session, limits } = announce;
   const { repoState } = session;

@@ -9,12 +9,13 @@ import {
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
 import { CARD_TTL_MS, isLive, isWithin, type PeerCard, type PeerProfile } from '../peer-profile.ts';
-import { isNewer, seqProblem } from './announce-order.ts';
+import { seqProblem } from './announce-order.ts';
 import {
   type AnnounceSource,
   type Authorization,
   type AuthorizationContext,
   authorizeAnnounce,
+  ownerOf,
 } from './authorize-announce.ts';
 import { selectForEviction } from './eviction.ts';
 import {
@@ -25,6 +26,7 @@ import {
   withUrlKey,
 } from './peer-entry.ts';
 import type { PeerHealth } from './peer-health.ts';
+import { hasRoom, logStandingChange, storedSource, supersedes } from './recording.ts';
 
 /** The largest number of peers beside the configured ones. */
 export const MAX_UNCONFIGURED = 1_000;
@@ -55,6 +57,17 @@ export interface PeerRegistry {
    * tasks is believed. False for a secret that several callers share.
    */
   isMember(caller: string): boolean;
+  /** The peer, or this profile, that is at the address already, if it is another one than `agentId`. */
+  ownerOf(url: string, agentId: string): string | undefined;
+  /** The worker has joined with a join token, or its membership has changed: it is a peer, also before its first announce. */
+  admitted(name: string): void;
+  /** The worker is no member any more: it is forgotten, and never routed to. Its stored announce is removed by the ledger. */
+  removed(name: string): void;
+  /**
+   * Aborts, with PEER_UNREACHABLE, when a worker that joined with a join token is no member any more; undefined for any other
+   * peer.
+   */
+  membership(name: string): AbortSignal | undefined;
   /** Undefined for an unknown peer. */
   health(name: string): PeerHealth | undefined;
   /** The URL of a peer's agent card: `agent_card_url`, else the well-known URL. Undefined without an address. */
@@ -82,8 +95,11 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 
   const hasExpired = (entry: PeerEntry): boolean => !isLive(entry, clock.now());
   /** A replica of a configured peer has the peer's keys, and so accepts the token for that peer. */
-  const joinToken = (caller: string): string | undefined => configured.get(caller)?.token ?? policy.token;
-  const profile = (name: string, entry: PeerEntry): PeerProfile => toPeerProfile(name, entry, joinToken);
+  const tokenForCaller = (caller = ''): string | undefined => configured.get(caller)?.token ?? policy.token;
+  const profile = (name: string, entry: PeerEntry): PeerProfile => {
+    const worker = policy.workers?.get(name);
+    return toPeerProfile(name, entry, worker ?? { token: tokenForCaller(entry.joined?.caller) });
+  };
   const authContext: AuthorizationContext = {
     self: options.self,
     configured,
@@ -101,6 +117,17 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   };
 
   for (const row of options.ledger.peers()) restore(row);
+  for (const { name } of policy.workers?.list() ?? []) admit(name);
+
+  /** Makes a worker that has joined a peer, before its first announce. */
+  function admit(name: string): void {
+    const worker = policy.workers?.get(name);
+    if (!worker || configured.has(name)) return;
+    const known = entries.get(name);
+    const entry = known ?? createPeerEntry(clock, undefined);
+    entry.joined = withUrlKey({ caller: name, url: worker.url });
+    if (!known && evictFor(entry)) entries.set(name, entry);
+  }
 
   /** Restores a stored announce, with the standing that the current configuration authorizes. */
   function restore({ agentId, announce, receivedAt, caller }: ReturnType<Ledger['peers']>[number]): void {
@@ -167,6 +194,16 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   }
 
   return {
+    ownerOf: (url, agentId) => ownerOf(url, agentId, authContext),
+    admitted(name) {
+      admit(name);
+      notifyListeners();
+    },
+    removed(name) {
+      if (configured.has(name) || !entries.delete(name)) return;
+      log.info({ peer: name }, 'a worker is no member any more');
+      notifyListeners();
+    },
     async record(announce, from) {
       const { agentId } = announce.worker;
       const refuse = (reason: string): Recorded => {
@@ -223,6 +260,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       for (const { joined } of entries.values()) if (joined?.caller === caller) return true;
       return false;
     },
+    membership: (name) => policy.workers?.membership(name),
     health: (name) => entries.get(name)?.health,
     cardUrl(name) {
       const entry = entries.get(name);
@@ -249,52 +287,4 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       if (news) notifyListeners();
     },
   };
-}
-
-/** True if the announce says that the peer can start a task now. */
-function hasRoom({ session, limits }: SessionAnnounce): boolean {
-  if (limits?.freeSlots !== undefined) return limits.freeSlots > 0;
-  const { maxConcurrentTasks = 0, queuedTasks = 0 } = limits ?? {};
-  return session.activeTasks + queuedTasks < maxConcurrentTasks;
-}
-
-/** True if an authorized announce replaces the recorded one: it is newer, or it makes the peer joined. */
-function supersedes(
-  announce: SessionAnnounce,
-  authorization: Authorization,
-  previous: PeerEntry,
-  { expired, now }: { readonly expired: boolean; readonly now: number },
-): boolean {
-  if (!previous.announce) return true;
-  const known = { announce: previous.announce, receivedAt: previous.receivedAt ?? now };
-  if (isNewer({ announce, receivedAt: now }, known, { expired })) return true;
-  const joins = authorization.standing === 'joined' && !previous.joined;
-  const older =
-    announce.instanceId === previous.announce.instanceId &&
-    (announce.seq ?? 0) < (previous.announce.seq ?? 0);
-  return joins && !older;
-}
-
-/**
- * The source of a stored announce: the caller whose token it came with, with its current scopes. Without a caller it was
- * an answer or a NATS message of the peer itself.
- */
-function storedSource(agentId: string, caller: string | undefined, { callers }: JoinPolicy): AnnounceSource {
-  if (caller === undefined) return { name: agentId };
-  const joins = Object.hasOwn(callers, caller) && callers[caller]?.joins === true;
-  return { name: caller, scopes: new Set(joins ? ['join'] : []) };
-}
-
-function logStandingChange(
-  log: Log,
-  before: PeerProfile | undefined,
-  after: PeerProfile,
-  authorization: Authorization,
-): void {
-  if (before?.standing === after.standing) return;
-  const { name: peer, standing, endpoint } = after;
-  if (standing === 'joined') log.info({ peer, endpoint: endpoint?.url }, 'a worker has joined');
-  if (standing !== 'known') return;
-  const note = authorization.standing === 'known' ? authorization.note : undefined;
-  log.info({ peer, ...(note === undefined ? {} : { reason: note }) }, 'a peer is known, and not routed to');
 }

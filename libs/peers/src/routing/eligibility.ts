@@ -95,6 +95,7 @@ const identity: PeerCheck = (peer, { policy, dispatch }) => {
     return unmet('peer', peer.name, `is not the target ${target}`, false);
   if (!peer.endpoint)
     return unmet('peer', peer.name, 'is neither configured nor joined: it only announced itself', false);
+  if (peer.leaving) return unmet('peer', peer.name, 'is leaving the fleet', false);
   return MET;
 };
 
