@@ -21,4 +21,7 @@ export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
 export type { GatewayAgent } from './gateway-agent.ts';
 export { type CallerViewOptions, callerView } from './http/caller-view.ts';
 export { type FleetRoutesOptions, registerFleetRoutes } from './http/routes.ts';
+export { registerDrainRoute } from './joining/drain-routes.ts';
+export { registerJoinRoutes } from './joining/join-routes.ts';
+export { createJoining, type Joining } from './joining/joining.ts';
 export { type FleetMcpOptions, registerFleetMcp } from './mcp/fleet-mcp.ts';

@@ -8,8 +8,10 @@ import {
   type Announcer,
   createAnnouncer,
   createPeerRegistry,
+  createWorkerDirectory,
   type PeerRegistry,
   recordAnnounceOf,
+  type WorkerDirectory,
 } from '@hermes-fleet/peers';
 import { type Clock, HANDSHAKE_EXTENSION, type Ids, systemClock, systemIds } from '@hermes-fleet/protocol';
 import {
@@ -108,15 +110,18 @@ export function openMember(
 export interface MemberPeers {
   readonly client: A2AClient;
   readonly peers: PeerRegistry;
+  /** The workers that joined with a join token. */
+  readonly directory: WorkerDirectory;
 }
 
 export function createMemberPeers(member: Member): MemberPeers {
   const { profile, credentials, ledger, metrics, clock, log } = member;
   const configured = credentials.peers;
+  const directory = createWorkerDirectory(ledger.joins);
   const peers = createPeerRegistry({
     ledger,
     configured,
-    join: credentials.join,
+    join: { ...credentials.join, workers: directory },
     clock,
     log,
     self: profile,
@@ -133,6 +138,7 @@ export function createMemberPeers(member: Member): MemberPeers {
   return {
     client: createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION], tls: member.tls.client }),
     peers,
+    directory,
   };
 }
 
@@ -147,7 +153,7 @@ export interface MemberGateway extends MemberPeers {
 /** Connects the announces and creates the gateway. Closing the announcer says farewell to the peers first. */
 export function createMemberGateway(
   member: Member,
-  { client, peers }: MemberPeers,
+  { client, peers, directory }: MemberPeers,
   work: Pick<GatewayOptions, 'agent' | 'mcp' | 'model' | 'defaultBudget' | 'countCache'>,
   opened: AsyncDisposableStack,
 ): MemberGateway {
@@ -170,6 +176,7 @@ export function createMemberGateway(
   return {
     client,
     peers,
+    directory,
     gateway,
     announcer: {
       start: () => announcer.start(),

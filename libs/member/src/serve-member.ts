@@ -5,7 +5,7 @@ import {
   type PushOptions,
   registerA2A,
 } from '@hermes-fleet/a2a';
-import { callerView, registerFleetRoutes } from '@hermes-fleet/fleet';
+import { callerView, createJoining, registerFleetRoutes, registerJoinRoutes } from '@hermes-fleet/fleet';
 import {
   createApp,
   createAuthenticator,
@@ -55,7 +55,7 @@ export interface MemberService {
  */
 export async function serveMember(
   member: Member,
-  { peers, gateway, announcer }: MemberGateway,
+  { client, peers, directory, gateway, announcer }: MemberGateway,
   service: MemberService,
   opened: AsyncDisposableStack,
 ): Promise<void> {
@@ -65,6 +65,9 @@ export async function serveMember(
   const { limits, push: pushConfig } = config.fleet;
   const stopping = new AbortController();
   const { signal } = stopping;
+  const joining = config.fleet.orchestrate
+    ? createJoining({ ...member, policy: credentials.join, directory, peers, client })
+    : undefined;
   const app = createApp({
     name: profile,
     version,
@@ -79,7 +82,9 @@ export async function serveMember(
       unauthenticatedIdleMs: limits.unauthenticated_idle_s * 1000,
     },
     bodyLimitBytes,
-    authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
+    authenticate: server.auth_required
+      ? createAuthenticator(credentials.callers, joining?.callerOf)
+      : undefined,
     readiness: () => service.readiness(signal.aborted),
   });
   const signer = credentials.pushKey && createPushSigner(credentials.pushKey, clock);
@@ -111,6 +116,7 @@ export async function serveMember(
     ...service.a2a,
   });
   service.routes?.(app);
+  if (joining) registerJoinRoutes(app, joining);
   registerFleetRoutes(app, { profile, peers, gateway, ledger, clock, countCache });
 
   const retention = startRetention({

@@ -74,7 +74,21 @@ export {
   UnmetKind,
   type Usage,
 } from './handshake/result.ts';
+export {
+  CHALLENGE_PATH,
+  isSameProof,
+  JOIN_PATH,
+  JOIN_TOKEN_PREFIX,
+  JoinChallenge,
+  JoinOffer,
+  JoinProof,
+  JoinRequest,
+  joinProof,
+  MEMBERSHIP_PATH,
+  Membership,
+} from './join/join.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
+export { networkFault } from './network-fault.ts';
 export {
   type ArtifactChunk,
   type ArtifactPart,

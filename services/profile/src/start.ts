@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { confinementSettings, createAgent, createModelMonitors, type FileLimits } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
-import { registerFleetMcp } from '@hermes-fleet/fleet';
+import { registerDrainRoute, registerFleetMcp } from '@hermes-fleet/fleet';
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
@@ -134,7 +134,8 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     {
       countCache,
       contexts: agent.contexts,
-      routes: (app) =>
+      routes: (app) => {
+        registerDrainRoute(app, fleet);
         registerFleetMcp(app, {
           ...member,
           ...memberPeers,
@@ -142,7 +143,8 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
           countCache,
           maxCallsPerCaller: config.fleet.limits.max_streams_per_caller,
           publicUrl: member.server.public_url,
-        }),
+        });
+      },
       readiness: (stopping) =>
         readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), commands, stopping }),
       recover: () => fleet.gateway.recover(),

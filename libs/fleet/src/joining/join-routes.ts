@@ -1,0 +1,66 @@
+import { FleetError, JOIN_PATH, MEMBERSHIP_PATH } from '@hermes-fleet/protocol';
+import { requireScope } from '@hermes-fleet/service';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { REDEEM } from './join-tokens.ts';
+import type { Joining } from './joining.ts';
+
+/** Needed to make join tokens, to revoke tokens and workers, and to drain a profile (docs/peering.md#scopes). */
+export const OPERATE = 'operate';
+
+/** A request to join, or for a join token, is small. */
+const BODY_LIMIT_BYTES = 65_536;
+
+/**
+ * The routes by which workers join an orchestrator and leave it (docs/peering.md#joining). A join token
+ * reaches `/fleet/join` alone, and a worker its own membership.
+ */
+export function registerJoinRoutes(app: FastifyInstance, { tokens, memberships, examine }: Joining): void {
+  const small = { bodyLimit: BODY_LIMIT_BYTES };
+  app.get(JOIN_PATH, (request) => {
+    requireScope(request.caller, REDEEM);
+    return memberships.offer(request.caller);
+  });
+  app.post(JOIN_PATH, small, async (request) => {
+    requireScope(request.caller, REDEEM);
+    return memberships.redeem(request.caller, request.body);
+  });
+
+  app.get(MEMBERSHIP_PATH, (request) => memberships.of(request.caller.name));
+  app.get(`${MEMBERSHIP_PATH}/check`, async (request) => ({
+    findings: await examine(memberships.of(request.caller.name).name),
+  }));
+  app.post(`${MEMBERSHIP_PATH}/leave`, small, async (request) =>
+    memberships.leave(memberships.of(request.caller.name).name, leaveIn(request.body)),
+  );
+
+  app.post('/fleet/join-tokens', small, async (request, reply) => {
+    requireScope(request.caller, OPERATE);
+    reply.header('cache-control', 'no-store');
+    return tokens.create(request.body, request.caller);
+  });
+  app.get('/fleet/join-tokens', (request) => {
+    requireScope(request.caller, OPERATE);
+    return { join_tokens: tokens.list() };
+  });
+  app.delete<{ Params: { id: string } }>('/fleet/join-tokens/:id', async (request) => {
+    requireScope(request.caller, OPERATE);
+    return tokens.revoke(request.params.id);
+  });
+  app.get('/fleet/workers', (request) => {
+    requireScope(request.caller, OPERATE);
+    return { workers: memberships.list() };
+  });
+  app.delete<{ Params: { name: string } }>('/fleet/workers/:name', async (request) => {
+    requireScope(request.caller, OPERATE);
+    return memberships.revoke(request.params.name);
+  });
+}
+
+const Leave = z.strictObject({ now: z.boolean().default(false) });
+
+function leaveIn(body: unknown): z.output<typeof Leave> {
+  const read = Leave.safeParse(body ?? {});
+  if (read.success) return read.data;
+  throw new FleetError('INVALID_PARAMS', 'the body may have "now": true or false, and nothing else');
+}

@@ -1,0 +1,80 @@
+import type { A2AClient } from '@hermes-fleet/a2a';
+import { endpointPatternProblem, type FleetConfig, type JoinPolicy } from '@hermes-fleet/fleet-config';
+import type { Ledger } from '@hermes-fleet/ledger';
+import type { PeerRegistry, WorkerDirectory } from '@hermes-fleet/peers';
+import {
+  type Caller,
+  type Clock,
+  FleetError,
+  type Ids,
+  type Log,
+  PROTOCOL_VERSIONS,
+} from '@hermes-fleet/protocol';
+import { examinePeer } from '../doctor/examine-peer.ts';
+import type { Finding } from '../doctor/finding.ts';
+import type { CallBackOptions } from './call-back.ts';
+import { createJoinTokens, type JoinTokens } from './join-tokens.ts';
+import { createMemberships, type Memberships } from './membership.ts';
+
+export interface JoiningOptions {
+  readonly profile: string;
+  readonly config: FleetConfig;
+  readonly policy: JoinPolicy;
+  readonly ledger: Pick<Ledger, 'joins' | 'unfinished' | 'loadCheckpoint'>;
+  readonly directory: WorkerDirectory;
+  readonly peers: PeerRegistry;
+  readonly client: Pick<A2AClient, 'card' | 'send'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly request?: CallBackOptions['request'];
+}
+
+/** Lets workers join an orchestrator with one command and one token (docs/peering.md#joining). */
+export interface Joining {
+  readonly tokens: JoinTokens;
+  readonly memberships: Memberships;
+  /** The worker, or the join token, that presents the token with this hash. Throws UNAUTHENTICATED. */
+  callerOf(digest: string): Caller | undefined;
+  /** The checks of `fleet doctor` on a worker, as the orchestrator makes them. Throws NOT_FOUND. */
+  examine(name: string): Promise<readonly Finding[]>;
+}
+
+export function createJoining(options: JoiningOptions): Joining {
+  const { profile, config, policy, ledger, directory, peers, clock } = options;
+  const { tiers } = config.fleet;
+  const nameProblem = (name: string): string | undefined => {
+    if (name === profile) return 'is the name of this profile';
+    if (peers.get(name)?.standing === 'configured') return 'is the name of a configured peer';
+    return Object.hasOwn(policy.callers, name) ? 'is the name of a configured caller' : undefined;
+  };
+  const tokens = createJoinTokens({
+    joins: ledger.joins,
+    clock,
+    tiers,
+    endpoints: policy.endpoints,
+    nameProblem,
+    endpointProblem: endpointPatternProblem,
+  });
+  const memberships = createMemberships({ ...options, tokens, tiers, nameProblem });
+  return {
+    tokens,
+    memberships,
+    callerOf: (digest) => directory.callerOf(digest) ?? tokens.callerOf(digest),
+    async examine(name) {
+      memberships.of(name);
+      const endpoint = peers.get(name)?.endpoint;
+      const cardUrl = peers.cardUrl(name);
+      if (!endpoint || cardUrl === undefined)
+        throw new FleetError('NOT_FOUND', `${name} is no peer of ${profile}`);
+      const examiner = {
+        profile,
+        versions: PROTOCOL_VERSIONS,
+        client: options.client,
+        clock,
+        ids: options.ids,
+      };
+      return examinePeer(examiner, { endpoint, cardUrl, tokenEnv: 'the token of its join' });
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { joiningApp, listener, OPERATOR, TOKEN_TO_WORKER } from '../testing/joining-app.ts';
+
+const presented = (name: string): string => `presented-by-${name}`;
+const request = (name: string, endpoint: string, more: object = {}) => ({
+  name,
+  endpoint,
+  token_digest: `sha256:${hash('sha256', presented(name))}`,
+  token: TOKEN_TO_WORKER,
+  ...more,
+});
+
+describe('a membership', () => {
+  it('ends when the worker leaves and has no task, and its token is none from then on', async (t) => {
+    const app = await joiningApp(t);
+    const { endpoint } = await listener(t);
+    await app.ask('POST', '/fleet/join', (await app.create()).token, request('worker-7', endpoint));
+    const own = presented('worker-7');
+    const task = app.peers().health('worker-7')?.trackTask();
+    const leave = () => app.ask('POST', '/fleet/membership/leave', own, {});
+    assert.deepEqual([(await leave()).body.state, (await leave()).body.tasks], ['leaving', 1]);
+    assert.equal(app.peers().get('worker-7')?.leaving, true);
+    assert.equal(app.peers().membership('worker-7')?.aborted, false);
+    task?.[Symbol.dispose]();
+    assert.equal((await leave()).body.state, 'left');
+    assert.equal((await leave()).status, 401);
+    assert.equal(app.peers().get('worker-7'), undefined);
+    const again = await app.ask(
+      'POST',
+      '/fleet/join',
+      (await app.create()).token,
+      request('worker-7', endpoint),
+    );
+    assert.equal(again.status, 200, 'it may join again');
+  });
+
+  it('is still leaving after a restart, and ends at once with now', async (t) => {
+    const app = await joiningApp(t);
+    const { endpoint } = await listener(t);
+    await app.ask('POST', '/fleet/join', (await app.create()).token, request('worker-7', endpoint));
+    const own = presented('worker-7');
+    const task = app.peers().health('worker-7')?.trackTask();
+    await app.ask('POST', '/fleet/membership/leave', own, {});
+    task?.[Symbol.dispose]();
+    await app.restart();
+    assert.equal((await app.ask('GET', '/fleet/membership', own)).body.state, 'leaving');
+    app.peers().health('worker-7')?.trackTask();
+    const membership = app.peers().membership('worker-7');
+    const left = await app.ask('POST', '/fleet/membership/leave', own, { now: true });
+    assert.deepEqual([left.body.state, left.body.tasks], ['left', 1]);
+    assert.match(membership?.reason.message, /worker-7 has left/);
+  });
+
+  it('is revoked at once, also over a restart; an unknown one is named', async (t) => {
+    const app = await joiningApp(t);
+    const { endpoint } = await listener(t);
+    await app.ask('POST', '/fleet/join', (await app.create()).token, request('worker-7', endpoint));
+    const membership = app.peers().membership('worker-7');
+    const revoked = await app.ask('DELETE', '/fleet/workers/worker-7', OPERATOR);
+    assert.deepEqual(revoked.body, { name: 'worker-7', state: 'revoked', tasks: 0 });
+    assert.match(membership?.reason.message, /worker-7 was revoked/);
+    for (const when of ['at once', 'after a restart']) {
+      assert.equal((await app.ask('GET', '/fleet/membership', presented('worker-7'))).status, 401, when);
+      assert.equal(app.peers().get('worker-7'), undefined, when);
+      await app.restart();
+    }
+    assert.equal((await app.ask('DELETE', '/fleet/workers/worker-7', OPERATOR)).status, 404);
+  });
+});
