@@ -8,6 +8,7 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
   return {
     name: peer.name,
     standing: peer.standing,
+    leaving: peer.leaving ?? false,
     state: stateOf(peer, now),
     live: isLive(peer, now),
     age_s: peer.receivedAt === undefined ? null : seconds(now - peer.receivedAt),
@@ -39,6 +40,8 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
           queued_tasks: announce.limits?.queuedTasks ?? null,
           max_concurrent_tasks: announce.limits?.maxConcurrentTasks ?? null,
           queue_depth: announce.limits?.queueDepth ?? null,
+          free_slots: announce.limits?.freeSlots ?? null,
+          ttl_s: announce.ttlS ?? null,
           repo_state: {
             branch: announce.session.repoState.branch,
             clean: announce.session.repoState.clean,

@@ -200,8 +200,9 @@ export interface PeerRow {
   } | null;
   readonly announced_at: string;
   readonly ttl_s: number;
-  /** From `GET /fleet/peers` of the orchestrator with the session's token; null without one, or if it did not answer. */
+  /** As `standing`, from `GET /fleet/peers` of the orchestrator with the session's token; null without one, or without an answer. */
   readonly circuit: string | null;
+  readonly standing: string | null;
 }
 
 /** `GET /api/blocked?since=&until=`: of tasks that entered, not of hops. */

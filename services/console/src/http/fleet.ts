@@ -1,4 +1,4 @@
-import { isJsonObject, type Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import type { ProfileAddress, ProfileClient } from '../profiles/client.ts';
@@ -6,62 +6,62 @@ import { iso } from '../read-model/task-rows.ts';
 import { sessionOf } from '../session/guard.ts';
 import type { Session } from '../session/sessions.ts';
 import type { FleetDocument, PeerRow } from './api.ts';
+import { type EntryPeer, readEntryPeers } from './entry-peers.ts';
 
 const MAX_PEERS = 500;
 /** The view does not wait longer for what only the entry profile knows. */
-const CIRCUITS_MS = 1_000;
+const PEERS_MS = 1_000;
 
 export interface FleetOptions {
   readonly store: Pick<Store, 'read'>;
   readonly client: ProfileClient;
   readonly entry: ProfileAddress;
+  readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
 }
 
-/** `GET /api/fleet`: what each member announced last and, with a token, the circuits of the entry profile. */
+/**
+ * `GET /api/fleet`: what each member announced last and, with a token, what the entry profile knows of its peers: their
+ * circuits, how they belong to the fleet, and those that do not announce themselves on the bus.
+ */
 export function registerFleet(scope: FastifyInstance, options: FleetOptions): void {
   scope.get('/api/fleet', async (request): Promise<FleetDocument> => {
-    const circuits = await circuitsOf(sessionOf(request), options);
-    return options.store.read((db) => fleetDocument(db, circuits));
+    const known = await entryPeersOf(sessionOf(request), options);
+    return options.store.read((db) => fleetDocument(db, known));
   });
 }
 
-/** The circuit of each peer of the entry profile; empty without a token, and where the profile does not answer. */
-async function circuitsOf(
+/** The peers of the entry profile; empty without a token, and where the profile does not answer. */
+async function entryPeersOf(
   { held }: Session,
-  { client, entry, log }: FleetOptions,
-): Promise<ReadonlyMap<string, string>> {
+  { client, entry, clock, log }: FleetOptions,
+): Promise<ReadonlyMap<string, EntryPeer>> {
   if (held === undefined) return new Map();
   try {
-    const { peers } = await client.call(entry, held.token, '/fleet/peers', undefined, CIRCUITS_MS);
-    const rows = Array.isArray(peers) ? peers.slice(0, MAX_PEERS) : [];
-    return new Map(
-      rows.flatMap((row): [string, string][] =>
-        isJsonObject(row) && typeof row.name === 'string' && typeof row.circuit === 'string'
-          ? [[row.name, row.circuit.slice(0, 32)]]
-          : [],
-      ),
-    );
+    const answer = await client.call(entry, held.token, '/fleet/peers', undefined, PEERS_MS);
+    return readEntryPeers(answer, clock.now());
   } catch (err) {
-    log.debug({ err, profile: entry.name }, 'the circuits of the peers are not known');
+    log.debug({ err, profile: entry.name }, 'the peers of the entry profile are not known');
     return new Map();
   }
 }
 
-/** What each member announced last. `circuits` is what the entry profile says of its peers, if it was asked. */
-function fleetDocument(db: Queries, circuits: ReadonlyMap<string, string>): FleetDocument {
+/** What each member announced last, on the bus or to the entry profile. */
+function fleetDocument(db: Queries, known: ReadonlyMap<string, EntryPeer>): FleetDocument {
   const rows = db.all('SELECT name, at, announce FROM peers ORDER BY name LIMIT ?', MAX_PEERS);
-  return {
-    peers: rows.map((row) => {
-      const name = text(row, 'name');
-      // The projection wrote these fields, and only it.
-      const announce = json(row, 'announce') as unknown as Omit<PeerRow, 'name' | 'announced_at' | 'circuit'>;
-      return {
-        name,
-        ...announce,
-        announced_at: iso(integer(row, 'at')),
-        circuit: circuits.get(name) ?? null,
-      };
-    }),
-  };
+  const onBus = rows.map((row): PeerRow => {
+    const name = text(row, 'name');
+    const { circuit = null, standing = null } = known.get(name) ?? {};
+    // The projection wrote these fields, and only it.
+    const announce = json(row, 'announce') as unknown as Omit<
+      PeerRow,
+      'name' | 'announced_at' | 'circuit' | 'standing'
+    >;
+    return { name, ...announce, announced_at: iso(integer(row, 'at')), circuit, standing };
+  });
+  const names = new Set(onBus.map(({ name }) => name));
+  const others = [...known].flatMap(([name, { announced, circuit, standing }]): PeerRow[] =>
+    announced === null || names.has(name) ? [] : [{ name, ...announced, circuit, standing }],
+  );
+  return { peers: [...onBus, ...others].toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }

@@ -60,6 +60,7 @@ function fleet(before: Before): FleetDocument {
     announced_at: before(7),
     ttl_s: 90,
     circuit: null,
+    standing: null,
     ...change,
   });
   return {

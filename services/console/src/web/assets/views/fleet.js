@@ -81,7 +81,7 @@ function Peer({ peer }) {
       ? ''
       : `${whole(peer.queued_tasks)}${peer.queue_depth === null ? '' : ` of ${whole(peer.queue_depth)}`} queued`;
   return html`<tr>
-    <th scope="row" class="c-name"><strong>${peer.name}</strong><span class="sub" title=${peer.endpoint ?? ''}>${peer.role ?? UNKNOWN}</span></th>
+    <th scope="row" class="c-name"><strong>${peer.name}</strong><span class="sub" title=${peer.endpoint ?? ''}>${peer.role ?? UNKNOWN}${peer.standing === 'joined' ? ', joined' : ''}</span></th>
     <td class="c-ready"><${Health} ok=${peer.ready && !silent}>${silent ? 'silent' : peer.ready ? 'ready' : 'not ready'}</${Health}></td>
     <td class="wrap c-model" data-label="Model"><${Model} peer=${peer} /></td>
     <td class="c-bar" data-label="Load of its limit"><${Bar} label="Running" value=${peer.active_tasks} limit=${limit} quiet=${true} text=${limit === null ? whole(peer.active_tasks) : `${whole(peer.active_tasks)} / ${whole(limit)}`} /><span class="sub">${queue}</span></td>
