@@ -376,6 +376,24 @@ ask_docker() {
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222
 }
 
+# `join-token` and `workers`, in switch's container, which cannot write files of the caller. The printed command names the published
+# address, which another machine reaches only through a proxy or a published port of its own: `--address` names that one.
+membership_docker() {
+  for argument; do
+    case $argument in
+      --token-file | --token-file=*)
+        echo "fleet: for a fleet in containers, leave out --token-file, and write the token to a file yourself" >&2
+        exit 2
+        ;;
+    esac
+  done
+  if [ "${1:-} ${2:-}" = 'join-token create' ]; then
+    shift 2
+    set -- join-token create --address "http://$(docker compose port switch 9219)" "$@"
+  fi
+  ask_docker "$@"
+}
+
 # `trader list|get|decide` and `trader audit accept` run in the trader's container, so that a pause needs no other service.
 # stdin holds the token on its first line, then the decision.
 trader_docker() {
@@ -545,6 +563,12 @@ case ${1:-} in
   mcp)
     if names_agent "$@"; then client_of_agent "$@"
     else case $(mode) in docker) mcp_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi
+    ;;
+  join-token | workers) case $(mode) in docker) membership_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
+  join | leave)
+    if can_run_node; then fleet_here "$@"; fi
+    echo "fleet: $1 needs Node here, or a container of its own: docs/peering.md has the docker run line" >&2
+    exit 2
     ;;
   demo) case $(mode) in docker) demo_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;
   route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet_here "$@" ;; *) exit 2 ;; esac ;;

@@ -132,7 +132,7 @@ test('every command, key of fleet.yaml, scope and kind that the documents name i
   const keys = leaves(FleetConfigSchema, { brackets: false }).map(({ path }) => path);
   const scopes = new Set<string>([
     ...PEER_SCOPES,
-    ...['join', 'trader:read', 'trader:decide', 'trader:override'],
+    ...['join', 'operate', 'trader:read', 'trader:decide', 'trader:override'],
   ]);
   const kinds = new Set<string>(UnmetKind.options);
   const isKey = (name: string): boolean => keys.some((key) => key === name || key.startsWith(`${name}.`));

@@ -9,6 +9,8 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const LISTENERS: Readonly<Record<string, string>> = {
   'libs/claude-code/src/metering-proxy.ts':
     'loopback, for one run of Claude Code: the only way to its model, and what it spends is metered there',
+  'libs/cli/src/join/answer-challenge.ts':
+    'fleet join, until the orchestrator has asked there for a proof: the gateway does not run yet',
   'libs/member/src/listen.ts': 'the one listener of a profile, and of the trader, started by main.ts',
   'services/console/src/listen.ts': 'the one listener of the console, which is no member: it takes no tasks',
 };

@@ -39,6 +39,18 @@ const MODULES: readonly CommandModule[] = [
     load: async () => (await import('./commands/checkout.ts')).checkoutCommands,
   },
   { words: ['backup', 'restore'], load: async () => (await import('./commands/backup.ts')).backupCommands },
+  {
+    words: ['join', 'leave'],
+    load: async () => (await import('./commands/join.ts')).joinCommands,
+  },
+  {
+    words: ['join-token'],
+    load: async () => (await import('./commands/join-token.ts')).joinTokenCommands,
+  },
+  {
+    words: ['workers'],
+    load: async () => (await import('./commands/join-token.ts')).workersCommands,
+  },
   { words: ['demo'], load: async () => [(await import('./commands/demo.ts')).demoCommand] },
   {
     words: ['first-flight'],
@@ -67,6 +79,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   'trader account': 'the paper accounts of the trader',
   'trader audit': "verify or print the audit from the trader's file, or accept a broken one",
   keys: "create or replace the keys of the fleet, and print the operator's token",
+  'join-token': 'make, print and revoke the tokens with which workers join',
+  workers: 'print the workers that joined, and revoke one',
   local: 'run the fleet as plain processes on this machine',
   nats: 'administer the event bus',
 };

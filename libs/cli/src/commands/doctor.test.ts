@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { examine } from '../local/doctor-report.ts';
 import { fleet } from '../testing/profile-stub.ts';
-import { examine, renderReport } from './doctor.ts';
+import { renderReport } from './doctor.ts';
 
 const FINDINGS: JsonObject[] = [
   { subject: 'configuration', check: 'files', state: 'ok', detail: 'all there' },

@@ -1,11 +1,11 @@
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt, textAt } from '../client/fields.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
 import { CONSOLE, ORCHESTRATOR, TRADER } from '../keys/layout.ts';
-import { type EntryPoint, runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
+import { examine } from '../local/doctor-report.ts';
 
 /**
  * `fleet doctor`: checks the configuration of a profile, the trader or the console as its start does, and everything that the
@@ -33,31 +33,6 @@ export const doctorCommand = command({
     return report.ok === true ? 0 : 1;
   },
 });
-
-/**
- * Runs a service's entry point with `--doctor` and reads its report, whatever its exit code. Throws CONFIG_INVALID with
- * the process's error output when there is no report.
- */
-export async function examine(
-  name: string,
-  entryPoint: EntryPoint,
-  options: readonly string[] = [],
-): Promise<JsonObject> {
-  const { stdout, stderr } = await runEntryPoint(entryPoint, ['--doctor', ...options]);
-  const report = parse(stdout);
-  if (report) return report;
-  const reason = stderr.trim() || `no report within ${TIMEOUT_MS / 1000} s`;
-  throw new FleetError('CONFIG_INVALID', `the checks of ${name} ended without a report: ${reason}`);
-}
-
-function parse(text: string): JsonObject | undefined {
-  try {
-    const report: unknown = JSON.parse(text);
-    return isJsonObject(report) && Array.isArray(report.findings) ? report : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** One line per check, then what to do about the findings that have a fix. */
 export function renderReport(report: JsonObject): string[] {

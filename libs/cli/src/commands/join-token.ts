@@ -1,0 +1,206 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { objectsAt, textAt, textsAt } from '../client/fields.ts';
+import { callApi } from '../client/http.ts';
+import { type Command, command } from '../command-line/command.ts';
+import { definedFields, noArguments, UsageError } from '../command-line/options.ts';
+import { columns, printLines } from '../command-line/output.ts';
+import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { durationMs } from '../join/duration.ts';
+
+const create = command({
+  name: 'join-token create',
+  summary: 'make a join token, with which one worker joins within a time',
+  options: {
+    name: {
+      type: 'string',
+      value: 'name',
+      help: 'the name of the worker; * stands for any part; any name by default',
+    },
+    expires: { type: 'string', value: 'time', help: 'from 1m to 1d; 15m by default' },
+    tier: { type: 'string', value: 'tier', help: "the worker's tier" },
+    endpoint: {
+      type: 'string',
+      multiple: true,
+      value: 'url',
+      help: 'where the worker will be, as in fleet.join.endpoints, which holds without it',
+    },
+    scope: {
+      type: 'string',
+      multiple: true,
+      value: 'scope',
+      help: 'what it may do beside announcing itself and joining: dispatch, read',
+    },
+    'token-file': {
+      type: 'string',
+      value: 'file',
+      help: 'write the token to a new file, with mode 0600, instead of stdout',
+    },
+    address: {
+      type: 'string',
+      value: 'url',
+      help: 'the address of the orchestrator in the command that is printed',
+    },
+    ...FLEET_OPTIONS,
+  },
+  examples: [
+    'join-token create --name worker-7 --endpoint https://worker-7.example',
+    'join-token create --name "gpu-*" --expires 1h',
+  ],
+  run: async ({ values, positionals, print }) => {
+    noArguments('join-token create', positionals);
+    const expires = durationMs('expires', values.expires, 15 * 60_000);
+    // Before the token is made: nobody could read it later.
+    const file = values['token-file'] === undefined ? undefined : newFile(values['token-file']);
+    return requireFleet(async () => {
+      const { target } = findProfile(values);
+      const body = definedFields({
+        name: values.name,
+        expires_s: Math.round(expires / 1000),
+        tier: values.tier,
+        endpoints: values.endpoint && [...values.endpoint],
+        scopes: values.scope && [...values.scope],
+      });
+      const { token, ...made } = await callApi(target, '/fleet/join-tokens', body);
+      if (file !== undefined) {
+        writeSync(file, `${String(token)}\n`);
+        closeSync(file);
+      }
+      if (print) print(file === undefined ? { ...made, token } : made);
+      else printLines(describe(made, file === undefined ? String(token) : undefined, values, target.url));
+      return 0;
+    });
+  },
+});
+
+function newFile(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (cause) {
+    throw new UsageError(`--token-file ${path} must be a new file in a folder that exists`, { cause });
+  }
+}
+
+function describe(
+  made: JsonObject,
+  token: string | undefined,
+  values: { readonly address?: string | undefined; readonly 'token-file'?: string | undefined },
+  url: string,
+): string[] {
+  const address = values.address ?? url;
+  const name = textAt(made, 'name');
+  return [
+    ...(token === undefined ? [] : [token, '']),
+    `It joins one worker as ${name}, until ${textAt(made, 'expires_at')}. It is not shown again.`,
+    'On the other machine, with the token in a file:',
+    '',
+    `  fleet join ${address} --token-file ${values['token-file'] ?? 'token'}${name.includes('*') ? ' --name <name>' : ''}`,
+  ];
+}
+
+const list = command({
+  name: 'join-token list',
+  summary: 'print the join tokens and their state',
+  options: FLEET_OPTIONS,
+  examples: ['join-token list'],
+  run: ({ values, positionals, print }) => {
+    noArguments('join-token list', positionals);
+    return requireFleet(async () => {
+      const answer = await callApi(findProfile(values).target, '/fleet/join-tokens');
+      const rows = objectsAt(answer, 'join_tokens');
+      if (print) print(answer);
+      else
+        printLines(rows.length === 0 ? ['there is no join token'] : columns(TOKEN_HEAD, rows.map(tokenRow)));
+      return 0;
+    });
+  },
+});
+
+const TOKEN_HEAD = ['id', 'name', 'state', 'expires', 'used by', 'endpoints'];
+const tokenRow = (each: JsonObject): string[] => [
+  ...['id', 'name', 'state', 'expires_at', 'used_by'].map((key) => textAt(each, key)),
+  textsAt(each, 'endpoints').join(', '),
+];
+
+const revokeToken = command({
+  name: 'join-token revoke',
+  summary: 'revoke a join token that was not used',
+  args: '<id>',
+  options: FLEET_OPTIONS,
+  examples: ['join-token revoke 4f1c9a0b2d'],
+  run: ({ values, positionals, print }) =>
+    remove(
+      '/fleet/join-tokens',
+      only('join-token revoke', positionals, 'the id of a join token'),
+      values,
+      print,
+    ),
+});
+
+const workers = command({
+  name: 'workers list',
+  summary: 'print the workers that joined with a join token',
+  options: FLEET_OPTIONS,
+  examples: ['workers list'],
+  run: ({ values, positionals, print }) => {
+    noArguments('workers list', positionals);
+    return requireFleet(async () => {
+      const answer = await callApi(findProfile(values).target, '/fleet/workers');
+      const rows = objectsAt(answer, 'workers');
+      if (print) print(answer);
+      else
+        printLines(
+          rows.length === 0
+            ? ['no worker has joined with a join token']
+            : columns(
+                WORKER_HEAD,
+                rows.map((each) => WORKER_KEYS.map((key) => textAt(each, key))),
+              ),
+        );
+      return 0;
+    });
+  },
+});
+
+const WORKER_HEAD = ['worker', 'state', 'peer', 'tasks', 'joined', 'address'];
+const WORKER_KEYS = ['name', 'state', 'peer', 'tasks', 'joined_at', 'endpoint'];
+
+const revokeWorker = command({
+  name: 'workers revoke',
+  summary: 'end the membership of a worker at once',
+  args: '<name>',
+  options: FLEET_OPTIONS,
+  examples: ['workers revoke worker-7'],
+  run: ({ values, positionals, print }) =>
+    remove('/fleet/workers', only('workers revoke', positionals, 'the name of a worker'), values, print),
+});
+
+function only(name: string, [word, ...rest]: readonly string[], wanted: string): string {
+  if (word === undefined) throw new UsageError(`${name} needs ${wanted}`);
+  noArguments(name, rest);
+  return word;
+}
+
+function remove(
+  path: string,
+  word: string,
+  values: Parameters<typeof findProfile>[0],
+  print: ((value: unknown) => void) | undefined,
+): Promise<number> {
+  return requireFleet(async () => {
+    const { target } = findProfile(values);
+    const answer = await callApi(target, `${path}/${encodeURIComponent(word)}`, undefined, 'DELETE');
+    if (print) print(answer);
+    else {
+      const tasks = Number(answer.tasks ?? 0);
+      printLines([
+        `${word} is revoked${tasks > 0 ? `; ${tasks} tasks that it had end as peer_unreachable` : ''}`,
+      ]);
+    }
+    return 0;
+  });
+}
+
+/** `fleet join-token create|list|revoke` and `fleet workers list|revoke` (docs/peering.md#joining). */
+export const joinTokenCommands: readonly Command[] = [create, list, revokeToken];
+export const workersCommands: readonly Command[] = [workers, revokeWorker];

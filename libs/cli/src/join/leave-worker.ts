@@ -1,0 +1,126 @@
+import { type Clock, FleetError, MEMBERSHIP_PATH, Membership } from '@hermes-fleet/protocol';
+import { callApi } from '../client/http.ts';
+import { readSecret } from '../keys/secret-file.ts';
+import { stopProcess } from '../local/down.ts';
+import { adoptGateway } from './adopt-gateway.ts';
+import { orchestratorAt } from './orchestrator-client.ts';
+import { runs } from './run-gateway.ts';
+import { type WorkerHome, type WorkerState, writeWorkerState } from './worker-home.ts';
+import { presentedToken, removeWorkerKeys } from './worker-keys.ts';
+
+const EVERY_MS = 500;
+const GRACE_MS = 25_000;
+
+export interface LeaveOptions {
+  readonly clock: Clock;
+  /** Ends the wait for tasks. */
+  readonly waitMs: number;
+  /** Does not wait: the orchestrator gives up what the worker has. */
+  readonly now: boolean;
+  readonly say: (line: string) => void;
+  /** Starts the gateway, whose tasks are not finished. */
+  readonly startGateway: () => Promise<unknown>;
+}
+
+/** How a worker has left. */
+export interface Left {
+  /** Tasks that the orchestrator has given up. */
+  readonly givenUp: number;
+  readonly gateway: 'stopped' | 'killed' | 'was not running';
+}
+
+/**
+ * Takes a worker out of its fleet without losing a task: it takes no new ones, finishes what it has, the orchestrator forgets
+ * it, and its gateway stops. Each step can be repeated, so that the same call goes on after a crash. Throws CAPACITY when
+ * tasks are left after the wait; the worker then goes on finishing them.
+ */
+export async function leaveFleet(home: WorkerHome, state: WorkerState, options: LeaveOptions): Promise<Left> {
+  const givenUp = state.phase === 'left' ? 0 : await endMembership(home, state, options);
+  writeWorkerState(home, { ...state, phase: 'left' });
+  adoptGateway(home);
+  const stopped = await stopProcess(home.runDir, home.gateway.name, GRACE_MS, options.clock);
+  removeWorkerKeys(home);
+  return { givenUp, gateway: stopped.state };
+}
+
+/** Resolves, when the orchestrator has forgotten the worker and it has no task left, with the tasks that were given up. */
+async function endMembership(home: WorkerHome, state: WorkerState, options: LeaveOptions): Promise<number> {
+  const { clock, waitMs, now } = options;
+  const say = sayOnce(options.say);
+  const giveUpAt = clock.now() + waitMs;
+  let isStarted = false;
+  for (;;) {
+    const own = await drain(home);
+    const theirs = await askToLeave(home, state, now);
+    if (now) {
+      if (theirs.silent) say(`${theirs.silent}; revoke the worker there: fleet workers revoke ${state.name}`);
+      return theirs.tasks;
+    }
+    if (theirs.left && (own?.tasks ?? 0) === 0) return 0;
+    const tasks = Math.max(theirs.tasks, own?.tasks ?? 0);
+    if (theirs.silent) say(`${theirs.silent}; trying again`);
+    else if (own) say(`${state.name} takes no new task; waiting for ${tasks} that it has`);
+    else if (!isStarted) {
+      say(
+        `the gateway of ${state.name} does not run; it is started, because it has ${tasks} tasks to finish`,
+      );
+      isStarted = true;
+      await options.startGateway();
+    }
+    if (clock.now() >= giveUpAt)
+      throw new FleetError(
+        'CAPACITY',
+        `${state.name} has not left yet: it takes no new task and goes on with what it has; run fleet leave again, or with --now, which gives its tasks up`,
+      );
+    await clock.sleep(EVERY_MS);
+  }
+}
+
+/** Says a line unless it was the last one. */
+function sayOnce(say: (line: string) => void): (line: string) => void {
+  let last = '';
+  return (line) => {
+    if (line !== last) say(line);
+    last = line;
+  };
+}
+
+/** Makes the gateway take no new task; undefined if it does not run. */
+async function drain(home: WorkerHome): Promise<{ readonly tasks: number } | undefined> {
+  if (!runs(home)) return undefined;
+  const token = readSecret(home.operatorToken) ?? '';
+  const { name, url } = home.gateway;
+  try {
+    const { running, waiting } = await callApi({ name, url, token }, '/fleet/drain', {});
+    return { tasks: Number(running) + Number(waiting) };
+  } catch (error) {
+    // It may end or begin at this moment.
+    if (error instanceof FleetError && error.code === 'PEER_UNREACHABLE') return undefined;
+    throw error;
+  }
+}
+
+interface LeaveAnswer {
+  readonly left: boolean;
+  /** Tasks of the orchestrator that the worker has. */
+  readonly tasks: number;
+  /** Why the orchestrator has not answered. */
+  readonly silent?: string;
+}
+
+/** Asks the orchestrator to let the worker go. A worker that it does not know has left, or was revoked. */
+async function askToLeave(home: WorkerHome, state: WorkerState, now: boolean): Promise<LeaveAnswer> {
+  const token = presentedToken(home, state);
+  if (token === undefined) return { left: true, tasks: 0 };
+  try {
+    const client = orchestratorAt(state.orchestrator.url);
+    const answer = Membership.parse(await client.call(`${MEMBERSHIP_PATH}/leave`, token, { now }));
+    return { left: answer.state === 'left', tasks: answer.tasks };
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    if (error.code === 'UNAUTHENTICATED') return { left: true, tasks: 0 };
+    // It may be starting.
+    if (error.code === 'PEER_UNREACHABLE') return { left: false, tasks: 0, silent: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { tokenHash } from '../keys/init.ts';
+import { keepSecret, putSecret, readSecret, secretFolder } from '../keys/secret-file.ts';
+import { type WorkerHome, type WorkerState, workerVariables } from './worker-home.ts';
+
+/** The tokens of both directions. */
+export interface WorkerTokens {
+  /** What the worker presents to the orchestrator. */
+  readonly presents: string;
+  /** What the orchestrator presents to the worker: the token until it has joined, its hash from then on. */
+  readonly accepts: string;
+}
+
+const newToken = (): string => randomBytes(32).toString('base64url');
+const accepts = (value: string): boolean => value.length >= 32;
+
+/** Creates the missing tokens of a worker, those of both directions and its operator's. */
+export function makeWorkerKeys(home: WorkerHome, state: WorkerState): WorkerTokens {
+  const variables = workerVariables(state);
+  const file = (variable: string): string => join(home.keysDir, variable);
+  secretFolder(home.keysDir, undefined);
+  secretFolder(dirname(home.operatorToken), undefined);
+  const operator = keepSecret(home.operatorToken, newToken, undefined, accepts).value;
+  putSecret(file(variables.operator), tokenHash(operator), undefined);
+  return {
+    presents: keepSecret(file(variables.presents), newToken, undefined, accepts).value,
+    accepts: keepSecret(file(variables.accepts), newToken, undefined, accepts).value,
+  };
+}
+
+/** Replaces the token that the worker accepts by its hash, once the orchestrator has it. */
+export function sealWorkerKeys(home: WorkerHome, state: WorkerState): void {
+  const file = join(home.keysDir, workerVariables(state).accepts);
+  const value = readSecret(file);
+  if (value !== undefined && !value.startsWith('sha256:')) putSecret(file, tokenHash(value), undefined);
+}
+
+/** The token that the worker presents; undefined when its keys are removed. */
+export const presentedToken = (home: WorkerHome, state: WorkerState): string | undefined =>
+  readSecret(join(home.keysDir, workerVariables(state).presents));
+
+/** Removes every token of the worker. */
+export function removeWorkerKeys(home: WorkerHome): void {
+  rmSync(dirname(home.keysDir), { recursive: true, force: true });
+}
