@@ -11,6 +11,24 @@ const VARIABLES = {
 
 export const TLS_KEYS = { ca: VARIABLES.ca_file, cert: VARIABLES.cert_file };
 
+/** The files that the environment names, as absolute paths. */
+export function certificateFiles(env: NodeJS.ProcessEnv): Partial<Record<TlsProblem['key'], string>> {
+  const named = Object.entries(VARIABLES).flatMap(([key, variable]) => {
+    const file = env[variable];
+    return file ? [[key, resolve(file)] as const] : [];
+  });
+  return Object.fromEntries(named);
+}
+
+/** The variables that name these files. */
+export const certificateVariables = (files: Partial<Record<TlsProblem['key'], string | undefined>>) =>
+  Object.fromEntries(
+    Object.entries(VARIABLES).flatMap(([key, variable]) => {
+      const file = files[key as TlsProblem['key']];
+      return file === undefined ? [] : [[variable, file]];
+    }),
+  );
+
 const plain: TlsFetch = (url, init) => fetch(url, { ...init, redirect: 'manual' });
 
 let source: TlsSource | undefined;
@@ -18,11 +36,8 @@ let send = plain;
 
 /** Takes the certificates of the environment into use for the whole command. Throws CONFIG_INVALID. */
 export function useCertificates(env: NodeJS.ProcessEnv): void {
-  const fileOf = (key: TlsProblem['key']): string | undefined => {
-    const file = env[VARIABLES[key]];
-    return file ? resolve(file) : undefined;
-  };
-  const files = { caFile: fileOf('ca_file'), certFile: fileOf('cert_file'), keyFile: fileOf('key_file') };
+  const { ca_file: caFile, cert_file: certFile, key_file: keyFile } = certificateFiles(env);
+  const files = { caFile, certFile, keyFile };
   source = undefined;
   send = plain;
   if (Object.values(files).every((file) => file === undefined)) return;

@@ -17,6 +17,7 @@ import {
 import { leaveFleet } from '../join/leave-worker.ts';
 import { defaultFolder, orchestratorUrl, planWorker } from '../join/plan-worker.ts';
 import { runGateway } from '../join/run-gateway.ts';
+import { clientCertificate, servedCertificate, useCertificatesOf } from '../join/worker-certificates.ts';
 import { readWorkerState, type WorkerState, workerHome } from '../join/worker-home.ts';
 import { readSecret } from '../keys/secret-file.ts';
 
@@ -41,6 +42,12 @@ const joinCommand = command({
       help: 'the address at which the orchestrator reaches this worker',
     },
     bind: { type: 'string', value: 'host:port', help: 'where the gateway listens; port 9230 by default' },
+    'cert-file': {
+      type: 'string',
+      value: 'file',
+      help: 'the certificate with which it serves https; without it, a reverse proxy does',
+    },
+    'key-file': { type: 'string', value: 'file', help: 'the key of that certificate' },
     tier: { type: 'string', value: 'tier', help: 'its tier; that of the join token by default' },
     'profile-dir': {
       type: 'string',
@@ -74,6 +81,7 @@ const joinCommand = command({
     const options: JoinOptions = { root: repositoryRoot(), env, clock, say };
     const known = knownWorker(values.dir, values.name, url);
     const token = joinToken(values['token-file'], env);
+    if (known) useCertificatesOf(known.state, env);
     const member = known && (await membershipOf(workerHome(known.folder, known.state), known.state));
     let state: WorkerState;
     let folder: string;
@@ -99,6 +107,8 @@ const joinCommand = command({
         dir: values.dir,
         workspaceDir: values['workspace-dir'] ?? env.HERMES_WORKSPACE_DIR,
         allowHttp,
+        tls: clientCertificate(env),
+        serverTls: servedCertificate(values['cert-file'], values['key-file']),
       });
       ({ folder } = planned);
       const there = readWorkerState(folder);
@@ -193,6 +203,7 @@ const leaveCommand = command({
     const [name, ...rest] = positionals;
     noArguments('leave', rest);
     const { home, state } = findWorker(values.dir, name);
+    useCertificatesOf(state, env);
     const say = (line: string): void => console.error(sanitize(line));
     const gateway = gatewayOf(home, state, { root: repositoryRoot(), env, clock, say });
     const left = await leaveFleet(home, state, {

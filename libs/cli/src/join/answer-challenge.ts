@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import { CHALLENGE_PATH, FleetError, JoinChallenge, joinProof } from '@hermes-fleet/protocol';
 
 const MAX_BODY_BYTES = 4_096;
@@ -12,15 +13,22 @@ export async function answerChallenge({
   bind,
   orchestrator,
   token,
+  tls,
 }: {
   readonly bind: { readonly host: string; readonly port: number };
   readonly orchestrator: string;
   /** The token that the orchestrator will present. */
   readonly token: string;
+  /** The certificate, where the gateway will serve https. */
+  readonly tls?: Pick<ServerOptions, 'cert' | 'key'> | undefined;
 }): Promise<AsyncDisposable> {
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, reply) => {
+  const limits = { requestTimeout: 5_000, headersTimeout: 5_000 };
+  const respond = (request: IncomingMessage, reply: ServerResponse): void => {
     answer(request, reply, { orchestrator, token }).catch(() => reply.destroy());
-  });
+  };
+  const server = tls
+    ? createTlsServer({ ...tls, ...limits, handshakeTimeout: 5_000 }, respond)
+    : createServer(limits, respond);
   server.maxConnections = 64;
   try {
     server.listen(bind.port, bind.host);

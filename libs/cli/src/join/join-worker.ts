@@ -14,6 +14,7 @@ import { commandOf } from '../local/plan.ts';
 import { answerChallenge } from './answer-challenge.ts';
 import { orchestratorAt } from './orchestrator-client.ts';
 import { runs } from './run-gateway.ts';
+import { serverOptions } from './worker-certificates.ts';
 import {
   prepareHome,
   type WorkerHome,
@@ -65,6 +66,7 @@ export async function enlist(
       bind: state.bind,
       orchestrator: state.orchestrator.name,
       token: tokens.accepts,
+      tls: serverOptions(state.serverTls),
     });
     const answer = await orchestratorAt(state.orchestrator.url).call(JOIN_PATH, joinToken, {
       name: state.name,

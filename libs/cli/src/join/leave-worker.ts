@@ -50,7 +50,7 @@ async function endMembership(home: WorkerHome, state: WorkerState, options: Leav
   const giveUpAt = clock.now() + waitMs;
   let isStarted = false;
   for (;;) {
-    const own = await drain(home);
+    const own = await drain(home, state, say);
     const theirs = await askToLeave(home, state, now);
     if (now) {
       if (theirs.silent) say(`${theirs.silent}; revoke the worker there: fleet workers revoke ${state.name}`);
@@ -85,18 +85,25 @@ function sayOnce(say: (line: string) => void): (line: string) => void {
   };
 }
 
-/** Makes the gateway take no new task; undefined if it does not run. */
-async function drain(home: WorkerHome): Promise<{ readonly tasks: number } | undefined> {
+/** Makes the gateway take no new task; undefined if it does not run, or cannot be reached. */
+async function drain(
+  home: WorkerHome,
+  { serverTls, endpoint }: WorkerState,
+  say: (line: string) => void,
+): Promise<{ readonly tasks: number } | undefined> {
   if (!runs(home)) return undefined;
   const token = readSecret(home.operatorToken) ?? '';
-  const { name, url } = home.gateway;
+  const { name } = home.gateway;
+  // The certificate is for the address of the worker, and not for that of this machine.
+  const url = serverTls ? endpoint.replace(/\/(jsonrpc\/?)?$/, '') : home.gateway.url;
   try {
     const { running, waiting } = await callApi({ name, url, token }, '/fleet/drain', {});
     return { tasks: Number(running) + Number(waiting) };
   } catch (error) {
     // It may end or begin at this moment.
-    if (error instanceof FleetError && error.code === 'PEER_UNREACHABLE') return undefined;
-    throw error;
+    if (!(error instanceof FleetError && error.code === 'PEER_UNREACHABLE')) throw error;
+    if (serverTls) say(error.message);
+    return undefined;
   }
 }
 

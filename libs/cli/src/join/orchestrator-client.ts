@@ -1,3 +1,4 @@
+import { connectionFault } from '@hermes-fleet/a2a/client';
 import { FleetError, isJsonObject, type JsonObject, networkFault } from '@hermes-fleet/protocol';
 import { type Endpoint, readJson, refusal, request } from '../client/http.ts';
 
@@ -26,11 +27,11 @@ export function orchestratorAt(url: string): OrchestratorClient {
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-          redirect: 'manual',
           signal: AbortSignal.timeout(CALL_MS),
         });
       } catch (thrown) {
         const { cause = thrown } = FleetError.from(thrown);
+        if (connectionFault(thrown)) throw thrown;
         const message = `${url} does not answer: ${networkFault(cause, CALL_MS)}`;
         throw new FleetError('PEER_UNREACHABLE', message, { cause: thrown });
       }

@@ -21,6 +21,8 @@ export interface JoinWishes {
   readonly dir: string | undefined;
   readonly workspaceDir: string | undefined;
   readonly allowHttp: boolean;
+  readonly tls: WorkerState['tls'];
+  readonly serverTls: WorkerState['serverTls'];
 }
 
 export interface PlannedWorker {
@@ -70,8 +72,10 @@ export async function planWorker(url: string, joinToken: string, wishes: JoinWis
       name,
       orchestrator: { name: offer.orchestrator, url },
       endpoint,
-      bind: chooseBind(wishes.bind, new URL(endpoint)),
+      bind: chooseBind(wishes, new URL(endpoint)),
       workspaceDir: wishes.workspaceDir ?? join(folder, 'workspace'),
+      ...(wishes.tls && { tls: wishes.tls }),
+      ...(wishes.serverTls && { serverTls: wishes.serverTls }),
     },
   };
 }
@@ -106,20 +110,25 @@ function chooseName(offered: string, wished: string | undefined): string {
   );
 }
 
-async function chooseEndpoint(url: string, { endpoint, bind, allowHttp }: JoinWishes): Promise<string> {
+async function chooseEndpoint(
+  url: string,
+  { endpoint, bind, allowHttp, serverTls }: JoinWishes,
+): Promise<string> {
   if (endpoint !== undefined) {
     if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
       throw new UsageError(`--endpoint must be an http or https address, not "${endpoint}"`);
     checkScheme(new URL(endpoint), allowHttp);
+    if (serverTls && !endpoint.startsWith('https:'))
+      throw new UsageError('--cert-file makes the worker serve https: --endpoint must be an https address');
     return endpoint;
   }
   const host = isLoopback(new URL(url).hostname) ? '127.0.0.1' : await localAddress(new URL(url));
   const own = new URL(
     `http://${host.includes(':') ? `[${host}]` : host}:${placeIn(bind)?.port ?? DEFAULT_PORT}`,
   );
-  if (!allowHttp && !isLoopback(own.hostname))
+  if (serverTls || (!allowHttp && !isLoopback(own.hostname)))
     throw new UsageError(
-      '--endpoint is missing: the https address at which the orchestrator reaches this worker, as of a reverse proxy here',
+      '--endpoint is missing: the https address at which the orchestrator reaches this worker, with --cert-file or a reverse proxy',
     );
   return own.origin;
 }
@@ -138,9 +147,14 @@ async function localAddress({ hostname: host, protocol, port }: URL): Promise<st
   }
 }
 
-function chooseBind(text: string | undefined, endpoint: URL): WorkerState['bind'] {
-  const given = placeIn(text);
+function chooseBind({ bind, serverTls }: JoinWishes, endpoint: URL): WorkerState['bind'] {
+  const given = placeIn(bind);
   if (given) return given;
+  if (serverTls)
+    return {
+      host: isLoopback(endpoint.hostname) ? '127.0.0.1' : '0.0.0.0',
+      port: Number(endpoint.port || 443),
+    };
   const own = endpoint.protocol === 'http:' && endpoint.port !== '' ? Number(endpoint.port) : DEFAULT_PORT;
   // A reverse proxy for https runs on this machine unless --bind says otherwise.
   const isLocal = isLoopback(endpoint.hostname) || endpoint.protocol === 'https:';

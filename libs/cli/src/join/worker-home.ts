@@ -29,6 +29,10 @@ const WorkerState = z.object({
   endpoint: z.url(),
   bind: Place,
   workspaceDir: z.string(),
+  /** For its connections: issuers that it trusts, and its client certificate. */
+  tls: z.object({ ca_file: z.string(), cert_file: z.string(), key_file: z.string() }).partial().optional(),
+  /** The certificate with which it serves https. Without it, it serves http, to a reverse proxy for example. */
+  serverTls: z.object({ cert_file: z.string(), key_file: z.string() }).optional(),
 });
 export type WorkerState = z.output<typeof WorkerState>;
 

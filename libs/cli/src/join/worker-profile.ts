@@ -42,8 +42,8 @@ export function fleetYaml(shipped: string, state: WorkerState, tier: string): st
       'the fleet.yaml of the profile is not valid YAML with the key fleet',
     );
   const { presents, accepts, operator } = workerVariables(state);
-  const { orchestrator, endpoint, bind } = state;
-  for (const key of ['orchestrate', 'join', 'nats']) document.deleteIn(['fleet', key]);
+  const { orchestrator, endpoint, bind, tls, serverTls } = state;
+  for (const key of ['orchestrate', 'join', 'nats', 'tls']) document.deleteIn(['fleet', key]);
   document.setIn(['fleet', 'enabled'], true);
   document.setIn(['fleet', 'tier'], tier);
   const { host } = new URL(endpoint);
@@ -53,6 +53,7 @@ export function fleetYaml(shipped: string, state: WorkerState, tier: string): st
     public_url: endpoint,
     allowed_hosts: [...new Set(['127.0.0.1', 'localhost', host.replace(/:\d+$/, '')])],
     auth_required: true,
+    ...(serverTls && { tls: serverTls }),
     callers: {
       operator: { token_env: operator, scopes: ['announce', 'dispatch', 'read', 'join', 'operate'] },
       [orchestrator.name]: { token_env: accepts, scopes: ['announce', 'dispatch', 'read'] },
@@ -61,6 +62,7 @@ export function fleetYaml(shipped: string, state: WorkerState, tier: string): st
   document.setIn(['fleet', 'server'], document.createNode(server));
   const agents = { [orchestrator.name]: { url: orchestrator.url, token_env: presents } };
   document.setIn(['fleet', 'agents'], document.createNode(agents));
+  if (tls) document.setIn(['fleet', 'tls'], document.createNode(tls));
   return document.toString();
 }
 

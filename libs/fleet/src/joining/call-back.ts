@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { connectionFault } from '@hermes-fleet/a2a/client';
 import {
   CHALLENGE_PATH,
   FleetError,
@@ -7,6 +8,7 @@ import {
   joinProof,
   networkFault,
 } from '@hermes-fleet/protocol';
+import type { TlsFetch } from '@hermes-fleet/tls';
 
 const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 4_096;
@@ -14,8 +16,8 @@ const MAX_ANSWER_BYTES = 4_096;
 export interface CallBackOptions {
   readonly orchestrator: string;
   readonly worker: { readonly name: string; readonly url: string; readonly token: string };
-  /** Replaces fetch. */
-  readonly request?: typeof fetch;
+  /** Follows no redirect. */
+  readonly request: TlsFetch;
   /** Default: 5 s. */
   readonly timeoutMs?: number;
 }
@@ -25,7 +27,7 @@ export interface CallBackOptions {
  * (docs/peering.md#joining). Its token is not sent. Throws PEER_UNREACHABLE that names the fault.
  */
 export async function callBack(options: CallBackOptions): Promise<void> {
-  const { orchestrator, worker, request = fetch, timeoutMs = TIMEOUT_MS } = options;
+  const { orchestrator, worker, request, timeoutMs = TIMEOUT_MS } = options;
   const challenge = { orchestrator, nonce: randomBytes(24).toString('base64url') };
   const url = worker.url.replace(/\/jsonrpc$/, CHALLENGE_PATH);
   const fault = (reason: string, cause?: unknown): FleetError =>
@@ -41,13 +43,13 @@ export async function callBack(options: CallBackOptions): Promise<void> {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': 'application/json' },
       body: JSON.stringify(challenge),
-      redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
     });
     status = response.status;
     text = await readAtMost(response, MAX_ANSWER_BYTES);
   } catch (thrown) {
-    throw fault(networkFault(thrown, timeoutMs), thrown);
+    const known = connectionFault(thrown);
+    throw fault(known ? `${known.what}: ${known.remedy}` : networkFault(thrown, timeoutMs), thrown);
   }
   if (status !== 200) throw fault(`HTTP ${status} from whoever listens there, which is not fleet join`);
   const answer = JoinProof.safeParse(parsed(text));

@@ -12,7 +12,6 @@ import {
 } from '@hermes-fleet/protocol';
 import { examinePeer } from '../doctor/examine-peer.ts';
 import type { Finding } from '../doctor/finding.ts';
-import type { CallBackOptions } from './call-back.ts';
 import { createJoinTokens, type JoinTokens } from './join-tokens.ts';
 import { createMemberships, type Memberships } from './membership.ts';
 
@@ -23,11 +22,10 @@ export interface JoiningOptions {
   readonly ledger: Pick<Ledger, 'joins' | 'unfinished' | 'loadCheckpoint'>;
   readonly directory: WorkerDirectory;
   readonly peers: PeerRegistry;
-  readonly client: Pick<A2AClient, 'card' | 'send'>;
+  readonly client: Pick<A2AClient, 'card' | 'send' | 'fetch'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  readonly request?: CallBackOptions['request'];
 }
 
 /** Lets workers join an orchestrator with one command and one token (docs/peering.md#joining). */
@@ -56,7 +54,13 @@ export function createJoining(options: JoiningOptions): Joining {
     nameProblem,
     endpointProblem: endpointPatternProblem,
   });
-  const memberships = createMemberships({ ...options, tokens, tiers, nameProblem });
+  const memberships = createMemberships({
+    ...options,
+    request: options.client.fetch,
+    tokens,
+    tiers,
+    nameProblem,
+  });
   return {
     tokens,
     memberships,

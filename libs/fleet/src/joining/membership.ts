@@ -34,8 +34,8 @@ export interface MembershipsOptions {
   readonly nameProblem: (name: string) => string | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** Replaces fetch for the call back. */
-  readonly request?: CallBackOptions['request'];
+  /** Calls a worker back. */
+  readonly request: CallBackOptions['request'];
 }
 
 /** The membership of workers that join with a join token (docs/peering.md#joining). */
@@ -118,7 +118,7 @@ export function createMemberships(options: MembershipsOptions): Memberships {
     await callBack({
       orchestrator: profile,
       worker: { name: asked.name, url, token: asked.token },
-      ...(options.request ? { request: options.request } : {}),
+      request: options.request,
     });
     const worker: WorkerRecord = {
       name: asked.name,

@@ -69,7 +69,7 @@ export async function joiningApp(t: TestContext, fleet: object = {}) {
       ledger,
       directory,
       peers,
-      client: { card: unused, send: unused },
+      client: { card: unused, send: unused, fetch },
       clock,
       ids: systemIds,
       log: silentLog,
