@@ -27,10 +27,14 @@ export function operations(): Dashboard {
     .withPanel(
       timeSeries(11, {
         title: 'Events waiting for the bus',
-        description: 'Events in the ledger that NATS has not acknowledged yet.',
+        description:
+          'Events in the ledger that NATS has not acknowledged yet, and those that it lost (fleet nats refill).',
         unit: 'short',
         span: 6,
-        queries: [{ expr: `fleet_outbox_backlog{${OF_PROFILE}} > 0`, legend: '{{profile}}' }],
+        queries: [
+          { expr: `fleet_outbox_backlog{${OF_PROFILE}} > 0`, legend: '{{profile}}' },
+          { expr: `fleet_outbox_missing_events{${OF_PROFILE}} > 0`, legend: '{{profile}}, lost by NATS' },
+        ],
       }),
     )
     .withPanel(

@@ -51,7 +51,8 @@ test('streams get as many copies as the cluster can have, and more when it grew'
       const again = await setUpCluster(cluster.urls);
       return again.replicas === 3 ? again : undefined;
     });
-    assert.deepEqual(outcomes(made), ['updated', 'updated', 'updated']);
+    // While the cluster takes the server in, an attempt can update some of the streams only.
+    assert.ok(outcomes(made).every((outcome) => outcome === 'updated' || outcome === 'unchanged'));
     assert.deepEqual(
       made.notes.filter((note) => note.includes('one copy')),
       [],
@@ -68,6 +69,10 @@ test('streams get as many copies as the cluster can have, and more when it grew'
     await until('a new leader', async () => (await placesOf(alive)).leader);
     assert.deepEqual(await storedIds(alive), outbox.ids());
     await cluster.server(leader).restart();
+    // It knows only one copy until it has caught up.
+    await until('the server to have caught up', async () =>
+      (await placesOf(cluster.server(leader).url)).current.length === 2 ? true : undefined,
+    );
   });
 
   await t.test('a later set-up changes nothing, and lowers nothing', async () => {
