@@ -69,7 +69,11 @@ export async function joiningApp(t: TestContext, fleet: object = {}) {
       ledger,
       directory,
       peers,
-      client: { card: unused, send: unused, fetch },
+      client: {
+        card: unused,
+        send: unused,
+        fetch: (url, init) => fetch(url, { ...init, redirect: 'manual' }),
+      },
       clock,
       ids: systemIds,
       log: silentLog,

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fleetDown } from '@hermes-fleet/cli';
+import { openLedger } from '@hermes-fleet/ledger';
+import { decodeDispatch, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { freshen } from '../fixtures/ledgers.ts';
+import { fixture, RELEASES, unpackDatabase, unpackWorkspace } from '../fixtures/pack.ts';
+import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
+import { resultWhenEnded } from '../support/sent-tasks.ts';
+
+const MEMBERS = ['switch', 'neo', 'trinity'];
+
+async function command(...args: string[]): Promise<string> {
+  const main = join(ROOT, 'libs/cli/src/main.ts');
+  const { code, stdout, stderr } = await runProgram(process.execPath, [main, ...args]);
+  assert.equal(code, 0, stdout + stderr);
+  return stdout;
+}
+
+for (const release of RELEASES)
+  test(`a fleet of ${release} is upgraded by the procedure of docs/operations.md, and goes back by it`, {
+    timeout: 400_000,
+  }, async (t) => {
+    const fleet = await startFleet(t);
+    const down = () => fleetDown({ plan: fleet.plan, clock: systemClock, graceMs: 10_000 });
+    await down();
+    const ledgerOf = (name: string): string => join(fleet.dir, 'state', name, 'ledger.db');
+    for (const name of MEMBERS) {
+      for (const suffix of ['', '-wal', '-shm']) rmSync(`${ledgerOf(name)}${suffix}`, { force: true });
+      unpackDatabase(fixture(release, `${name}.ledger.db.gz`), ledgerOf(name));
+      freshen(ledgerOf(name));
+      if (name === 'switch') continue;
+      const workspace = join(fleet.dir, 'workspaces', name);
+      rmSync(workspace, { recursive: true, force: true });
+      await unpackWorkspace(fixture(release, `${name}.workspace.tar.gz`), workspace);
+    }
+    const older = MEMBERS.map((name) => readFileSync(ledgerOf(name)));
+
+    const folder = tempDir(t);
+    const backup = join(folder, 'before.tar.zst');
+    await command('backup', backup, '--dir', fleet.dir);
+    await fleet.up();
+    const relayed = async (key: string): Promise<string> => {
+      const ledger = openLedger({
+        file: ledgerOf('switch'),
+        profile: 'switch',
+        clock: systemClock,
+        ids: systemIds,
+        log: silentLog,
+      });
+      try {
+        const { tasks } = ledger.list({ pageSize: 100 });
+        const found = tasks.find((each) => each.key === key && !decodeDispatch(each.dispatch).task.parent);
+        return found?.id ?? assert.fail(key);
+      } finally {
+        await ledger.close();
+      }
+    };
+    await down();
+    const unfinished = [await relayed('relayed-running'), await relayed('relayed-waiting')];
+    const before = await relayed('relayed-done');
+    await fleet.up();
+    for (const id of [...unfinished, before]) {
+      const { status } = await resultWhenEnded(fleet.target('switch'), id);
+      assert.ok(status === 'done' || status === 'partial', `${id}: ${status}`);
+    }
+
+    await down();
+    renameSync(fleet.dir, join(folder, 'newer'));
+    await command('restore', backup, '--dir', fleet.dir);
+    for (const [at, name] of MEMBERS.entries())
+      assert.ok(readFileSync(ledgerOf(name)).equals(older[at] ?? Buffer.alloc(0)), `${name} of ${release}`);
+  });
