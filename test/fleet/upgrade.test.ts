@@ -20,6 +20,25 @@ async function command(...args: string[]): Promise<string> {
   return stdout;
 }
 
+/** The tasks of switch, by the caller's id. */
+async function idsOfSwitch(release: string, file: string): Promise<Map<string, string>> {
+  unpackDatabase(fixture(release, 'switch.ledger.db.gz'), file);
+  const ledger = openLedger({
+    file,
+    profile: 'switch',
+    clock: systemClock,
+    ids: systemIds,
+    log: silentLog,
+  });
+  try {
+    const { tasks } = ledger.list({ pageSize: 100 });
+    const own = tasks.filter(({ dispatch }) => !decodeDispatch(dispatch).task.parent);
+    return new Map(own.map(({ key, id }) => [key, id]));
+  } finally {
+    await ledger.close();
+  }
+}
+
 for (const release of RELEASES)
   test(`a fleet of ${release} is upgraded by the procedure of docs/operations.md, and goes back by it`, {
     timeout: 400_000,
@@ -40,32 +59,18 @@ for (const release of RELEASES)
     const older = MEMBERS.map((name) => readFileSync(ledgerOf(name)));
 
     const folder = tempDir(t);
+    const ids = await idsOfSwitch(release, join(folder, 'switch.db'));
     const backup = join(folder, 'before.tar.zst');
     await command('backup', backup, '--dir', fleet.dir);
     await fleet.up();
-    const relayed = async (key: string): Promise<string> => {
-      const ledger = openLedger({
-        file: ledgerOf('switch'),
-        profile: 'switch',
-        clock: systemClock,
-        ids: systemIds,
-        log: silentLog,
-      });
-      try {
-        const { tasks } = ledger.list({ pageSize: 100 });
-        const found = tasks.find((each) => each.key === key && !decodeDispatch(each.dispatch).task.parent);
-        return found?.id ?? assert.fail(key);
-      } finally {
-        await ledger.close();
-      }
-    };
-    await down();
-    const unfinished = [await relayed('relayed-running'), await relayed('relayed-waiting')];
-    const before = await relayed('relayed-done');
-    await fleet.up();
-    for (const id of [...unfinished, before]) {
-      const { status } = await resultWhenEnded(fleet.target('switch'), id);
-      assert.ok(status === 'done' || status === 'partial', `${id}: ${status}`);
+    for (const [key, statuses] of [
+      ['relayed-done', /^done$/],
+      ['relayed-running', /^(done|partial)$/],
+      // It waits for an MCP server that no worker of this fleet has.
+      ['relayed-waiting', /^blocked$/],
+    ] as const) {
+      const result = await resultWhenEnded(fleet.target('switch'), ids.get(key) ?? assert.fail(key));
+      assert.match(result.status, statuses, `${key}: ${JSON.stringify(result)}`);
     }
 
     await down();

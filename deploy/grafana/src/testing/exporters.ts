@@ -44,7 +44,7 @@ export function profileMetrics() {
     metrics.tasksInFlight(1);
     metrics.taskTook('haiku', 'done', { run: 2, total: 3 });
     metrics.peerLastAnnounce('switch', Date.now() / 1000);
-    metrics.outbox({ count: 1, oldestAgeS: 1 });
+    metrics.outbox({ count: 1, oldestAgeS: 1, missing: 1 });
     metrics.count([{ counter: 'tokens_cached', labels: [], by: 5 }]);
     metrics.announce('switch', 'in', 'ok');
     metrics.spending('switch', { limit: 1000, spent: 100, reserved: 50 });
