@@ -23,6 +23,8 @@ export interface LoneProfile extends Target {
   stop(): Promise<void>;
   /** Starts it again on the same home and port, with these variables beside its own. */
   start(more?: Readonly<Record<string, string>>): Promise<void>;
+  /** Runs its entry point with these flags beside the profile; what it prints. */
+  run(...flags: string[]): Promise<string>;
   /** The findings of `--doctor`, a line each. */
   doctor(): Promise<string[]>;
 }
@@ -121,11 +123,12 @@ export async function startProfile(
       return (await ready.catch(() => undefined))?.status === 200;
     }, `${name} to be ready`);
   };
+  const run = async (...flags: string[]): Promise<string> => {
+    const args = [main, '--profile', name, ...flags];
+    return (await runProgram(process.execPath, args, { env: environment })).stdout;
+  };
   const doctor = async (): Promise<string[]> => {
-    const { stdout } = await runProgram(process.execPath, [main, '--profile', name, '--doctor'], {
-      env: environment,
-    });
-    const { findings } = JSON.parse(stdout) as { findings: Record<string, string>[] };
+    const { findings } = JSON.parse(await run('--doctor')) as { findings: Record<string, string>[] };
     return findings.map(({ state, subject, check, detail }) => `${state} ${subject} ${check}: ${detail}`);
   };
   await start();
@@ -138,6 +141,7 @@ export async function startProfile(
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     start,
+    run,
     doctor,
   };
 }

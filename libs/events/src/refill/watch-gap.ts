@@ -4,6 +4,8 @@ import { reasonOf } from '../connection/connection.ts';
 import { findGap, type GapOptions, mayLackEvents } from './stream-gap.ts';
 
 const AGAIN_MS = 60_000;
+/** After a comparison that failed, as where the stream has not been made yet. */
+const RETRY_MS = 5_000;
 
 export interface WatchGapOptions extends GapOptions {
   readonly clock: Clock;
@@ -16,12 +18,15 @@ export interface WatchGapOptions extends GapOptions {
 
 /**
  * Compares the stream with what it has acknowledged, once for a connection, and again every minute while it lacks events.
+ * A comparison that fails is made again after 5 s.
  * Never rejects: publishing goes on whatever is found.
  */
 export async function watchGap(options: WatchGapOptions): Promise<void> {
   const { clock, log, signal } = options;
   let reported = 0;
+  let failure = '';
   for (;;) {
+    let pause = AGAIN_MS;
     try {
       const found = (await mayLackEvents(options, await options.lastStored())) && (await findGap(options));
       const count = found ? found.missing.length : 0;
@@ -44,9 +49,12 @@ export async function watchGap(options: WatchGapOptions): Promise<void> {
         );
         return;
       }
-      log.info({ reason }, 'the event stream could not be compared with the outbox; trying again');
+      if (reason !== failure)
+        log.info({ reason }, 'the event stream could not be compared with the outbox; trying again');
+      failure = reason;
+      pause = RETRY_MS;
     }
-    await clock.sleep(AGAIN_MS, signal).catch(() => undefined);
+    await clock.sleep(pause, signal).catch(() => undefined);
     if (signal.aborted) return;
   }
 }
