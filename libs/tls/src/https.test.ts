@@ -4,7 +4,7 @@ import { createServer as createHttp } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import type { TLSSocket } from 'node:tls';
+import { createServer as createTls, type TLSSocket } from 'node:tls';
 import { readTls, type TlsFiles, type TlsMaterial } from './certificates.ts';
 import { tlsFault } from './faults.ts';
 import { createTlsFetch } from './https.ts';
@@ -128,6 +128,23 @@ test('a redirect is not followed, and an address without TLS goes as with fetch'
   const port = await listen(t, redirect);
   const ask = fetchWith(material({ caFile: authority.caFile }));
   assert.equal((await ask(`http://127.0.0.1:${port}`, { signal })).status, 302);
+});
+
+test('an answer with a status that no Response can have is an error of the request, and of nothing else', async (t) => {
+  const authority = createAuthority(t);
+  const { cert, key } = authority.issue('server');
+  for (const status of ['099', '600', '999']) {
+    const server = createTls({ cert, key }, (socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(`HTTP/1.1 ${status} X\r\ncontent-length: 0\r\n\r\n`));
+    });
+    const url = `https://127.0.0.1:${await listen(t, server)}`;
+    await assert.rejects(
+      fetchWith(material({ caFile: authority.caFile }))(url, { signal }),
+      /status/,
+      status,
+    );
+  }
 });
 
 test('any other error has no such words', () => {

@@ -91,9 +91,15 @@ function overTls(
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     const own = { 'accept-encoding': 'identity', ...headers };
-    const sent = request(url, { method, headers: own, signal, agent }, (answer) =>
-      resolve(responseOf(answer)),
-    );
+    const sent = request(url, { method, headers: own, signal, agent }, (answer) => {
+      // A Response has no status above 599 or below 200. What a listener throws would end the process.
+      try {
+        resolve(responseOf(answer));
+      } catch (error) {
+        reject(error);
+        answer.destroy();
+      }
+    });
     sent.on('error', reject);
     // An unrequested protocol upgrade closes the connection without an error or a response.
     sent.once('close', () => reject(new Error('the connection was closed without an answer')));
