@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { announceOf } from '@hermes-fleet/peers/testing';
 import { joiningApp, listener, OPERATOR, TOKEN_TO_WORKER } from '../testing/joining-app.ts';
 
 const presented = (name: string): string => `presented-by-${name}`;
@@ -13,6 +14,30 @@ const request = (name: string, endpoint: string, more: object = {}) => ({
 });
 
 describe('a membership', () => {
+  it('takes no name of a worker that joined without a join token, while that is live or has tasks', async (t) => {
+    const app = await joiningApp(t);
+    const { endpoint } = await listener(t);
+    const replica = announceOf('morpheus-1', { endpoint: 'http://127.0.0.1:9250' });
+    const { outcome } = await app.peers().record(replica, {
+      name: 'morpheus',
+      scopes: new Set(['announce', 'join']),
+    });
+    assert.deepEqual([outcome, app.peers().get('morpheus-1')?.standing], ['recorded', 'joined']);
+    const { token } = await app.create({ expires_s: 86_400 });
+    const ask = () => app.ask('POST', '/fleet/join', token, request('morpheus-1', endpoint));
+    const task = app.peers().health('morpheus-1')?.trackTask();
+    for (const when of ['it is live', 'it has a task']) {
+      const refused = await ask();
+      assert.equal(refused.status, 403, when);
+      assert.match(refused.body.error.message, /without a join token has the name morpheus-1/);
+      assert.equal(app.peers().get('morpheus-1')?.endpoint?.url, 'http://127.0.0.1:9250/jsonrpc');
+      app.clock.advance(3_600_000);
+    }
+    task?.[Symbol.dispose]();
+    const joined = await ask();
+    assert.equal(joined.status, 200, JSON.stringify(joined.body));
+  });
+
   it('ends when the worker leaves and has no task, and its token is none from then on', async (t) => {
     const app = await joiningApp(t);
     const { endpoint } = await listener(t);

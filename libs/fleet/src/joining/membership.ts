@@ -1,6 +1,6 @@
 import { allowedEndpoint } from '@hermes-fleet/fleet-config';
 import { joinTokenProblem, type Ledger, nameTaken, type WorkerRecord } from '@hermes-fleet/ledger';
-import type { PeerRegistry, WorkerDirectory } from '@hermes-fleet/peers';
+import { isLive, type PeerRegistry, type WorkerDirectory } from '@hermes-fleet/peers';
 import {
   type Caller,
   type Clock,
@@ -70,6 +70,12 @@ export function createMemberships(options: MembershipsOptions): Memberships {
     return Math.max(durable.length, peers.get(name)?.inFlight ?? 0);
   }
 
+  /** True if a worker that joined without a join token uses the name: what it has would be asked of the new worker. */
+  function isElsewhere(name: string): boolean {
+    const peer = peers.get(name);
+    return peer?.standing === 'joined' && (isLive(peer, clock.now()) || tasksAt(name) > 0);
+  }
+
   function view(worker: WorkerRecord, state: Membership['state'], tasks: number): Membership {
     const peer = peers.get(worker.name);
     return {
@@ -107,6 +113,11 @@ export function createMemberships(options: MembershipsOptions): Memberships {
     if (known) throw new FleetError('FORBIDDEN', nameTaken(asked.name));
     const taken = options.nameProblem(asked.name);
     if (taken !== undefined) throw new FleetError('FORBIDDEN', `the name ${asked.name} ${taken}`);
+    if (isElsewhere(asked.name))
+      throw new FleetError(
+        'FORBIDDEN',
+        `a worker that joined without a join token has the name ${asked.name}, and is live or has tasks: choose another name`,
+      );
     const url = allowedEndpoint(asked.endpoint, endpoints);
     if (url === undefined) {
       const reason = `may not join with ${asked.endpoint}: this join token allows ${endpoints.join(', ')}`;

@@ -48,7 +48,7 @@ export async function joiningApp(t: TestContext, fleet: object = {}) {
     });
     const directory = createWorkerDirectory(ledger.joins);
     const policy = {
-      callers: { morpheus: { joins: false, speaksFor: [] } },
+      callers: { morpheus: { joins: true, speaksFor: ['morpheus-*'] } },
       endpoints: config.fleet.join?.endpoints ?? [],
       own: ['http://127.0.0.1:9219/jsonrpc'],
     };
