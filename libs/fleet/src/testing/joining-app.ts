@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { createA2AClient } from '@hermes-fleet/a2a';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
 import { createPeerRegistry, createWorkerDirectory } from '@hermes-fleet/peers';
@@ -61,6 +62,7 @@ export async function joiningApp(t: TestContext, fleet: object = {}) {
       log: silentLog,
       self: 'switch',
     });
+    const client = createA2AClient({ clock, log: silentLog, extensions: [] });
     const unused = () => Promise.reject(new FleetError('PEER_UNREACHABLE', 'not asked in this test'));
     const joining = createJoining({
       profile: 'switch',
@@ -69,11 +71,7 @@ export async function joiningApp(t: TestContext, fleet: object = {}) {
       ledger,
       directory,
       peers,
-      client: {
-        card: unused,
-        send: unused,
-        fetch: (url, init) => fetch(url, { ...init, redirect: 'manual' }),
-      },
+      client: { card: unused, send: unused, fetch: client.fetch },
       clock,
       ids: systemIds,
       log: silentLog,
