@@ -4,7 +4,7 @@ import { type Command, command } from '../command-line/command.ts';
 import { noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';
 import { sanitize } from '../command-line/output.ts';
 import { durationMs } from '../join/duration.ts';
-import { findWorker } from '../join/find-worker.ts';
+import { findWorker, workerOfJoin } from '../join/find-worker.ts';
 import {
   awaitSeen,
   enlist,
@@ -15,10 +15,11 @@ import {
   membershipOf,
 } from '../join/join-worker.ts';
 import { leaveFleet } from '../join/leave-worker.ts';
-import { defaultFolder, orchestratorUrl, planWorker } from '../join/plan-worker.ts';
+import { orchestratorUrl, planWorker } from '../join/plan-worker.ts';
 import { runGateway } from '../join/run-gateway.ts';
 import { clientCertificate, servedCertificate, useCertificatesOf } from '../join/worker-certificates.ts';
 import { readWorkerState, type WorkerState, workerHome } from '../join/worker-home.ts';
+import { tokenHash } from '../keys/init.ts';
 import { readSecret } from '../keys/secret-file.ts';
 
 const joinCommand = command({
@@ -79,10 +80,16 @@ const joinCommand = command({
     const url = orchestratorUrl(address, allowHttp);
     const say = (line: string): void => console.error(sanitize(line));
     const options: JoinOptions = { root: repositoryRoot(), env, clock, say };
-    const known = knownWorker(values.dir, values.name, url);
     const token = joinToken(values['token-file'], env);
+    const known = workerOfJoin({
+      dir: values.dir,
+      name: values.name,
+      url,
+      joinToken: token && tokenHash(token),
+    });
     if (known) useCertificatesOf(known.state, env);
     const member = known && (await membershipOf(workerHome(known.folder, known.state), known.state));
+    if (known?.state.phase === 'joined' && !member) throw notMember(known.state);
     let state: WorkerState;
     let folder: string;
     if (known && member) {
@@ -116,6 +123,11 @@ const joinCommand = command({
         throw new FleetError(
           'CONFIG_INVALID',
           `${folder} is the folder of ${there.name}, a worker of ${there.orchestrator.url}: name another one with --dir`,
+        );
+      if (there?.phase === 'joined')
+        throw new FleetError(
+          'CONFIG_INVALID',
+          `${there.name} has joined already: name another worker with --name, or run fleet leave first`,
         );
       state = await enlist(planned, token, { ...options, profileDir: values['profile-dir'] });
     }
@@ -159,17 +171,11 @@ const joinCommand = command({
   },
 });
 
-/** The worker that an earlier call began in this folder. */
-function knownWorker(
-  dir: string | undefined,
-  name: string | undefined,
-  url: string,
-): { readonly folder: string; readonly state: WorkerState } | undefined {
-  const folder = dir ?? (name === undefined ? undefined : defaultFolder(name));
-  const state = folder === undefined ? undefined : readWorkerState(folder);
-  if (!state || !folder || state.phase === 'left' || state.orchestrator.url !== url) return undefined;
-  return name === undefined || name === state.name ? { folder, state } : undefined;
-}
+const notMember = ({ name, orchestrator }: WorkerState): FleetError =>
+  new FleetError(
+    'UNAUTHENTICATED',
+    `${name} is no member at ${orchestrator.name} any more: it was revoked; run fleet leave, then join again`,
+  );
 
 function joinToken(file: string | undefined, env: NodeJS.ProcessEnv): string | undefined {
   if (file === undefined) return env.FLEET_JOIN_TOKEN?.trim() || undefined;

@@ -1,8 +1,50 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { UsageError } from '../command-line/options.ts';
 import { defaultFolder } from './plan-worker.ts';
 import { readWorkerState, type WorkerHome, type WorkerState, workerHome } from './worker-home.ts';
+
+/** What a call of `fleet join` says of the worker. */
+export interface JoinCall {
+  readonly dir: string | undefined;
+  readonly name: string | undefined;
+  /** The base URL of the orchestrator. */
+  readonly url: string;
+  /** The hash of the join token. */
+  readonly joinToken: string | undefined;
+}
+
+interface FoundWorker {
+  readonly folder: string;
+  readonly state: WorkerState;
+}
+
+/**
+ * The worker of this orchestrator that an earlier `fleet join` began: in `--dir`, or of this name; without both, the one in
+ * `folders` that joined with the same join token. Undefined for none, and for one that has left. Throws CONFIG_INVALID.
+ */
+export function workerOfJoin(
+  { dir, name, url, joinToken }: JoinCall,
+  folders = dirname(defaultFolder('x')),
+): FoundWorker | undefined {
+  const isOf = ({ phase, orchestrator }: WorkerState): boolean =>
+    phase !== 'left' && orchestrator.url === url;
+  const folder = dir ?? (name === undefined ? undefined : join(folders, name));
+  if (folder !== undefined) {
+    const state = readWorkerState(folder);
+    return state && isOf(state) && (name === undefined || name === state.name)
+      ? { folder, state }
+      : undefined;
+  }
+  if (joinToken === undefined || !existsSync(folders)) return undefined;
+  return readdirSync(folders)
+    .map((entry) => join(folders, entry))
+    .flatMap((each) => {
+      const state = existsSync(join(each, 'worker.json')) ? readWorkerState(each) : undefined;
+      return state ? [{ folder: each, state }] : [];
+    })
+    .find(({ state }) => isOf(state) && state.joinToken === joinToken);
+}
 
 /** The worker in `--dir`, or the one of this name, or the only one on this machine. Throws UsageError and CONFIG_INVALID. */
 export function findWorker(

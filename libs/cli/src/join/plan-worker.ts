@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { isLoopback, matchesName } from '@hermes-fleet/fleet-config';
 import { FleetError, JOIN_PATH, JoinOffer, negotiate, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import { repositoryRoot, UsageError } from '../command-line/options.ts';
+import { tokenHash } from '../keys/init.ts';
 import { type OrchestratorClient, orchestratorAt } from './orchestrator-client.ts';
 import { PROFILE_NAME, type WorkerState } from './worker-home.ts';
 
@@ -71,6 +72,7 @@ export async function planWorker(url: string, joinToken: string, wishes: JoinWis
       phase: 'joining',
       name,
       orchestrator: { name: offer.orchestrator, url },
+      joinToken: tokenHash(joinToken),
       endpoint,
       bind: chooseBind(wishes, new URL(endpoint)),
       workspaceDir: wishes.workspaceDir ?? join(folder, 'workspace'),

@@ -26,6 +26,8 @@ const WorkerState = z.object({
   phase: z.enum(['joining', 'joined', 'left']),
   name: z.string().regex(PROFILE_NAME),
   orchestrator: z.object({ name: z.string().regex(PROFILE_NAME), url: z.url() }),
+  /** The hash of its join token. */
+  joinToken: z.string(),
   endpoint: z.url(),
   bind: Place,
   workspaceDir: z.string(),
