@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt, textAt, textsAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
@@ -50,8 +50,7 @@ const create = command({
   run: async ({ values, positionals, print }) => {
     noArguments('join-token create', positionals);
     const expires = durationMs('expires', values.expires, 15 * 60_000);
-    // Before the token is made: nobody could read it later.
-    const file = values['token-file'] === undefined ? undefined : newFile(values['token-file']);
+    const path = values['token-file'];
     return requireFleet(async () => {
       const { target } = findProfile(values);
       const body = definedFields({
@@ -61,23 +60,32 @@ const create = command({
         endpoints: values.endpoint && [...values.endpoint],
         scopes: values.scope && [...values.scope],
       });
-      const { token, ...made } = await callApi(target, '/fleet/join-tokens', body);
-      if (file !== undefined) {
-        writeSync(file, `${String(token)}\n`);
-        closeSync(file);
-      }
-      if (print) print(file === undefined ? { ...made, token } : made);
-      else printLines(describe(made, file === undefined ? String(token) : undefined, values, target.url));
+      const make = () => callApi(target, '/fleet/join-tokens', body);
+      const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
+      if (print) print(path === undefined ? { ...made, token } : made);
+      else printLines(describe(made, path === undefined ? String(token) : undefined, values, target.url));
       return 0;
     });
   },
 });
 
-function newFile(path: string): number {
+/** Writes the token of the answer into a new file, which is opened before the token is made: nobody could read it later. */
+async function intoNewFile(path: string, make: () => Promise<JsonObject>): Promise<JsonObject> {
+  let file: number;
   try {
-    return openSync(path, 'wx', 0o600);
+    file = openSync(path, 'wx', 0o600);
   } catch (cause) {
     throw new UsageError(`--token-file ${path} must be a new file in a folder that exists`, { cause });
+  }
+  try {
+    const made = await make();
+    writeSync(file, `${String(made.token)}\n`);
+    return made;
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
   }
 }
 
