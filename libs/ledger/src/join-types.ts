@@ -53,8 +53,8 @@ export interface LedgerJoins {
   workers(): WorkerRecord[];
   /**
    * Uses up the join token and stores the worker, in one transaction. The same request again resolves with false and changes
-   * nothing. Throws UNAUTHENTICATED for a token that can't be used any more, and FORBIDDEN for the name of another
-   * worker.
+   * nothing. Throws UNAUTHENTICATED for a token that can't be used any more, and FORBIDDEN for the name, the token or the
+   * address of another worker.
    */
   join(worker: WorkerRecord, use: { readonly request: string; readonly at: number }): Promise<boolean>;
   /** Records that a worker is leaving; undefined for an unknown one. */

@@ -101,7 +101,7 @@ describe('a join token', () => {
 });
 
 describe('a worker', () => {
-  it('has its name and its token alone', async (t) => {
+  it('has its name, its token and its address alone', async (t) => {
     const { ledger } = openTestLedger(t);
     await ledger.joins.addToken(token('a'), LIMITS);
     await ledger.joins.addToken(token('b'), LIMITS);
@@ -114,6 +114,11 @@ describe('a worker', () => {
     await assert.rejects(ledger.joins.join(same, use), {
       code: 'FORBIDDEN',
       message: /another worker has this token/,
+    });
+    const beside = worker('worker-2', { joinToken: 'b', url: worker('worker-1').url });
+    await assert.rejects(ledger.joins.join(beside, use), {
+      code: 'FORBIDDEN',
+      message: /worker-1 has joined with http.* already/,
     });
     assert.equal(await ledger.joins.join(worker('worker-2', { joinToken: 'b' }), use), true);
   });

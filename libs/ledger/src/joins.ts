@@ -77,6 +77,9 @@ function join(
   if (findWorker(db, worker.name)) throw new FleetError('FORBIDDEN', nameTaken(worker.name));
   if (db.get('SELECT 1 FROM workers WHERE digest = ?', worker.digest))
     throw new FleetError('FORBIDDEN', 'another worker has this token: make one of its own');
+  const beside = db.get('SELECT name FROM workers WHERE url = ?', worker.url);
+  if (beside)
+    throw new FleetError('FORBIDDEN', `${text(beside, 'name')} has joined with ${worker.url} already`);
   db.run(
     'UPDATE join_tokens SET used_at = ?, used_by = ?, request = ? WHERE id = ?',
     at,
