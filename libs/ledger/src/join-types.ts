@@ -59,6 +59,9 @@ export interface LedgerJoins {
   join(worker: WorkerRecord, use: { readonly request: string; readonly at: number }): Promise<boolean>;
   /** Records that a worker is leaving; undefined for an unknown one. */
   leave(name: string, at: number): Promise<WorkerRecord | undefined>;
-  /** Removes a worker and its stored announce; false if there is none. */
-  removeWorker(name: string): Promise<boolean>;
+  /**
+   * Removes a worker and its stored announce; false if there is none. A revoked one also loses the push notification configs
+   * of the tasks that it sent: they would go on telling it what those tasks do.
+   */
+  removeWorker(name: string, options: { readonly isRevoked: boolean }): Promise<boolean>;
 }

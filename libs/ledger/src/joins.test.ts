@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkerRecord } from './join-types.ts';
-import { openTestLedger } from './testing/harness.ts';
+import { newTask, openTestLedger } from './testing/harness.ts';
 
 const MINUTE = 60_000;
 const token = (id: string, more: object = {}) => ({
@@ -133,8 +133,30 @@ describe('a worker', () => {
     assert.equal(await ledger.joins.leave('worker-2', 9), undefined);
     const again = await reopen();
     assert.equal(again.joins.workers()[0]?.leavingAt, 5);
-    assert.equal(await again.joins.removeWorker('worker-1'), true);
-    assert.equal(await again.joins.removeWorker('worker-1'), false);
+    assert.equal(await again.joins.removeWorker('worker-1', { isRevoked: false }), true);
+    assert.equal(await again.joins.removeWorker('worker-1', { isRevoked: false }), false);
     assert.deepEqual([again.joins.workers(), again.peers()], [[], []]);
+  });
+
+  it('that is revoked gets no push notification any more, and one that leaves does', async (t) => {
+    const { ledger } = openTestLedger(t);
+    const target = { id: 'c', version: '1.0', url: 'https://hooks.example.org', position: 1 } as const;
+    const save = async (caller: string) => {
+      const { task } = await ledger.accept(newTask({ caller, key: caller }));
+      await ledger.push.save(
+        { ...target, taskId: task.id, token: undefined, authentication: undefined },
+        { perTask: 2, perCaller: 3 },
+      );
+    };
+    for (const [at, name] of ['worker-1', 'worker-2'].entries()) {
+      await ledger.joins.addToken(token(name), LIMITS);
+      await ledger.joins.join(worker(name, { joinToken: name }), { request: 'r', at });
+      await save(name);
+    }
+    await save('operator');
+    await ledger.joins.removeWorker('worker-1', { isRevoked: true });
+    await ledger.joins.removeWorker('worker-2', { isRevoked: false });
+    const callers = ledger.push.active(0, 10).map(({ caller }) => caller);
+    assert.deepEqual(callers, ['worker-2', 'operator']);
   });
 });

@@ -29,9 +29,14 @@ export function createJoins(store: Pick<Store, 'read' | 'write'>): LedgerJoins {
         db.run('UPDATE workers SET leaving_at = coalesce(leaving_at, ?) WHERE name = ?', at, name);
         return findWorker(db, name);
       }),
-    removeWorker: (name) =>
+    removeWorker: (name, { isRevoked }) =>
       store.write((db) => {
         db.run('DELETE FROM peers WHERE agent_id = ?', name);
+        if (isRevoked)
+          db.run(
+            'DELETE FROM push_configs WHERE n IN (SELECT p.n FROM push_configs p JOIN tasks t ON t.n = p.task WHERE t.caller = ?)',
+            name,
+          );
         return db.run('DELETE FROM workers WHERE name = ?', name).changes === 1;
       }),
   };

@@ -154,10 +154,10 @@ export function createMemberships(options: MembershipsOptions): Memberships {
   async function end(
     worker: WorkerRecord,
     reason: string,
-    { cutOff }: { readonly cutOff: boolean },
+    { isRevoked }: { readonly isRevoked: boolean },
   ): Promise<void> {
-    await ledger.joins.removeWorker(worker.name);
-    directory.remove(worker.name, reason, { cutOff });
+    await ledger.joins.removeWorker(worker.name, { isRevoked });
+    directory.remove(worker.name, reason, { cutOff: isRevoked });
     peers.removed(worker.name);
   }
 
@@ -202,7 +202,7 @@ export function createMemberships(options: MembershipsOptions): Memberships {
       peers.admitted(name);
       const tasks = tasksAt(name);
       if (tasks > 0 && !now) return view(worker, 'leaving', tasks);
-      await end(worker, `${name} has left`, { cutOff: false });
+      await end(worker, `${name} has left`, { isRevoked: false });
       log.info({ peer: name, tasks }, 'a worker has left');
       return view(worker, 'left', tasks);
     },
@@ -216,7 +216,7 @@ export function createMemberships(options: MembershipsOptions): Memberships {
     async revoke(name) {
       const worker = memberOf(name);
       const tasks = tasksAt(name);
-      await end(worker, `${name} was revoked`, { cutOff: true });
+      await end(worker, `${name} was revoked`, { isRevoked: true });
       log.warn({ peer: name, tasks }, 'a worker was revoked');
       return { name, state: 'revoked', tasks };
     },
