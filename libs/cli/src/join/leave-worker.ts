@@ -56,11 +56,12 @@ async function endMembership(home: WorkerHome, state: WorkerState, options: Leav
       if (theirs.silent) say(`${theirs.silent}; revoke the worker there: fleet workers revoke ${state.name}`);
       return theirs.tasks;
     }
-    if (theirs.left && (own?.tasks ?? 0) === 0) return 0;
+    const isFinished = own ? own.tasks === 0 : !runs(home);
+    if (theirs.left && isFinished) return 0;
     const tasks = Math.max(theirs.tasks, own?.tasks ?? 0);
     if (theirs.silent) say(`${theirs.silent}; trying again`);
     else if (own) say(`${state.name} takes no new task; waiting for ${tasks} that it has`);
-    else if (!isStarted) {
+    else if (!isStarted && !runs(home)) {
       say(
         `the gateway of ${state.name} does not run; it is started, because it has ${tasks} tasks to finish`,
       );
