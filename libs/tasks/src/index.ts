@@ -8,6 +8,7 @@ export { recordFields } from './running/record-fields.ts';
 export { errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
 export { createDispatcher } from './scheduling/dispatcher.ts';
+export { type Bar, judge } from './scheduling/judge.ts';
 export { Lane } from './scheduling/lane.ts';
 export { Scheduler } from './scheduling/scheduler.ts';
 export { createTaskQueue, type TaskQueue, type TaskQueueOptions } from './scheduling/task-queue.ts';

@@ -19,10 +19,14 @@ export interface PeerEntry {
   card: PeerCard | undefined;
 }
 
-export function createPeerEntry(clock: Clock, configured: ConfiguredPeer | undefined): PeerEntry {
+export function createPeerEntry(
+  clock: Clock,
+  configured: ConfiguredPeer | undefined,
+  random?: () => number,
+): PeerEntry {
   return {
     configured,
-    health: createPeerHealth(clock),
+    health: createPeerHealth(clock, random),
     joined: undefined,
     caller: undefined,
     announce: undefined,

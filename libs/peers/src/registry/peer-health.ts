@@ -33,8 +33,9 @@ export interface PeerHealth {
   snapshot(): Pick<PeerProfile, 'circuitOpenUntil' | 'inFlight' | 'blockedRate' | 'latencyMs'>;
 }
 
-export function createPeerHealth(clock: Clock): PeerHealth {
-  const load = createPeerLoad(clock);
+/** `random` spreads the pauses after refusals, 0 to 1. */
+export function createPeerHealth(clock: Clock, random: () => number = Math.random): PeerHealth {
+  const load = createPeerLoad(clock, random);
   /** Failures in a row: the peer could not be reached; a task failed there before it began. */
   let unreachable = 0;
   let failedTasks = 0;

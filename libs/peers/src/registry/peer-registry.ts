@@ -84,13 +84,16 @@ export interface PeerRegistryOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly self: string;
+  /** Jitter of the pauses after refusals, 0 to 1; default: Math.random. */
+  readonly random?: () => number;
 }
 
 export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   const { clock, log } = options;
   const policy = options.join ?? NO_JOINS;
   const configured = new Map(Object.entries(options.configured));
-  const entries = new Map([...configured].map(([name, each]) => [name, createPeerEntry(clock, each)]));
+  const newEntry = (peer?: ConfiguredPeer): PeerEntry => createPeerEntry(clock, peer, options.random);
+  const entries = new Map([...configured].map(([name, each]) => [name, newEntry(each)]));
   const listeners = new Set<() => void>();
 
   const hasExpired = (entry: PeerEntry): boolean => !isLive(entry, clock.now());
@@ -143,7 +146,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       log.warn({ peer: agentId, reason: authorization.reason }, 'stored announce is not authorized any more');
       if (configured.has(agentId) || agentId === options.self) return;
     }
-    const entry = entries.get(agentId) ?? createPeerEntry(clock, undefined);
+    const entry = entries.get(agentId) ?? newEntry();
     entry.announce = decoded;
     entry.receivedAt = receivedAt;
     entry.caller = caller;
@@ -183,7 +186,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     authorization: Exclude<Authorization, { standing: 'refused' }>,
   ): PeerEntry {
     const { agentId } = announce.worker;
-    const entry = entries.get(agentId) ?? createPeerEntry(clock, undefined);
+    const entry = entries.get(agentId) ?? newEntry();
     entry.announce = announce;
     entry.receivedAt = clock.now();
     entry.joined = authorization.standing === 'joined' ? withUrlKey(authorization.joined) : undefined;

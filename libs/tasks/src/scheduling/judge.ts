@@ -2,11 +2,9 @@ import type { Caller, Reading, TaskDispatch, Unmet } from '@hermes-fleet/protoco
 import { estimateTokens } from '../running/estimate-tokens.ts';
 import type { TaskQueue } from './task-queue.ts';
 
-/** Where tasks are executed: a task queue and its admission check. */
-export interface Destination {
-  readonly queue: TaskQueue;
-  /** The largest number of resumes of one task. */
-  readonly maxResumes: number;
+/** The task queue and the admission check by which a task is judged. */
+export interface Bar {
+  readonly queue: Pick<TaskQueue, 'running' | 'waiting' | 'freeSlots' | 'reserve'>;
   /** Returns every unmet requirement; empty = admitted. */
   check(dispatch: TaskDispatch, caller: Caller): Promise<readonly Unmet[]>;
   /** Reserves the tokens of a task until it ends; returns the ceilings that it would exceed. Decides in one turn. */
@@ -15,9 +13,16 @@ export interface Destination {
   releaseTokens(taskId: string): void;
 }
 
-export type Verdict =
+/** Where tasks are executed. */
+export interface Destination extends Bar {
+  readonly queue: TaskQueue;
+  /** The largest number of resumes of one task. */
+  readonly maxResumes: number;
+}
+
+export type Verdict<D extends Bar = Destination> =
   /** The destination holds the tokens of the task, and room in its queue. */
-  | { readonly kind: 'admitted'; readonly dispatch: TaskDispatch; readonly destination: Destination }
+  | { readonly kind: 'admitted'; readonly dispatch: TaskDispatch; readonly destination: D }
   | {
       readonly kind: 'blocked';
       /** The caller's name for the task. */
@@ -36,10 +41,10 @@ export interface Judged {
 }
 
 /** Judges a task in memory: nothing is written, and no token is spent (docs/handshake.md#admission). */
-export async function judge(
-  { profile, destinationOf }: { profile: string; destinationOf: (dispatch: TaskDispatch) => Destination },
+export async function judge<D extends Bar>(
+  { profile, destinationOf }: { profile: string; destinationOf: (dispatch: TaskDispatch) => D },
   { id, key, reading, caller }: Judged,
-): Promise<Verdict> {
+): Promise<Verdict<D>> {
   if (reading.kind === 'foreign')
     return { kind: 'blocked', name: reading.taskId ?? key, unmet: reading.unmet, saved: 0 };
   const { dispatch } = reading;
@@ -58,7 +63,7 @@ export async function judge(
 }
 
 /** The queue has no slot for the task, or no room to wait for one. */
-function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: TaskQueue): Unmet {
+function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: Bar['queue']): Unmet {
   const full = `the queue of ${profile} is full (${waiting} waiting)`;
   const busy = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
   return { kind: 'capacity', name, detail: name === 'queue' ? full : busy, transient: true };

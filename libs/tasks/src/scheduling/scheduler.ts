@@ -88,9 +88,10 @@ export class Scheduler {
     this.#rounds.stop();
   }
 
-  /** True if a task of the lane waits that could start if its lane had a place. */
-  hasStartable(lane: Lane): boolean {
-    return this.#lines.first(this.#clock.monotonic(), (entry) => entry.lane === lane) !== undefined;
+  /** How many new tasks of the lane can start at once: none while a task waits that could start if its lane had a place. */
+  freePlacesOf(lane: Lane): number {
+    const startable = this.#lines.first(this.#clock.monotonic(), (entry) => entry.lane === lane);
+    return startable === undefined ? lane.freePlaces : 0;
   }
 
   #queue(entry: TaskEntry, turn: Turn): void {

@@ -237,7 +237,7 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
       return lane.asking;
     },
     get freeSlots() {
-      return !assignsPlaces && scheduler.hasStartable(lane) ? 0 : lane.freePlaces;
+      return assignsPlaces ? lane.freePlaces : scheduler.freePlacesOf(lane);
     },
     isFullFor: (caller) => lane.isFullFor(caller),
     reserve: (caller) => lane.reserve(caller),
