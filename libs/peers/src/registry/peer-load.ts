@@ -82,7 +82,8 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
     get inFlight() {
       return here.size;
     },
-    slots(announce) {
+    slots(given) {
+      const announce = given && { sentAt: sentMs(given), receivedAt: given.receivedAt };
       left = announce ? left.filter(({ until }) => !isEndIncluded(until, announce)) : [];
       const unseen = count(({ from }) => !from || !announce || !isIncluded(from, announce));
       const gone = left.filter(({ from }) => announce && isIncluded(from, announce)).length;
@@ -101,8 +102,16 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
   };
 }
 
+/** When an announce was made, by the peer's clock (NaN if it does not say), and when it came, by ours; ms since the epoch. */
+interface Times {
+  readonly sentAt: number;
+  readonly receivedAt: number;
+}
+
+const sentMs = ({ sentAt }: Announced): number => (sentAt === undefined ? Number.NaN : Date.parse(sentAt));
+
 /** True if the announce was made after this time at the peer. */
-function isIncluded(at: NonNullable<Stay['from']>, announce: Announced): boolean {
+function isIncluded(at: NonNullable<Stay['from']>, announce: Times): boolean {
   return msAfter(at, announce) >= 0;
 }
 
@@ -110,13 +119,12 @@ function isIncluded(at: NonNullable<Stay['from']>, announce: Announced): boolean
  * True if the announce was made after the task left its slot. One of the same millisecond counts as made before: a wrong
  * guess costs a refusal, and the other one a free slot until the next announce.
  */
-function isEndIncluded(at: NonNullable<Stay['from']>, announce: Announced): boolean {
+function isEndIncluded(at: NonNullable<Stay['from']>, announce: Times): boolean {
   return msAfter(at, announce) > 0;
 }
 
 /** How long after this time the announce was made, by the peer's clock, or else by ours and for certain. */
-function msAfter({ theirs, ours }: NonNullable<Stay['from']>, { sentAt, receivedAt }: Announced): number {
-  const sent = sentAt === undefined ? Number.NaN : Date.parse(sentAt);
-  if (theirs === undefined || Number.isNaN(sent)) return receivedAt - ours - SETTLED_MS;
-  return sent - theirs;
+function msAfter({ theirs, ours }: NonNullable<Stay['from']>, { sentAt, receivedAt }: Times): number {
+  if (theirs === undefined || Number.isNaN(sentAt)) return receivedAt - ours - SETTLED_MS;
+  return sentAt - theirs;
 }
