@@ -4,7 +4,8 @@ import { encodeAnnounce } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { announceOf, NOW } from '../testing/index.ts';
 import { AT, JOIN, joining, plain, testRegistry } from '../testing/registry.ts';
-import { createPeerRegistry, MAX_UNCONFIGURED } from './peer-registry.ts';
+import { MAX_UNCONFIGURED } from './eviction.ts';
+import { createPeerRegistry } from './peer-registry.ts';
 
 describe('the limit of unconfigured peers', () => {
   it('evicts the stalest peer first, joined peers and peers with tasks last', async () => {

@@ -1,11 +1,26 @@
 import { isLive } from '../peer-profile.ts';
 import type { PeerEntry } from './peer-entry.ts';
 
+/** The largest number of peers beside the configured ones. */
+export const MAX_UNCONFIGURED = 1_000;
+
+/** Stands for the newcomer, which has no name yet. */
+export const NEWCOMER = '';
+
+type Named = readonly [string, PeerEntry];
+
+/** The name of the peer that makes room for a newcomer, or NEWCOMER where the others have precedence; undefined if there is room. */
+export function peerToEvict(entries: readonly Named[], newcomer: PeerEntry, now: number): string | undefined {
+  const others = entries.filter(([, entry]) => !entry.configured);
+  if (others.length < MAX_UNCONFIGURED) return undefined;
+  return selectForEviction([...others, [NEWCOMER, newcomer]], now);
+}
+
 /**
  * Selects the peer to evict: peers without a task of ours before peers with one, then stale before live ones, known
  * before joined ones, and the longest-silent peer first.
  */
-export function selectForEviction(peers: readonly (readonly [string, PeerEntry])[], now: number): string {
+export function selectForEviction(peers: readonly Named[], now: number): string {
   const [first, ...rest] = peers.map(([name, entry]) => ({ name, rank: retentionRank(entry, now) }));
   if (!first) throw new RangeError('there is no peer to choose from');
   return rest.reduce((least, each) => (isLess(each.rank, least.rank) ? each : least), first).name;

@@ -83,6 +83,8 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
       return here.size;
     },
     slots(given) {
+      if (here.size === 0 && left.length === 0)
+        return { ...NOBODY, mostRunning, fullUntil, onTrial: refusals > 0 };
       const announce = given && { sentAt: sentMs(given), receivedAt: given.receivedAt };
       left = announce ? left.filter(({ until }) => !isEndIncluded(until, announce)) : [];
       const unseen = count(({ from }) => !from || !announce || !isIncluded(from, announce));
@@ -101,6 +103,8 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
     },
   };
 }
+
+const NOBODY = { unannounced: 0, submitted: 0, waiting: 0, untaken: 0 };
 
 /** When an announce was made, by the peer's clock (NaN if it does not say), and when it came, by ours; ms since the epoch. */
 interface Times {

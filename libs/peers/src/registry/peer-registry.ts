@@ -17,7 +17,7 @@ import {
   authorizeAnnounce,
   ownerOf,
 } from './authorize-announce.ts';
-import { selectForEviction } from './eviction.ts';
+import { NEWCOMER, peerToEvict } from './eviction.ts';
 import {
   createPeerEntry,
   isSameForRouting,
@@ -28,8 +28,6 @@ import {
 import type { PeerHealth } from './peer-health.ts';
 import { hasRoom, logStandingChange, storedSource, supersedes } from './recording.ts';
 
-/** The largest number of peers beside the configured ones. */
-export const MAX_UNCONFIGURED = 1_000;
 /** The longest announce of such a peer, characters of JSON, including unknown fields. */
 const MAX_ANNOUNCE_CHARS = 65_536;
 
@@ -95,6 +93,8 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   const newEntry = (peer?: ConfiguredPeer): PeerEntry => createPeerEntry(clock, peer, options.random);
   const entries = new Map([...configured].map(([name, each]) => [name, newEntry(each)]));
   const listeners = new Set<() => void>();
+  /** The entries by name; undefined after one came or left. */
+  let sorted: [string, PeerEntry][] | undefined;
 
   const hasExpired = (entry: PeerEntry): boolean => !isLive(entry, clock.now());
   /** A replica of a configured peer has the peer's keys, and so accepts the token for that peer. */
@@ -127,9 +127,9 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     const worker = policy.workers?.get(name);
     if (!worker || configured.has(name)) return;
     const known = entries.get(name);
-    const entry = known ?? createPeerEntry(clock, undefined);
+    const entry = known ?? newEntry();
     entry.joined = withUrlKey({ caller: name, url: worker.url });
-    if (!known && evictFor(entry)) entries.set(name, entry);
+    if (!known && evictFor(entry)) put(name, entry);
   }
 
   /** Restores a stored announce, with the standing that the current configuration authorizes. */
@@ -152,12 +152,17 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     entry.caller = caller;
     entry.joined = authorization.standing === 'joined' ? withUrlKey(authorization.joined) : undefined;
     const slot = entry.configured ? { evicted: undefined } : evictFor(entry);
-    if (slot) entries.set(agentId, entry);
+    if (slot) put(agentId, entry);
     const evicted = slot ? slot.evicted : agentId;
     if (evicted !== undefined)
       options.ledger
         .forgetPeer(evicted)
         .catch((err) => log.warn({ peer: evicted, err }, 'evicted peer not removed from the ledger'));
+  }
+
+  function put(name: string, entry: PeerEntry): void {
+    if (entries.get(name) !== entry) sorted = undefined;
+    entries.set(name, entry);
   }
 
   function notifyListeners(): void {
@@ -172,11 +177,9 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 
   /** Makes room for a new peer; undefined if the others have precedence, else the evicted peer, if any. */
   function evictFor(newcomer: PeerEntry): { readonly evicted: string | undefined } | undefined {
-    const others = [...entries].filter(([, entry]) => !entry.configured);
-    if (others.length < MAX_UNCONFIGURED) return { evicted: undefined };
-    const evicted = selectForEviction([...others, ['', newcomer] as const], clock.now());
-    if (evicted === '') return undefined;
-    entries.delete(evicted);
+    const evicted = peerToEvict([...entries], newcomer, clock.now());
+    if (evicted === NEWCOMER) return undefined;
+    if (evicted !== undefined && entries.delete(evicted)) sorted = undefined;
     return { evicted };
   }
 
@@ -204,6 +207,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     },
     removed(name) {
       if (configured.has(name) || !entries.delete(name)) return;
+      sorted = undefined;
       log.info({ peer: name }, 'a worker is no member any more');
       notifyListeners();
     },
@@ -231,7 +235,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
         return refuse(
           `the limit of ${MAX_UNCONFIGURED} unconfigured peers is reached, and all of them have precedence`,
         );
-      entries.set(agentId, entry);
+      put(agentId, entry);
       const after = profile(agentId, entry);
       logStandingChange(log, before, after, authorization);
       // Notify before the write: routing uses the entry from now on, and an equal later announce would notify nobody.
@@ -247,8 +251,10 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       ]);
       return { outcome: 'recorded' };
     },
-    list: () =>
-      [...entries].map(([name, entry]) => profile(name, entry)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    list() {
+      sorted ??= [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+      return sorted.map(([name, entry]) => profile(name, entry));
+    },
     get(name) {
       const entry = entries.get(name);
       return entry && profile(name, entry);
