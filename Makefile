@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-quick durations bench eval picture
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-quick durations bench sim eval picture
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
@@ -58,6 +58,9 @@ durations: install ## renew the list that lets the slowest test files start firs
 
 bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)
 	@node test/bench/main.ts $(if $(ONLY),--only '$(ONLY)') $(ARGS)
+
+sim: install ## run a fleet in virtual time, with random faults: make sim ARGS='--seed 7 --workers 100', ARGS=--help (docs/scale.md)
+	@node test/sim/main.ts $(ARGS)
 
 picture: install ## draw the pictures of a demo and of fleet send from the fleet that runs
 	@output=$$(./fleet demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/record.ts && node docs/picture/draw.ts

@@ -39,8 +39,11 @@ const PATIENCE_MS = 300_000;
 /** The tickets of all open tasks are looked at after so much virtual time. */
 const AUDIT_MS = 1_000;
 
-/** Runs one simulation to its end, or to the first violation. The same settings give the same result. */
-export async function simulate(settings: SimSettings): Promise<SimResult> {
+/**
+ * Runs one simulation to its end, or to the first violation. The same settings give the same result. `onStarted` is called
+ * when all workers are up and known, before the first task.
+ */
+export async function simulate(settings: SimSettings, onStarted?: () => void): Promise<SimResult> {
   const { seed, workers, slots } = settings;
   const loop = createEventLoop();
   const network = createNetwork(loop, randomOf(seed, 'network'));
@@ -89,6 +92,7 @@ export async function simulate(settings: SimSettings): Promise<SimResult> {
   }
   nextArrival();
   fleet.start();
+  if (onStarted) loop.at(WARM_UP_MS, onStarted);
 
   let auditedAt = 0;
   function audit(): void {

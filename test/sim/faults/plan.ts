@@ -35,35 +35,37 @@ export const LONGEST_MS = 100_000;
 
 /** The faults of a seed, each with a random stream of its own, within this time from the start. */
 export function planFaults(seed: number, count: number, withinMs: number, workers: number): Fault[] {
-  return Array.from({ length: count }, (_, index) => {
-    const random = randomOf(seed, `fault ${index}`);
-    const kind = KINDS[random.below(KINDS.length)] ?? 'crash';
-    const at = Math.floor(random.next() * withinMs);
-    const forMs = Math.min(LONGEST_MS, Math.ceil(random.exponential(MEAN_MS)));
-    const when = { index, at, forMs };
-    const worker = random.below(workers);
-    switch (kind) {
-      case 'crash':
-      case 'broken':
-        return { ...when, kind, worker };
-      case 'slow':
-        return { ...when, kind, worker, factor: 2 + random.below(8) };
-      case 'partition':
-        return {
-          ...when,
-          kind,
-          worker,
-          direction: (['to', 'from', 'both'] as const)[random.below(3)] ?? 'both',
-        };
-      case 'orchestrator crash':
-        return { ...when, kind };
-      case 'loss':
-      case 'duplication':
-        return { ...when, kind, share: 0.05 + 0.25 * random.next() };
-      case 'delay':
-        return { ...when, kind, ms: 50 + random.below(2_000) };
-    }
-  });
+  return Array.from({ length: count }, (_, index) => planFault(seed, index, withinMs, workers));
+}
+
+function planFault(seed: number, index: number, withinMs: number, workers: number): Fault {
+  const random = randomOf(seed, `fault ${index}`);
+  const kind = KINDS[random.below(KINDS.length)] ?? 'crash';
+  const at = Math.floor(random.next() * withinMs);
+  const forMs = Math.min(LONGEST_MS, Math.ceil(random.exponential(MEAN_MS)));
+  const when = { index, at, forMs };
+  const worker = random.below(workers);
+  switch (kind) {
+    case 'crash':
+    case 'broken':
+      return { ...when, kind, worker };
+    case 'slow':
+      return { ...when, kind, worker, factor: 2 + random.below(8) };
+    case 'partition':
+      return {
+        ...when,
+        kind,
+        worker,
+        direction: (['to', 'from', 'both'] as const)[random.below(3)] ?? 'both',
+      };
+    case 'orchestrator crash':
+      return { ...when, kind };
+    case 'loss':
+    case 'duplication':
+      return { ...when, kind, share: 0.05 + 0.25 * random.next() };
+    case 'delay':
+      return { ...when, kind, ms: 50 + random.below(2_000) };
+  }
 }
 
 export function describeFault(fault: Fault): string {

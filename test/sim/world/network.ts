@@ -91,7 +91,10 @@ export function createNetwork(loop: EventLoop, random: Random): Network {
       const answer = (settle: () => void): void => void send(to.name, from.name, () => close(settle));
       const arrive = (): void => {
         const server = to.process;
-        if (!server?.isAlive) return answer(() => reject(refusedConnection(to.name)));
+        if (!server?.isAlive) {
+          answer(() => reject(refusedConnection(to.name)));
+          return;
+        }
         serve().then(
           (value) => server.isAlive && answer(() => resolve(value)),
           (error) => server.isAlive && answer(() => reject(error)),
