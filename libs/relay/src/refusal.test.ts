@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { TaskResult, Unmet } from '@hermes-fleet/protocol';
+import { bareResult, type TaskResult, type Unmet } from '@hermes-fleet/protocol';
 import type { DelegationOutcome } from './delegation/delegate-options.ts';
 import { isInForce, refusalOf, withRefusal } from './refusal.ts';
 import type { Refusal } from './relay-state.ts';
@@ -89,4 +89,15 @@ describe('a refusal', () => {
   it('holds for a peer that is no longer known', () => {
     assert.ok(isInForce(refusing(blocked(lacking)), undefined, AT + 1e9));
   });
+});
+
+it('a peer where the task failed at once is not asked again for it: it would answer with the same failure', () => {
+  const result = {
+    ...bareResult('t-1'),
+    status: 'error' as const,
+    error: { code: 'model_failed', message: 'no answer', retryable: true },
+    usage: { inputTokens: 5, outputTokens: 0, model: 'm', source: 'metered' as const },
+  };
+  const refusal = refusalOf({ kind: 'result', result }, 'neo', [], { now: 0, random: () => 0 });
+  assert.ok(refusal && isInForce(refusal, { receivedAt: 60_000 }, 60_000));
 });

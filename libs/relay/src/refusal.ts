@@ -12,6 +12,9 @@ const LONGEST_MS = 30_000;
 /** A peer that refused is not asked for 1–2 s, then twice as long each time, up to 30 s; half of it is jitter. */
 const BACKOFF = { firstMs: 2_000, longestMs: LONGEST_MS };
 
+/** A task that failed at a peer stays known there: asked again, the peer answers with the same failure and the same tokens. */
+const NEVER_AGAIN = Number.MAX_SAFE_INTEGER;
+
 type Outcome = DelegationOutcome | { readonly kind: 'failed' };
 type Reason = Pick<Refusal, 'reason' | 'unmet' | 'transient'> & { readonly answered: boolean };
 
@@ -26,7 +29,7 @@ export function refusalOf(
   if (!reason) return undefined;
   const { answered, ...refused } = reason;
   const times = (before.find((refusal) => refusal.peer === peer)?.times ?? 0) + 1;
-  const until = now + backoffMs(times, { ...BACKOFF, random });
+  const until = failedAtOnce(outcome) ? NEVER_AGAIN : now + backoffMs(times, { ...BACKOFF, random });
   const longest = Math.max(until, now + backoffMs(1, { firstMs: LONGEST_MS, longestMs: LONGEST_MS, random }));
   const silentUntil = answered ? longest : until;
   return { ...refused, peer, at: now, times, until, ...(refused.transient ? { silentUntil } : {}) };
