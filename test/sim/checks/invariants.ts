@@ -23,6 +23,8 @@ export interface Invariants {
   accepted(task: string, budget: number): void;
   /** A worker has accepted a task, and has said so. */
   taken(worker: string, task: string): void;
+  /** A worker is asked for a task that it does not know. */
+  unknown(worker: string, task: string): void;
   /** A worker that starts has these unfinished tasks. */
   restored(worker: string, tasks: ReadonlySet<string>): void;
   /** A worker begins to work for a task, or goes on after a restart. */
@@ -88,6 +90,10 @@ export function createInvariants(now: () => number): Invariants {
       if (task.holder !== undefined && task.holder !== worker)
         fail('none run twice', `${worker} takes ${id}, which ${task.holder} has`);
       task.holder = worker;
+    },
+    unknown(worker, id) {
+      if (tasks.get(id)?.holder === worker)
+        fail('no task lost', `${worker} took ${id}, and does not know it`);
     },
     restored(worker, kept) {
       for (const [id, task] of tasks)

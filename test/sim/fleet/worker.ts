@@ -173,6 +173,7 @@ export function createWorker(options: WorkerOptions): Worker {
   function known(id: string): StoredTask {
     const task = store.tasks.get(id.slice(name.length + 1));
     if (task) return task;
+    invariants.unknown(name, id.slice(name.length + 1));
     throw new FleetError('TASK_NOT_FOUND', `${name} has no task ${id}`);
   }
 

@@ -149,7 +149,11 @@ export function createNetwork(loop: EventLoop, random: Random): Network {
         if (!send(to.name, from.name, () => fail(reset(to.name)))) isStalled = true;
       };
       resources.use(server.onKill(onKill));
-      resources.use(serve({ push }));
+      try {
+        resources.use(serve({ push }));
+      } catch (error) {
+        if (!send(to.name, from.name, () => fail(FleetError.from(error)))) isStalled = true;
+      }
     };
     if (!send(from.name, to.name, arrive)) isStalled = true;
     watchIdle();
