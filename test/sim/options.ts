@@ -38,7 +38,7 @@ give the same report. Ends with exit code 1 after a violation, which is replayed
   --only <list>       of these faults, only the ones with these numbers, separated by commas; none: no fault
   --defect <name>     plant a defect that the invariants must find: ${DEFECTS.join(', ')}
   --no-shrink         do not shorten a failing run
-  --scale             run the table of docs/scale.md, which takes many minutes
+  --scale             run the table of docs/scale.md, which takes more than an hour
   --help              print this
 `;
 
