@@ -88,6 +88,7 @@ export function relayClient(
     listTasks: missing,
     file: missing,
     card: missing,
+    fetch: missing,
     discover: missing,
   };
 }

@@ -17,7 +17,7 @@ import {
   authorizeAnnounce,
   ownerOf,
 } from './authorize-announce.ts';
-import { NEWCOMER, peerToEvict } from './eviction.ts';
+import { MAX_UNCONFIGURED, NEWCOMER, peerToEvict } from './eviction.ts';
 import {
   createPeerEntry,
   isSameForRouting,
