@@ -18,7 +18,7 @@ const CUSTOM: Readonly<Record<string, string>> = {
 const moduleOf = (models: string, { apiVersion }: Manifest): string =>
   `${CUSTOM[apiVersion] ?? models}/${apiVersion}`;
 
-/** What the published schemas of a version find wrong with types, formats, enumerations and required fields. */
+/** Returns the wrong types, formats, enumerations and missing fields of manifests, by the published schemas of a version. */
 export async function schemaProblems(models: string, manifests: readonly Manifest[]): Promise<string[]> {
   const found = await Promise.all(
     manifests.map(async (manifest) => {
@@ -37,7 +37,7 @@ export async function schemaProblems(models: string, manifests: readonly Manifes
 }
 
 /**
- * What the published types of a version find wrong: they know every field, so that one that does not exist is found, which the
+ * Returns the type errors of manifests. The published types know every field, so they find one that does not exist, which the
  * schemas let pass.
  */
 export async function typeProblems(models: string, manifests: readonly Manifest[]): Promise<string[]> {
@@ -50,8 +50,13 @@ export async function typeProblems(models: string, manifests: readonly Manifest[
     ]);
     writeFileSync(join(dir, 'manifests.ts'), lines.join('\n'));
     const compilerOptions = {
-      ...{ module: 'nodenext', target: 'esnext', strict: true, noEmit: true, skipLibCheck: true },
-      ...{ types: [], preserveSymlinks: true },
+      module: 'nodenext',
+      target: 'esnext',
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      types: [],
+      preserveSymlinks: true,
     };
     writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['manifests.ts'] }));
     writeFileSync(join(dir, 'package.json'), JSON.stringify({ type: 'module' }));

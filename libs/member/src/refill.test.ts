@@ -18,8 +18,13 @@ test('a member is refilled beside its gateway and while it is down', { timeout: 
   const ledger = openLedger({ file, profile: 'neo', clock, ids, log });
   for (let n = 0; n < 10; n += 1)
     await ledger.accept({
-      ...{ id: ids.uuid(), contextId: 'c', caller: 'switch', key: `k${n}`, fingerprint: 'f' },
-      ...{ message: { messageId: 'm', parts: [] }, dispatch: { type: 'TASK_DISPATCH' } },
+      id: ids.uuid(),
+      contextId: 'c',
+      caller: 'switch',
+      key: `k${n}`,
+      fingerprint: 'f',
+      message: { messageId: 'm', parts: [] },
+      dispatch: { type: 'TASK_DISPATCH' },
     });
   const publish = async (): Promise<void> => {
     const source = ledger.outbox;

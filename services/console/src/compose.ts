@@ -85,8 +85,18 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   const entry = addresses.get(config.entry);
   if (entry === undefined) throw new FleetError('CONFIG_INVALID', 'console.entry names no profile');
   registerApi(app, {
-    ...{ store, sessions, codes, loginSecret, changes, status, clock, web },
-    ...{ client: createProfileClient(clock, options.tls), entry, addresses, log },
+    store,
+    sessions,
+    codes,
+    loginSecret,
+    changes,
+    status,
+    clock,
+    web,
+    client: createProfileClient(clock, options.tls),
+    entry,
+    addresses,
+    log,
     trader: config.trader,
     prices: createPrices(config.prices),
     rebuild: () => reading.rebuild(),
@@ -96,7 +106,10 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   });
 
   feed = startFeed({
-    ...{ connection, store, clock, log },
+    connection,
+    store,
+    clock,
+    log,
     members: new Set(Object.keys(config.profiles)),
     onApplied: (applied, arrivals, skipped) => {
       changes.applied(applied);

@@ -4,7 +4,7 @@ import { type TlsFault, type TlsKeys, tlsFault } from '@hermes-fleet/tls';
 /** The keys of fleet.yaml for connections to peers. */
 const FLEET_KEYS: TlsKeys = { ca: 'fleet.tls.ca_file', cert: 'fleet.tls.cert_file' };
 
-/** What a listener of the fleet says of the connection itself, before it looks at the request. */
+/** The codes with which a listener of the fleet refuses a connection, before it reads the request. */
 const REFUSALS = {
   CLIENT_CERTIFICATE_REQUIRED: ({ cert }) => ({
     what: 'it requires a client certificate',

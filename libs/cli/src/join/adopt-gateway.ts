@@ -31,7 +31,7 @@ function processes(): string[] {
   }
 }
 
-/** What a process was started with; empty for one that has ended, or is another user's. */
+/** The command line of a process; empty for one that has ended, or is another user's. */
 function wordsOf(pid: string, file: 'cmdline' | 'environ'): string[] {
   try {
     return readFileSync(join('/proc', pid, file), 'utf8')

@@ -4,7 +4,7 @@ import { UsageError } from '../command-line/options.ts';
 import { defaultFolder } from './plan-worker.ts';
 import { readWorkerState, type WorkerHome, type WorkerState, workerHome } from './worker-home.ts';
 
-/** What a call of `fleet join` says of the worker. */
+/** The options of `fleet join` that identify the worker. */
 export interface JoinCall {
   readonly dir: string | undefined;
   readonly name: string | undefined;

@@ -13,7 +13,7 @@ import { PROFILE_NAME, type WorkerState } from './worker-home.ts';
 const DEFAULT_PORT = 9230;
 const CONNECT_MS = 10_000;
 
-/** What the caller of `fleet join` says of the worker. */
+/** The options of `fleet join` that describe the worker. */
 export interface JoinWishes {
   readonly name: string | undefined;
   readonly endpoint: string | undefined;

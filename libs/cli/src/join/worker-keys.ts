@@ -7,9 +7,9 @@ import { type WorkerHome, type WorkerState, workerVariables } from './worker-hom
 
 /** The tokens of both directions. */
 export interface WorkerTokens {
-  /** What the worker presents to the orchestrator. */
+  /** The token that the worker presents to the orchestrator. */
   readonly presents: string;
-  /** What the orchestrator presents to the worker: the token until it has joined, its hash from then on. */
+  /** The token that the orchestrator presents to the worker; its hash once the worker has joined. */
   readonly accepts: string;
 }
 

@@ -61,7 +61,13 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
     const ended = new AbortController();
     void nc.closed().then(() => ended.abort());
     void watchGap({
-      ...{ nc, source, subjectPrefixes, reader, clock, log, lastStored },
+      nc,
+      source,
+      subjectPrefixes,
+      reader,
+      clock,
+      log,
+      lastStored,
       inboxPrefix: connection.inboxPrefix,
       now: clock.now,
       signal: AbortSignal.any([stop.signal, ended.signal]),

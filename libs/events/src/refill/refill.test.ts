@@ -221,7 +221,10 @@ test(
       ],
     });
     const as = (user: string) => ({
-      ...{ servers: [server.url], name: user, user, pass: `${user}-password` },
+      servers: [server.url],
+      name: user,
+      user,
+      pass: `${user}-password`,
       ...(user === 'setup' ? {} : { inboxPrefix: inboxPrefix('neo') }),
     });
     const setUp = () => setUpStreams({ connection: as('setup'), log: silentLog });

@@ -75,8 +75,13 @@ export const idsAt = (url: string, filter: string): Promise<string[]> =>
     const ids: string[] = [];
     const signal = AbortSignal.timeout(READ_MS);
     await consume({
-      ...{ connection: { servers: [url], name: 'test/reader' }, filter, signal },
-      ...{ fromStart: true, untilEnd: true, log: silentLog, clock: systemClock },
+      connection: { servers: [url], name: 'test/reader' },
+      filter,
+      signal,
+      fromStart: true,
+      untilEnd: true,
+      log: silentLog,
+      clock: systemClock,
       onEvent: ({ id }) => void ids.push(id),
     });
     signal.throwIfAborted();

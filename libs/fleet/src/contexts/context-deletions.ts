@@ -206,7 +206,10 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
       };
     const { fetch } = client;
     return deleteAtPeer({
-      ...{ endpoint: peer.endpoint, contextId, results, fetch },
+      endpoint: peer.endpoint,
+      contextId,
+      results,
+      fetch,
       timeoutMs: PEER_TIMEOUT_MS,
       signal,
     });

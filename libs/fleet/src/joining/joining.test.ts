@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { joiningApp, listener, OPERATOR, READER, TOKEN_TO_WORKER } from '../testing/joining-app.ts';
+import {
+  joiningApp,
+  listener,
+  OPERATOR,
+  presented,
+  READER,
+  request,
+  TOKEN_TO_WORKER,
+} from '../testing/joining-app.ts';
 
 const MINUTE = 60_000;
-const presented = (name: string): string => `presented-by-${name}`;
-const request = (name: string, endpoint: string, more: object = {}) => ({
-  name,
-  endpoint,
-  token_digest: `sha256:${hash('sha256', presented(name))}`,
-  token: TOKEN_TO_WORKER,
-  ...more,
-});
 
 describe('joining with a join token', () => {
   it('tells what the token offers, lets the worker join, and knows it over a restart', async (t) => {

@@ -1,17 +1,7 @@
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { announceOf } from '@hermes-fleet/peers/testing';
-import { joiningApp, listener, OPERATOR, TOKEN_TO_WORKER } from '../testing/joining-app.ts';
-
-const presented = (name: string): string => `presented-by-${name}`;
-const request = (name: string, endpoint: string, more: object = {}) => ({
-  name,
-  endpoint,
-  token_digest: `sha256:${hash('sha256', presented(name))}`,
-  token: TOKEN_TO_WORKER,
-  ...more,
-});
+import { joiningApp, listener, OPERATOR, presented, request } from '../testing/joining-app.ts';
 
 describe('a membership', () => {
   it('takes no name of a worker that joined without a join token, while that is live or has tasks', async (t) => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -21,6 +22,18 @@ import { createJoining } from '../joining/joining.ts';
 export const OPERATOR = 'token-of-the-operator';
 export const READER = 'token-of-a-reader';
 export const TOKEN_TO_WORKER = 'presented-to-the-worker-0123456789abcdef';
+
+/** The token that a worker of this name presents. */
+export const presented = (name: string): string => `presented-by-${name}`;
+
+/** The body of a worker's request to join. */
+export const request = (name: string, endpoint: string, more: object = {}) => ({
+  name,
+  endpoint,
+  token_digest: `sha256:${hash('sha256', presented(name))}`,
+  token: TOKEN_TO_WORKER,
+  ...more,
+});
 
 // biome-ignore lint/suspicious/noExplicitAny: the body of a reply under test has no type of its own
 type Body = any;

@@ -41,8 +41,13 @@ async function serve(t: TestContext, { clientCert = 'none', connections = {} }: 
     warn: (fields: object, msg: string) => renewals.write(JSON.stringify({ level: 'warn', msg, ...fields })),
   };
   const source = createRenewedTls({
-    ...{ key: 'fleet.server.tls', files, material, check: { use: 'server' as const } },
-    ...{ keyOf: ({ key }: { key: string }) => `fleet.server.tls.${key}`, clock: systemClock, log },
+    key: 'fleet.server.tls',
+    files,
+    material,
+    check: { use: 'server' as const },
+    keyOf: ({ key }: { key: string }) => `fleet.server.tls.${key}`,
+    clock: systemClock,
+    log,
     lookEveryMs: 0,
   });
   const app = await startApp(t, {
