@@ -18,6 +18,8 @@ export interface Post {
   readonly body: string;
   /** The peer must not get the request twice. It has a connection of its own, because the peer may have closed a kept one. */
   readonly isOnce?: boolean | undefined;
+  /** Is called before a request that a kept connection has lost is sent again. */
+  readonly onResend?: (() => void) | undefined;
   /** The only time limit. */
   readonly signal: AbortSignal;
   /** The largest answer that is read, bytes. */
@@ -36,8 +38,8 @@ export interface TextAnswer {
 
 /**
  * Sends a POST and reads its answer as text, over connections that are kept for the next one. A request that a kept connection
- * has lost is sent again at once, over a new one. Rejects with network errors and the errors of the options. Follows no
- * redirect. Beside `fetch`, it needs a third of the CPU time, and waits for response headers as long as its caller does.
+ * has lost is sent again at once, over a new one: whatever becomes of that copy, the lost one may have arrived. Rejects with
+ * network errors and the errors of the options. Follows no redirect. Beside `fetch`, it needs a third of the CPU time, and waits for response headers as long as its caller does.
  */
 export type TextExchange = (url: string, post: Post) => Promise<TextAnswer>;
 
@@ -77,7 +79,7 @@ interface Agents {
 }
 
 function exchange(request: typeof requestHttp, agents: Agents, url: string, post: Post): Promise<TextAnswer> {
-  const { body, signal, isOnce = false, ...limits } = post;
+  const { body, signal, isOnce = false, onResend: _, ...limits } = post;
   const headers = { ...post.headers, 'accept-encoding': 'identity' };
   const agent = isOnce ? agents.single : agents.kept;
   return new Promise((resolve, reject) => {
@@ -90,9 +92,12 @@ function exchange(request: typeof requestHttp, agents: Agents, url: string, post
     });
     let isAnswered = false;
     sent.on('error', (error) => {
-      if (!isAnswered && sent.reusedSocket && isLost(error))
-        resolve(exchange(request, agents, url, { ...post, isOnce: true }));
-      else reject(error);
+      if (isAnswered || !sent.reusedSocket || !isLost(error)) {
+        reject(error);
+        return;
+      }
+      post.onResend?.();
+      resolve(exchange(request, agents, url, { ...post, isOnce: true }));
     });
     sent.once('close', unanswered);
     sent.end(body);

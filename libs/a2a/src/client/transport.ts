@@ -23,6 +23,8 @@ export interface CallOptions {
   readonly traceparent?: string | undefined;
   /** The peer must not get the call twice. Any other call is sent again when a kept connection has lost it. */
   readonly isOnce?: boolean;
+  /** Is called before such a copy leaves: an error of the call is that of the copy, and the lost one may have arrived. */
+  readonly onResend?: () => void;
 }
 
 /** Sends a request and returns its response without following redirects; rejects with network errors. */
@@ -65,7 +67,7 @@ export async function callPeer<S extends z.ZodType>(
   method: string,
   params: JsonObject,
   schema: S,
-  { timeoutMs, signal, traceparent, isOnce }: CallOptions,
+  { timeoutMs, signal, traceparent, isOnce, onResend }: CallOptions,
 ): Promise<z.output<S>> {
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
   const { tlsKeys } = deps;
@@ -76,6 +78,7 @@ export async function callPeer<S extends z.ZodType>(
       : await deps.exchange(peer.url, {
           ...requestOf(deps, call, deadline.signal),
           isOnce,
+          onResend,
           maxBytes: MAX_ANSWER_BYTES,
           errorOf: (status) => statusError(call, status),
           tooLarge: () => tooLong(call),

@@ -106,9 +106,12 @@ async function sendDispatch(
   mayHaveArrived: boolean,
 ): Promise<PeerReply | RefusedDispatch> {
   const { client, endpoint, health, clock, signal, traceparent } = options;
-  const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent };
   const message = dispatchMessage(delegation, options.parts, acceptUntil(options, contact));
   let ambiguous = mayHaveArrived;
+  const onResend = (): void => {
+    ambiguous = true;
+  };
+  const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent, onResend };
   for (;;) {
     const sentAt = clock.monotonic();
     try {
