@@ -1,33 +1,31 @@
-// Healthy when HEALTH_PATH of this container's service, /ready by default, answers 2xx. HEALTH_PORT is the port of the
-// service, which serves https where its fleet.yaml says so. The certificate is not checked: it is not for 127.0.0.1.
+// Healthy when HEALTH_PATH of this container's service, /ready by default, answers 2xx over https on HEALTH_PORT. Prints the
+// answer. The certificate is not checked: it is not for 127.0.0.1.
 import { request } from 'node:https';
 
-const url = `http://127.0.0.1:${process.env.HEALTH_PORT}${process.env.HEALTH_PATH ?? '/ready'}`;
+const PRINTED = 1000;
+const url = `https://127.0.0.1:${process.env.HEALTH_PORT}${process.env.HEALTH_PATH ?? '/ready'}`;
 
-function overTls() {
+function ask() {
   return new Promise((resolve, reject) => {
-    const options = { rejectUnauthorized: false, signal: AbortSignal.timeout(5000) };
-    request(url.replace('http:', 'https:'), options, async (answer) => {
-      let text = '';
-      for await (const chunk of answer.setEncoding('utf8')) text += chunk;
-      resolve({ ok: answer.statusCode >= 200 && answer.statusCode < 300, text });
-    })
-      .on('error', reject)
-      .end();
+    const options = { rejectUnauthorized: false, signal: AbortSignal.timeout(10_000) };
+    request(url, options, resolve).on('error', reject).end();
   });
 }
 
-async function ready() {
-  const reply = await fetch(url, { signal: AbortSignal.timeout(5000) });
-  const text = await reply.text();
-  return reply.status === 400 && text.includes('TLS_REQUIRED') ? overTls() : { ok: reply.ok, text };
+async function startOf(answer) {
+  let text = '';
+  for await (const chunk of answer.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length >= PRINTED) break;
+  }
+  return text.slice(0, PRINTED);
 }
 
 try {
-  const { ok, text } = await ready();
-  process.stdout.write(text.slice(0, 1000));
-  process.exitCode = ok ? 0 : 1;
+  const answer = await ask();
+  process.exitCode = answer.statusCode >= 200 && answer.statusCode < 300 ? 0 : 1;
+  process.stdout.write(`${answer.statusCode} ${await startOf(answer)}`);
 } catch (error) {
-  process.stdout.write(`${url}: ${error.cause?.code ?? error.message}`);
   process.exitCode = 1;
+  process.stdout.write(`${url}: ${error.code ?? error.message}`);
 }

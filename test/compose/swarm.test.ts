@@ -9,7 +9,9 @@ import { startSwarmFleet, withoutSwarm } from '../support/swarm.ts';
 const CLIENTS = 8;
 const JOIN_MS = 180_000;
 /** How long a client tries the same call again. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 180_000;
+/** Each look starts a program. */
+const LOOK_MS = 1_000;
 
 interface Load {
   /** Results by task. */
@@ -28,7 +30,7 @@ function startLoad(operator: Target): Load {
       const taskId = `load-${number}-${at}`;
       const data = dispatch({
         taskId,
-        brief: runbook('done.txt', taskId, 'sleep 1'),
+        brief: runbook('done.txt', taskId, 'sleep 3'),
         task: { token_budget: 20_000 },
         routing: { target: 'auto', on_blocked: 'queue' },
       });
@@ -111,6 +113,7 @@ test('workers on Swarm are scaled, updated and lost under load, and no call and 
         async () => (await fleet.replicaContainer(2).catch(() => lost)) !== lost,
         'a new container',
         JOIN_MS,
+        LOOK_MS,
       );
       const after = doneBy('neo-2');
       await until(() => doneBy('neo-2') > after, 'neo-2 to work again', JOIN_MS);
@@ -122,7 +125,7 @@ test('workers on Swarm are scaled, updated and lost under load, and no call and 
     const left = async (): Promise<number> =>
       (await fleet.docker('ps', '--quiet', '--filter', `name=^/?${fleet.stack}_neo-pool\\.`)).split('\n')
         .length;
-    await until(async () => (await left()) === 2, 'four replicas to go', JOIN_MS);
+    await until(async () => (await left()) === 2, 'four replicas to go', JOIN_MS, LOOK_MS);
   });
 
   await load.stop();

@@ -194,16 +194,17 @@ export async function readEvents(
   return events;
 }
 
-/** Waits for a condition that no event announces; fails after a minute. */
+/** Waits for a condition that no event announces, which is looked at again after a pause; fails after a minute. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
   timeoutMs = 60_000,
+  lookEveryMs = 50,
 ): Promise<void> {
   const giveUpAt = Date.now() + timeoutMs;
   while (!(await condition())) {
     if (Date.now() > giveUpAt) throw new Error(`waited ${timeoutMs} ms for ${what}`);
-    await systemClock.sleep(50);
+    await systemClock.sleep(lookEveryMs);
   }
 }
 

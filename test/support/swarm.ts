@@ -13,6 +13,8 @@ import type { Target } from './rpc.ts';
 
 const UP_MS = 180_000;
 const BUILD_MS = 600_000;
+/** Each look starts a program. */
+const LOOK_MS = 1_000;
 const NODE_LABELS = ['hermes-fleet.state', 'hermes-fleet.workers'];
 
 /** A fleet on the Swarm of this machine's engine: switch, neo and replicas of neo, on one node. */
@@ -83,10 +85,12 @@ export async function startSwarmFleet(t: TestContext, replicas: number): Promise
       const filter = `name=^${stack}_`;
       const left = async (): Promise<boolean> =>
         (await listed('ps', '--all', '--quiet', '--filter', `name=^/?${stack}_`)).length > 0;
-      await until(async () => !(await left()), 'the containers of the stack to go', 120_000);
+      await until(async () => !(await left()), 'the containers of the stack to go', 120_000, LOOK_MS);
       await until(
         async () => (await listed('network', 'ls', '--quiet', '--filter', filter)).length === 0,
         'its network to go',
+        60_000,
+        LOOK_MS,
       );
       for (const volume of await listed('volume', 'ls', '--quiet', '--filter', filter))
         await docker('volume', 'rm', volume);
@@ -189,6 +193,7 @@ export async function startSwarmFleet(t: TestContext, replicas: number): Promise
         },
         `${service} to be updated`,
         UP_MS,
+        LOOK_MS,
       );
     },
   };
