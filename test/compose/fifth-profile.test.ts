@@ -34,7 +34,7 @@ test('a fifth profile in containers takes tasks, as docs/peering.md adds it', {
 
   const profile = join(dir, 'deploy/profiles/oracle');
   cpSync(join(dir, 'deploy/profiles/neo'), profile, { recursive: true });
-  edit('deploy/profiles/oracle/IDENTITY.md', (text) => text.replace(/^name: neo$/m, 'name: oracle'));
+  edit('deploy/profiles/oracle/IDENTITY.md', (text) => text.replace(/^name: .*$/m, 'name: oracle'));
   const configuration = /^ {3}```yaml\n(.*?)^ {3}```$/ms.exec(GUIDE)?.[1] ?? '';
   writeFileSync(join(profile, 'fleet.yaml'), unindented(configuration));
   const [caller = '', agent = ''] = [...GUIDE.matchAll(/^ +oracle: \{.*\}$/gm)].map(([line]) =>

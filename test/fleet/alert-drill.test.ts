@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -154,10 +154,12 @@ test('each alert fires in a real Prometheus when its cause is there, and none be
   await fires('ServiceDown', 'trinity');
   await fires('PeerStale', 'switch');
 
-  const limited = await runProgram('prlimit', [
-    ...['--pid', String(fleet.process('morpheus').pid), `--fsize=${FULL_AT}:unlimited`],
-  ]);
-  assert.equal(limited.code, 0, limited.stderr);
+  const limitFiles = async (limit: number | 'unlimited'): Promise<void> => {
+    const pid = String(fleet.process('morpheus').pid);
+    const { code, stderr } = await runProgram('prlimit', ['--pid', pid, `--fsize=${limit}:unlimited`]);
+    assert.equal(code, 0, stderr);
+  };
+  await limitFiles(FULL_AT);
   await until(
     async () => {
       await send({ brief: 'x' }, 'morpheus');
@@ -170,6 +172,11 @@ test('each alert fires in a real Prometheus when its cause is there, and none be
   await fleet.kill('nats');
   await send({ brief: 'x', requirements: { required_mcp: ['nope'] } });
   await fires('OutboxBehind', 'switch');
+
+  await limitFiles('unlimited');
+  rmSync(fleet.plan.natsStoreDir, { recursive: true });
+  await fleet.up();
+  await fires('StreamLacksEvents', 'switch');
 
   const names = [...fired].map((each) => each.split(' ')[0]);
   assert.deepEqual([...new Set(names)].sort(), alertsIn(RULES));
