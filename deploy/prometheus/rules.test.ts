@@ -65,6 +65,7 @@ test('the fleet has an alert for each kind of failure', () => {
     'StreamLacksEvents',
     'LedgerFailing',
     'DiskFilling',
+    'CertificateExpiring',
     'BlockedShareBurnsFast',
     'BlockedShareBurnsSlowly',
     'BudgetOverrun',

@@ -141,5 +141,5 @@ test('workers on Swarm are scaled, updated and lost under load, and no call and 
     (statuses.get('partial') ?? 0) <= 16,
     'more tasks are partial than could run in replaced containers',
   );
-  assert.ok(load.results.size > 50);
+  assert.ok(load.results.size > 30);
 });

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import type { FleetPlan } from '@hermes-fleet/cli';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { createAuthority } from '@hermes-fleet/tls/testing';
 import { parse, stringify } from 'yaml';
 import {
   RULES,
@@ -34,6 +35,9 @@ const THRESHOLDS = {
   'queue=~"own|waiting"}) > 600': 'queue=~"own|waiting"}) > 5',
   '> 0)) < 0.05': '> 0)) < 2',
 };
+
+/** From and to, ms from now: the last tenth of a certificate's time. */
+const DUE = [-9 * 86_400_000, 86_400_000] as const;
 
 /** A feed of one bar, which is stale a few seconds later, and a breaker that trips then. */
 function staleFeed(plan: FleetPlan): void {
@@ -65,11 +69,17 @@ test('each alert fires in a real Prometheus when its cause is there, and none be
   skip: withoutPrometheus,
 }, async (t) => {
   const model = await startModelServer(t, 'All is tidy.', METERED);
+  const due = createAuthority(t).issue('trinity', { valid: DUE });
   const fleet = await startFleet(
     t,
     { LOG_LEVEL: 'fatal' },
     {
       onPlanned: staleFeed,
+      fleetYaml(profile, shipped) {
+        const config = parse(shipped);
+        if (profile === 'trinity') config.fleet.tls = { cert_file: due.certFile, key_file: due.keyFile };
+        return stringify(config);
+      },
       configYaml: (profile, shipped) => {
         const config = parse(shipped);
         if (profile === 'neo')
@@ -118,7 +128,14 @@ test('each alert fires in a real Prometheus when its cause is there, and none be
   await fires('TraderBreakerTripped', 'trader');
   await fires('McpServerDown', 'morpheus');
   await fires('DiskFilling', 'switch');
-  const causedAtStart = new Set(['TraderDegraded', 'TraderBreakerTripped', 'McpServerDown', 'DiskFilling']);
+  await fires('CertificateExpiring', 'trinity');
+  const causedAtStart = new Set([
+    'TraderDegraded',
+    'TraderBreakerTripped',
+    'McpServerDown',
+    'DiskFilling',
+    'CertificateExpiring',
+  ]);
   assert.deepEqual(
     [...(await firing())].filter((each) => !causedAtStart.has(each.split(' ')[0] ?? '')),
     [],

@@ -97,6 +97,25 @@ export function operations(): Dashboard {
         ],
       }),
     )
+    .withPanel(
+      timeSeries(23, {
+        title: 'Certificates',
+        description:
+          'Time until each is due for renewal, and until it expires. The alert CertificateExpiring fires below zero of the first.',
+        unit: 's',
+        span: 24,
+        queries: [
+          {
+            expr: `fleet_certificate_renew_by_timestamp_seconds{${OF_PROFILE}} - time()`,
+            legend: '{{profile}} {{use}}, renewal',
+          },
+          {
+            expr: `fleet_certificate_expiry_timestamp_seconds{${OF_PROFILE}} - time()`,
+            legend: '{{profile}} {{use}}, end',
+          },
+        ],
+      }),
+    )
     .withRow(new RowBuilder('Processes').id(30))
     .withPanel(
       stat(34, {

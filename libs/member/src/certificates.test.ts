@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createAuthority, EXPIRED } from '@hermes-fleet/tls/testing';
-import { expiries, readCertificates, renewCertificates } from './certificates.ts';
+import { readCertificates, renewCertificates, timesOf } from './certificates.ts';
 
 const fleet = (server: object, more: object = {}) =>
   FleetConfigSchema.safeParse({
@@ -33,7 +33,7 @@ test('all certificates are read, from the folder of fleet.yaml on, with the time
   const { certificates, problems, warnings } = readCertificates(config, dir, Date.now());
   assert.deepEqual([problems, warnings], [[], []]);
   const tls = renewCertificates(certificates, { clock: systemClock, log: silentLog });
-  assert.deepEqual(Object.keys(expiries(tls)), ['server', 'client', 'nats']);
+  assert.deepEqual(Object.keys(timesOf(tls)), ['server', 'client', 'nats']);
   assert.equal(tls.server?.current().cert, readFileSync(neo.certFile, 'utf8'));
 });
 

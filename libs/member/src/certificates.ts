@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Clock, FieldError, Log } from '@hermes-fleet/protocol';
 import {
+  type CertificateTimes,
   createRenewedTls,
   type RenewedTlsOptions,
   readTls,
@@ -98,12 +99,12 @@ export function renewCertificates(certificates: Certificates, deps: { clock: Clo
 export const withBusTls = (credentials: Credentials, { nats }: MemberTls): Credentials =>
   nats === undefined ? credentials : { ...credentials, bus: { ...credentials.bus, tls: nats } };
 
-/** When each certificate expires, ms since the epoch. */
-export function expiries(tls: MemberTls): Record<string, number> {
+/** When each certificate is due for renewal and expires. */
+export function timesOf(tls: MemberTls): Record<string, CertificateTimes> {
   return Object.fromEntries(
     Object.entries(tls).flatMap(([use, source]) => {
-      const { expiresAt } = source.current();
-      return expiresAt === undefined ? [] : [[use, expiresAt]];
+      const { times } = source.current();
+      return times === undefined ? [] : [[use, times]];
     }),
   );
 }

@@ -26,7 +26,7 @@ import {
 } from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
 import { connectAnnounces } from './bus.ts';
-import { expiries, type MemberTls, renewCertificates, withBusTls } from './certificates.ts';
+import { type MemberTls, renewCertificates, timesOf, withBusTls } from './certificates.ts';
 import type { MemberConfiguration } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
 import { version } from './version.ts';
@@ -91,7 +91,7 @@ export function openMember(
   });
   registerDisk(metrics.registry, file);
   registerBuild(metrics.registry, { version, revision: environment.revision });
-  registerCertificates(metrics.registry, () => expiries(tls));
+  registerCertificates(metrics.registry, () => timesOf(tls));
   return {
     ...shared,
     version,

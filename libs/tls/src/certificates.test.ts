@@ -17,7 +17,7 @@ test('a valid pair is read, with the time when it expires', (t) => {
   const { material, problems, warnings } = readTls({ certFile, keyFile, caFile: authority.caFile }, server);
   assert.deepEqual([problems, warnings], [[], []]);
   assert.deepEqual([material?.cert, material?.key, material?.ca], [cert, key, authority.ca]);
-  const days = ((material?.expiresAt ?? 0) - Date.now()) / DAY_MS;
+  const days = ((material?.times?.expiresAt ?? 0) - Date.now()) / DAY_MS;
   assert.ok(days > 29 && days < 31, `${days} days`);
 });
 
@@ -76,11 +76,22 @@ test('all problems of all files are reported at once', (t) => {
 });
 
 test('a certificate that expires within two weeks is a warning', (t) => {
-  const { certFile, keyFile } = createAuthority(t).issue('neo');
+  const { certFile, keyFile } = createAuthority(t).issue('neo', { valid: [0, 100 * DAY_MS] });
   const check = (days: number) =>
     readTls({ certFile, keyFile }, { ...server, now: Date.now() + days * DAY_MS });
-  assert.deepEqual(check(15).warnings, []);
-  const { warnings, problems } = check(17);
+  assert.deepEqual(check(85).warnings, []);
+  const { warnings, problems } = check(87);
   assert.match(warnings.map(({ reason }) => reason).join(), /neo\.pem expires at .*: renew it before/);
   assert.deepEqual(problems, []);
+});
+
+test('a certificate that is valid for a day is due in its last fifth, and no earlier', (t) => {
+  const { certFile, keyFile } = createAuthority(t).issue('brief', { valid: [0, DAY_MS] });
+  const at = (share: number) =>
+    readTls({ certFile, keyFile }, { ...server, now: Date.now() + share * DAY_MS });
+  const { material, warnings } = at(0.75);
+  assert.deepEqual(warnings, []);
+  const { expiresAt = 0, renewBy = 0 } = material?.times ?? {};
+  assert.equal(expiresAt - renewBy, DAY_MS / 5);
+  assert.equal(at(0.85).warnings.length, 1);
 });

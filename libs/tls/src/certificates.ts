@@ -16,8 +16,15 @@ export interface TlsMaterial {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
-  /** When the certificate expires, ms since the epoch; undefined without a certificate. */
-  readonly expiresAt?: number;
+  /** Undefined without a certificate. */
+  readonly times?: CertificateTimes;
+}
+
+/** Of a certificate and its intermediates, ms since the epoch. */
+export interface CertificateTimes {
+  readonly expiresAt: number;
+  /** From then on it is worth a warning that the certificate has not been renewed. */
+  readonly renewBy: number;
 }
 
 export type TlsFileKey = 'ca_file' | 'cert_file' | 'key_file';
@@ -43,9 +50,12 @@ export interface TlsReading {
   readonly warnings: readonly TlsProblem[];
 }
 
-/** A certificate that expires sooner is worth a warning. */
-export const EXPIRY_WARNING_DAYS = 14;
-const DAY_MS = 86_400_000;
+/**
+ * A certificate is due for renewal in the last 14 days, and in the last fifth of its time, which is later for one that is valid
+ * for days or hours: what renews certificates does so at two thirds of their time.
+ */
+const LONGEST_NOTICE_MS = 14 * 86_400_000;
+const NOTICE_SHARE = 0.2;
 
 const PURPOSES = {
   server: { oid: '1.3.6.1.5.5.7.3.1', name: 'serverAuth' },
@@ -83,12 +93,15 @@ export function readTls(files: TlsFiles, check: TlsCheck): TlsReading {
     warnings.push(...found.warnings);
   }
   if (key !== undefined) problems.push(...checkKey(`${files.keyFile}`, key, `${files.certFile}`, chain?.[0]));
-  const expiresAt = chain && Math.min(...chain.map(expiryOf));
+  const times = chain && {
+    expiresAt: Math.min(...chain.map(expiryOf)),
+    renewBy: Math.min(...chain.map(renewByOf)),
+  };
   const material: TlsMaterial = {
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(times === undefined ? {} : { times }),
   };
   return { material: problems.length > 0 ? undefined : material, problems, warnings };
 }
@@ -103,6 +116,11 @@ export function parseCertificates(pem: string): X509Certificate[] {
 }
 
 const expiryOf = (certificate: X509Certificate): number => certificate.validToDate.getTime();
+function renewByOf(certificate: X509Certificate): number {
+  const expiresAt = expiryOf(certificate);
+  const validMs = expiresAt - certificate.validFromDate.getTime();
+  return expiresAt - Math.min(LONGEST_NOTICE_MS, NOTICE_SHARE * validMs);
+}
 const dayOf = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z');
 
 function checkIssuers(file: string, pem: string, now: number): TlsProblem[] {
@@ -129,11 +147,10 @@ function checkChain(
   }
   for (const [index, certificate] of chain.entries()) {
     const which = index === 0 ? file : `${file} has an intermediate certificate that`;
-    const left = expiryOf(certificate) - now;
-    if (left <= 0) {
+    if (expiryOf(certificate) <= now) {
       const reason = `${which} expired at ${dayOf(certificate.validToDate)}: renew it`;
       problems.push({ key, reason });
-    } else if (left < EXPIRY_WARNING_DAYS * DAY_MS) {
+    } else if (renewByOf(certificate) < now) {
       const reason = `${which} expires at ${dayOf(certificate.validToDate)}: renew it before`;
       warnings.push({ key, reason });
     }

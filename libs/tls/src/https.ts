@@ -63,6 +63,7 @@ export function speaksTls(url: string, signal: AbortSignal): Promise<boolean> {
       resolve(spoke);
     };
     const expire = (): void => end(false);
+    if (signal.aborted) expire();
     signal.addEventListener('abort', expire, { once: true });
     socket.once('secureConnect', () => end(true));
     socket.on('error', () => end(false));

@@ -1,5 +1,5 @@
 export {
-  EXPIRY_WARNING_DAYS,
+  type CertificateTimes,
   namesOf,
   parseCertificates,
   readTls,

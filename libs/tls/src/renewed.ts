@@ -52,7 +52,8 @@ export function createRenewedTls(options: RenewedTlsOptions): TlsSource {
       return;
     }
     material = reading.material;
-    const until = material.expiresAt === undefined ? undefined : new Date(material.expiresAt).toISOString();
+    const { times } = material;
+    const until = times && new Date(times.expiresAt).toISOString();
     log.info({ expires_at: until }, `${key}: the renewed files are in use`);
     for (const each of reading.warnings) log.warn({}, said(each));
   }

@@ -1,4 +1,10 @@
-import { createMetrics, registerBuild, registerCircuits, registerDisk } from '@hermes-fleet/service';
+import {
+  createMetrics,
+  registerBuild,
+  registerCertificates,
+  registerCircuits,
+  registerDisk,
+} from '@hermes-fleet/service';
 import type { Concern } from '../../../../libs/paper/src/market/concern.ts';
 import { createConsoleMetrics } from '../../../../services/console/src/metrics.ts';
 import { createAnalysis } from '../../../../services/trader/src/books/analysis.ts';
@@ -21,6 +27,7 @@ export function profileMetrics() {
   registerBuild(metrics.registry, { version: '1.0.0', revision: '1a2b3c4' });
   // Any file will do.
   registerDisk(metrics.registry, import.meta.filename);
+  registerCertificates(metrics.registry, () => ({ server: { renewBy: 2e12, expiresAt: 2.1e12 } }));
   registerCircuits(metrics.registry, () => ({ switch: false }));
   metrics.dependencies({ ledger: true });
   metrics.taskTreeCeiling(1_000_000);
