@@ -136,8 +136,12 @@ const joinCommand = command({
       foreground: values.foreground === true,
       clock,
     });
-    await awaitSeen(home, state, clock);
-    const findings = await examineBothWays(home, state, options);
+    const findings = await awaitSeen(home, state, clock)
+      .then(() => examineBothWays(home, state, options))
+      .catch(async (error: unknown) => {
+        await gateway.stop();
+        throw error;
+      });
     const failed = findings.filter((finding) => finding.state === 'failed');
     for (const each of failed)
       say(

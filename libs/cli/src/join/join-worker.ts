@@ -123,7 +123,7 @@ export async function awaitSeen(home: WorkerHome, state: WorkerState, clock: Clo
     if (clock.now() >= giveUpAt)
       throw new FleetError(
         'PEER_UNREACHABLE',
-        `${state.orchestrator.name} has no announce of ${state.name} after ${SEEN_MS / 1000} s: ${home.gateway.logFile} says why; the gateway runs on`,
+        `${state.orchestrator.name} has no announce of ${state.name} after ${SEEN_MS / 1000} s: the log of its gateway says why`,
       );
     if (!runs(home))
       throw new FleetError(

@@ -17,7 +17,11 @@ export interface RunningGateway {
   readonly state: 'started' | 'already running';
   /** Resolves with its exit code; undefined for a gateway in the background. */
   readonly exit: Promise<number> | undefined;
+  /** Ends a gateway in the foreground, as its command fails; one in the background runs on. */
+  stop(): Promise<void>;
 }
+
+const runsOn = async (): Promise<void> => undefined;
 
 /**
  * Starts the gateway of a worker, in the background as `fleet local up` does, or in the foreground, where it takes over the
@@ -41,7 +45,7 @@ export async function runGateway(
       clock,
     });
     if (ready !== undefined) throw notServing(home, ready);
-    return { pid: known.pid, state: 'already running', exit: undefined };
+    return { pid: known.pid, state: 'already running', exit: undefined, stop: runsOn };
   }
   if (await isTaken(gateway.port, clock))
     throw new FleetError(
@@ -73,7 +77,7 @@ function startBehind(home: WorkerHome, { command, env, cwd }: EntryPoint) {
     env,
     cwd,
   });
-  return { ...started, state: 'started' as const, exit: undefined };
+  return { ...started, state: 'started' as const, exit: undefined, stop: runsOn };
 }
 
 function startHere({ runDir, gateway }: WorkerHome, { command, env, cwd }: EntryPoint) {
@@ -90,6 +94,10 @@ function startHere({ runDir, gateway }: WorkerHome, { command, env, cwd }: Entry
     state: 'started' as const,
     ended: ended.signal,
     exit,
+    async stop() {
+      child.kill('SIGTERM');
+      await exit;
+    },
     release: () => undefined,
   };
 }

@@ -69,6 +69,27 @@ describe('joining with a join token', () => {
     assert.equal((await app.workers()).length, 1);
   });
 
+  it('refuses a worker more than it can route to, before it stores anything', async (t) => {
+    const app = await joiningApp(t, {}, { maxWorkers: 1 });
+    const { endpoint, seen } = await listener(t);
+    const [first, second] = [await app.create(), await app.create()];
+    assert.equal(
+      (await app.ask('POST', '/fleet/join', first.token, request('worker-1', endpoint))).status,
+      200,
+    );
+    const other = await listener(t);
+    const refused = await app.ask('POST', '/fleet/join', second.token, request('worker-2', other.endpoint));
+    assert.deepEqual([refused.status, refused.body.error.code], [503, 'CAPACITY']);
+    assert.match(refused.body.error.message, /1 workers have joined switch, the most allowed/);
+    assert.deepEqual([seen.length, other.seen.length, (await app.workers()).length], [1, 0, 1]);
+    await app.ask('POST', '/fleet/workers/worker-1/revoke', OPERATOR);
+    assert.equal((await app.ask('DELETE', '/fleet/workers/worker-1', OPERATOR)).status, 200);
+    assert.equal(
+      (await app.ask('POST', '/fleet/join', second.token, request('worker-2', other.endpoint))).status,
+      200,
+    );
+  });
+
   it('refuses a token that is expired, revoked or unknown, each with its reason', async (t) => {
     const app = await joiningApp(t);
     const { endpoint, seen } = await listener(t);

@@ -26,6 +26,8 @@ export interface JoiningOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** The most workers that join with a join token; default: 1,000. */
+  readonly maxWorkers?: number | undefined;
 }
 
 /** Lets workers join an orchestrator with one command and one token (docs/peering.md#joining). */

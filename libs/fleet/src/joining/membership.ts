@@ -22,6 +22,8 @@ import { type JoinTokens, mayTakeName, termsOf } from './join-tokens.ts';
 
 /** Requests of one join token that wait for another of it. */
 const MAX_WAITING = 4;
+/** Workers that have joined at the same time: routing looks at each of them for each task (docs/scale.md#where-it-stops). */
+const MAX_WORKERS = 1_000;
 
 export interface MembershipsOptions {
   readonly profile: string;
@@ -34,6 +36,8 @@ export interface MembershipsOptions {
   readonly nameProblem: (name: string) => string | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** Default: 1,000. */
+  readonly maxWorkers?: number | undefined;
   /** Calls a worker back. */
   readonly request: CallBackOptions['request'];
 }
@@ -44,7 +48,7 @@ export interface Memberships {
   offer(caller: Caller): JoinOffer;
   /**
    * Lets a worker join, once it has proved that it listens at its address. The same request again is answered as before.
-   * Throws INVALID_PARAMS, FORBIDDEN, UNAUTHENTICATED or PEER_UNREACHABLE, and nothing is stored then.
+   * Throws INVALID_PARAMS, FORBIDDEN, UNAUTHENTICATED, CAPACITY or PEER_UNREACHABLE, and nothing is stored then.
    */
   redeem(caller: Caller, wire: unknown): Promise<Membership>;
   /** The membership of a worker. Throws NOT_FOUND for a caller that is none. */
@@ -60,7 +64,7 @@ export interface Memberships {
 }
 
 export function createMemberships(options: MembershipsOptions): Memberships {
-  const { profile, ledger, directory, tokens, peers, clock, log } = options;
+  const { profile, ledger, directory, tokens, peers, clock, log, maxWorkers = MAX_WORKERS } = options;
   /** The last request of each join token, and how many wait. */
   const redeeming = new Map<string, { last: Promise<unknown>; waiting: number }>();
 
@@ -126,6 +130,11 @@ export function createMemberships(options: MembershipsOptions): Memberships {
     const owner = peers.ownerOf(url, asked.name);
     if (owner !== undefined)
       throw new FleetError('FORBIDDEN', `${asked.name} may not join with ${url}: that is where ${owner} is`);
+    if (directory.list().length >= maxWorkers)
+      throw new FleetError(
+        'CAPACITY',
+        `${maxWorkers} workers have joined ${profile}, the most allowed: list some of them in its fleet.yaml, or join another orchestrator`,
+      );
     await callBack({
       orchestrator: profile,
       worker: { name: asked.name, url, token: asked.token },

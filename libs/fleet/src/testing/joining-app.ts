@@ -39,7 +39,11 @@ export const request = (name: string, endpoint: string, more: object = {}) => ({
 type Body = any;
 
 /** An orchestrator with a real ledger and a real listener, and a clock that stands still. */
-export async function joiningApp(t: TestContext, fleet: object = {}) {
+export async function joiningApp(
+  t: TestContext,
+  fleet: object = {},
+  { maxWorkers }: { readonly maxWorkers?: number } = {},
+) {
   let close = async (): Promise<void> => undefined;
   const dir = tempDir(t, { closeFirst: () => close() });
   const clock = manualClock();
@@ -88,6 +92,7 @@ export async function joiningApp(t: TestContext, fleet: object = {}) {
       clock,
       ids: systemIds,
       log: silentLog,
+      maxWorkers,
     });
     const app = createApp({
       name: 'switch',

@@ -1,7 +1,7 @@
 import { isLive } from '../peer-profile.ts';
 import type { PeerEntry } from './peer-entry.ts';
 
-/** The largest number of peers beside the configured ones. */
+/** The largest number of peers beside the configured ones and those that joined with a join token. */
 export const MAX_UNCONFIGURED = 1_000;
 
 /** Stands for the newcomer, which has no name yet. */
@@ -10,8 +10,7 @@ export const NEWCOMER = '';
 type Named = readonly [string, PeerEntry];
 
 /** The name of the peer that makes room for a newcomer, or NEWCOMER where the others have precedence; undefined if there is room. */
-export function peerToEvict(entries: readonly Named[], newcomer: PeerEntry, now: number): string | undefined {
-  const others = entries.filter(([, entry]) => !entry.configured);
+export function peerToEvict(others: readonly Named[], newcomer: PeerEntry, now: number): string | undefined {
   if (others.length < MAX_UNCONFIGURED) return undefined;
   return selectForEviction([...others, [NEWCOMER, newcomer]], now);
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
-import { peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
+import { normalizePeerUrl, peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
 import type { Clock, SessionAnnounce } from '@hermes-fleet/protocol';
 import { capacityOf } from '../capacity.ts';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
@@ -63,6 +63,13 @@ export function toPeerProfile(
     ),
     ...health.snapshot(),
   };
+}
+
+/** The address of a peer's agent card: `agent_card_url`, else the well-known one. Undefined without an address. */
+export function cardUrlOf(entry: PeerEntry | undefined): string | undefined {
+  const url = entry?.configured?.url ?? entry?.joined?.url;
+  const wellKnown = url && normalizePeerUrl(url).replace(/\/jsonrpc$/, '/.well-known/agent-card.json');
+  return entry?.configured?.cardUrl ?? wellKnown;
 }
 
 /** fleet.yaml has the address of a profile. Another agent may serve JSON-RPC under another path, which its card states. */

@@ -1,5 +1,5 @@
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
-import { normalizePeerUrl, peerUrlKey, SHARED_CALLER } from '@hermes-fleet/fleet-config';
+import { peerUrlKey, SHARED_CALLER } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import {
   type Clock,
@@ -19,6 +19,7 @@ import {
 } from './authorize-announce.ts';
 import { MAX_UNCONFIGURED, NEWCOMER, peerToEvict } from './eviction.ts';
 import {
+  cardUrlOf,
   createPeerEntry,
   isSameForRouting,
   type PeerEntry,
@@ -68,7 +69,7 @@ export interface PeerRegistry {
   membership(name: string): AbortSignal | undefined;
   /** Undefined for an unknown peer. */
   health(name: string): PeerHealth | undefined;
-  /** The URL of a peer's agent card: `agent_card_url`, else the well-known URL. Undefined without an address. */
+  /** See `cardUrlOf`. */
   cardUrl(name: string): string | undefined;
   /** Records the declarations of an agent card that was read just now. */
   recordCard(name: string, card: Omit<PeerCard, 'readAt'>): void;
@@ -103,6 +104,9 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     const worker = policy.workers?.get(name);
     return toPeerProfile(name, entry, worker ?? { token: tokenForCaller(entry.joined?.caller) });
   };
+  /** True for a peer that keeps its place, because an operator has named it or let it join. */
+  const keepsPlace = (name: string): boolean =>
+    configured.has(name) || policy.workers?.get(name) !== undefined;
   const authContext: AuthorizationContext = {
     self: options.self,
     configured,
@@ -122,14 +126,14 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   for (const row of options.ledger.peers()) restore(row);
   for (const { name } of policy.workers?.list() ?? []) admit(name);
 
-  /** Makes a worker that has joined a peer, before its first announce. */
+  /** Makes a worker that has joined a peer, before its first announce: one of the same name before it was another's. */
   function admit(name: string): void {
     const worker = policy.workers?.get(name);
     if (!worker || configured.has(name)) return;
     const known = entries.get(name);
-    const entry = known ?? newEntry();
+    const entry = known?.joined?.caller === name ? known : newEntry();
     entry.joined = withUrlKey({ caller: name, url: worker.url });
-    if (!known && evictFor(entry)) put(name, entry);
+    put(name, entry);
   }
 
   /** Restores a stored announce, with the standing that the current configuration authorizes. */
@@ -151,7 +155,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     entry.receivedAt = receivedAt;
     entry.caller = caller;
     entry.joined = authorization.standing === 'joined' ? withUrlKey(authorization.joined) : undefined;
-    const slot = entry.configured ? { evicted: undefined } : evictFor(entry);
+    const slot = keepsPlace(agentId) ? { evicted: undefined } : evictFor(entry);
     if (slot) put(agentId, entry);
     const evicted = slot ? slot.evicted : agentId;
     if (evicted !== undefined)
@@ -177,7 +181,8 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 
   /** Makes room for a new peer; undefined if the others have precedence, else the evicted peer, if any. */
   function evictFor(newcomer: PeerEntry): { readonly evicted: string | undefined } | undefined {
-    const evicted = peerToEvict([...entries], newcomer, clock.now());
+    const others = [...entries].filter(([name]) => !keepsPlace(name));
+    const evicted = peerToEvict(others, newcomer, clock.now());
     if (evicted === NEWCOMER) return undefined;
     if (evicted !== undefined && entries.delete(evicted)) sorted = undefined;
     return { evicted };
@@ -271,12 +276,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     },
     membership: (name) => policy.workers?.membership(name),
     health: (name) => entries.get(name)?.health,
-    cardUrl(name) {
-      const entry = entries.get(name);
-      const url = entry?.configured?.url ?? entry?.joined?.url;
-      const wellKnown = url && normalizePeerUrl(url).replace(/\/jsonrpc$/, '/.well-known/agent-card.json');
-      return entry?.configured?.cardUrl ?? wellKnown;
-    },
+    cardUrl: (name) => cardUrlOf(entries.get(name)),
     recordCard(name, { handshake, versions, rpcUrl }) {
       const entry = entries.get(name);
       if (!entry) return;

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { WorkerRecord } from '@hermes-fleet/ledger';
 import { announceOf, NOW } from '../testing/index.ts';
 import { JOIN, joining, plain, testRegistry } from '../testing/registry.ts';
+import { MAX_UNCONFIGURED } from './eviction.ts';
 import { createWorkerDirectory } from './worker-directory.ts';
 
 const AT = 'http://127.0.0.1:9240/jsonrpc';
@@ -34,6 +35,37 @@ describe('a worker that joined with a join token', () => {
     assert.equal(peers.isMember('worker-7'), true);
     assert.equal((await peers.record(said(1), own)).outcome, 'recorded');
     assert.equal(peers.get('worker-7')?.standing, 'joined');
+  });
+
+  it('does not count as live by what another peer of its name had announced before', async (t) => {
+    const { peers, directory } = await ground(t, []);
+    await peers.record(announceOf('worker-7', { seq: 4, ttlS: 9_000 }), plain('worker-7'));
+    directory.put(WORKER);
+    peers.admitted('worker-7');
+    assert.deepEqual(
+      [peers.get('worker-7')?.standing, peers.get('worker-7')?.announce],
+      ['joined', undefined],
+    );
+    assert.equal((await peers.record(said(1), own)).outcome, 'recorded');
+    directory.put({ ...WORKER, leavingAt: NOW });
+    peers.admitted('worker-7');
+    assert.equal(peers.get('worker-7')?.announce?.seq, 1, 'its own announce stays when it leaves');
+  });
+
+  it('has its place among peers that announce themselves, however many there are', async (t) => {
+    const { peers, directory, clock } = await ground(t, []);
+    for (let i = 0; i < MAX_UNCONFIGURED; i += 1) {
+      const endpoint = `http://127.0.0.1:${10_000 + i}/jsonrpc`;
+      await peers.record(announceOf(`worker-a${i}`, { endpoint, ttlS: 9_000 }), joining());
+    }
+    directory.put(WORKER);
+    peers.admitted('worker-7');
+    assert.ok(peers.get('worker-7'));
+    clock.advance(1);
+    const late = { endpoint: 'http://127.0.0.1:9999/jsonrpc', ttlS: 9_000 };
+    await peers.record(announceOf('worker-late', late), joining());
+    assert.ok(peers.get('worker-7'), 'a peer that comes later does not evict it');
+    assert.equal(peers.list().length, MAX_UNCONFIGURED + 2);
   });
 
   it('speaks for itself alone, at the address that it proved', async (t) => {
