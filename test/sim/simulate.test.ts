@@ -38,6 +38,7 @@ describe('a simulation', () => {
     ['overspend', 'budgets', {}],
     ['overfill', 'slots', {}],
     ['hang', 'progress', {}],
+    ['lost-copy', 'none run twice', { faults: 12 }],
   ];
   for (const [defect, invariant, change] of FOUND)
     it(`finds the planted defect "${defect}" as a violation of "${invariant}"`, async () => {

@@ -11,6 +11,7 @@ export { createDispatcher } from './scheduling/dispatcher.ts';
 export { type Bar, judge } from './scheduling/judge.ts';
 export { Lane } from './scheduling/lane.ts';
 export { Scheduler } from './scheduling/scheduler.ts';
+export { createSharedAcceptances } from './scheduling/shared-acceptances.ts';
 export { createTaskQueue, type TaskQueue, type TaskQueueOptions } from './scheduling/task-queue.ts';
 export type { Needs, Outlook, ScheduledTask, Ticket, Turn } from './scheduling/ticket.ts';
 export { leftOf } from './spending/ceilings.ts';

@@ -10,6 +10,8 @@ export interface Victim {
   readonly down: { count: number };
   readonly broken: { count: number };
   readonly slow: number[];
+  /** Is called when the worker has stored a task, before it answers. */
+  atAcceptance: (() => void) | undefined;
   kill(): void;
   start(): void;
 }
@@ -53,6 +55,7 @@ function begin(fault: Fault, { workers, orchestrator, conditions }: Targets): ()
       const victim = workers[fault.worker];
       if (!victim) return () => undefined;
       if (fault.kind === 'crash') return crash(victim);
+      if (fault.kind === 'crash at acceptance') return crashAtAcceptance(victim);
       if (fault.kind === 'partition') return partition(victim.name, fault.direction, conditions);
       if (fault.kind === 'slow') {
         victim.slow.push(fault.factor);
@@ -72,6 +75,20 @@ function crash({ down, kill, start }: Pick<Victim, 'down' | 'kill' | 'start'>): 
   return () => {
     down.count -= 1;
     if (down.count === 0) start();
+  };
+}
+
+/** The worker dies when it next accepts a task, if it does so in the time of the fault. */
+function crashAtAcceptance(victim: Victim): () => void {
+  let restart: (() => void) | undefined;
+  const die = (): void => {
+    victim.atAcceptance = undefined;
+    restart = crash(victim);
+  };
+  victim.atAcceptance = die;
+  return () => {
+    if (victim.atAcceptance === die) victim.atAcceptance = undefined;
+    restart?.();
   };
 }
 

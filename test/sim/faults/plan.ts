@@ -8,7 +8,7 @@ export type Fault = {
   readonly at: number;
   readonly forMs: number;
 } & (
-  | { readonly kind: 'crash' | 'broken'; readonly worker: number }
+  | { readonly kind: 'crash' | 'crash at acceptance' | 'broken'; readonly worker: number }
   | { readonly kind: 'slow'; readonly worker: number; readonly factor: number }
   | { readonly kind: 'partition'; readonly worker: number; readonly direction: 'to' | 'from' | 'both' }
   | { readonly kind: 'orchestrator crash' }
@@ -20,6 +20,7 @@ export type Fault = {
 const KINDS = [
   'crash',
   'crash',
+  'crash at acceptance',
   'partition',
   'partition',
   'broken',
@@ -47,6 +48,7 @@ function planFault(seed: number, index: number, withinMs: number, workers: numbe
   const worker = random.below(workers);
   switch (kind) {
     case 'crash':
+    case 'crash at acceptance':
     case 'broken':
       return { ...when, kind, worker };
     case 'slow':

@@ -55,6 +55,7 @@ export async function execute(
     underWay.set(task.key, estimate);
     const steps = world.defect === 'hang' && spec.index % 97 === 13 ? Number.POSITIVE_INFINITY : STEPS;
     const ms = steps === STEPS ? (spec.durationMs / STEPS) * slowness() : steps;
+    if (Number.isFinite(ms)) world.onStep(world.loop.now + ms);
     await process.clock.sleep(isFailing ? Math.min(ms, 1_000) : ms);
     underWay.delete(task.key);
     const outputTokens = isFailing ? 0 : Math.min(need - inputTokens, call.maxOutputTokens);

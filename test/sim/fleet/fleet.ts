@@ -132,6 +132,7 @@ function createSimWorker(world: World, traits: WorkerTraits, orchestrator: Annou
     down,
     broken,
     slow,
+    atAcceptance: undefined,
     get process() {
       return process;
     },
@@ -152,6 +153,7 @@ function createSimWorker(world: World, traits: WorkerTraits, orchestrator: Annou
         start: starts,
         slowness: () => slow.reduce((all, factor) => all * factor, 1),
         isBroken: () => broken.count > 0,
+        onAcceptance: () => self.atAcceptance?.(),
       });
       worker.announcer.start();
     },

@@ -1,6 +1,12 @@
-import { type A2AClient, type PeerEndpoint, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
+import {
+  type A2AClient,
+  type CallOptions,
+  type PeerEndpoint,
+  type PeerTask,
+  peerErrorCode,
+} from '@hermes-fleet/a2a';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Endpoint } from '../world/network.ts';
+import { type Endpoint, isReset } from '../world/network.ts';
 import type { Worker } from './worker.ts';
 import type { World } from './world.ts';
 
@@ -9,9 +15,12 @@ export interface WorkerEndpoint extends Endpoint {
   readonly worker: Worker | undefined;
 }
 
-/** The orchestrator's client: its calls go over the simulated network, and fail as those of the real client do. */
+/**
+ * The orchestrator's client: its calls go over the simulated network, and fail as those of the real client do. All of its
+ * connections are kept ones: a call that one of them has lost is sent again at once.
+ */
 export function relayClient(
-  { network }: Pick<World, 'network'>,
+  { network, defect }: Pick<World, 'network' | 'defect'>,
   from: Endpoint,
   workers: ReadonlyMap<string, WorkerEndpoint>,
 ): A2AClient {
@@ -29,12 +38,18 @@ export function relayClient(
   };
   async function call<T>(
     peer: PeerEndpoint,
-    { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
+    { timeoutMs, signal, onResend }: CallOptions,
     serve: (worker: Worker) => T | Promise<T>,
   ): Promise<T> {
     const to = at(peer);
+    const once = (): Promise<T> =>
+      network.call({ from, to, timeoutMs, signal }, async () => serve(serving(to)));
     try {
-      return await network.call({ from, to, timeoutMs, signal }, async () => serve(serving(to)));
+      return await once().catch((error: unknown) => {
+        if (!(error instanceof FleetError) || !isReset(error)) throw error;
+        if (defect !== 'lost-copy') onResend?.();
+        return once();
+      });
     } catch (error) {
       throw asRefusal(peer.name, error);
     }

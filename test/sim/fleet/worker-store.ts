@@ -34,6 +34,12 @@ export const hasEnded = ({ state }: Pick<StoredTask, 'state'>): boolean =>
 export interface WorkerStore {
   readonly tasks: Map<string, StoredTask>;
   readonly tokens: TokenStore;
+  /** The task to which a key is bound. */
+  findByKey(
+    caller: string,
+    key: string,
+  ): { readonly task: StoredTask; readonly fingerprint: string } | undefined;
+  get(taskId: string): StoredTask | undefined;
   /** Stores a task unless its key is taken. A blocked task frees its key. */
   accept(
     task: StoredTask,
@@ -48,6 +54,11 @@ export function createWorkerStore(): WorkerStore {
   const entriesOf = (taskId: string): StoredTask['tokens'] => tasks.get(taskId)?.tokens ?? [];
   return {
     tasks,
+    findByKey(_caller, key) {
+      const task = tasks.get(key);
+      return task && task.state !== 'rejected' ? { task, fingerprint: task.fingerprint } : undefined;
+    },
+    get: (taskId) => tasks.get(taskId.slice(taskId.indexOf('/') + 1)),
     tokens: {
       entries: (taskId) => entriesOf(taskId).map(({ entry }) => entry),
       async reserve(taskId, entry) {

@@ -8,13 +8,21 @@ import {
   HANDSHAKE_EXTENSION,
   type JsonObject,
   PROTOCOL_VERSION,
+  type Reading,
   readDispatch,
   silentLog,
   type TaskDispatch,
   type TaskResult,
   type Unmet,
 } from '@hermes-fleet/protocol';
-import { type AdmissionInputs, admit, judge, Lane, Scheduler } from '@hermes-fleet/tasks';
+import {
+  type AdmissionInputs,
+  admit,
+  createSharedAcceptances,
+  judge,
+  Lane,
+  Scheduler,
+} from '@hermes-fleet/tasks';
 import type { Endpoint, Stream } from '../world/network.ts';
 import type { Process } from '../world/process.ts';
 import { execute } from './execute.ts';
@@ -51,10 +59,15 @@ export interface WorkerOptions {
   readonly start: number;
   readonly slowness: () => number;
   readonly isBroken: () => boolean;
+  /** Is called when a task is stored, before the answer. */
+  readonly onAcceptance: () => void;
 }
 
 const CALLER: Caller = { name: ORCHESTRATOR, scopes: new Set(['dispatch', 'announce']) };
 const QUEUE_DEPTH = 100;
+
+type Accepted = ReturnType<WorkerStore['accept']>;
+type Arriving = Pick<StoredTask, 'id' | 'key' | 'fingerprint'> & { readonly acceptUntil: number | undefined };
 
 export function createWorker(options: WorkerOptions): Worker {
   const { world, traits, store, process } = options;
@@ -65,6 +78,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: queue.ageing_s * 1000 });
   const places = world.defect === 'overfill' ? slots + 1 : slots;
   const lane = new Lane({ name: 'own', places, depth: QUEUE_DEPTH });
+  const acceptances = createSharedAcceptances<StoredTask>(store, clock);
   const watchers = new Map<string, Set<Stream<PeerTask>>>();
   const underWay = new Map<string, number>();
   const load: WorkerAnnounce = announceSelf(options, lane, scheduler);
@@ -134,7 +148,8 @@ export function createWorker(options: WorkerOptions): Worker {
       needs: () => ({ key: 'own' }),
       reserve: () => ({ [Symbol.dispose]: () => undefined }),
       to: 'running',
-      begin: () => void run(task).then(() => ticket.end()),
+      // It may have been killed in the turn of the event loop in which the task came.
+      begin: () => process.isAlive && void run(task).then(() => ticket.end()),
     });
   }
 
@@ -170,6 +185,48 @@ export function createWorker(options: WorkerOptions): Worker {
     };
   }
 
+  /** Judges a new task, and stores it with the outcome, as the real one does. */
+  async function acceptNew(
+    { id, key, fingerprint, acceptUntil }: Arriving,
+    reading: Extract<Reading, { kind: 'dispatch' }>,
+    contextId: string,
+  ): Promise<Accepted> {
+    const { dispatch } = reading;
+    const verdict = await judge(
+      { profile: name, destinationOf: () => bar },
+      { id: key, key, reading, caller: CALLER },
+    );
+    const now = clock.now();
+    const isAdmitted = verdict.kind === 'admitted';
+    const fresh: StoredTask = {
+      id,
+      key,
+      fingerprint,
+      contextId,
+      dispatch,
+      receivedAt: now,
+      state: isAdmitted ? 'submitted' : 'rejected',
+      stateAt: now,
+      step: 0,
+      tokens: [],
+      result: isAdmitted ? undefined : encodeResult(refusal(key, verdict.unmet)),
+      metadata: isAdmitted ? {} : { [HANDSHAKE_EXTENSION]: load.wire() },
+    };
+    if (world.defect === 'repeat') store.tasks.delete(key);
+    let accepted: Accepted;
+    try {
+      accepted = store.accept(fresh, acceptUntil);
+    } finally {
+      if (isAdmitted) lane.release(ORCHESTRATOR);
+    }
+    if (!accepted.created || !isAdmitted) return accepted;
+    invariants.taken(name, key);
+    enqueue(fresh, false);
+    options.onAcceptance();
+    if (world.defect === 'forget' && (world.specOf(key)?.index ?? 0) % 11 === 7) store.tasks.delete(key);
+    return accepted;
+  }
+
   function known(id: string): StoredTask {
     const task = store.tasks.get(id.slice(name.length + 1));
     if (task) return task;
@@ -186,52 +243,17 @@ export function createWorker(options: WorkerOptions): Worker {
     async accept(data, contextId) {
       const reading = readDispatch(data, VERSIONS);
       if (reading.kind === 'foreign') throw new FleetError('VERSION_NOT_SUPPORTED', 'a foreign version');
-      const { dispatch, taskId: key } = reading;
-      const fingerprint = dispatchFingerprint(data);
-      const earlier = store.tasks.get(key);
-      if (
-        earlier &&
-        earlier.state !== 'rejected' &&
-        earlier.fingerprint === fingerprint &&
-        world.defect !== 'repeat'
-      )
-        return viewOf(earlier);
-      const verdict = await judge(
-        { profile: name, destinationOf: () => bar },
-        { id: key, key, reading, caller: CALLER },
-      );
-      const now = clock.now();
-      const isAdmitted = verdict.kind === 'admitted';
-      const fresh: StoredTask = {
-        id: `${name}/${key}`,
-        key,
-        fingerprint,
-        contextId,
-        dispatch,
-        receivedAt: now,
-        state: isAdmitted ? 'submitted' : 'rejected',
-        stateAt: now,
-        step: 0,
-        tokens: [],
-        result: isAdmitted ? undefined : encodeResult(refusal(key, verdict.unmet)),
-        metadata: isAdmitted ? {} : { [HANDSHAKE_EXTENSION]: load.wire() },
+      const until = reading.dispatch.routing?.acceptUntil;
+      const arriving = {
+        id: `${name}/${reading.taskId}`,
+        caller: ORCHESTRATOR,
+        key: reading.taskId,
+        fingerprint: dispatchFingerprint(data),
+        acceptUntil: until === undefined ? undefined : Date.parse(until),
       };
-      const until = dispatch.routing?.acceptUntil;
-      const release = (): void => {
-        if (isAdmitted) lane.release(ORCHESTRATOR);
-      };
-      if (world.defect === 'repeat') store.tasks.delete(key);
-      let accepted: ReturnType<WorkerStore['accept']>;
-      try {
-        accepted = store.accept(fresh, until === undefined ? undefined : Date.parse(until));
-      } finally {
-        release();
-      }
-      if (!accepted.created || !isAdmitted) return viewOf(accepted.task);
-      invariants.taken(name, key);
-      enqueue(fresh, false);
-      if (world.defect === 'forget' && (world.specOf(key)?.index ?? 0) % 11 === 7) store.tasks.delete(key);
-      return viewOf(fresh);
+      const accept = (): Promise<Accepted> => acceptNew(arriving, reading, contextId);
+      const shares = world.defect !== 'repeat';
+      return viewOf((await (shares ? acceptances.share(arriving, accept) : accept())).task);
     },
     get: (id) => viewOf(known(id)),
     cancel: (id) => viewOf(known(id)),

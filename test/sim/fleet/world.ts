@@ -4,9 +4,9 @@ import type { TaskSpec } from '../load/workload.ts';
 import type { EventLoop } from '../world/event-loop.ts';
 import type { Network } from '../world/network.ts';
 
-/** A defect that a simulation plants into its workers, to show that the invariants find it. */
-export type Defect = 'forget' | 'repeat' | 'overspend' | 'overfill' | 'hang';
-export const DEFECTS: readonly Defect[] = ['forget', 'repeat', 'overspend', 'overfill', 'hang'];
+/** A defect that a simulation plants into its workers, or into the orchestrator's client, to show that the invariants find it. */
+export type Defect = 'forget' | 'repeat' | 'overspend' | 'overfill' | 'hang' | 'lost-copy';
+export const DEFECTS: readonly Defect[] = ['forget', 'repeat', 'overspend', 'overfill', 'hang', 'lost-copy'];
 
 /** Messages and bytes of announces. */
 export interface AnnounceTraffic {
@@ -30,4 +30,6 @@ export interface World {
   specOf(task: string): TaskSpec | undefined;
   /** A task has begun for the first time, after this wait. */
   onBegin(spec: TaskSpec): void;
+  /** A step of a task's work has begun, which ends at this virtual time, ms, unless its worker is killed. */
+  onStep(endsAt: number): void;
 }

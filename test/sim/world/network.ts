@@ -38,7 +38,8 @@ export interface Network {
   readonly counts: { sent: number; lost: number; duplicated: number };
   /**
    * Calls the server, whose answer comes back over the network too. Rejects with PEER_UNREACHABLE after `timeoutMs`, at once
-   * if no process listens, and with the signal's reason. A duplicated request is served twice.
+   * if no process listens, or when the one that serves it is killed, and with the signal's reason. A duplicated request is served
+   * twice; one that reached nobody is not, because no connection was made.
    */
   call<T>(settings: CallSettings, serve: () => Promise<T>): Promise<T>;
   /**
@@ -89,22 +90,27 @@ export function createNetwork(loop: EventLoop, random: Random): Network {
       const timer = loop.after(timeoutMs, () => close(() => reject(silent(to.name, timeoutMs))));
       signal?.addEventListener('abort', onAbort, { once: true });
       const answer = (settle: () => void): void => void send(to.name, from.name, () => close(settle));
-      const arrive = (): void => {
+      const arrive = (isCopy: boolean): void => {
         const server = to.process;
         if (!server?.isAlive) {
-          answer(() => reject(refusedConnection(to.name)));
+          if (!isCopy) answer(() => reject(refusedConnection(to.name)));
           return;
         }
+        if (!isCopy && conditions.duplication > 0 && random.next() < conditions.duplication) {
+          counts.duplicated += 1;
+          send(from.name, to.name, () => arrive(true));
+        }
+        const killed = server.onKill(() => answer(() => reject(reset(to.name))));
+        const settle = (settled: () => void): void => {
+          killed[Symbol.dispose]();
+          if (server.isAlive) answer(settled);
+        };
         serve().then(
-          (value) => server.isAlive && answer(() => resolve(value)),
-          (error) => server.isAlive && answer(() => reject(error)),
+          (value) => settle(() => resolve(value)),
+          (error) => settle(() => reject(error)),
         );
       };
-      send(from.name, to.name, arrive);
-      if (conditions.duplication > 0 && random.next() < conditions.duplication) {
-        counts.duplicated += 1;
-        send(from.name, to.name, arrive);
-      }
+      send(from.name, to.name, () => arrive(false));
     });
   }
 
@@ -168,6 +174,9 @@ const failed = (peer: string, what: string, code: string): FleetError =>
   new FleetError('PEER_UNREACHABLE', `${peer} ${what}`, { cause: Object.assign(new Error(what), { code }) });
 const refusedConnection = (peer: string): FleetError =>
   failed(peer, 'refused the connection', 'ECONNREFUSED');
+/** True for a connection that was open when its other end was killed. */
+export const isReset = ({ cause }: FleetError): boolean =>
+  cause instanceof Error && 'code' in cause && cause.code === 'ECONNRESET';
 const reset = (peer: string): FleetError => failed(peer, 'reset the connection', 'ECONNRESET');
 const silent = (peer: string, ms: number): FleetError =>
   new FleetError('PEER_UNREACHABLE', `${peer} did not answer within ${ms} ms`);

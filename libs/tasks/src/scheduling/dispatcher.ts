@@ -70,7 +70,7 @@ export interface Dispatcher {
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { profile, versions, ledger, log, metrics, queues, destinationOf, maxInputWaitMs, closing } = options;
   const admitting = new Map<string, Promise<void>>();
-  const acceptances = createSharedAcceptances(ledger);
+  const acceptances = createSharedAcceptances(ledger, options.clock);
   const queueOf = (taskId: string) => queues.find((queue) => queue.has(taskId));
 
   const storeOf = (of: TaskRecord) => ({ ...options, fields: recordFields(of), signal: () => closing });

@@ -51,6 +51,24 @@ describe('copies of a dispatch', () => {
     assert.notEqual(await neo.send(copy), ids[0]);
   });
 
+  it('that were under way when theirs was refused get its answer; a new attempt is judged', async (t) => {
+    const neo = await profile(t);
+    const attempt = (accept_until: string) =>
+      dispatching(
+        { task_id: 'one' },
+        { requirements: { required_mcp: ['late'] }, routing: { accept_until } },
+      );
+    const [first, second] = [attempt('2126-01-01T00:00:00Z'), attempt('2126-01-01T00:00:01Z')];
+    const refused = await neo.send(first);
+    assert.equal((await neo.result(refused)).status, 'blocked');
+    neo.facts.mcp.late = 'ok';
+    assert.equal(await neo.send(first), refused, 'the sender may have sent the task elsewhere');
+    assert.deepEqual(neo.runs, []);
+    const again = await neo.send(second);
+    assert.equal((await neo.result(again)).status, 'done');
+    assert.equal(await neo.send(first), again, 'a copy of a known task is that task');
+  });
+
   it('with another payload conflict with one that is being accepted, and not with one that is blocked', async (t) => {
     const neo = await profile(t);
     const sent = await Promise.allSettled([

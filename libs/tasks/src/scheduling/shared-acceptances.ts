@@ -1,41 +1,55 @@
-import { conflictOf, type Ledger, type NewTask, type TaskRecord } from '@hermes-fleet/ledger';
-import { FleetError } from '@hermes-fleet/protocol';
+import { conflictOf, type NewTask, type TaskRecord } from '@hermes-fleet/ledger';
+import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { createRefusedCopies } from './refused-copies.ts';
 
 /** The largest number of dispatches that are judged or written at the same time. */
 const MAX_OPEN = 10_000;
 
-export interface Accepted {
-  readonly task: TaskRecord;
+export interface Accepted<T = TaskRecord> {
+  readonly task: T;
   /** False for a known task. */
   readonly created: boolean;
 }
 
-interface OpenAcceptance {
-  readonly task: Pick<NewTask, 'id' | 'fingerprint' | 'acceptUntil'>;
-  readonly result: Promise<Accepted>;
+type Dispatch = Pick<NewTask, 'id' | 'caller' | 'key' | 'fingerprint' | 'acceptUntil'>;
+
+interface OpenAcceptance<T> {
+  readonly task: Dispatch;
+  readonly result: Promise<Accepted<T>>;
+}
+
+/** Where the tasks of earlier dispatches are found; the ledger. */
+export interface KnownTasks<T> {
+  findByKey(caller: string, key: string): { readonly task: T; readonly fingerprint: string } | undefined;
+  get(taskId: string): T | undefined;
 }
 
 /**
  * Finds the task that a dispatch has made before, and lets the copies of a dispatch that is being accepted share its
  * acceptance (docs/handshake.md#idempotency).
  */
-export interface SharedAcceptances {
+export interface SharedAcceptances<T = TaskRecord> {
   /**
-   * Returns the known task of the same caller, key and fingerprint, or else the result of `accept`. Throws
+   * Returns the known task of the same caller, key and fingerprint, or the refused one of which this is a copy that was under
+   * way, or else the result of `accept`. Throws
    * TASK_ID_CONFLICT for another fingerprint, and the error of the acceptance to all who share it. A copy with a later
    * `acceptUntil` outlives an acceptance that ended DISPATCH_EXPIRED.
    */
-  share(task: NewTask, accept: () => Promise<Accepted>): Promise<Accepted>;
+  share(task: Dispatch, accept: () => Promise<Accepted<T>>): Promise<Accepted<T>>;
   /** Resolves when it is decided whether a task is stored. */
   pending(taskId: string): Promise<void>;
   /** Resolves when no acceptance is in progress. */
   idle(): Promise<void>;
 }
 
-export function createSharedAcceptances(ledger: Pick<Ledger, 'findByKey'>): SharedAcceptances {
-  const open = new Map<string, OpenAcceptance>();
+export function createSharedAcceptances<T extends { readonly id: string; readonly state: string }>(
+  tasks: KnownTasks<T>,
+  clock: Pick<Clock, 'now'>,
+): SharedAcceptances<T> {
+  const open = new Map<string, OpenAcceptance<T>>();
+  const refused = createRefusedCopies(clock);
 
-  async function share(task: NewTask, accept: () => Promise<Accepted>): Promise<Accepted> {
+  async function share(task: Dispatch, accept: () => Promise<Accepted<T>>): Promise<Accepted<T>> {
     const { caller, key, fingerprint, acceptUntil } = task;
     const name = `${caller.length} ${caller}${key}`;
     for (let first = open.get(name); first; first = open.get(name)) {
@@ -49,9 +63,11 @@ export function createSharedAcceptances(ledger: Pick<Ledger, 'findByKey'>): Shar
         if (isCopy && !(isExpired && isLonger)) throw error;
       }
     }
-    const known = ledger.findByKey(caller, key);
+    const known = tasks.findByKey(caller, key);
     if (known && known.fingerprint !== fingerprint) throw conflictOf(key);
     if (known) return { task: known.task, created: false };
+    const copied = tasks.get(refused.find(task) ?? '');
+    if (copied) return { task: copied, created: false };
     if (open.size >= MAX_OPEN)
       throw new FleetError(
         'STORE_UNAVAILABLE',
@@ -60,7 +76,10 @@ export function createSharedAcceptances(ledger: Pick<Ledger, 'findByKey'>): Shar
           retryAfterS: 1,
         },
       );
-    const result = accept();
+    const result = accept().then((accepted) => {
+      if (accepted.created && accepted.task.state === 'rejected') refused.add(task, accepted.task.id);
+      return accepted;
+    });
     open.set(name, { task, result });
     // It ends before those who share it go on.
     const end = (): void => void open.delete(name);
