@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
@@ -202,6 +202,14 @@ test('every make target, link, image and file that the documents name is there',
     ];
   });
   assert.deepEqual(missing, []);
+});
+
+test('every script that the documents run by its path can be run', () => {
+  const scripts = docs().flatMap(({ text }) =>
+    fenced(text, 'sh').flatMap((block) => [...block.matchAll(/^(deploy\/[\w./-]+\.sh)/gm)].map(at1)),
+  );
+  assert.ok(scripts.includes('deploy/swarm/up.sh'));
+  for (const script of scripts) accessSync(join(ROOT, script), constants.X_OK);
 });
 
 test('every reference in code and configuration leads to something in the repository', () => {
