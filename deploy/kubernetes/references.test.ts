@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -219,6 +220,16 @@ for (const overlay of OVERLAYS)
       }
     });
 
+    it('leaves the number of replicas of a pool to whoever scales it, and spreads each pool by itself', () => {
+      for (const { workload, manifest, spec, labels } of podsOf(render())) {
+        if (manifest.spec.ordinals === undefined) continue;
+        assert.equal(manifest.spec.replicas, undefined, workload);
+        const [spread] = spec.topologySpreadConstraints;
+        assert.ok(selects(spread.labelSelector, labels), workload);
+        assert.deepEqual(spread.matchLabelKeys, ['app.kubernetes.io/name'], workload);
+      }
+    });
+
     it('restarts what is not alive, and what is not ready stays reachable', () => {
       for (const pod of podsOf(render())) {
         if (pod.manifest.kind !== 'StatefulSet' || component(pod) === 'nats') continue;
@@ -230,3 +241,11 @@ for (const overlay of OVERLAYS)
       }
     });
   });
+
+it('render.sh takes the folder that it is called in', { skip: withoutKubectl() }, () => {
+  const run = (overlay: string, cwd: string) =>
+    spawnSync(join(import.meta.dirname, 'render.sh'), [overlay], { cwd, encoding: 'utf8' });
+  const here = run('.', join(import.meta.dirname, 'overlays/small'));
+  assert.equal(here.status, 0, here.stderr);
+  assert.equal(here.stdout, run('small', import.meta.dirname).stdout);
+});
