@@ -95,7 +95,10 @@ for (const overlay of OVERLAYS)
           for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'])
             if (container[probe]?.httpGet) assert.equal(container[probe].httpGet.port, 'http');
       }
-      for (const { kind, metadata, spec } of all) {
+      for (const manifest of all) {
+        const { kind, metadata, spec } = manifest;
+        // kubectl keeps what it applies in an annotation, which has this limit.
+        assert.ok(JSON.stringify(manifest).length < 262_144, `${kind} ${metadata.name} is too large`);
         // Only the large overlay has pools.
         if (metadata.name === 'replicas' && overlay === 'small') continue;
         if (kind === 'PodDisruptionBudget' || kind === 'PodMonitor')

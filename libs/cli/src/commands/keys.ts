@@ -97,10 +97,10 @@ const tokenCommand = (name: string): Command =>
     },
   });
 
-/** `fleet keys kubernetes`: one document a Secret, for `kubectl apply --filename -`. JSON is YAML. */
+/** `fleet keys kubernetes`: one document a Secret, for `kubectl apply --server-side --filename -`. JSON is YAML. */
 const kubernetesCommand = command({
   name: 'keys kubernetes',
-  summary: 'print the keys as manifests of Kubernetes, for kubectl apply --filename -',
+  summary: 'print the keys as manifests of Kubernetes, for kubectl apply --server-side --filename -',
   textOnly: true,
   options: {
     ...DIR,
