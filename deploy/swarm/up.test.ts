@@ -66,6 +66,7 @@ function prepare(t: TestContext): Deployment {
 describe('up.sh', () => {
   it('makes a secret for each reader, and gives the stack every variable and each further file', async (t) => {
     const { keys, state, up, deployed, environment } = prepare(t);
+    writeFileSync(join(keys, 'neo/ANTHROPIC_API_KEY'), 'a key of the user\n');
     const { code, stderr } = await up('/my files/ports.yml');
     assert.equal(code, 0, stderr);
     const secrets = readdirSync(join(state, 'secret'));
@@ -79,6 +80,7 @@ describe('up.sh', () => {
     for (const variable of ['A2A_HERMES_TOKEN_NEO_TO_SWITCH', 'A2A_HERMES_TOKEN_OPERATOR'])
       assert.equal(env.read(variable), readFileSync(keyPaths(keys).variable('neo', variable), 'utf8'));
     assert.equal(env.read('NATS_USER'), 'neo-1');
+    assert.equal(env.read('ANTHROPIC_API_KEY'), 'a key of the user');
     const stack = readFileSync(join(ROOT, 'deploy/swarm/stack.yml'), 'utf8');
     const needed = new Set([...stack.matchAll(/\$\{(\w+):\?\}/g)].map(([, name = '']) => name));
     assert.ok(needed.size > 10);
