@@ -36,6 +36,7 @@ describe('a simulation', () => {
     ['forget', 'no task lost', { faults: 8 }],
     ['repeat', 'none run twice', { faults: 12 }],
     ['overspend', 'budgets', {}],
+    ['underreport', 'every token accounted for', {}],
     ['overfill', 'slots', {}],
     ['hang', 'progress', {}],
     ['lost-copy', 'none run twice', { faults: 12 }],

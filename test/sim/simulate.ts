@@ -70,7 +70,7 @@ export async function simulate(settings: SimSettings, onStarted?: () => void): P
   let lastEndAt = 0;
   const fleet = createSimFleet(world, settings, (spec, status) => {
     lastEndAt = loop.now;
-    figures.ended(status);
+    figures.ended(spec, status, loop.now);
     // A copy of a message that is under way may still ask for it.
     loop.after(LONGEST_MS, () => void specs.delete(spec.id));
   });

@@ -60,7 +60,8 @@ export async function execute(
     underWay.delete(task.key);
     const outputTokens = isFailing ? 0 : Math.min(need - inputTokens, call.maxOutputTokens);
     world.invariants.spent(task.key, inputTokens + outputTokens);
-    await call.settle({ inputTokens, outputTokens, source: 'metered' });
+    const reported = world.defect === 'underreport' ? 0 : outputTokens;
+    await call.settle({ inputTokens, outputTokens: reported, source: 'metered' });
     if (isFailing) return failed(task, budget, 'model_failed');
   }
   return { ...bare(task, budget), status: 'done' };

@@ -5,8 +5,16 @@ import type { EventLoop } from '../world/event-loop.ts';
 import type { Network } from '../world/network.ts';
 
 /** A defect that a simulation plants into its workers, or into the orchestrator's client, to show that the invariants find it. */
-export type Defect = 'forget' | 'repeat' | 'overspend' | 'overfill' | 'hang' | 'lost-copy';
-export const DEFECTS: readonly Defect[] = ['forget', 'repeat', 'overspend', 'overfill', 'hang', 'lost-copy'];
+export const DEFECTS = [
+  'forget',
+  'repeat',
+  'overspend',
+  'underreport',
+  'overfill',
+  'hang',
+  'lost-copy',
+] as const;
+export type Defect = (typeof DEFECTS)[number];
 
 /** Messages and bytes of announces. */
 export interface AnnounceTraffic {

@@ -3,6 +3,8 @@ export interface Fairness {
   arrived(caller: string): void;
   /** A waiting task of the caller has got its place. */
   served(caller: string): void;
+  /** A waiting task of the caller has ended without a place. */
+  left(caller: string): void;
   /** A caller's places over its equal share; callers that shared none are left out. */
   shares(): ReadonlyMap<string, number>;
   /** Jain's index of these shares: 1 is perfectly fair, 1/n the opposite. */
@@ -29,6 +31,7 @@ export function createFairness(): Fairness {
       }
       add(waiting, caller, -1);
     },
+    left: (caller) => add(waiting, caller, -1),
     shares,
     index() {
       const values = [...shares().values()];

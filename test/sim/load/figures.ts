@@ -15,10 +15,13 @@ export interface Figures {
   arrived(spec: TaskSpec): void;
   /** The work for a task begins. Only the first time counts. */
   began(spec: TaskSpec, now: number): void;
-  ended(status: string): void;
+  ended(spec: TaskSpec, status: string, now: number): void;
   sample(waiting: number): void;
   readonly statuses: ReadonlyMap<string, number>;
-  /** The time from the arrival of a task to the beginning of its work, ms. */
+  /**
+   * The time from when a task may begin to the beginning of its work, ms. It may begin when it has arrived, and the tasks of
+   * its conversation before it have ended.
+   */
   wait(): Quantiles;
   /** The same in the ideal queue. */
   ideal(): Quantiles;
@@ -56,24 +59,45 @@ export function createFigures(slots: number): Figures {
   const ideal = new Samples();
   const byCaller = new Map(CALLERS.map((caller) => [caller, new Samples()]));
   const statuses = new Map<string, number>();
-  const waiting = new Set<string>();
+  /** The open tasks of each context, in the order of their arrival. */
+  const open = new Map<string, TaskSpec[]>();
+  /** Contexts whose next task may begin, since when. A context has one caller. */
+  const ready = new Map<string, number>();
   let mostWaiting = 0;
+
+  function mayBegin({ contextId, caller, durationMs, share }: TaskSpec, since: number): void {
+    ready.set(contextId, since);
+    fairness.arrived(caller);
+    ideal.add(queue.wait(since, durationMs * share));
+  }
+
   return {
     fairness,
     statuses,
-    arrived({ id, caller, arrivesAt, durationMs }) {
-      waiting.add(id);
-      fairness.arrived(caller);
-      ideal.add(queue.wait(arrivesAt, durationMs));
+    arrived(spec) {
+      const others = open.get(spec.contextId);
+      if (others) return void others.push(spec);
+      open.set(spec.contextId, [spec]);
+      mayBegin(spec, spec.arrivesAt);
     },
-    began({ id, caller, arrivesAt }, now) {
-      if (!waiting.delete(id)) return;
+    began({ id, contextId, caller }, now) {
+      const since = ready.get(contextId);
+      // A worker may still begin a task that has ended for its caller.
+      if (since === undefined || !open.get(contextId)?.some((each) => each.id === id)) return;
+      ready.delete(contextId);
       fairness.served(caller);
-      const waited = Math.max(0, now - arrivesAt);
+      const waited = Math.max(0, now - since);
       wait.add(waited);
       byCaller.get(caller)?.add(waited);
     },
-    ended: (status) => void statuses.set(status, (statuses.get(status) ?? 0) + 1),
+    ended({ id, contextId, caller }, status, now) {
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (ready.delete(contextId)) fairness.left(caller);
+      const [next, ...others] = (open.get(contextId) ?? []).filter((each) => each.id !== id);
+      if (next === undefined) return void open.delete(contextId);
+      open.set(contextId, [next, ...others]);
+      mayBegin(next, now);
+    },
     sample(count) {
       mostWaiting = Math.max(mostWaiting, count);
     },

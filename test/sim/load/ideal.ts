@@ -4,7 +4,7 @@ export interface IdealQueue {
   wait(arrivesAt: number, durationMs: number): number;
 }
 
-/** The lower bound that no scheduler can beat without knowing durations: every slot can take every task at once. */
+/** Every slot can take every task at once. No scheduler that does not know durations has a shorter mean. */
 export function createIdealQueue(slots: number): IdealQueue {
   /** When each slot becomes free: a binary heap. */
   const free = new Float64Array(slots);

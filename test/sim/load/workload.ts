@@ -24,6 +24,8 @@ export interface TaskSpec {
   readonly arrivesAt: number;
   readonly dispatch: TaskDispatch;
   readonly durationMs: number;
+  /** The share of the work that the budget allows: none, the first of its two steps, or all of it. */
+  readonly share: 0 | 0.5 | 1;
   /** Tokens that the work needs; it gets at most the budget. */
   readonly tokens: number;
 }
@@ -32,7 +34,7 @@ export const CALLERS = ['ana', 'ben', 'cem', 'dee', 'eli', 'fay', 'gus', 'hal'];
 /** The first caller sends so many times as many tasks as each of the others. */
 const FLOOD = 5;
 const WEIGHTS = CALLERS.length - 1 + FLOOD;
-/** The share of the tasks that continue a conversation, and its length in tasks. */
+/** The share of the tasks that belong to conversations, and the length of one in tasks. */
 const CONVERSATIONS = { share: 0.1, tasks: 4 };
 export const TIERS = ['haiku', 'sonnet', 'opus'];
 /** The spread of durations: the longest of a hundred takes about ten times the median. */
@@ -52,6 +54,8 @@ export const meanGapMs = ({ workers, slots, load, taskSeconds }: LoadSettings): 
 /** Creates the tasks one after another, each with a random stream of its own. */
 export function* workload(settings: LoadSettings): Generator<TaskSpec> {
   const gap = meanGapMs(settings);
+  /** The tasks of conversations so far, by caller. */
+  const talks = new Map<string, number>();
   let at = 0;
   for (let index = 0; index < settings.tasks; index += 1) {
     const random = randomOf(settings.seed, `task ${index}`);
@@ -61,25 +65,27 @@ export function* workload(settings: LoadSettings): Generator<TaskSpec> {
     const draw = random.next();
     const priority = PRIORITIES.find(([, upTo]) => draw < upTo)?.[0] ?? 'normal';
     const durationMs = Math.max(1, Math.round(random.lognormal(settings.taskSeconds * 1_000, SIGMA)));
-    const tokens = 200 + Math.round(random.lognormal(4_000, SIGMA));
+    const wanted = 200 + Math.round(random.lognormal(4_000, SIGMA));
     const id = `t${index}`;
     const isLong = random.next() < CONVERSATIONS.share;
-    const conversation = Math.floor(index / (CONVERSATIONS.tasks / CONVERSATIONS.share));
+    const talk = talks.get(caller) ?? 0;
+    if (isLong) talks.set(caller, talk + 1);
     const needsServer = random.next() < 0.3;
     const opusOnly = random.next() < 0.1;
+    const { share, tokens, tokenBudget } = budgetOf(wanted, random.next());
     yield {
       id,
       index,
       caller,
-      contextId: isLong ? `conversation ${caller} ${conversation}` : id,
+      contextId: isLong ? `conversation ${caller} ${Math.floor(talk / CONVERSATIONS.tasks)}` : id,
       arrivesAt: at,
       durationMs,
+      share,
       tokens,
       dispatch: {
         type: 'TASK_DISPATCH',
         protocolVersion: '2.0',
-        // One of twenty has a smaller budget than its work needs.
-        task: { taskId: id, priority, tokenBudget: random.next() < 0.05 ? 400 : 3 * tokens },
+        task: { taskId: id, priority, tokenBudget },
         requirements: {
           ...(needsServer ? { requiredMcp: ['search'] } : {}),
           ...(opusOnly ? { modelTier: { min: 'opus' } } : {}),
@@ -88,4 +94,15 @@ export function* workload(settings: LoadSettings): Generator<TaskSpec> {
       },
     };
   }
+}
+
+/** One task of twenty has a smaller budget than its work needs. */
+function budgetOf(
+  tokens: number,
+  draw: number,
+): Pick<TaskSpec, 'share' | 'tokens'> & { readonly tokenBudget: number } {
+  if (draw < 0.025) return { share: 0, tokens: Math.max(tokens, 2_000), tokenBudget: 400 };
+  const most = Math.max(tokens, 400);
+  if (draw < 0.05) return { share: 0.5, tokens: most, tokenBudget: Math.ceil(0.75 * most) };
+  return { share: 1, tokens, tokenBudget: 3 * tokens };
 }
