@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { DEFAULT_SERVICES, initKeys, keyPaths } from '@hermes-fleet/cli';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
+import { parse } from 'yaml';
 import { ROOT, runProgram } from '../../test/support/fleet.ts';
 
 /** Stands in for `docker` where no Swarm is: keeps secrets as files, and what it was told to deploy. */
@@ -92,6 +93,12 @@ describe('up.sh', () => {
       '/my files/ports.yml',
       'hermes',
     ]);
+  });
+
+  it('deploys members that have the time to migrate a large ledger before they count as unhealthy', () => {
+    const stack = parse(readFileSync(join(ROOT, 'deploy/swarm/stack.yml'), 'utf8'), { merge: true });
+    for (const member of ['switch', 'neo', 'morpheus', 'trinity', 'neo-pool', 'trader', 'console'])
+      assert.equal(stack.services[member].healthcheck.start_period, '600s', member);
   });
 
   it('gives only the readers of a changed key another version', async (t) => {

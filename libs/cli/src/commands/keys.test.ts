@@ -31,6 +31,12 @@ test('keys kubernetes prints a Secret for each reader but the operator, with eve
     '--nats-cluster',
     'nats-0.nats,nats-1.nats',
   ]);
+  rmSync(join(dir, 'trinity'), { recursive: true });
+  assert.match(
+    (await fleet(['keys', 'kubernetes', '--dir', dir])).stderr,
+    /no keys of trinity: make them with fleet keys init/,
+  );
+  await fleet(['keys', 'init', '--dir', dir]);
   const { stdout } = await fleet(['keys', 'kubernetes', '--dir', dir, '--namespace', 'agents']);
   const secrets = parseAllDocuments(stdout).map((document) => document.toJS());
   const names = ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'console', 'setup', 'nats'];

@@ -19,7 +19,7 @@ export interface KeySecret {
 
 /**
  * A Secret for each reader of a keys folder, `keys-<reader>`, as the manifests of deploy/kubernetes mount them. The operator's
- * keys stay where they are: no pod needs them. Throws CONFIG_INVALID for a folder without the keys of a NATS cluster.
+ * keys stay where they are: no pod needs them. Throws CONFIG_INVALID for a folder without the keys of a reader or of a NATS cluster.
  */
 export function keySecrets(dir: string, services: readonly string[], namespace: string): KeySecret[] {
   const paths = keyPaths(dir);
@@ -29,6 +29,12 @@ export function keySecrets(dir: string, services: readonly string[], namespace: 
       `${dir} has no keys of a NATS cluster: make them with fleet keys init --nats-cluster nats-0.nats,nats-1.nats,nats-2.nats`,
     );
   const readers = [...services, CONSOLE, SETUP].map((reader) => ({ reader, folder: paths.folder(reader) }));
+  const without = readers.filter(({ folder }) => !existsSync(folder)).map(({ reader }) => reader);
+  if (without.length > 0)
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `${dir} has no keys of ${without.join(', ')}: make them with fleet keys init`,
+    );
   const nats = { reader: 'nats', folder: paths.natsFolder };
   return [...readers, nats].map(({ reader, folder }) => ({
     apiVersion: 'v1',
