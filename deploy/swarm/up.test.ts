@@ -95,9 +95,9 @@ describe('up.sh', () => {
     ]);
   });
 
-  it('deploys members that have the time to migrate a large ledger before they count as unhealthy', () => {
+  it('deploys members that have the time to migrate a large ledger, and NATS to read its streams', () => {
     const stack = parse(readFileSync(join(ROOT, 'deploy/swarm/stack.yml'), 'utf8'), { merge: true });
-    for (const member of ['switch', 'neo', 'morpheus', 'trinity', 'neo-pool', 'trader', 'console'])
+    for (const member of ['nats', 'switch', 'neo', 'morpheus', 'trinity', 'neo-pool', 'trader', 'console'])
       assert.equal(stack.services[member].healthcheck.start_period, '600s', member);
   });
 
