@@ -62,7 +62,7 @@ test('a replica that is a service too, and an invalid number, are refused', (t) 
   const { init } = keysIn(t);
   const taken = { code: 'CONFIG_INVALID', message: /names are taken/ };
   assert.throws(() => init({ services: ['neo', 'neo-1'], replicas: new Map([['neo', 1]]) }), taken);
-  for (const text of ['neo', 'neo=', 'neo=-1', 'neo=x', 'neo=10001', 'tank=1'])
+  for (const text of ['neo', 'neo=', 'neo=-1', 'neo=x', 'neo=10001', 'tank=1', 'switch=2'])
     assert.throws(
       () => parseReplicas(['switch=1', text], SERVICES),
       (error: unknown) => {

@@ -17,8 +17,11 @@ export function parseReplicas(
   texts: readonly string[],
   services: readonly string[],
 ): ReadonlyMap<string, number> {
+  const seen = new Set<string>();
   const fields = texts.flatMap((text) => {
     const [service = '', count = ''] = text.split('=');
+    if (seen.has(service)) return [{ path: text, reason: `is the second number for ${service}` }];
+    seen.add(service);
     if (!services.includes(service)) return [{ path: text, reason: `is not of ${services.join(', ')}` }];
     if (/^\d{1,5}$/.test(count) && Number(count) <= MAX_REPLICAS) return [];
     return [{ path: text, reason: `must be <service>=<number>, at most ${MAX_REPLICAS}` }];
