@@ -138,7 +138,7 @@ test('a stream that keeps adding parts is cut off before copying them becomes ex
   let seen = 0;
   let last: PeerTask | undefined;
   const watching = async (): Promise<void> => {
-    const signal = AbortSignal.timeout(60_000);
+    const signal = AbortSignal.timeout(300_000);
     for await (const task of client.watch(peer, 'x', { signal, idleTimeoutMs: 10_000 })) {
       seen += 1;
       last = task;

@@ -66,7 +66,8 @@ export function createSharedAcceptances<T extends { readonly id: string; readonl
     const known = tasks.findByKey(caller, key);
     if (known && known.fingerprint !== fingerprint) throw conflictOf(key);
     if (known) return { task: known.task, created: false };
-    const copied = tasks.get(refused.find(task) ?? '');
+    const refusedId = refused.find(task);
+    const copied = refusedId === undefined ? undefined : tasks.get(refusedId);
     if (copied) return { task: copied, created: false };
     if (open.size >= MAX_OPEN)
       throw new FleetError(
