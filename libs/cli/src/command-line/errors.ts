@@ -16,11 +16,21 @@ const HINTS: Hints = {
   TASK_NOT_CANCELABLE: 'fleet task <id> shows its result',
 };
 
+/** As HINTS, for `fleet join`, which presents a join token. */
+const JOIN_HINTS: Hints = {
+  UNAUTHENTICATED: 'fleet join-token create, at the orchestrator, makes a join token',
+};
+
 /** As HINTS, for an agent that `options` name. */
 const agentHints = (options: string): Hints => ({
   UNAUTHENTICATED: '--token-env names the variable with a bearer token that the agent accepts',
   TASK_NOT_CANCELABLE: `fleet task <id>${options} shows its result`,
 });
+
+function hintsOf(command: string, agent: string | undefined): Hints {
+  if (agent !== undefined) return agentHints(agent);
+  return command === 'fleet join' ? JOIN_HINTS : HINTS;
+}
 
 /** The command that ended. */
 export interface Called {
@@ -41,7 +51,7 @@ export function reportError(thrown: unknown, output: Output, { name, agent }: Ca
   const fields = error instanceof FleetError ? error.fields : [];
   const known = error instanceof FleetError ? (peerErrorCode(error) ?? error.code) : undefined;
   const code = isUsage ? 'USAGE' : (known ?? 'INTERNAL');
-  const hint = isUsage ? `${name} --help` : known && (agent === undefined ? HINTS : agentHints(agent))[known];
+  const hint = isUsage ? `${name} --help` : known && hintsOf(name, agent)[known];
   if (output !== 'text') {
     const found = { code, message: error.message, hint: hint ?? null, fields };
     process.stdout.write(serialize({ error: found }, output));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fleet, profileStub } from '../testing/profile-stub.ts';
@@ -21,4 +21,17 @@ test('the file of a join token is there only when a token was made', async (t) =
   assert.equal(done.code, 0, done.stderr);
   assert.equal(readFileSync(file, 'utf8'), 'hfj_secret\n');
   assert.doesNotMatch(done.stdout + done.stderr, /hfj_secret/);
+});
+
+test('a refused join token is told with where to get another one', async (t) => {
+  const message = 'this join token expired at 2026-01-01T00:15:00Z: ask for another one';
+  const body = { error: { code: 'UNAUTHENTICATED', message } };
+  const { dir, url } = await profileStub(t, { '/fleet/join': { status: 401, body } });
+  const file = join(dir, 'token');
+  writeFileSync(file, 'hfj_expired\n', { mode: 0o600 });
+  const refused = await fleet(['join', url, '--token-file', file, '--dir', join(dir, 'worker')]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /this join token expired/);
+  assert.match(refused.stderr, /hint: fleet join-token create, at the orchestrator, makes a join token/);
+  assert.doesNotMatch(refused.stderr, /hfj_expired|fleet token prints/);
 });
