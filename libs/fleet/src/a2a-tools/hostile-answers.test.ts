@@ -74,12 +74,12 @@ describe('an invalid answer', () => {
       /more than 4 MiB/,
     ],
     [
-      'an artifact of 100 MB',
+      'an artifact of 20 MB',
       ({ method }, _request, response) => {
         if (isSend(method)) return { task: taskOf('WORKING') };
         if (method === 'GetTask')
           void response.end(
-            JSON.stringify({ jsonrpc: '2.0', id: 1, result: completed('x'.repeat(100_000_000)) }),
+            JSON.stringify({ jsonrpc: '2.0', id: 1, result: completed('x'.repeat(20_000_000)) }),
           );
         else response.writeHead(404).end();
         return undefined;
