@@ -14,7 +14,7 @@ type Probe = 'startupProbe' | 'livenessProbe' | 'readinessProbe';
 /** `http: "127.0.0.1:8222"` in the keys of a cluster. */
 const MONITOR = 'http://127.0.0.1:8222';
 
-/** What each probe of the manifest asks NATS for. */
+/** The path that each probe of the manifest requests from NATS. */
 function askedPaths(): Record<Probe, string> {
   const text = readFileSync(join(import.meta.dirname, 'base/nats/nats.yaml'), 'utf8');
   const manifests = parseAllDocuments(text).map((document) => document.toJS());

@@ -194,7 +194,10 @@ function delegateOptionsFor(
   if (!endpoint || !health) return undefined;
   const contract = task.dispatch.task;
   const membership = peers.membership(peer);
-  const peerClockOffsetMs = (): number | undefined => clockOffsetOf(peers.get(peer));
+  const acceptUntil = (giveUpAt: number): number | undefined => {
+    const offsetMs = clockOffsetOf(peers.get(peer));
+    return offsetMs === undefined ? undefined : run.acceptUntil(peer, giveUpAt + offsetMs);
+  };
   const circuitWasOpen = health.snapshot().circuitOpenUntil > 0;
   let lastState = '';
   let reports = 0;
@@ -219,7 +222,7 @@ function delegateOptionsFor(
     log: logWith(log, taskFields(task)),
     random,
     peerDownAfterMs,
-    peerClockOffsetMs,
+    acceptUntil,
     resumed,
     questions,
     async onAccepted(remoteTaskId) {

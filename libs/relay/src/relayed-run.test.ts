@@ -49,3 +49,12 @@ it('a change is kept when it was written and a write that was told before was no
   await assert.rejects(run.save({ refused: 1 }), failure);
   assert.equal(run.state.refused, 1);
 });
+
+it('each attempt at a peer has a later accept_until, also when an announce that came late sets its clock back', () => {
+  const { run } = setUp();
+  const at = 1_000_000;
+  assert.equal(run.acceptUntil('neo', at), at);
+  assert.equal(run.acceptUntil('neo', at - 2_000), at + 1);
+  assert.equal(run.acceptUntil('trinity', at - 2_000), at - 2_000);
+  assert.equal(run.acceptUntil('neo', at + 500), at + 500);
+});

@@ -12,6 +12,11 @@ export interface RelayedRun {
   readonly startedAt: number;
   /** With every change so far, durable or not. */
   readonly state: RelayState;
+  /**
+   * The `accept_until` of the next dispatch to a peer, from the time that its clock gives: an announce that was under way for
+   * long makes that earlier, and a peer takes a dispatch that is not later for a copy of one that it has refused.
+   */
+  acceptUntil(peer: string, byItsClock: number): number;
   /** Returns what the function finds in the state after a change, which is not kept. */
   after<T>(change: Partial<RelayState>, find: () => T): T;
   /**
@@ -45,6 +50,7 @@ export function createRelayedRun(
   let state = decodeRelayState(context.checkpoint.load());
   let isNoted = false;
   let told: Promise<void>[] = [];
+  const acceptUntils = new Map<string, number>();
 
   function tell(write: Promise<void>): void {
     // Reported by the next save; without one, the store fails the end of the task too.
@@ -74,6 +80,11 @@ export function createRelayedRun(
     maxAttempts: routing?.maxAttempts ?? defaults.maxAttempts,
     get state() {
       return state;
+    },
+    acceptUntil(peer, byItsClock) {
+      const until = Math.max(byItsClock, (acceptUntils.get(peer) ?? 0) + 1);
+      acceptUntils.set(peer, until);
+      return until;
     },
     after(change, find) {
       const before = state;

@@ -20,7 +20,7 @@ export interface TlsMaterial {
   readonly times?: CertificateTimes;
 }
 
-/** Of a certificate and its intermediates, ms since the epoch. */
+/** The times of a certificate with its intermediates, ms since the epoch. */
 export interface CertificateTimes {
   readonly expiresAt: number;
   /** From then on it is worth a warning that the certificate has not been renewed. */

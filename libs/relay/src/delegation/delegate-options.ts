@@ -32,8 +32,11 @@ export interface DelegateOptions {
   readonly outputSchema?: JsonObject | undefined;
   /** The version of the dispatch. */
   readonly protocolVersion?: string | undefined;
-  /** How far the peer's clock is ahead of ours, ms; undefined while unknown. */
-  readonly peerClockOffsetMs?: () => number | undefined;
+  /**
+   * The `accept_until` of a dispatch to a peer that is given up at this time, by the peer's clock, ms since the epoch. It is
+   * later in each new attempt at the peer (docs/handshake.md#idempotency). Undefined while the peer's clock is unknown.
+   */
+  readonly acceptUntil?: (giveUpAt: number) => number | undefined;
   /** How long the peer may be unreachable before the delegation fails, ms. */
   readonly peerDownAfterMs: number;
   /** An earlier process may have sent this dispatch. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { delegateProse } from '../prose/delegate-prose.ts';
-import { type Answer, scriptedPeer } from '../testing/scripted-peer.ts';
+import { type Answer, SAVED_DISPATCH as delegation, scriptedPeer } from '../testing/scripted-peer.ts';
 import { cancelDelegation } from './cancel-delegation.ts';
 import { delegate } from './delegate.ts';
 import type { DelegateOptions } from './delegate-options.ts';
@@ -19,13 +19,6 @@ async function scripted(t: TestContext, script: Script) {
   };
 }
 
-const delegation = {
-  peer: 'neo',
-  messageId: 'm-1',
-  contextId: 'c',
-  payload: { type: 'TASK_DISPATCH', brief: 'b' },
-  startedAt: '2026-05-31T20:00:00Z',
-};
 const task = (id: string, state: string): JsonObject => ({
   id,
   contextId: 'c',

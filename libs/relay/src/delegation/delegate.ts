@@ -106,7 +106,9 @@ async function sendDispatch(
   mayHaveArrived: boolean,
 ): Promise<PeerReply | RefusedDispatch> {
   const { client, endpoint, health, clock, signal, traceparent } = options;
-  const message = dispatchMessage(delegation, options.parts, acceptUntil(options, contact));
+  // A peer that reads the dispatch after it was given up must not begin.
+  const until = options.acceptUntil?.(contact.giveUpAt());
+  const message = dispatchMessage(delegation, options.parts, until);
   let ambiguous = mayHaveArrived;
   const onResend = (): void => {
     ambiguous = true;
@@ -140,15 +142,6 @@ async function sendDispatch(
       await contact.waitToRetry(error);
     }
   }
-}
-
-/** The time of giving up, by the peer's clock: a peer that reads the dispatch later must not begin. */
-function acceptUntil(
-  { peerClockOffsetMs }: Pick<DelegateOptions, 'peerClockOffsetMs'>,
-  contact: PeerContact,
-): number | undefined {
-  const offsetMs = peerClockOffsetMs?.();
-  return offsetMs === undefined ? undefined : contact.giveUpAt() + offsetMs;
 }
 
 /** Resolves with the task when it has ended at the peer or waits for its caller. */

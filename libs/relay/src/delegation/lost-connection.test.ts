@@ -5,16 +5,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { FleetError } from '@hermes-fleet/protocol';
-import { scriptedPeer } from '../testing/scripted-peer.ts';
+import { SAVED_DISPATCH as delegation, scriptedPeer } from '../testing/scripted-peer.ts';
 import { delegate } from './delegate.ts';
 
-const delegation = {
-  peer: 'helper',
-  messageId: 'm-1',
-  contextId: 'c',
-  payload: { type: 'TASK_DISPATCH', brief: 'b' },
-  startedAt: '2026-05-31T20:00:00Z',
-};
 const task = {
   id: 'r-1',
   contextId: 'c',

@@ -89,6 +89,15 @@ export async function scriptedPeer(
   return { options, calls, taken, announces, over: over.promise };
 }
 
+/** A dispatch that the orchestrator has saved and may send. */
+export const SAVED_DISPATCH = {
+  peer: 'neo',
+  messageId: 'm-1',
+  contextId: 'c',
+  payload: { type: 'TASK_DISPATCH', brief: 'b' },
+  startedAt: '2026-05-31T20:00:00Z',
+};
+
 /** A caller that answers no questions. */
 export const NOBODY_TO_ASK: QuestionExchange = {
   ask: async () => undefined,
