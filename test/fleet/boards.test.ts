@@ -20,6 +20,7 @@ const BLOCKED = 6;
 const EMPTY: Readonly<Record<string, string>> = {
   fleet_spending_ceiling_tokens: 'the shipped profiles have no ceilings',
   fleet_task_reroutes_total: 'no worker refuses',
+  fleet_certificate_: 'no member has a certificate',
   'fleet:deploy:timestamp_seconds': 'no code changes',
 };
 

@@ -21,7 +21,8 @@ export const WITHOUT_TRUTH: Readonly<Record<string, readonly string[]>> = {
     ...['fleet-overview/Services', 'fleet/Time since the last announce', 'fleet/Models', 'fleet/MCP servers'],
     ...['operations/Dependencies', 'operations/Bus', 'operations/Code that runs'],
     ...['trader/Run state', 'trader/Risk mode', 'trader/Run state and risk mode', 'trader/Audit'],
-    ...['operations/Events not read yet', 'trader/Position', 'trader/Equity', 'trader/Price'],
+    ...['operations/Events not read yet', 'operations/Certificates'],
+    ...['trader/Position', 'trader/Equity', 'trader/Price'],
   ],
   'figures of an account that has hardly traded; services/trader/src/books compares them with its engine': [
     ...['trader/Drawdown', 'trader/Return', 'trader/Largest drawdown', 'trader/Sharpe', 'trader/Sortino'],
