@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol';
 import { hasCode } from '../files/anchored-folder.ts';
@@ -97,20 +97,23 @@ async function create(options: StoreOptions, { objects, place }: Store): Promise
   const shared = readable ? ['--shared=0644'] : [];
   const init = ['init', '-q', '--bare', '-b', 'main', '--template=', ...shared, dir];
   await git.run({ ...place, gitDir: undefined }, init);
-  for (const [key, value] of SETTINGS) await git.run(place, ['config', key, value]);
+  await appendFile(join(dir, 'config'), SETTINGS);
   if (alternates.length > 0)
     await writeFile(join(objects, 'info/alternates'), alternates.map((path) => `${path}\n`).join(''));
 }
 
 /** Others borrow objects from a store, so nothing may be pruned there, also when somebody pushes to it. */
-const SETTINGS = [
-  ['gc.auto', '0'],
-  ['gc.pruneExpire', 'never'],
-  ['receive.autogc', 'false'],
-  ['receive.denyNonFastForwards', 'false'],
-  ['maintenance.auto', 'false'],
-  ['core.logAllRefUpdates', 'always'],
-] as const;
+const SETTINGS = `[gc]
+\tauto = 0
+\tpruneExpire = never
+[receive]
+\tautogc = false
+\tdenyNonFastForwards = false
+[maintenance]
+\tauto = false
+[core]
+\tlogAllRefUpdates = always
+`;
 
 /** Copies the refs whose objects are all there and unchanged. */
 async function salvage(
