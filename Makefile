@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-quick durations bench sim eval picture
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-exhaustive test-quick durations bench sim eval picture
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
@@ -40,12 +40,16 @@ token: ## the operator's token: make -s token
 check: install ## format, lint and types
 	npm run --silent check
 
+# UNTIL, in seconds since 1970, is the moment after which no test file is begun.
 test: install ## everything: checks, unit tests, whole fleets; containers where a Docker engine answers
 	@deploy/system-packages.sh --tests
 	@deploy/claude-sdk.sh
 	@deploy/mcp-inspector.sh
 	npm run --silent check
-	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test -- --again
+	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test -- --again $(if $(UNTIL),--until $(UNTIL))
+
+test-exhaustive: ## make test, with every case of the tests that take a sample of very many
+	@EXHAUSTIVE=1 $(MAKE) test
 
 # The tests of a changed package that import a changed file; all of its tests where another kind of file changed.
 test-quick: install ## checks, and the unit tests of what changed since the main branch; no fleets, no containers

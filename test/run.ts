@@ -14,7 +14,8 @@ import { FOLDERS, findTestFiles } from './support/runner/test-files.ts';
 /**
  * Runs every test of the repository and closes with its slowest files, every failed test, and one line that counts.
  * Folders or files given as arguments narrow it: `node test/run.ts libs/ledger test/fleet`. `--changed` narrows it to
- * the unit tests that a change concerns. `--again` runs files that fail once more when no other test runs.
+ * the unit tests that a change concerns. `--again` runs files that fail once more when no other test runs. `--until`, in
+ * seconds since 1970, begins no file after that moment, and reports those that did not run.
  */
 const ROOT = resolve(import.meta.dirname, '..');
 
@@ -25,8 +26,15 @@ process.setMaxListeners(100);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { changed: { type: 'boolean', default: false }, again: { type: 'boolean', default: false } },
+  options: {
+    changed: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
+    until: { type: 'string', default: 'Infinity' },
+  },
 });
+const until = Number(values.until);
+if (Number.isNaN(until)) throw new Error(`--until ${values.until}: must be seconds since 1970`);
+const isOver = (): boolean => Date.now() / 1_000 > until;
 const found = findTestFiles(ROOT, positionals.length > 0 ? positionals : FOLDERS);
 const files = values.changed ? selectChanged(ROOT, found, changedFiles(ROOT)) : found;
 if (files.length === 0) {
@@ -44,18 +52,21 @@ async function runAndPrint({ files }: Job): Promise<void> {
 const slots = slotsOf(availableParallelism());
 const seconds = { ...readDurations(KNOWN), ...readDurations(MEASURED) };
 const { shared, alone } = planJobs(planBatches(ROOT, files, seconds), seconds);
-await runJobs(shared, slots, runAndPrint);
 if (shared.length > 0 && alone.length > 0)
   console.log(
     alone.flatMap(({ files }) => files.map((file) => `${file} runs alone: ${ALONE[file]}`)).join('\n'),
   );
-await runJobs(alone, 1, runAndPrint);
+const left = [
+  ...(await runJobs(alone, 1, runAndPrint, isOver)),
+  ...(await runJobs(shared, slots, runAndPrint, isOver)),
+];
+const notRun = left.flatMap(({ files }) => files);
 const { results: counted, lines: again } = values.again
-  ? await runAgain(ROOT, results, console.log)
+  ? await runAgain(ROOT, results, console.log, isOver)
   : { results, lines: [] };
 const ran = Object.fromEntries(counted.map(({ file, seconds }) => [file, seconds]));
 writeDurations(MEASURED, { ...readDurations(MEASURED), ...ran });
 if (again.length > 0) console.log(['files that failed and ran again alone:', ...again].join('\n'));
-for (const line of closingLines(counted)) console.log(line);
+for (const line of closingLines(counted, notRun)) console.log(line);
 const failed = counted.some((result) => result.failed > 0);
 process.exitCode = failed || counted.every(({ passed }) => passed === 0) ? 1 : 0;

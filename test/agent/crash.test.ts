@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { EXHAUSTIVE, sample } from '../support/sample.ts';
 import type { Script } from './script-server.ts';
 
 /**
@@ -204,7 +205,7 @@ test('a worker that dies before any of its writes or after any of its commits re
   const diedIn = new Set<string>();
   const deaths = (at: Death['at']): Death[] =>
     Array.from({ length: at === 'write' ? whole.writes : whole.commits }, (_, n) => ({ dieAt: n + 1, at }));
-  const next = [...deaths('write'), ...deaths('commit')].values();
+  const next = sample([...deaths('write'), ...deaths('commit')], 5, (line) => t.diagnostic(line)).values();
   /** Checks the resumed task of a process that died, and removes its directory. */
   function finish({ dir, ...death }: Life, again: Survivor): void {
     for (const tool of interrupted(again.callsBefore)) diedIn.add(tool);
@@ -232,5 +233,7 @@ test('a worker that dies before any of its writes or after any of its commits re
   t.diagnostic(
     `${whole.writes} writes, ${whole.commits} commits: ${ends.done} done, ${ends.partial} partial`,
   );
-  assert.deepEqual([...diedIn].sort(), [...new Set(CALLED)].sort(), 'each kind was interrupted');
+  assert.ok(diedIn.size > 0, 'a call was interrupted');
+  if (EXHAUSTIVE)
+    assert.deepEqual([...diedIn].sort(), [...new Set(CALLED)].sort(), 'each kind was interrupted');
 });

@@ -7,6 +7,7 @@ import type { JsonObject, RunEvent } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';
+import { sample } from '../support/sample.ts';
 import { type EvalBrief, type Expectation, parseBrief, turnsOf } from './brief.ts';
 import { evaluate } from './evaluate.ts';
 import { type EvalSettings, evalSettings, isPlayed, settingsFor } from './model.ts';
@@ -107,9 +108,10 @@ test('every brief passes: carried out by offline/runbook, or played from its scr
   concurrency: 2,
 }, async (t) => {
   const settings = evalSettings({}, {});
-  const table = tableOf(BRIEFS.map(({ brief }) => brief.name));
+  const briefs = sample(BRIEFS, 4, (line) => t.diagnostic(line));
+  const table = tableOf(briefs.map(({ brief }) => brief.name));
   const verdicts: Verdict[] = [];
-  const judged = BRIEFS.map(({ brief, id }) =>
+  const judged = briefs.map(({ brief, id }) =>
     t.test(brief.name, async (t) => {
       const verdict = await runBrief(brief, id, settings, never);
       verdicts.push(verdict);
@@ -126,13 +128,18 @@ test('a model that claims to be done but does nothing passes only the brief that
 }, async (t) => {
   const liar = await startModelServer(t, 'Done, and all verified.', { input: 500, output: 10 });
   const settings = evalSettings({ model: 'openai-compatible/liar', baseUrl: liar.url }, {});
+  const briefs = sample(BRIEFS, 6, (line) => t.diagnostic(line));
   const passed: string[] = [];
-  await evaluate(BRIEFS, settings, {
+  await evaluate(briefs, settings, {
     parallel: 2,
     signal: never,
     onVerdict: ({ name, outcome }) => void (outcome === 'pass' && passed.push(name)),
   });
-  assert.deepEqual(passed, ['budget-is-a-ceiling']);
+  const neverCalled = briefs.filter(({ brief }) => brief.name === 'budget-is-a-ceiling');
+  assert.deepEqual(
+    passed,
+    neverCalled.map(({ brief }) => brief.name),
+  );
 });
 
 test('the program prints a table, writes JSON, and its exit code says whether all briefs pass', async (t) => {

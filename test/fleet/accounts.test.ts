@@ -43,7 +43,7 @@ async function countersOf(fleet: Fleet, profile: string) {
 const all = <T>(of: (profile: string) => Promise<T>): Promise<T[]> => Promise.all(PROFILES.map(of));
 
 test('after mixed traffic with kill -9, results, ledgers and counters have the same sums', async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, {}, { only: PROFILES });
   const roots = await sendRound(fleet);
   const victim = { brief: lasting('victim'), routing: { target: 'trinity' } };
   const canceled = await sendRoot(fleet, 'switch', dispatch(victim));

@@ -63,7 +63,7 @@ function endings(fleet: Fleet, profile: string): Map<string, string[]> {
 }
 
 async function survives(t: TestContext, victim: (worker: string) => string): Promise<void> {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, {}, { only: ['switch', 'neo', 'morpheus', 'trinity'] });
   const { id, worker } = await startLongTask(fleet, 'switch');
   await fleet.kill(victim(worker));
   await fleet.up();
@@ -98,7 +98,7 @@ test('switch killed in the middle of a task it has sent out: the work is not sen
   survives(t, () => 'switch'));
 
 test('SIGTERM in the middle of a task: a checkpoint, exit 0, and the next start ends the task', async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, {}, { only: ['switch', 'neo', 'morpheus', 'trinity'] });
   const { id, worker } = await startLongTask(fleet, 'switch');
   const own = await call(fleet.target(worker, await fleet.tokenOf('switch', worker)), 'ListTasks', {});
   const stream = await subscribe(fleet, worker, own.body.result.tasks[0].id);

@@ -15,10 +15,8 @@ const BRIEF = [
 
 test('a task has one trace, from its caller through switch to the worker', async (t) => {
   const collector = await startCollector(t);
-  const fleet = await startFleet(t, {
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
-    OTEL_BSP_SCHEDULE_DELAY: '100',
-  });
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' };
+  const fleet = await startFleet(t, env, { only: ['switch', 'neo', 'trader'] });
   const sent = dispatch({ brief: BRIEF, routing: { target: 'neo' } });
   const headers = { traceparent: `00-${TRACE}-${CALLER}-01` };
   const { body } = await call(fleet.target('switch'), 'SendMessage', message(sent), headers);

@@ -19,6 +19,7 @@ import {
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { withoutMembers } from './part-of-fleet.ts';
 import { freeOffset } from './ports.ts';
 import type { Target } from './rpc.ts';
 
@@ -51,6 +52,8 @@ export interface FleetChanges {
   readonly fleetYaml?: (profile: string, shipped: string) => string;
   /** The text of a profile's config.yaml, from the shipped one. */
   readonly configYaml?: (profile: string, shipped: string) => string;
+  /** The profiles that run, and the trader if it is named; the others know no other peer. Default: all of them. */
+  readonly only?: readonly string[];
   /** True: the console runs too. */
   readonly console?: boolean;
   /** Is called before the start. */
@@ -67,8 +70,10 @@ export async function startFleet(
 ): Promise<Fleet> {
   let stop = async (): Promise<unknown> => undefined;
   const dir = tempDir(t, { closeFirst: () => stop() });
-  const root = changes.fleetYaml || changes.configYaml ? ownRoot(join(dir, 'root'), changes) : ROOT;
-  const planned = planFleet({ root, dir, portOffset: await freeOffset() });
+  const { fleetYaml, configYaml, only } = changes;
+  const root = fleetYaml || configYaml || only ? ownRoot(join(dir, 'root'), changes) : ROOT;
+  const all = planFleet({ root, dir, portOffset: await freeOffset() });
+  const planned = only ? { ...all, profiles: all.profiles.filter(({ name }) => only.includes(name)) } : all;
   // Fleets of tests share one compile cache: filling one for each costs more than the fleet itself.
   const cacheDir = process.env.NODE_COMPILE_CACHE ?? planned.cacheDir;
   const plan = { ...planned, cacheDir };
@@ -84,6 +89,7 @@ export async function startFleet(
     clock: systemClock,
     log: silentLog,
     withConsole: changes.console ?? false,
+    withTrader: only?.includes(all.trader.name) ?? true,
   };
   stop = () => fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
 
@@ -143,21 +149,23 @@ export async function startFleet(
 }
 
 /** The parts of the repository that a member needs, with changed profiles. */
-function ownRoot(root: string, { fleetYaml, configYaml }: FleetChanges): string {
+function ownRoot(root: string, { fleetYaml, configYaml, only }: FleetChanges): string {
   const profiles = join(root, 'deploy/profiles');
   cpSync(join(ROOT, 'deploy/profiles'), profiles, { recursive: true });
   cpSync(join(ROOT, 'deploy/trader'), join(root, 'deploy/trader'), { recursive: true });
   symlinkSync(join(ROOT, 'services'), join(root, 'services'));
+  const members = ['trader', ...readdirSync(profiles)];
+  const absent = only ? members.filter((name) => !only.includes(name)) : [];
   for (const name of readdirSync(profiles)) {
     if (!statSync(join(profiles, name)).isDirectory()) continue;
     const edit = (file: string, change: (text: string) => string): void => {
       const path = join(profiles, name, file);
       writeFileSync(path, change(readFileSync(path, 'utf8')));
     };
-    edit('fleet.yaml', (text) => fleetYaml?.(name, text) ?? text);
+    edit('fleet.yaml', (text) => withoutMembers(fleetYaml?.(name, text) ?? text, absent));
     // Confined servers see the repository itself, not this folder.
     edit('config.yaml', (text) =>
-      (configYaml?.(name, text) ?? text).replaceAll(/\$\{HERMES_APP[^}]*\}/g, ROOT),
+      withoutMembers(configYaml?.(name, text) ?? text, absent).replaceAll(/\$\{HERMES_APP[^}]*\}/g, ROOT),
     );
   }
   return root;

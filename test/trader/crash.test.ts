@@ -8,9 +8,10 @@ import { replay } from '../../services/trader/src/store/replay.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 import { attemptsIn, brokenAt, readControlFile } from '../support/control-file.ts';
 import { runProgram } from '../support/fleet.ts';
+import { EXHAUSTIVE } from '../support/sample.ts';
 
 const CHILD = join(import.meta.dirname, 'crash-child.ts');
-const LIVES = 200;
+const LIVES = EXHAUSTIVE ? 200 : 50;
 const DECISIONS = 6;
 const STEPS = [
   ...['before the transaction', 'inside the transaction', 'after the commit', 'before the activation'],

@@ -13,6 +13,7 @@ import {
   TRUST_CASES,
   testExecutor,
 } from '@hermes-fleet/agent/testing';
+import { sample } from '../../../test/support/sample.ts';
 import { EXECUTORS_UNDER_TEST } from './testing/executors-under-test.ts';
 
 const hasModel: ConformanceCase['skipFor'] = ({ model }) => (model === 'none' ? undefined : 'it has a model');
@@ -70,7 +71,13 @@ const CASES = [
   ...ECHO_CASES,
 ];
 
-for (const executor of EXECUTORS_UNDER_TEST) testExecutor(executor, CASES);
+/** Executors that take seconds for a case, and the part of the cases that each run takes of them. */
+const ONE_OF: Readonly<Record<string, number>> = { 'loop with anthropic': 3, 'claude-code': 2 };
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+for (const executor of EXECUTORS_UNDER_TEST)
+  testExecutor(executor, sample(CASES, ONE_OF[executor.name] ?? 1, print));
 
 test('every case applies to some executor', () => {
   for (const { name, skipFor } of CASES) {

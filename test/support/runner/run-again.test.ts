@@ -48,6 +48,15 @@ for (const [what, body] of [
     assert.deepEqual(lines, ['  a.test.ts: ran fewer tests, which does not count; before: it, other']);
   });
 
+test('once the time is over, none runs again', async () => {
+  const first = [resultOf('a.test.ts', ['it'])];
+  const isOver = (): boolean => true;
+  assert.deepEqual(await runAgain('/nowhere', first, () => assert.fail(), isOver), {
+    results: first,
+    lines: [],
+  });
+});
+
 test('when many files failed, none runs again', async () => {
   const first = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => resultOf(name, ['it']));
   const ran = await runAgain('/nowhere', first, () => assert.fail());

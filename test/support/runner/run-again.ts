@@ -8,12 +8,13 @@ const MAX_FILES = 5;
  * Runs the files that failed once more, one after the other, when no other test runs: then a failure is one that the file has
  * by itself, and not the machine's. The second result counts if no test is missing or skipped in it that ran before. Resolves
  * with all results, and a line for each file that ran again, with the tests that had failed. When more than five files
- * failed, none runs again.
+ * failed, none runs again, and none is begun once the time is over.
  */
 export async function runAgain(
   root: string,
   results: readonly FileResult[],
   print: (text: string) => void,
+  isOver = (): boolean => false,
 ): Promise<{ readonly results: FileResult[]; readonly lines: string[] }> {
   const failed = results.filter((result) => result.failed > 0);
   if (failed.length === 0 || failed.length > MAX_FILES) return { results: [...results], lines: [] };
@@ -21,6 +22,7 @@ export async function runAgain(
   const lines: string[] = [];
   for (const first of failed) {
     const { file, failures } = first;
+    if (isOver()) break;
     const again = await runFile(root, file);
     print(`${file}, run again alone (${again.seconds.toFixed(1)} s)\n${again.output}`);
     const isWhole = again.skipped <= first.skipped && again.passed >= first.passed + first.failed;

@@ -58,5 +58,10 @@ test('the last lines name the slowest files and every failed test, and count', (
     '  libs/b.test.ts: it > fails',
     '4 passed, 1 failed, 2 skipped',
   ]);
+  assert.deepEqual(closingLines([result], ['libs/c.test.ts']).slice(-3), [
+    'not run, because the time was over:',
+    '  libs/c.test.ts',
+    '2 passed, 0 failed, 2 skipped',
+  ]);
   assert.equal(closingLines(Array.from({ length: 30 }, () => result)).length, 1 + 20 + 1);
 });

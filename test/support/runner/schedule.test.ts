@@ -5,11 +5,15 @@ import { ALONE, type Job, planJobs, runJobs, slotsOf } from './schedule.ts';
 const filesOf = (jobs: readonly Job[]): string[] => jobs.flatMap(({ files }) => files);
 const each = (files: readonly string[]): string[][] => files.map((file) => [file]);
 
-test('the slowest files come first; fleets and containers that never ran here count as slow', () => {
-  const files = ['libs/a.test.ts', 'libs/b.test.ts', 'test/fleet/c.test.ts', 'test/compose/d.test.ts'];
-  const { shared } = planJobs(each(files), { 'libs/b.test.ts': 30 });
+test('containers come first, then unit tests, then fleets; the slowest of each first', () => {
+  const files = ['test/fleet/a.test.ts', 'test/fleet/b.test.ts', 'libs/c.test.ts', 'libs/d.test.ts'];
+  const { shared } = planJobs(each([...files, 'test/compose/e.test.ts']), {
+    'libs/d.test.ts': 30,
+    'test/fleet/b.test.ts': 60,
+  });
   assert.deepEqual(filesOf(shared), [
-    ...['test/compose/d.test.ts', 'libs/b.test.ts', 'test/fleet/c.test.ts', 'libs/a.test.ts'],
+    ...['test/compose/e.test.ts', 'libs/d.test.ts', 'libs/c.test.ts'],
+    ...['test/fleet/b.test.ts', 'test/fleet/a.test.ts'],
   ]);
 });
 
@@ -33,13 +37,14 @@ test('a fleet fits on every machine', () => {
 });
 
 /** Runs jobs that end when they are told; `ran` has those that were started, in order. */
-function held(jobs: readonly Job[], slots: number) {
+function held(jobs: readonly Job[], slots: number, isOver = () => false) {
   const ran: string[] = [];
   const ends = new Map<string, () => void>();
-  const done = runJobs(jobs, slots, ({ files: [file = ''] }) => {
+  const run = ({ files: [file = ''] }: Job): Promise<void> => {
     ran.push(file);
     return new Promise((resolve) => ends.set(file, resolve));
-  });
+  };
+  const done = runJobs(jobs, slots, run, isOver);
   const end = async (file: string): Promise<void> => {
     ends.get(file)?.();
     await new Promise((resolve) => setImmediate(resolve));
@@ -78,6 +83,16 @@ test('jobs of one group run one after the other, and others pass them meanwhile'
   assert.deepEqual(ran, ['a', 'c', 'b']);
   for (const file of ['b', 'c']) await end(file);
   await done;
+});
+
+test('once the time is over no job starts; those that did not run are named', async () => {
+  let over = false;
+  const jobs = ['a', 'b', 'c'].map((file) => ({ files: [file], slots: 1 }));
+  const { ran, end, done } = held(jobs, 1, () => over);
+  await end('a');
+  over = true;
+  await end('b');
+  assert.deepEqual([ran, filesOf(await done)], [['a', 'b'], ['c']]);
 });
 
 test('a job that needs more than there is runs by itself', async () => {

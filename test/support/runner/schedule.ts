@@ -1,4 +1,4 @@
-import { startsContainers, startsFleet } from './test-files.ts';
+import { isUnitTest, startsContainers, startsFleet } from './test-files.ts';
 
 /** Test files that run in one process, and what they need while they run. */
 export interface Job {
@@ -9,7 +9,7 @@ export interface Job {
   readonly group?: string;
 }
 
-/** Files that run when no other test does: by path, with the reason. */
+/** Files that run when no other test does, before the others: by path, with the reason. */
 export const ALONE: Readonly<Record<string, string>> = {
   'test/compose/swarm.test.ts': 'a Swarm replaces a member that is slow to answer',
 };
@@ -19,10 +19,14 @@ const FLEET_SLOTS = 2;
 /** Seconds assumed of a file that has not run here yet. */
 const GUESS = { fleet: 20, containers: 60, other: 1 };
 
-/** Test processes spend more than half of their time waiting, so more of them run than there are cores. */
-export const slotsOf = (cores: number): number => Math.max(FLEET_SLOTS, Math.round(cores * 2.5));
+/** Test processes spend half of their time waiting, so more of them run than there are cores. */
+export const slotsOf = (cores: number): number => Math.max(FLEET_SLOTS, cores * 2);
 
-/** Slowest first, so that nothing long is left to run by itself at the end. Each batch becomes a job. */
+/**
+ * Containers first, because they run one after the other; then unit tests, because they say most in the least time, and
+ * the time can be over before the end; then whole fleets. Of each kind the slowest come first, so that nothing long is
+ * left to run by itself at the end. Each batch becomes a job.
+ */
 export function planJobs(
   batches: readonly (readonly string[])[],
   seconds: Readonly<Record<string, number>>,
@@ -34,7 +38,13 @@ export function planJobs(
   const secondsOf = (files: readonly string[]): number =>
     files.reduce((sum, file) => sum + (seconds[file] ?? guess(file)), 0);
   const timed = batches.map((files) => ({ files, seconds: secondsOf(files) }));
-  const jobs = timed.sort((a, b) => b.seconds - a.seconds).map(({ files }) => jobOf(files));
+  const rank = (files: readonly string[]): number => {
+    if (files.some(startsContainers)) return 0;
+    return files.every(isUnitTest) ? 1 : 2;
+  };
+  const jobs = timed
+    .sort((a, b) => rank(a.files) - rank(b.files) || b.seconds - a.seconds)
+    .map(({ files }) => jobOf(files));
   const isAlone = ({ files }: Job): boolean => files.some((file) => file in ALONE);
   return { shared: jobs.filter((job) => !isAlone(job)), alone: jobs.filter(isAlone) };
 }
@@ -46,18 +56,21 @@ function jobOf(files: readonly string[]): Job {
 
 /**
  * Runs the jobs in their order, as many at once as the slots allow. A job whose group is busy is passed over until the
- * group is free; a job that needs more slots than are free holds up those behind it, so that it is not starved.
+ * group is free; a job that needs more slots than are free holds up those behind it, so that it is not starved. Starts
+ * none once the time is over. Resolves with the jobs that did not run.
  */
 export async function runJobs(
   jobs: readonly Job[],
   slots: number,
   run: (job: Job) => Promise<void>,
-): Promise<void> {
+  isOver = (): boolean => false,
+): Promise<readonly Job[]> {
   const waiting = [...jobs];
   const running = new Map<Job, Promise<void>>();
   const used = (): number => running.keys().reduce((sum, job) => sum + job.slots, 0);
   const busy = (group: string): boolean => running.keys().some((job) => job.group === group);
   const takeNext = (): Job | undefined => {
+    if (isOver()) return undefined;
     const at = waiting.findIndex(({ group }) => group === undefined || !busy(group));
     const next = waiting[at];
     if (next === undefined) return undefined;
@@ -65,7 +78,7 @@ export async function runJobs(
     waiting.splice(at, 1);
     return next;
   };
-  while (waiting.length > 0 || running.size > 0) {
+  for (;;) {
     for (let job = takeNext(); job !== undefined; job = takeNext()) {
       const started = job;
       running.set(
@@ -73,6 +86,7 @@ export async function runJobs(
         run(started).finally(() => running.delete(started)),
       );
     }
+    if (running.size === 0) return waiting;
     await Promise.race(running.values());
   }
 }

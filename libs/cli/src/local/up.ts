@@ -26,6 +26,8 @@ export interface UpOptions {
   readonly entryPoint?: string;
   /** False: start no console. */
   readonly withConsole?: boolean;
+  /** False: start no trader. */
+  readonly withTrader?: boolean;
 }
 
 export interface Outcome {
@@ -70,12 +72,11 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
     await reloadNats(plan, options.clock);
   await setUpStreams({ connection: setupConnectionFromKeys(plan.keysDir, plan.nats.url), log: options.log });
   // Before the profiles, because switch checks the trader's MCP server at its own start.
-  const trader = await ensureRunning(options, plan.trader, () => startMember(options, plan.trader));
+  const ensure = (member: PlannedMember): Promise<Outcome> =>
+    ensureRunning(options, member, () => startMember(options, member));
+  const trader = options.withTrader === false ? [] : [await ensure(plan.trader)];
   const others = options.withConsole === false ? plan.profiles : [...plan.profiles, plan.console];
-  const started = await Promise.all(
-    others.map((member) => ensureRunning(options, member, () => startMember(options, member))),
-  );
-  return [nats, trader, ...started];
+  return [nats, ...trader, ...(await Promise.all(others.map(ensure)))];
 }
 
 function startMember(options: UpOptions, member: PlannedMember): Started {
