@@ -48,7 +48,7 @@ test('a command that takes memory, processes, disk or a large file is ended and 
 test('a worker whose disk is nearly full gets no task: it goes to another one, and no token is spent there', async (t) => {
   const full = '\nworkspace: { min_free_mb: 1000000000 }\n';
   const configYaml = (profile: string, shipped: string) => (profile === 'neo' ? shipped + full : shipped);
-  const fleet = await startFleet(t, {}, { configYaml, only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, {}, { configYaml, only: ['switch', 'neo', 'morpheus'] });
   const direct = await run(fleet, 'neo', 'echo fine');
   assert.deepEqual([direct.status, direct.tokens_spent], ['blocked', 0]);
   assert.deepEqual(

@@ -152,7 +152,8 @@ export async function startFleet(
 function ownRoot(root: string, { fleetYaml, configYaml, only }: FleetChanges): string {
   const profiles = join(root, 'deploy/profiles');
   cpSync(join(ROOT, 'deploy/profiles'), profiles, { recursive: true });
-  cpSync(join(ROOT, 'deploy/trader'), join(root, 'deploy/trader'), { recursive: true });
+  for (const service of ['deploy/trader', 'deploy/console'])
+    cpSync(join(ROOT, service), join(root, service), { recursive: true });
   symlinkSync(join(ROOT, 'services'), join(root, 'services'));
   const members = ['trader', ...readdirSync(profiles)];
   const absent = only ? members.filter((name) => !only.includes(name)) : [];
