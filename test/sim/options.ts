@@ -38,7 +38,7 @@ give the same report. Ends with exit code 1 after a violation, which is replayed
   --only <list>       of these faults, only the ones with these numbers, separated by commas; none: no fault
   --defect <name>     plant a defect that the invariants must find: ${DEFECTS.join(', ')}
   --no-shrink         do not shorten a failing run
-  --scale             run the table of docs/scale.md, which takes more than an hour
+  --scale             run the table of docs/scale.md, which takes more than an hour; takes no other option
   --help              print this
 `;
 
@@ -62,6 +62,8 @@ export function readOptions(args: readonly string[]): SimOptions {
       help: { type: 'boolean', default: false },
     },
   });
+  if (values.scale && args.length > 1)
+    throw new Error('--scale runs a table of its own: give no other option');
   const faults = whole('--faults', values.faults, 0, MOST.faults);
   return {
     help: values.help,

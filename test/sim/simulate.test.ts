@@ -66,6 +66,7 @@ describe('the options of a simulation', () => {
     assert.throws(() => readOptions(['--workers', '0']), /--workers takes whole numbers from 1 to 10000/);
     assert.throws(() => readOptions(['--load', 'much']), /--load takes a number above 0/);
     assert.throws(() => readOptions(['--defect', 'none']), /--defect is one of forget/);
+    assert.throws(() => readOptions(['--scale', '--seed', '2']), /give no other option/);
     assert.throws(
       () => readOptions(['--faults', '3', '--only', '3']),
       /--only takes whole numbers from 0 to 2/,

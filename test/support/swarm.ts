@@ -67,18 +67,8 @@ export async function startSwarmFleet(t: TestContext, replicas: number): Promise
 
   await docker('build', '--quiet', '--tag', image, '--tag', next, '--file', 'deploy/docker/Dockerfile', '.');
   const isActive = (await docker('info', '--format', '{{.Swarm.LocalNodeState}}')) === 'active';
-  if (!isActive) await docker('swarm', 'init', '--advertise-addr', '127.0.0.1');
-  const node = await docker('info', '--format', '{{.Swarm.NodeID}}');
-  const labels = await docker(
-    'node',
-    'inspect',
-    node,
-    '--format',
-    '{{range $k, $v := .Spec.Labels}}{{$k}}={{$v}} {{end}}',
-  );
-  const added = NODE_LABELS.filter((label) => !labels.includes(`${label}=true`));
-  for (const label of added) await docker('node', 'update', '--label-add', `${label}=true`, node);
-
+  let node = '';
+  const added: string[] = [];
   const dir = tempDir(t, {
     closeFirst: async () => {
       await docker('stack', 'rm', stack);
@@ -107,6 +97,18 @@ export async function startSwarmFleet(t: TestContext, replicas: number): Promise
       await docker('image', 'rm', next);
     },
   });
+  if (!isActive) await docker('swarm', 'init', '--advertise-addr', '127.0.0.1');
+  node = await docker('info', '--format', '{{.Swarm.NodeID}}');
+  const labels = await docker(
+    'node',
+    'inspect',
+    node,
+    '--format',
+    '{{range $k, $v := .Spec.Labels}}{{$k}}={{$v}} {{end}}',
+  );
+  added.push(...NODE_LABELS.filter((label) => !labels.includes(`${label}=true`)));
+  for (const label of added) await docker('node', 'update', '--label-add', `${label}=true`, node);
+
   const keys = join(dir, 'keys');
   initKeys({
     dir: keys,

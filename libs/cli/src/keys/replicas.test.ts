@@ -7,7 +7,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { initKeys, type KeysOptions } from './init.ts';
 import { parseReplicas } from './replicas.ts';
 
-const SERVICES = ['switch', 'neo'];
+const SERVICES = ['switch', 'neo', 'trader'];
 const nats = { storeDir: '/data', host: '127.0.0.1', port: 4222, monitorPort: 8222, syncAlways: true };
 
 function keysIn(t: TestContext) {
@@ -62,9 +62,19 @@ test('a replica that is a service too, and an invalid number, are refused', (t) 
   const { init } = keysIn(t);
   const taken = { code: 'CONFIG_INVALID', message: /names are taken/ };
   assert.throws(() => init({ services: ['neo', 'neo-1'], replicas: new Map([['neo', 1]]) }), taken);
-  for (const text of ['neo', 'neo=', 'neo=-1', 'neo=x', 'neo=10001', 'tank=1', 'switch=2'])
+  for (const text of [
+    'neo',
+    'neo=',
+    'neo=-1',
+    'neo=x',
+    'neo=10001',
+    'tank=1',
+    'switch=2',
+    'trader=1',
+    'neo-x=2',
+  ])
     assert.throws(
-      () => parseReplicas(['switch=1', text], SERVICES),
+      () => parseReplicas([text], SERVICES),
       (error: unknown) => {
         assert.ok(error instanceof FleetError && error.code === 'CONFIG_INVALID');
         assert.deepEqual(
@@ -74,5 +84,6 @@ test('a replica that is a service too, and an invalid number, are refused', (t) 
         return true;
       },
     );
+  assert.throws(() => parseReplicas(['neo=1', 'neo=2'], SERVICES), /cannot be replicas/);
   assert.deepEqual([...parseReplicas(['neo=10'], SERVICES)], [['neo', 10]]);
 });

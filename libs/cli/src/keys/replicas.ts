@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { keyPaths } from './layout.ts';
+import { type keyPaths, ORCHESTRATOR, TRADER } from './layout.ts';
 
 /** The largest number of replicas of a service. Each has a NATS user, and NATS reads them all at its start. */
 const MAX_REPLICAS = 10_000;
@@ -23,6 +23,10 @@ export function parseReplicas(
     if (seen.has(service)) return [{ path: text, reason: `is the second number for ${service}` }];
     seen.add(service);
     if (!services.includes(service)) return [{ path: text, reason: `is not of ${services.join(', ')}` }];
+    if (service === ORCHESTRATOR || service === TRADER)
+      return [
+        { path: text, reason: `${service} is no worker: tasks and decisions there belong to one member` },
+      ];
     if (/^\d{1,5}$/.test(count) && Number(count) <= MAX_REPLICAS) return [];
     return [{ path: text, reason: `must be <service>=<number>, at most ${MAX_REPLICAS}` }];
   });
