@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import type { ComposeFleet } from './compose.ts';
-import { until } from './fleet.ts';
 import { call, dispatch, message, resultOf, runbook, type Target } from './rpc.ts';
 
-type Fleet = Pick<ComposeFleet, 'inside' | 'inspect'>;
+type Fleet = Pick<ComposeFleet, 'inside' | 'untilInside' | 'inspect'>;
 
 /** Tasks of one profile, each in a context of its own choice, and the marks that their commands wait for. */
 function tasksOf(fleet: Fleet, profile: string, target: Target) {
@@ -20,11 +19,7 @@ function tasksOf(fleet: Fleet, profile: string, target: Target) {
     run,
     commands: (contextId: string, ...lines: string[]) => run(contextId, runbook('a.txt', 'a', ...lines)),
     mark: (context: string, name: string) => fleet.inside(profile, `touch ${file(context, name)}`),
-    marked: (context: string, name: string) =>
-      until(async () => {
-        const seen = await fleet.inside(profile, `test -e ${file(context, name)} && echo yes || true`);
-        return seen.trim() === 'yes';
-      }, `the mark ${name} of ${context}`),
+    marked: (context: string, name: string) => fleet.untilInside(profile, `test -e ${file(context, name)}`),
     ready: async () => (await fetch(`${target.url}/ready`)).status,
   };
 }
@@ -83,12 +78,12 @@ export async function searchNeighbour(fleet: Fleet, target: Target): Promise<voi
     );
 }
 
-/** Starts processes until none can be started, and keeps them until the mark `stop` is there. */
-const SPAWN = `const { spawn } = require('child_process'); const fs = require('fs');
-const full = () => fs.writeFileSync('full', '');
+/** Starts processes until none can be started, keeps them until the mark `stop` is there, and replaces those that end. */
+const SPAWN = `const { spawn } = require('child_process'); const fs = require('fs'); let next = 50;
+const full = () => { next = 1; fs.writeFileSync('full', ''); };
 setInterval(() => {
   if (fs.existsSync('stop')) process.exit();
-  for (let i = 0; i < 50; i++) try { spawn('sleep', ['100'], { stdio: 'ignore' }).on('error', full); } catch { full(); }
+  for (let i = 0; i < next; i++) try { spawn('sleep', ['100'], { stdio: 'ignore' }).on('error', full); } catch { full(); }
 }, 50);`;
 
 /** A task takes all the memory, processes and temporary files that it can: its neighbours and the profile go on. */

@@ -11,7 +11,7 @@ export interface Panel {
 }
 
 /** Work for switch in a fleet of containers, with the names under which it was submitted. */
-export function composeWork(fleet: Pick<ComposeFleet, 'inside'>, operator: Target) {
+export function composeWork(fleet: Pick<ComposeFleet, 'untilInside'>, operator: Target) {
   const submitted: string[] = [];
 
   /** Sends work to switch under a name that a test can look for in the stream. */
@@ -31,13 +31,7 @@ export function composeWork(fleet: Pick<ComposeFleet, 'inside'>, operator: Targe
   };
   /** Waits until a command in neo's workspace has left its mark. */
   const running = (file: string): Promise<void> =>
-    until(async () => {
-      const found = await fleet.inside(
-        'neo',
-        `find /workspace/contexts -mindepth 3 -maxdepth 3 -name ${file}`,
-      );
-      return found.trim() !== '';
-    }, `neo to be in the middle of ${file}`);
+    fleet.untilInside('neo', `ls /workspace/contexts/*/tree/${file}`);
 
   return { submitted, send, ended, running };
 }

@@ -69,6 +69,8 @@ export interface ComposeFleet {
   inspect(service: string): Promise<Inspected>;
   /** Runs a shell script in a profile's container as the gateway's user, which shares the workspace's group. */
   inside(service: string, script: string): Promise<string>;
+  /** Waits until a shell command there succeeds, which is tried ten times a second for a minute. */
+  untilInside(service: string, condition: string): Promise<void>;
   /** Runs a shell script in a container of the keys job: it sees every key. */
   withKeys(script: string): Promise<string>;
   /** SIGKILL for all of a container, which stays down. */
@@ -131,6 +133,8 @@ const portVariable = (service: string): [string, string] => [`${service.toUpperC
 export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
   const project = composeProject(t);
   const urls = new Map<string, string>();
+  /** The containers by service: to ask Compose for one takes about a second of a processor. */
+  const containers = new Map<string, string>();
 
   const docker = async (args: readonly string[], timeoutMs = COMMAND_MS): Promise<string> => {
     const { code, stdout, stderr } = await runProgram('docker', args, { env: project.env, timeoutMs });
@@ -138,8 +142,13 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
     return stdout;
   };
   const compose = (...args: string[]): Promise<string> => docker(['compose', ...args]);
-  const container = async (service: string): Promise<string> =>
-    (await compose('ps', '--all', '--quiet', service)).trim();
+  const container = async (service: string): Promise<string> => {
+    const id = containers.get(service) ?? (await compose('ps', '--all', '--quiet', service)).trim();
+    containers.set(service, id);
+    return id;
+  };
+  const inside = async (service: string, script: string): Promise<string> =>
+    docker(['exec', '--user', '1000:1001', await container(service), 'sh', '-c', script]);
   const url = async (service: string): Promise<string> => {
     const known = urls.get(service);
     if (known !== undefined) return known;
@@ -149,6 +158,7 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
   };
   const up = async (...options: string[]): Promise<void> => {
     urls.clear();
+    containers.clear();
     await docker(['compose', 'up', ...options, '--detach', '--wait'], UP_MS);
   };
   const withKeys = (script: string): Promise<string> =>
@@ -178,7 +188,11 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
       if (!found) throw new Error(`there is no container of ${service}`);
       return found;
     },
-    inside: (service, script) => compose('exec', '-T', '--user', '1000:1001', service, 'sh', '-c', script),
+    inside,
+    untilInside: async (service, condition) => {
+      const wait = `i=0; until ${condition}; do i=$((i+1)); [ $i -lt 600 ] || exit 1; sleep 0.1; done`;
+      await inside(service, wait);
+    },
     withKeys,
     kill: async (service) => {
       urls.delete(service);
