@@ -33,7 +33,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     const work: Record<string, string> = {
       'a server and a client of Node': `'${node}' -e "${FETCH}"`,
       '64 processes at once':
-        'for i in $(seq 64); do (sleep 1; head -c 5M /dev/zero | sort -z > /dev/null) & done; wait',
+        'for i in $(seq 64); do (sleep 1; head -c 500K /dev/zero | sort -z > /dev/null) & done; wait',
       'many threads': `'${node}' -e "const { Worker } = require('worker_threads'); for (let i = 0; i < 24; i++) new Worker('1', { eval: true })"`,
       'a large file': 'head -c 1G /dev/zero > large && test $(stat -c %s large) = 1073741824 && rm large',
       'many open files': 'bash -c "for i in {1..2000}; do exec {f}</dev/null; done"',
