@@ -19,7 +19,7 @@ import { decide } from '../support/lone-trader.ts';
 import { prometheus } from '../support/prometheus.ts';
 import { call, resultOf, runbook, textMessage } from '../support/rpc.ts';
 
-test('a whole fleet in containers', { skip: withoutEngine(), timeout: 540_000 }, async (t) => {
+test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 }, async (t) => {
   const fleet = await startComposeFleet(t);
   const metrics = prometheus(await fleet.url('prometheus'));
   const operator = await fleet.target('switch');

@@ -16,7 +16,7 @@ export interface FileResult {
 
 /** The runner's own count of one process; this project counts over all files. */
 const COUNT = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
-const GIVE_UP_MS = 600_000;
+const GIVE_UP_MS = 840_000;
 
 /** Runs one test file in a separate process. Resolves whatever the outcome. */
 export async function runFile(root: string, file: string): Promise<FileResult> {

@@ -5,7 +5,7 @@ import { ALONE, type Job, planJobs, runJobs, slotsOf } from './schedule.ts';
 const filesOf = (jobs: readonly Job[]): string[] => jobs.flatMap(({ files }) => files);
 const each = (files: readonly string[]): string[][] => files.map((file) => [file]);
 
-test('containers come first, then unit tests, then fleets; the slowest of each first', () => {
+test('containers come first, then unit tests, the slowest first, then fleets, the fastest first', () => {
   const files = ['test/fleet/a.test.ts', 'test/fleet/b.test.ts', 'libs/c.test.ts', 'libs/d.test.ts'];
   const { shared } = planJobs(each([...files, 'test/compose/e.test.ts']), {
     'libs/d.test.ts': 30,
@@ -13,7 +13,7 @@ test('containers come first, then unit tests, then fleets; the slowest of each f
   });
   assert.deepEqual(filesOf(shared), [
     ...['test/compose/e.test.ts', 'libs/d.test.ts', 'libs/c.test.ts'],
-    ...['test/fleet/b.test.ts', 'test/fleet/a.test.ts'],
+    ...['test/fleet/a.test.ts', 'test/fleet/b.test.ts'],
   ]);
 });
 

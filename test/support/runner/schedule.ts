@@ -16,16 +16,18 @@ export const ALONE: Readonly<Record<string, string>> = {
 
 /** A fleet is six processes: it starts like several test files and then mostly waits. */
 const FLEET_SLOTS = 2;
+/** Containers have a time limit for their start and health, and the engine works beside them. */
+const CONTAINER_SLOTS = 3;
 /** Seconds assumed of a file that has not run here yet. */
 const GUESS = { fleet: 20, containers: 60, other: 1 };
 
 /** Test processes spend half of their time waiting, so more of them run than there are cores. */
-export const slotsOf = (cores: number): number => Math.max(FLEET_SLOTS, cores * 2);
+export const slotsOf = (cores: number): number => Math.max(CONTAINER_SLOTS, cores * 2);
 
 /**
- * Containers first, because they run one after the other; then unit tests, because they say most in the least time, and
- * the time can be over before the end; then whole fleets. Of each kind the slowest come first, so that nothing long is
- * left to run by itself at the end. Each batch becomes a job.
+ * Containers first, because they run one after the other; then unit tests, the slowest first; then whole fleets and
+ * sweeps of crashes, the fastest first: when the time is over before the end, most of the tests have run. Each batch
+ * becomes a job.
  */
 export function planJobs(
   batches: readonly (readonly string[])[],
@@ -43,14 +45,17 @@ export function planJobs(
     return files.every(isUnitTest) ? 1 : 2;
   };
   const jobs = timed
-    .sort((a, b) => rank(a.files) - rank(b.files) || b.seconds - a.seconds)
+    .sort((a, b) => {
+      const [kind, other] = [rank(a.files), rank(b.files)];
+      return kind - other || (kind === 2 ? a.seconds - b.seconds : b.seconds - a.seconds);
+    })
     .map(({ files }) => jobOf(files));
   const isAlone = ({ files }: Job): boolean => files.some((file) => file in ALONE);
   return { shared: jobs.filter((job) => !isAlone(job)), alone: jobs.filter(isAlone) };
 }
 
 function jobOf(files: readonly string[]): Job {
-  if (files.some(startsContainers)) return { files, slots: FLEET_SLOTS, group: 'containers' };
+  if (files.some(startsContainers)) return { files, slots: CONTAINER_SLOTS, group: 'containers' };
   return { files, slots: files.some(startsFleet) ? FLEET_SLOTS : 1 };
 }
 
