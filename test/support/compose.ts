@@ -19,6 +19,8 @@ const PORTS: Readonly<Record<string, number>> = {
 };
 const UP_MS = 300_000;
 const COMMAND_MS = 120_000;
+/** What is left behind goes on with its health checks, which take a third of a small machine. */
+const DOWN_MS = 240_000;
 
 /** The types of the events that end a task. */
 export const ENDED = /\.task\.(done|partial|error|blocked|canceled)\.v1$/;
@@ -111,7 +113,7 @@ export function composeProject(t: TestContext, env: NodeJS.ProcessEnv = {}): Com
   };
   const down = (): void => {
     const args = ['compose', 'down', '--volumes', '--remove-orphans', '--timeout', '2'];
-    spawnSync('docker', args, { cwd: ROOT, env: project.env, stdio: 'ignore', timeout: COMMAND_MS });
+    spawnSync('docker', args, { cwd: ROOT, env: project.env, stdio: 'ignore', timeout: DOWN_MS });
     spawnSync('docker', ['volume', 'rm', '--force', `${name}_checkout`], { stdio: 'ignore' });
   };
   const interrupted = (): void => {
