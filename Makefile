@@ -57,7 +57,7 @@ test-quick: install ## checks, and the unit tests of what changed since the main
 	npm run --silent check
 	npm run --silent test -- --changed
 
-durations: install ## renew the list that lets the slowest test files start first, from what the last test runs measured
+durations: install ## renew the list that lets the fastest test files start first, from what the last test runs measured
 	@node test/support/runner/renew-durations.ts
 
 bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)

@@ -98,8 +98,8 @@ export async function exhaustProfile(fleet: Fleet, target: Target): Promise<void
   const until = 'touch full; while [ ! -e stop ]; do sleep 0.1; done';
   const fill = (path: string) => `head -c 300M /dev/zero > ${path}; ls -l ${path} >&2; ${until}`;
   const hog = `head -c 90M /dev/zero | tail -c 89M | { ${until}; } &`;
-  // It grows by 200 MB a second, so that the profile's limit holds before the container's.
-  const grow = 'const kept = []; setInterval(() => kept.push(Buffer.alloc(10e6, 1)), 50)';
+  // It grows by 50 MB a second, so that the profile's limit holds before the container's, also on a busy machine.
+  const grow = 'const kept = []; setInterval(() => kept.push(Buffer.alloc(5e6, 1)), 100)';
   const grown = await commands('grower', `node -e '${grow}'`);
   assert.match(grown.text, /its processes used \d+ MiB of memory, and the limit is \d+/);
   await othersWork('after a task at its limit of memory');

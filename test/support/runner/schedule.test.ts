@@ -5,23 +5,19 @@ import { ALONE, type Job, planJobs, runJobs, slotsOf } from './schedule.ts';
 const filesOf = (jobs: readonly Job[]): string[] => jobs.flatMap(({ files }) => files);
 const each = (files: readonly string[]): string[][] => files.map((file) => [file]);
 
-test('containers come first, then unit tests, the slowest first, then fleets, the fastest first', () => {
-  const files = ['test/fleet/a.test.ts', 'test/fleet/b.test.ts', 'libs/c.test.ts', 'libs/d.test.ts'];
-  const { shared } = planJobs(each([...files, 'test/compose/e.test.ts']), {
-    'libs/d.test.ts': 30,
-    'test/fleet/b.test.ts': 60,
-  });
+test('containers come first, then the fastest; a fleet that never ran here counts as slow', () => {
+  const files = ['test/fleet/a.test.ts', 'libs/b.test.ts', 'libs/c.test.ts', 'test/compose/d.test.ts'];
+  const { shared } = planJobs(each(files), { 'libs/b.test.ts': 19 });
   assert.deepEqual(filesOf(shared), [
-    ...['test/compose/e.test.ts', 'libs/d.test.ts', 'libs/c.test.ts'],
-    ...['test/fleet/a.test.ts', 'test/fleet/b.test.ts'],
+    ...['test/compose/d.test.ts', 'libs/c.test.ts', 'libs/b.test.ts', 'test/fleet/a.test.ts'],
   ]);
 });
 
 test('a batch takes the time of all its files, and one slot', () => {
-  const { shared } = planJobs([['a'], ['b', 'c', 'd']], { a: 2 });
+  const { shared } = planJobs([['b', 'c', 'd'], ['a']], { a: 2 });
   assert.deepEqual(shared, [
-    { files: ['b', 'c', 'd'], slots: 1 },
     { files: ['a'], slots: 1 },
+    { files: ['b', 'c', 'd'], slots: 1 },
   ]);
 });
 

@@ -1,4 +1,4 @@
-import { isUnitTest, startsContainers, startsFleet } from './test-files.ts';
+import { startsContainers, startsFleet } from './test-files.ts';
 
 /** Test files that run in one process, and what they need while they run. */
 export interface Job {
@@ -25,9 +25,8 @@ const GUESS = { fleet: 20, containers: 60, other: 1 };
 export const slotsOf = (cores: number): number => Math.max(CONTAINER_SLOTS, cores * 2);
 
 /**
- * Containers first, because they run one after the other; then unit tests, the slowest first; then whole fleets and
- * sweeps of crashes, the fastest first: when the time is over before the end, most of the tests have run. Each batch
- * becomes a job.
+ * Containers first, because they run one after the other; then all others, the fastest first: when the time is over
+ * before the end, most of the tests have run. Each batch becomes a job.
  */
 export function planJobs(
   batches: readonly (readonly string[])[],
@@ -40,15 +39,9 @@ export function planJobs(
   const secondsOf = (files: readonly string[]): number =>
     files.reduce((sum, file) => sum + (seconds[file] ?? guess(file)), 0);
   const timed = batches.map((files) => ({ files, seconds: secondsOf(files) }));
-  const rank = (files: readonly string[]): number => {
-    if (files.some(startsContainers)) return 0;
-    return files.every(isUnitTest) ? 1 : 2;
-  };
+  const rank = (files: readonly string[]): number => (files.some(startsContainers) ? 0 : 1);
   const jobs = timed
-    .sort((a, b) => {
-      const [kind, other] = [rank(a.files), rank(b.files)];
-      return kind - other || (kind === 2 ? a.seconds - b.seconds : b.seconds - a.seconds);
-    })
+    .sort((a, b) => rank(a.files) - rank(b.files) || a.seconds - b.seconds)
     .map(({ files }) => jobOf(files));
   const isAlone = ({ files }: Job): boolean => files.some((file) => file in ALONE);
   return { shared: jobs.filter((job) => !isAlone(job)), alone: jobs.filter(isAlone) };
