@@ -6,7 +6,7 @@ import { type FileResult, runFile, withoutCounts } from './run-file.ts';
 
 const BATCH_PROCESS = join(import.meta.dirname, 'batch-process.ts');
 /** A batch is small files, so one that takes this long hangs. */
-const GIVE_UP_MS = 180_000;
+const GIVE_UP_MS = 400_000;
 
 export interface Ran {
   readonly results: readonly FileResult[];
