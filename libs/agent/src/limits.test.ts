@@ -108,10 +108,10 @@ for (const confine of METHODS) {
   test(`the result of a command names the limit that it met (${confine})`, {
     skip: cannot(confine),
   }, async (t) => {
-    const small = { cpuS: 1, fileMb: 1, openFiles: 20, dataMb: 64 };
+    const small = { cpuS: 3, fileMb: 1, openFiles: 20, dataMb: 64 };
     const { run } = await shell(t, confine, small);
     for (const [script, limit] of [
-      ['while :; do :; done', /^SIGXCPU: .* 1 s of CPU time, the limit tools\.shell\.limits\.cpu_s$/],
+      ['while :; do :; done', /^SIGXCPU: .* 3 s of CPU time, the limit tools\.shell\.limits\.cpu_s$/],
       ['head -c 2M /dev/zero > big', /^SIGXFSZ: .* 1 MiB, the limit tools\.shell\.limits\.file_mb$/],
       ['trap "" XFSZ; head -c 2M /dev/zero > big', /^EFBIG: .*file_mb$/],
       ['bash -c "for i in {1..40}; do exec {f}</dev/null; done"', /^EMFILE: .* 20 open files/],
