@@ -19,7 +19,7 @@ const PORTS: Readonly<Record<string, number>> = {
 };
 const UP_MS = 300_000;
 const COMMAND_MS = 120_000;
-/** What is left behind goes on with its health checks, which take a third of a small machine. */
+/** Containers that stay behind go on with their health checks, which slow down all later tests. */
 const DOWN_MS = 240_000;
 
 /** The types of the events that end a task. */
@@ -135,7 +135,7 @@ const portVariable = (service: string): [string, string] => [`${service.toUpperC
 export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
   const project = composeProject(t);
   const urls = new Map<string, string>();
-  /** The containers by service: to ask Compose for one takes about a second of a processor. */
+  /** The container ids by service, because asking Compose for one takes about a second of CPU time. */
   const containers = new Map<string, string>();
 
   const docker = async (args: readonly string[], timeoutMs = COMMAND_MS): Promise<string> => {
@@ -146,7 +146,7 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
   const compose = (...args: string[]): Promise<string> => docker(['compose', ...args]);
   const container = async (service: string): Promise<string> => {
     const id = containers.get(service) ?? (await compose('ps', '--all', '--quiet', service)).trim();
-    containers.set(service, id);
+    if (id !== '') containers.set(service, id);
     return id;
   };
   const inside = async (service: string, script: string): Promise<string> =>
@@ -192,7 +192,7 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
     },
     inside,
     untilInside: async (service, condition) => {
-      const wait = `i=0; until ${condition}; do i=$((i+1)); [ $i -lt 600 ] || exit 1; sleep 0.1; done`;
+      const wait = `i=0; until ${condition}; do i=$((i+1)); [ $i -lt 600 ] || { echo 'waited a minute'; exit 1; }; sleep 0.1; done`;
       await inside(service, wait);
     },
     withKeys,

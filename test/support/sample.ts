@@ -2,13 +2,15 @@
 export const EXHAUSTIVE = process.env.EXHAUSTIVE === '1';
 
 /**
- * The cases that a test with very many takes: all in an exhaustive run, else every n-th, from one that changes with each
- * run, so that runs together take all of them. SAMPLE_FROM=<number> takes the sample of an earlier run, which the test
- * names in its output.
+ * Selects the cases that a test with very many runs: all in an exhaustive run, else every n-th, beginning at random, so
+ * that several runs together cover all of them. SAMPLE_FROM=<number> repeats the sample of an earlier run, whose number
+ * the test prints. Throws if SAMPLE_FROM is not a whole number.
  */
 export function sample<T>(cases: readonly T[], oneOf: number, say: (line: string) => void): T[] {
   if (EXHAUSTIVE || oneOf === 1) return [...cases];
-  const from = Number(process.env.SAMPLE_FROM ?? Math.floor(Math.random() * oneOf)) % oneOf;
+  const asked = process.env.SAMPLE_FROM ?? String(Math.floor(Math.random() * oneOf));
+  if (!/^\d{1,9}$/.test(asked)) throw new Error(`SAMPLE_FROM=${asked}: must be a whole number`);
+  const from = Number(asked) % oneOf;
   const taken = cases.filter((_, at) => at % oneOf === from);
   say(`${taken.length} of ${cases.length} cases: SAMPLE_FROM=${from}, or EXHAUSTIVE=1 for all`);
   return taken;

@@ -24,9 +24,7 @@ export function parseReplicas(
     seen.add(service);
     if (!services.includes(service)) return [{ path: text, reason: `is not of ${services.join(', ')}` }];
     if (service === ORCHESTRATOR || service === TRADER)
-      return [
-        { path: text, reason: `${service} is no worker: tasks and decisions there belong to one member` },
-      ];
+      return [{ path: text, reason: `${service} is not a worker, and only workers can have replicas` }];
     if (/^\d{1,5}$/.test(count) && Number(count) <= MAX_REPLICAS) return [];
     return [{ path: text, reason: `must be <service>=<number>, at most ${MAX_REPLICAS}` }];
   });
