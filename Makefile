@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-exhaustive test-quick durations bench sim eval picture
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick bench sim eval picture
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
@@ -41,24 +41,41 @@ check: install ## format, lint and types
 	npm run --silent check
 
 # UNTIL, in seconds since 1970, is the moment after which no test file is begun.
-test: install ## everything: checks, unit tests, whole fleets; containers where a Docker engine answers
+RUN_TESTS = npm run --silent test -- --again $(if $(UNTIL),--until $(UNTIL))
+
+test: install ## checks, fast tests and one whole fleet; one test in containers where a Docker engine answers
 	@deploy/system-packages.sh --tests
+	npm run --silent check
+	$(RUN_TESTS)
+
+# Writes test/suite.json: which files passed on which commit, and what each cost.
+test-all: install all-tests ## everything: checks, all tests, whole fleets, containers
+	npm run --silent check
+	$(ALL_TESTS) $(RUN_TESTS) --tier all --record
+
+test-due: install all-tests ## what test/suite.json does not vouch for: files that have not passed, or that reach a later change
+	$(ALL_TESTS) $(RUN_TESTS) --tier all --record --due
+
+# The second part of continuous integration, after make test.
+test-slow-part: install all-tests
+	$(ALL_TESTS) $(RUN_TESTS) --tier slow --due --sixth
+
+test-exhaustive: ## make test-all, with every case of the tests that take a sample of very many
+	@EXHAUSTIVE=1 $(MAKE) test-all
+
+ALL_TESTS = CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk}
+
+.PHONY: all-tests
+all-tests: install
+	@deploy/system-packages.sh --all-tests
 	@deploy/claude-sdk.sh
 	@deploy/mcp-inspector.sh
-	npm run --silent check
-	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test -- --again $(if $(UNTIL),--until $(UNTIL))
-
-test-exhaustive: ## make test, with every case of the tests that take a sample of very many
-	@EXHAUSTIVE=1 $(MAKE) test
 
 # The tests of a changed package that import a changed file; all of its tests where another kind of file changed.
 test-quick: install ## checks, and the unit tests of what changed since the main branch; no fleets, no containers
 	@deploy/system-packages.sh --tests
 	npm run --silent check
 	npm run --silent test -- --changed
-
-durations: install ## renew the list that lets the fastest test files start first, from what the last test runs measured
-	@node test/support/runner/renew-durations.ts
 
 bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)
 	@node test/bench/main.ts $(if $(ONLY),--only '$(ONLY)') $(ARGS)

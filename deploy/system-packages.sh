@@ -2,16 +2,18 @@
 # Installs the system packages that the fleet needs outside containers: as root on Debian and its derivatives. Elsewhere it
 # prints what to install and changes nothing.
 #
-#   deploy/system-packages.sh           packages for a fleet of plain processes
-#   deploy/system-packages.sh --tests   and those for the tests
+#   deploy/system-packages.sh               packages for a fleet of plain processes
+#   deploy/system-packages.sh --tests       and those for make test
+#   deploy/system-packages.sh --all-tests   and those for make test-all
 set -euo pipefail
 # Servers are rarely on the PATH of a user other than root.
 PATH=$PATH:/usr/local/sbin:/usr/sbin
 
 # <command>:<package>. Not an associative array: bash 3.2, which macOS ships, has none.
 wanted=(git:git bwrap:bubblewrap)
-if [ "${1:-}" = --tests ]; then
-  wanted+=(nats-server:nats-server promtool:prometheus curl:curl python3:python3 chromium:chromium nginx:nginx caddy:caddy)
+if [ "${1:-}" = --tests ] || [ "${1:-}" = --all-tests ]; then
+  wanted+=(nats-server:nats-server promtool:prometheus curl:curl chromium:chromium)
+  [ "$1" = --tests ] || wanted+=(python3:python3 nginx:nginx caddy:caddy)
 elif [ -z "${NATS_SERVER_BIN:-}" ]; then
   wanted+=(nats-server:nats-server)
 fi

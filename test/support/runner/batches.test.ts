@@ -5,21 +5,22 @@ import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { planBatches } from './batches.ts';
 
-function plan(t: TestContext, texts: Readonly<Record<string, string>>, seconds = {}): string[][] {
+function plan(t: TestContext, texts: Readonly<Record<string, string>>, costs = {}): string[][] {
   const root = tempDir(t);
   for (const [file, text] of Object.entries(texts)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);
   }
-  return planBatches(root, Object.keys(texts), seconds);
+  return planBatches(root, Object.keys(texts), costs);
 }
 
 test('small unit tests of one package share a process', (t) => {
-  const [a, b, slow] = ['libs/a/src/a.test.ts', 'libs/a/src/in/b.test.ts', 'libs/a/src/slow.test.ts'];
-  const others = ['libs/b/src/a.test.ts', 'test/fleet/a.test.ts', 'test/fleet/b.test.ts'];
-  const texts = Object.fromEntries([a, b, slow, ...others].map((file) => [file, '']));
-  const batches = plan(t, texts, { [b]: 3.9, [slow]: 4 });
-  assert.deepEqual(batches, [[a, b], ['libs/b/src/a.test.ts'], [slow], ...others.slice(1).map((f) => [f])]);
+  const [a, b, dear] = ['libs/a/src/a.test.ts', 'libs/a/src/in/b.test.ts', 'libs/a/src/dear.test.ts'];
+  const slow = ['libs/a/src/a.slow.test.ts', 'libs/a/src/b.slow.test.ts', 'test/fleet/promises.test.ts'];
+  const other = 'libs/b/src/a.test.ts';
+  const texts = Object.fromEntries([a, b, dear, other, ...slow].map((file) => [file, '']));
+  const batches = plan(t, texts, { [b]: 2.9, [dear]: 3 });
+  assert.deepEqual(batches, [[a, b], [other], [dear], ...slow.map((file) => [file])]);
 });
 
 test('a package with many small files has several batches of about the same size', (t) => {

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Durations } from './durations.ts';
-import { ALONE } from './schedule.ts';
+import { ALONE, type Costs, costOf } from './schedule.ts';
 import { isUnitTest, packageOf } from './test-files.ts';
 
 const LARGEST_BATCH = 12;
-/** Durations are measured while other tests run: by itself, such a file takes about a second, most of it to load. */
-const SMALL_BELOW_S = 4;
+/** A file that shares a process costs less than this, in CPU seconds: when the batch does not pass, it runs again. */
+const SMALL_BELOW_CPU_S = 3;
 
 /**
  * Things that a test file in a shared process must not touch: the process itself, its globals, its memory, and the mocks
@@ -17,11 +16,11 @@ const OF_THE_PROCESS =
   /\bprocess\.(?!execPath\b|pid\b|getuid\b|hrtime\b|platform\b|arch\b|version)|\bglobalThis\b|\bmock\b|\bgc\(|\bfast-check\b|\bnode:v8\b|\bimport\.meta\.main\b/;
 
 /** Parts the files into those that share a process, a few small ones of one package each, and the others. */
-export function planBatches(root: string, files: readonly string[], seconds: Durations): string[][] {
+export function planBatches(root: string, files: readonly string[], costs: Costs): string[][] {
   const isSmall = (file: string): boolean =>
     isUnitTest(file) &&
     !(file in ALONE) &&
-    (seconds[file] ?? 0) < SMALL_BELOW_S &&
+    costOf(file, costs) < SMALL_BELOW_CPU_S &&
     !OF_THE_PROCESS.test(readFileSync(join(root, file), 'utf8'));
   const { small = [], other = [] } = Object.groupBy(files, (file) => (isSmall(file) ? 'small' : 'other'));
   const byPackage = Object.values(Object.groupBy(small, packageOf));

@@ -20,10 +20,10 @@ const TREE: Readonly<Record<string, string>> = {
   'libs/b/src/b.test.ts': "import '../../a/src/one.ts';",
   'test/support/help.ts': '',
   'test/support/help.test.ts': "import './help.ts';",
-  'test/agent/crash.test.ts': "import '../support/help.ts';",
-  'test/fleet/fleet.test.ts': "import '../support/help.ts';",
+  'test/agent/crash.slow.test.ts': "import '../support/help.ts';",
+  'test/fleet/fleet.slow.test.ts': "import '../support/help.ts';",
   'test/repository/rules.test.ts': '',
-  'deploy/docker/image.test.ts': '',
+  'deploy/docker/image.slow.test.ts': '',
   'deploy/fleet.sh': '',
   'deploy/fleet.test.ts': '',
 };
@@ -53,7 +53,10 @@ test('a change concerns the tests of its package that reach it, and the rules of
     [['README.md', 'package.json'], []],
     [['deploy/fleet.sh'], ['deploy/fleet.test.ts']],
     [['test/support/help.ts'], ['test/support/help.test.ts']],
-    [['test/fleet/fleet.test.ts', 'test/agent/crash.test.ts', 'deploy/docker/image.test.ts'], []],
+    [
+      ['test/fleet/fleet.slow.test.ts', 'test/agent/crash.slow.test.ts', 'deploy/docker/image.slow.test.ts'],
+      [],
+    ],
   ] as const)
     assert.deepEqual(selectChanged(root, files, changed), [...concerned, RULES].sort(), changed.join());
 });

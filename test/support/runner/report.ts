@@ -1,23 +1,52 @@
 import type { FileResult } from './run-file.ts';
 
-const SLOWEST = 20;
+const DEAREST = 20;
+
+/** What a run came to, beside the results of its files. */
+export interface Closing {
+  /** Files that were not begun, because the time was over: each counts as a skipped test. */
+  readonly notRun?: readonly string[];
+  /** Files that this run left out, and why. */
+  readonly leftOut?: { readonly files: readonly string[]; readonly why: string };
+  /** Limits of CPU time that were passed: each counts as a failed test. */
+  readonly overLimits?: readonly string[];
+}
 
 /**
- * The closing lines of a run: its slowest files, those that did not run, every failed test, and one line of counts. A
- * file that did not run counts as one skipped test.
+ * The closing lines of a run: its dearest files, the CPU time of all, the files that did not run, every failed test, and one
+ * line of counts.
  */
-export function closingLines(results: readonly FileResult[], notRun: readonly string[] = []): string[] {
+export function closingLines(
+  results: readonly FileResult[],
+  { notRun = [], leftOut, overLimits = [] }: Closing = {},
+): string[] {
   const sum = (count: (result: FileResult) => number): number =>
     results.reduce((total, result) => total + count(result), 0);
-  const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
+  const cpu = ({ cpuS = 0 }: FileResult): number => cpuS;
+  const dearest = results.toSorted((a, b) => cpu(b) - cpu(a)).slice(0, DEAREST);
   const failures = results.flatMap(({ file, failures }) => failures.map((name) => `  ${file}: ${name}`));
+  const list = (title: string, lines: readonly string[]): string[] =>
+    lines.length > 0 ? [title, ...lines] : [];
   return [
-    'slowest files:',
-    ...slowest.map(({ file, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}`),
-    ...(notRun.length > 0
-      ? ['not run, because the time was over:', ...notRun.map((file) => `  ${file}`)]
-      : []),
-    ...(failures.length > 0 ? ['failed tests:', ...failures] : []),
-    `${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed, ${sum(({ skipped }) => skipped) + notRun.length} skipped`,
+    'the files that used most CPU time:',
+    ...dearest.map(
+      (result) => `  ${inSeconds(cpu(result))} CPU s in ${inSeconds(result.seconds)} s  ${result.file}`,
+    ),
+    ...(leftOut === undefined
+      ? []
+      : list(
+          leftOut.why,
+          leftOut.files.map((file) => `  ${file}`),
+        )),
+    ...list(
+      'not run, because the time was over:',
+      notRun.map((file) => `  ${file}`),
+    ),
+    ...list('failed tests:', [...failures, ...overLimits.map((line) => `  ${line}`)]),
+    `${results.length} files used ${sum(cpu).toFixed(0)} CPU seconds`,
+    `${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed) + overLimits.length} failed, ` +
+      `${sum(({ skipped }) => skipped) + notRun.length} skipped`,
   ];
 }
+
+const inSeconds = (seconds: number): string => seconds.toFixed(1).padStart(6);

@@ -9,7 +9,7 @@ import type { FileResult } from './run-file.ts';
 
 const resultOf = (file: string, failures: readonly string[]): FileResult => {
   const failed = failures.length;
-  return { file, seconds: 1, passed: failed > 0 ? 0 : 1, failed, skipped: 0, failures, output: '' };
+  return { file, seconds: 1, cpuS: 1, passed: failed > 0 ? 0 : 1, failed, skipped: 0, failures, output: '' };
 };
 
 test('a file that failed runs again alone, and its second result counts', async (t) => {

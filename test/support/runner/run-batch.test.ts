@@ -42,6 +42,7 @@ test('files that pass in one process are counted each, like in a process of thei
     { file: 'a.test.ts', passed: 3, failed: 0, skipped: 2 },
     { file: 'b.test.ts', passed: 2, failed: 0, skipped: 0 },
   ]);
+  assert.ok(ran.results.every(({ cpuS = 0 }) => cpuS > 0));
   assert.doesNotMatch(ran.output, AGAIN);
   assert.match(ran.output, /a\.test\.ts.*outer.*b\.test\.ts.*shares the process/s);
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { measuredRun } from './measured-run.ts';
 import { type FileResult, runFile, withoutCounts } from './run-file.ts';
 
 const BATCH_PROCESS = join(import.meta.dirname, 'batch-process.ts');
@@ -41,13 +41,13 @@ async function runBatch(
   giveUpMs: number,
 ): Promise<{ results?: FileResult[]; output: string }> {
   const startedAt = performance.now();
-  const stream = run({
+  using measured = measuredRun({
     files: [BATCH_PROCESS],
     argv: [...files],
     cwd: root,
-    concurrency: 1,
     signal: AbortSignal.timeout(giveUpMs),
   });
+  const { stream } = measured;
   const ended = new Map<string, FileResult>();
   let counts = { passed: 0, skipped: 0 };
   let clean = true;
@@ -59,7 +59,15 @@ async function runBatch(
     if (nesting > 0) counts[todo !== undefined || skip !== undefined ? 'skipped' : 'passed'] += 1;
     else {
       const seconds = details.duration_ms / 1_000;
-      ended.set(name, { ...counts, file: name, seconds, failed: 0, failures: [], output: '' });
+      ended.set(name, {
+        ...counts,
+        file: name,
+        seconds,
+        cpuS: undefined,
+        failed: 0,
+        failures: [],
+        output: '',
+      });
       counts = { passed: 0, skipped: 0 };
     }
   });
@@ -73,7 +81,14 @@ async function runBatch(
   const results = files.map((file) => ended.get(file)).filter((result) => result !== undefined);
   const complete = ended.size === files.length && results.length === files.length;
   if (!clean || !complete || results.some((r) => r.passed + r.skipped === 0)) return { output };
-  // Each file has its own time, and an equal share of what the process took to start and to load them.
-  const share = (seconds - results.reduce((sum, result) => sum + result.seconds, 0)) / files.length;
-  return { output, results: results.map((r) => ({ ...r, seconds: r.seconds + Math.max(share, 0) })) };
+  // Each file has its own time, and an equal share of what the process took to start and to load them; and of the CPU
+  // time of the process, a share as large as that of its time.
+  const share =
+    Math.max(0, seconds - results.reduce((sum, result) => sum + result.seconds, 0)) / files.length;
+  const cpuS = measured.cpuS();
+  const withShares = results.map((result) => {
+    const own = result.seconds + share;
+    return { ...result, seconds: own, cpuS: cpuS === undefined ? undefined : (cpuS * own) / seconds };
+  });
+  return { output, results: withShares };
 }

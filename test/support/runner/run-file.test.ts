@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { allowNestedRuns } from './nested-runs.ts';
-import { closingLines } from './report.ts';
 import { type FileResult, runFile } from './run-file.ts';
 
 async function runText(t: TestContext, text: string): Promise<FileResult> {
@@ -39,29 +38,19 @@ for (const [what, text] of [
     assert.deepEqual([failed, failures], [1, ['the file itself']]);
   });
 
-test('the last lines name the slowest files and every failed test, and count', () => {
-  const result = {
-    file: 'libs/a.test.ts',
-    seconds: 1,
-    passed: 2,
-    failed: 0,
-    skipped: 1,
-    failures: [],
-    output: '',
-  };
-  const slow = { ...result, file: 'libs/b.test.ts', seconds: 12.34, failed: 1, failures: ['it > fails'] };
-  assert.deepEqual(closingLines([result, slow]), [
-    'slowest files:',
-    '    12.3 s  libs/b.test.ts',
-    '     1.0 s  libs/a.test.ts',
-    'failed tests:',
-    '  libs/b.test.ts: it > fails',
-    '4 passed, 1 failed, 2 skipped',
-  ]);
-  assert.deepEqual(closingLines([result], ['libs/c.test.ts']).slice(-3), [
-    'not run, because the time was over:',
-    '  libs/c.test.ts',
-    '2 passed, 0 failed, 2 skipped',
-  ]);
-  assert.equal(closingLines(Array.from({ length: 30 }, () => result)).length, 1 + 20 + 1);
+test('the CPU time of a file has that of what it started', async (t) => {
+  const burn = 'const until = process.cpuUsage().user + 300_000; while (process.cpuUsage().user < until);';
+  const { cpuS } = await runText(
+    t,
+    `import { execFileSync } from 'node:child_process';
+     test('starts a process', () => { execFileSync(process.execPath, ['-e', ${JSON.stringify(burn)}]); });
+     test('hands its report to none', () => { assert.equal(process.env.CPU_REPORT, undefined); });`,
+  );
+  const nothing = await runText(t, "test('does nothing', () => {});");
+  assert.ok((cpuS ?? 0) - (nothing.cpuS ?? 0) > 0.25, `${cpuS} beside ${nothing.cpuS}`);
+});
+
+test('a file that kills its process has no CPU time', async (t) => {
+  const { failed, cpuS } = await runText(t, "test('ends', () => process.kill(process.pid, 'SIGKILL'));");
+  assert.deepEqual([failed, cpuS], [1, undefined]);
 });

@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream';
-import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { measuredRun } from './measured-run.ts';
 
 export interface FileResult {
   readonly file: string;
   readonly seconds: number;
+  /** CPU seconds of its process and of what that started; undefined if the process was killed. */
+  readonly cpuS: number | undefined;
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
@@ -21,7 +23,8 @@ const GIVE_UP_MS = 840_000;
 /** Runs one test file in a separate process. Resolves whatever the outcome. */
 export async function runFile(root: string, file: string): Promise<FileResult> {
   const startedAt = performance.now();
-  const stream = run({ files: [file], cwd: root, concurrency: 1, timeout: GIVE_UP_MS });
+  using measured = measuredRun({ files: [file], cwd: root, timeout: GIVE_UP_MS });
+  const { stream } = measured;
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const names: string[] = [];
   const failures: string[] = [];
@@ -45,7 +48,7 @@ export async function runFile(root: string, file: string): Promise<FileResult> {
   for await (const text of reported) output += text;
   const seconds = (performance.now() - startedAt) / 1_000;
   if (counts.failed > 0 && failures.length === 0) failures.push('the file itself');
-  return { ...counts, file, seconds, failures, output };
+  return { ...counts, file, seconds, cpuS: measured.cpuS(), failures, output };
 }
 
 interface Reported {

@@ -1,24 +1,37 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ALONE, type Job, planJobs, runJobs, slotsOf } from './schedule.ts';
+import { ALONE, type Job, planJobs, runJobs, slotsOf, withReferences } from './schedule.ts';
 
 const filesOf = (jobs: readonly Job[]): string[] => jobs.flatMap(({ files }) => files);
 const each = (files: readonly string[]): string[][] => files.map((file) => [file]);
 
-test('containers come first, then the fastest; a fleet that never ran here counts as slow', () => {
-  const files = ['test/fleet/a.test.ts', 'libs/b.test.ts', 'libs/c.test.ts', 'test/compose/d.test.ts'];
+test('containers and the fleet of make test come first, then the cheapest; a fleet without a figure counts as dear', () => {
+  const fleets = ['test/fleet/promises.test.ts', 'test/fleet/a.slow.test.ts'];
+  const files = [...fleets, 'libs/b.test.ts', 'libs/c.test.ts', 'test/compose/d.slow.test.ts'];
   const { shared } = planJobs(each(files), { 'libs/b.test.ts': 19 });
   assert.deepEqual(filesOf(shared), [
-    ...['test/compose/d.test.ts', 'libs/c.test.ts', 'libs/b.test.ts', 'test/fleet/a.test.ts'],
+    ...['test/fleet/promises.test.ts', 'test/compose/d.slow.test.ts'],
+    ...['libs/c.test.ts', 'libs/b.test.ts', 'test/fleet/a.slow.test.ts'],
   ]);
 });
 
-test('a batch takes the time of all its files, and one slot', () => {
+test('a batch costs as much as all its files, and runs as one process', () => {
   const { shared } = planJobs([['b', 'c', 'd'], ['a']], { a: 2 });
-  assert.deepEqual(shared, [
-    { files: ['a'], slots: 1 },
-    { files: ['b', 'c', 'd'], slots: 1 },
-  ]);
+  assert.deepEqual(filesOf(shared), ['a', 'b', 'c', 'd']);
+  assert.equal(shared[0]?.slots, shared[1]?.slots);
+});
+
+test('a core runs two test processes at once, or three fleets', () => {
+  const [process, fleet, containers] = planJobs(
+    each(['a.test.ts', 'test/fleet/a.slow.test.ts', 'test/compose/a.slow.test.ts']),
+    {},
+  ).shared.toSorted((a, b) =>
+    filesOf([a])
+      .join()
+      .localeCompare(filesOf([b]).join()),
+  );
+  assert.deepEqual([slotsOf(1) / (process?.slots ?? 0), slotsOf(1) / (containers?.slots ?? 0)], [2, 3]);
+  assert.ok(fleet !== undefined && fleet.slots <= slotsOf(1));
 });
 
 test('files that want the machine for themselves are kept apart', () => {
@@ -27,9 +40,12 @@ test('files that want the machine for themselves are kept apart', () => {
   assert.deepEqual([filesOf(jobs.shared), filesOf(jobs.alone)], [['libs/a.test.ts'], alone]);
 });
 
-test('a fleet fits on every machine', () => {
-  const [fleet] = planJobs([['test/fleet/a.test.ts']], {}).shared;
-  assert.ok(fleet !== undefined && fleet.slots <= slotsOf(1));
+test('the reference work is measured at the start and again while the files run', () => {
+  const jobs = withReferences(planJobs(each(['a', 'b', 'c', 'd', 'e', 'f']), {}).shared);
+  assert.deepEqual(
+    jobs.map(({ files }) => files.length),
+    [0, 1, 1, 0, 1, 1, 0, 1, 1],
+  );
 });
 
 /** Runs jobs that end when they are told; `ran` has those that were started, in order. */

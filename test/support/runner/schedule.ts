@@ -1,4 +1,4 @@
-import { startsContainers, startsFleet } from './test-files.ts';
+import { SHARED, startsContainers, startsFleet } from './test-files.ts';
 
 /** Test files that run in one process, and what they need while they run. */
 export interface Job {
@@ -9,47 +9,54 @@ export interface Job {
   readonly group?: string;
 }
 
-/** Files that run when no other test does, before the others: by path, with the reason. */
+/** CPU seconds by test file. */
+export type Costs = Readonly<Record<string, number>>;
+
+/** Files that run when no other test does, after the others: by path, with the reason. */
 export const ALONE: Readonly<Record<string, string>> = {
-  'test/compose/swarm.test.ts': 'a Swarm replaces a member that is slow to answer',
+  'test/compose/swarm.slow.test.ts': 'a Swarm replaces a member that is slow to answer',
 };
 
-/** A fleet is six processes: it starts like several test files and then mostly waits. */
+/** What runs at once on a core: two test processes, each of which waits for its children half of the time. */
+const SLOTS_PER_CORE = 6;
+const PROCESS_SLOTS = 3;
+/** A fleet starts like several test files, and then waits: it uses 0.45 cores on average. */
 const FLEET_SLOTS = 2;
-/** Containers have a time limit for their start and health, and the engine works beside them. */
-const CONTAINER_SLOTS = 3;
-/** Seconds assumed of a file that has not run here yet. */
-const GUESS = { fleet: 20, containers: 60, other: 1 };
+/** The engine works beside the test, and containers have a time limit for their start and health. */
+const CONTAINER_SLOTS = 5;
+/** CPU seconds assumed of a file that the record does not have. */
+const GUESS = { fleet: 20, containers: 20, other: 1 };
 
-/** Test processes spend half of their time waiting, so more of them run than there are cores. */
-export const slotsOf = (cores: number): number => Math.max(CONTAINER_SLOTS, cores * 2);
+export const slotsOf = (cores: number): number => cores * SLOTS_PER_CORE;
+
+/** CPU seconds of a file, from the record or guessed by its kind. */
+export function costOf(file: string, costs: Costs): number {
+  const guess = startsContainers(file) ? GUESS.containers : startsFleet(file) ? GUESS.fleet : GUESS.other;
+  return costs[file] ?? guess;
+}
 
 /**
- * Containers first, because they run one after the other; then all others, the fastest first: when the time is over
- * before the end, most of the tests have run. Each batch becomes a job.
+ * Containers first, because they run one after the other, and the fleet of `make test`, which takes the longest; then all
+ * others, the cheapest first: when the time is over before the end, most of the tests have run. Each batch becomes a job.
  */
 export function planJobs(
   batches: readonly (readonly string[])[],
-  seconds: Readonly<Record<string, number>>,
+  costs: Costs,
 ): { shared: Job[]; alone: Job[] } {
-  const guess = (file: string): number => {
-    if (startsContainers(file)) return GUESS.containers;
-    return startsFleet(file) ? GUESS.fleet : GUESS.other;
-  };
-  const secondsOf = (files: readonly string[]): number =>
-    files.reduce((sum, file) => sum + (seconds[file] ?? guess(file)), 0);
-  const timed = batches.map((files) => ({ files, seconds: secondsOf(files) }));
-  const rank = (files: readonly string[]): number => (files.some(startsContainers) ? 0 : 1);
-  const jobs = timed
-    .sort((a, b) => rank(a.files) - rank(b.files) || a.seconds - b.seconds)
-    .map(({ files }) => jobOf(files));
+  const cost = (files: readonly string[]): number =>
+    files.reduce((sum, file) => sum + costOf(file, costs), 0);
+  const isLong = (file: string): boolean => startsContainers(file) || file in SHARED;
+  const rank = (files: readonly string[]): number => (files.some(isLong) ? 0 : 1);
+  const jobs = batches
+    .toSorted((a, b) => rank(a) - rank(b) || cost(a) - cost(b))
+    .map((files) => jobOf(files));
   const isAlone = ({ files }: Job): boolean => files.some((file) => file in ALONE);
   return { shared: jobs.filter((job) => !isAlone(job)), alone: jobs.filter(isAlone) };
 }
 
 function jobOf(files: readonly string[]): Job {
   if (files.some(startsContainers)) return { files, slots: CONTAINER_SLOTS, group: 'containers' };
-  return { files, slots: files.some(startsFleet) ? FLEET_SLOTS : 1 };
+  return { files, slots: files.some(startsFleet) ? FLEET_SLOTS : PROCESS_SLOTS };
 }
 
 /**
@@ -87,4 +94,13 @@ export async function runJobs(
     if (running.size === 0) return waiting;
     await Promise.race(running.values());
   }
+}
+
+/** How often a run measures the reference work, which tells how fast the machine is. */
+const REFERENCES = 5;
+
+/** The jobs, with five jobs without files evenly among them: they stand for the reference work. */
+export function withReferences(jobs: readonly Job[]): Job[] {
+  const every = Math.max(1, Math.ceil(jobs.length / REFERENCES));
+  return jobs.flatMap((job, at) => (at % every === 0 ? [{ files: [], slots: PROCESS_SLOTS }, job] : [job]));
 }
