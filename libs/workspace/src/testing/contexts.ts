@@ -7,6 +7,7 @@ import { type CommandResult, runCommand } from '../process/run-command.ts';
 import type { Workspace, Workspaces } from '../tree/workspace.ts';
 import { openWorkspaces, type WorkspacesOptions } from '../tree/workspaces.ts';
 import { makePlace, type Place } from './place.ts';
+import { plainWorkspaces } from './plain-workspaces.ts';
 
 export interface Contexts {
   readonly place: Place;
@@ -33,6 +34,8 @@ export async function openTestContexts(
     readonly place?: Place;
     readonly log?: Log;
     readonly clock?: Clock;
+    /** Opens plain folders instead, for which the other options mean nothing. */
+    readonly plain?: boolean;
   } & Partial<Pick<ConfinementOptions, 'users' | 'programs'>> = {},
 ): Promise<Contexts> {
   const {
@@ -46,25 +49,28 @@ export async function openTestContexts(
     users,
     programs,
   } = options;
-  const confinement = await createConfinement({
-    confine,
-    ...place,
-    repositoryPath: path,
-    users,
-    ...(programs && { programs }),
-    clock,
-    log,
-  });
-  const workspaces = await openWorkspaces({
-    profile: 'neo',
-    root: place.workspaceRoot,
-    path,
-    isolation,
-    setUp,
-    confinement,
-    clock,
-    log,
-  });
+  const openReal = async (): Promise<Workspaces> => {
+    const confinement = await createConfinement({
+      confine,
+      ...place,
+      repositoryPath: path,
+      users,
+      ...(programs && { programs }),
+      clock,
+      log,
+    });
+    return openWorkspaces({
+      profile: 'neo',
+      root: place.workspaceRoot,
+      path,
+      isolation,
+      setUp,
+      confinement,
+      clock,
+      log,
+    });
+  };
+  const workspaces = options.plain ? plainWorkspaces(place.workspaceRoot) : await openReal();
   const open = (contextId: string): Promise<Workspace> =>
     workspaces.open(contextId, { resumes: false, signal: AbortSignal.timeout(60_000) });
   const sh = (workspace: Workspace, script: string): Promise<CommandResult> =>

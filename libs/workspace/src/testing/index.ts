@@ -9,5 +9,6 @@ export {
   type Place,
   SECRET,
 } from './place.ts';
+export { plainWorkspaces } from './plain-workspaces.ts';
 export { committedFiles, setUpBy } from './set-ups.ts';
 export { objectsOf, storesOf } from './stores.ts';
