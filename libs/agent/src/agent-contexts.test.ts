@@ -39,7 +39,11 @@ test('a removed context takes all that its tasks left with it: files, scratchpad
 
 test('the context of a running task is not removed, and loses no process', async (t) => {
   const released: string[] = [];
-  const agent = await makeAgent(t, {}, { releaseContext: async (context) => void released.push(context) });
+  const agent = await makeAgent(
+    t,
+    {},
+    { real: true, releaseContext: async (context) => void released.push(context) },
+  );
   const context = makeContext();
   const { promise: removed, resolve } = Promise.withResolvers<unknown>();
   const asked = makeContext({
@@ -66,7 +70,7 @@ test('a closing agent ends a removal, and the next one completes it', async (t) 
     resolve();
     await goOn;
   };
-  const agent = await makeAgent(t, {}, { releaseContext });
+  const agent = await makeAgent(t, {}, { real: true, releaseContext });
   await agent.executor.run(makeTask(work, { contextId: 'one' }), makeContext());
   isRemoving = true;
   const removal = agent.contexts?.remove('one', { results: 'delete' }) ?? assert.fail();
@@ -80,7 +84,7 @@ test('a closing agent ends a removal, and the next one completes it', async (t) 
   });
   const contexts = join(agent.place.workspaceRoot, 'contexts');
   assert.equal(existsSync(join(contexts, 'one')), false);
-  const next = await makeAgent(t, {}, { place: agent.place });
+  const next = await makeAgent(t, {}, { real: true, place: agent.place });
   const options = { hasTasks: () => false, contextIds: () => [], resultsBefore: undefined };
   await next.contexts?.prune({ ...options, unusedBefore: 0, signal: AbortSignal.timeout(60_000) });
   assert.deepEqual(readdirSync(contexts), []);

@@ -13,7 +13,7 @@ const BRIEF = [
 ].join('\n');
 
 test('a runbook brief writes, runs and reads back in a real git workspace', async (t) => {
-  const agent = await makeAgent(t);
+  const agent = await makeAgent(t, {}, { real: true });
   const context = makeContext({ limit: 20_000 });
   const result = await agent.executor.run(makeTask(BRIEF, { task: { replySchema: 'structured' } }), context);
   assert.equal(result.status, 'done', JSON.stringify(result));

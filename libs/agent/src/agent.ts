@@ -10,7 +10,7 @@ import {
   type Tracing,
   type Unmet,
 } from '@hermes-fleet/protocol';
-import type { Confinement } from '@hermes-fleet/workspace';
+import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
 import {
   createCommandRecords,
   createConfinement,
@@ -71,6 +71,8 @@ export interface AgentOptions {
   readonly responseHandler?: 'agent' | 'llm' | 'echo';
   /** An existing confinement, e.g. the one that launches MCP servers. By default the agent creates its own. */
   readonly confinement?: Confinement;
+  /** Where tasks work, in place of the trees that the configuration describes. They confine and record commands themselves. */
+  readonly workspaces?: Workspaces;
   /** Required for `executor: claude-code`. */
   readonly claudeCode?: LeadProvider;
   readonly env: { read(name: string): string | undefined };
@@ -165,14 +167,16 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     clock: options.clock,
     log: options.log,
   });
-  const workspaces = await openWorkspaces({
-    ...options,
-    root: options.workspaceRoot,
-    path: config.workspace.path,
-    isolation: config.workspace.isolation,
-    setUp: handler === 'agent' ? setUpOf(config, disk) : undefined,
-    confinement,
-  });
+  const workspaces =
+    options.workspaces ??
+    (await openWorkspaces({
+      ...options,
+      root: options.workspaceRoot,
+      path: config.workspace.path,
+      isolation: config.workspace.isolation,
+      setUp: handler === 'agent' ? setUpOf(config, disk) : undefined,
+      confinement,
+    }));
   const subagents =
     handler === 'agent' && config.subagents.enabled
       ? await loadSubagents({ dir: options.subagentsDir, model: config.model })

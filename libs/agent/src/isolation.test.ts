@@ -49,7 +49,7 @@ for (const isolation of KINDS) {
 }
 
 test('a stale git lock does not affect the task', async (t) => {
-  const agent = await makeAgent(t);
+  const agent = await makeAgent(t, {}, { real: true });
   const lock = sh('touch "$(git rev-parse --git-dir)/index.lock"; cat a.txt');
   const { status, artifacts } = await agent.executor.run(
     makeTask([block('a.txt', 'x'), lock].join('\n')),

@@ -219,8 +219,12 @@ test('a review does not see uncommitted state files, and a long diff is cut', as
 
 test('a command that broke the repository costs the run nothing, with or without a review', async (t) => {
   const breaks = 'echo work > work.txt; echo broken > "$(git rev-parse --git-dir)/index"';
-  const run = await scriptedAgent(t, (_, request) =>
-    stepsSinceAsked(request) === 0 ? use([['shell_exec', { command: breaks }]]) : say('Done.'),
+  const run = await scriptedAgent(
+    t,
+    (_, request) =>
+      stepsSinceAsked(request) === 0 ? use([['shell_exec', { command: breaks }]]) : say('Done.'),
+    {},
+    { real: true },
   );
   for (const priority of ['normal', 'urgent'] as const) {
     const { result } = await run({ task: { priority }, contextId: priority });

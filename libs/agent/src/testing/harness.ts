@@ -15,19 +15,31 @@ import {
 } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createBudget, type TaskBudget } from '@hermes-fleet/tokens';
-import type { AnchoredFiles } from '@hermes-fleet/workspace';
-import { makePlace, type Place } from '@hermes-fleet/workspace/testing';
+import { type AnchoredFiles, createConfinement } from '@hermes-fleet/workspace';
+import { makePlace, type Place, plainWorkspaces } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import { type Agent, type AgentOptions, createAgent } from '../agent.ts';
 import { AgentConfigSchema } from '../config/config.ts';
 import type { ToolContext } from '../run/conversation.ts';
 
+type Config = z.input<typeof AgentConfigSchema>;
+
+export interface TestAgentOptions extends Partial<AgentOptions> {
+  readonly place?: Place;
+  /** Work in git repositories, with confined commands; default: in plain folders, unless the configuration is about those. */
+  readonly real?: boolean;
+}
+
 export async function makeAgent(
   t: TestContext,
-  config: z.input<typeof AgentConfigSchema> = {},
-  options: Partial<AgentOptions> & { place?: Place } = {},
+  config: Config = {},
+  options: TestAgentOptions = {},
 ): Promise<Agent & { place: Place }> {
-  const place = options.place ?? makePlace(t);
+  const {
+    place = makePlace(t),
+    real = options.confinement !== undefined || needsReal(config),
+    ...rest
+  } = options;
   const agent = await createAgent({
     profile: 'neo',
     config: AgentConfigSchema.parse(config),
@@ -37,10 +49,23 @@ export async function makeAgent(
     clock: systemClock,
     ids: systemIds,
     log: silentLog,
-    ...options,
+    ...(!real && (await plainGround(place))),
+    ...rest,
   });
   t.after(() => agent.close());
   return { ...agent, place };
+}
+
+function needsReal({ workspace, tools, executor }: Config): boolean {
+  const { confine, network, limits, readable, path } = tools?.shell ?? {};
+  return [workspace, executor, confine, network, limits, readable, path].some((value) => value !== undefined);
+}
+
+/** Plain folders to work in, and commands that nothing confines. */
+async function plainGround(place: Place): Promise<Pick<AgentOptions, 'confinement' | 'workspaces'>> {
+  const parts = { clock: systemClock, log: silentLog };
+  const confinement = await createConfinement({ confine: 'unconfined', ...place, ...parts });
+  return { confinement, workspaces: plainWorkspaces(place.workspaceRoot) };
 }
 
 /** An in-memory token store. */

@@ -7,12 +7,10 @@ import type {
   RunOutcome,
   TaskDispatch,
 } from '@hermes-fleet/protocol';
-import type { Place } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
-import type { AgentOptions } from '../agent.ts';
 import type { AgentConfigSchema } from '../config/config.ts';
 import { REVIEW_ROLE } from '../messages/review-prompt.ts';
-import { makeAgent, makeContext, makeTask, type TestRun } from './harness.ts';
+import { makeAgent, makeContext, makeTask, type TestAgentOptions, type TestRun } from './harness.ts';
 import { type ChatRequest, env, KEYED, type Reply, scriptedServer } from './scripted-server.ts';
 
 export interface ScriptedRun {
@@ -45,7 +43,7 @@ export async function scriptedAgent(
   t: TestContext,
   script: (turn: number, request: ChatRequest) => Reply,
   config: z.input<typeof AgentConfigSchema> = {},
-  options: Partial<AgentOptions> & { place?: Place } = {},
+  options: TestAgentOptions = {},
 ): Promise<ScriptedAgent> {
   const guards: string[] = [];
   const ratios: number[] = [];

@@ -94,7 +94,7 @@ test('scratchpads and outputs of unfinished tasks stay, whatever their age', asy
 
 test('the outputs of a context stay as long as its tree, and its scratchpads do not', async (t) => {
   const place = makePlace(t);
-  const first = await makeAgent(t, {}, { place });
+  const first = await makeAgent(t, {}, { place, real: true });
   const brief = `${block('.scratch/old/a.md', 'x')}\n${block('.scratch/outputs/t1-0.1.txt', 'x')}`;
   await first.executor.run(makeTask(brief), makeContext());
   await first.close();
@@ -108,7 +108,7 @@ test('the outputs of a context stay as long as its tree, and its scratchpads do 
       return systemClock.sleep(ms, signal);
     },
   };
-  await makeAgent(t, { scratch: { keep_days: 7 } }, { place, clock });
+  await makeAgent(t, { scratch: { keep_days: 7 } }, { place, clock, real: true });
   await swept.promise;
   assert.equal(existsSync(join(scratch, 'old')), false);
   assert.deepEqual(readdirSync(join(scratch, 'outputs')), ['t1-0.1.txt']);
