@@ -136,10 +136,16 @@ export function operations(): Dashboard {
     .withPanel(
       timeSeries(31, {
         title: 'Event loop delay',
-        description: '99th percentile of the delay of the event loop.',
+        description:
+          '99th percentile of the delay of the event loop, without the 0.1 s between two measurements.',
         unit: 's',
         span: 8,
-        queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${OF_PROFILE}}`, legend: '{{profile}}' }],
+        queries: [
+          {
+            expr: `clamp_min(nodejs_eventloop_lag_p99_seconds{${OF_PROFILE}} - 0.1, 0)`,
+            legend: '{{profile}}',
+          },
+        ],
       }),
     )
     .withPanel(

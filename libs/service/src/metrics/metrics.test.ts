@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import perfHooks from 'node:perf_hooks';
 import { test } from 'node:test';
 import type { LedgerCounter } from '@hermes-fleet/protocol';
 import { createMetrics, type FleetMetrics } from './metrics.ts';
@@ -291,6 +292,15 @@ test("Node's own metrics are included unless they are disabled", async () => {
   const withDefaults = createMetrics({ profile: 'neo', peers: [], callers: [] });
   assert.match(await withDefaults.registry.metrics(), /process_resident_memory_bytes \d+/);
   assert.doesNotMatch(await create().registry.metrics(), /process_/);
+});
+
+test('the delay of the event loop is measured ten times a second, so that an idle process sleeps', (t) => {
+  const monitor = t.mock.method(perfHooks, 'monitorEventLoopDelay');
+  createMetrics({ profile: 'neo', peers: [], callers: [] });
+  assert.deepEqual(
+    monitor.mock.calls.map(({ arguments: [options] }) => options),
+    [{ resolution: 100 }],
+  );
 });
 
 test('two instances in one process do not share a registry', async () => {

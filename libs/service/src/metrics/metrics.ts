@@ -81,6 +81,8 @@ export interface MetricsOptions {
   readonly defaultMetrics?: boolean;
 }
 
+/** The interval at which the delay of the event loop is measured. Each measurement wakes an idle process. */
+const EVENT_LOOP_MS = 100;
 /** The tier of tasks that are relayed, and of tasks that no model of the profile could take. */
 const NO_TIER = 'none';
 /** Gauges of prom-client with the ending of a counter; their counterparts without it have the same values by type. */
@@ -104,7 +106,7 @@ export function createMetrics({
 }: MetricsOptions): FleetMetrics {
   const registry = new Registry();
   if (defaultMetrics) {
-    collectDefaultMetrics({ register: registry });
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_MS });
     for (const name of MISNAMED) registry.removeSingleMetric(name);
   }
   const families = registerFamilies(registry);
