@@ -108,6 +108,8 @@ const port = Number(process.env[profile.toUpperCase() + '_PORT']);
 if (profile === process.env.BROKEN) { console.error('no config for ' + profile); process.exit(3); }
 if (profile === process.env.STUBBORN) process.on('SIGTERM', () => {});
 else process.on('SIGTERM', () => process.exit(0));
+const [waiting, awaited] = (process.env.WAITS_FOR ?? '').split('>');
+if (profile === waiting) while (!(await fetch('http://127.0.0.1:' + process.env[awaited.toUpperCase() + '_PORT']).catch(() => undefined))) {}
 createServer((_, reply) => reply.end(JSON.stringify({ secret: process.env.A2A_HERMES_TOKEN_OPERATOR ?? null }))).listen(port, '127.0.0.1');
 `;
 
@@ -217,6 +219,15 @@ test('up names the process that failed and shows the end of its log', { skip }, 
   assert.match(failed[0]?.reason ?? '', /exit code 3/);
   assert.match(failed[0]?.reason ?? '', /no config for morpheus/);
   assert.equal(readFileSync(join(plan.dir, 'logs/morpheus.log'), 'utf8').trim(), 'no config for morpheus');
+});
+
+test('up starts all members side by side: the first of its list may need the last', { skip }, async (t) => {
+  const { up } = smallFleet(t);
+  const outcomes = await up({ WAITS_FOR: 'trader>console' });
+  assert.deepEqual(
+    outcomes.filter(({ state }) => state !== 'started'),
+    [],
+  );
 });
 
 test('a console that does not start leaves the others running', { skip }, async (t) => {

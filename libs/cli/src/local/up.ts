@@ -42,7 +42,7 @@ const READY_MS = 60_000;
 const TAIL_LINES = 15;
 
 /**
- * Starts the fleet as plain processes: keys, NATS and its streams, the trader, then the profiles and the console in
+ * Starts the fleet as plain processes: keys, NATS and its streams, then the trader, the profiles and the console in
  * parallel. Leaves running processes alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
  * CONFIG_INVALID when there is no nats-server, or when the fleet in this folder runs on other ports.
  */
@@ -71,12 +71,14 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
     await reloadNats(plan, options.clock);
   await setUpStreams({ connection: setupConnectionFromKeys(plan.keysDir, plan.nats.url), log: options.log });
-  // Before the profiles, because switch checks the trader's MCP server at its own start.
+  const members = [
+    ...(options.withTrader === false ? [] : [plan.trader]),
+    ...plan.profiles,
+    ...(options.withConsole === false ? [] : [plan.console]),
+  ];
   const ensure = (member: PlannedMember): Promise<Outcome> =>
     ensureRunning(options, member, () => startMember(options, member));
-  const trader = options.withTrader === false ? [] : [await ensure(plan.trader)];
-  const others = options.withConsole === false ? plan.profiles : [...plan.profiles, plan.console];
-  return [nats, ...trader, ...(await Promise.all(others.map(ensure)))];
+  return [nats, ...(await Promise.all(members.map(ensure)))];
 }
 
 function startMember(options: UpOptions, member: PlannedMember): Started {
