@@ -76,7 +76,10 @@ async function deliverAnswer(
       const reply = await client.send(endpoint, answer, { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent });
       contact.recordAnswer();
       await questions.markDelivered();
-      return reply.kind === 'task' ? reply.task : taskId;
+      if (reply.kind !== 'task') return taskId;
+      // A copy of an answer shows a task that may have ended since.
+      await options.onTask(reply.task, !isSettled(reply.task));
+      return reply.task;
     } catch (thrown) {
       const error = peerError(signal, thrown);
       if (!error.retryable) {

@@ -1,0 +1,3 @@
+import { testRelayCrashes } from './testing/crash-sweep.ts';
+
+testRelayCrashes(1);
