@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
-import { deadline, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { deadline, runLife, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { openLedger } from './ledger.ts';
 import { newTask } from './testing/harness.ts';
 
+const WRITER = join(import.meta.dirname, 'testing/crash-writer.ts');
 const ROUNDS = 6;
 
 /** A small seeded generator (mulberry32). */
@@ -23,26 +21,6 @@ function random(seed: number): () => number {
   };
 }
 
-/** Runs the writer on `file`, kills it after `writes` acknowledged writes, and returns its output. */
-async function writeAndKill(file: string, round: number, writes: number): Promise<string[]> {
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, 'testing/crash-writer.ts'), file, String(round)],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  const exited = once(child, 'exit');
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: child.stdout })) {
-    lines.push(line);
-    if (lines.length === writes) child.kill('SIGKILL');
-  }
-  await exited;
-  assert.equal(child.signalCode, 'SIGKILL', 'the writer ended before it was killed');
-  return lines;
-}
-
 test('kill -9 at any moment loses no acknowledged write and leaves no partial one', deadline, async (t) => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.diagnostic(`SEED=${seed}`);
@@ -50,9 +28,8 @@ test('kill -9 at any moment loses no acknowledged write and leaves no partial on
   const file = join(tempDir(t), 'ledger.db');
   let newest = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const lines = (await writeAndKill(file, round, 1 + Math.floor(next() * 600))).map((line) =>
-      line.split(' '),
-    );
+    const killAfterLines = 1 + Math.floor(next() * 600);
+    const lines = await runLife(WRITER, [file, String(round)], { killAfterLines });
     const ledger = openLedger({
       file,
       profile: 'neo',
@@ -61,7 +38,7 @@ test('kill -9 at any moment loses no acknowledged write and leaves no partial on
       log: silentLog,
     });
 
-    for (const [kind, taskId = '', third, type] of lines) {
+    for (const [kind, taskId = '', third, type] of lines.map((line) => line.split(' '))) {
       if (kind === 'task') {
         const task = ledger.get(taskId);
         assert.equal(task?.key, third, `SEED=${seed}: task ${taskId} is lost`);

@@ -2,6 +2,7 @@ import { appendFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { around, killSelf, lifeUntil } from '@hermes-fleet/protocol/testing';
 import { z } from 'zod';
 import { dispatching } from './messages.ts';
 import { profile } from './profile.ts';
@@ -10,23 +11,13 @@ import { DONE } from './scripts.ts';
 /**
  * A profile's process for the crash test of dispatches. It gets the dispatches of the test at once (by key, with what they
  * add to the default), and prints `ack <key> <task id>` for each that it has accepted, and `moments <number>` at its end.
- * It kills itself with SIGKILL right before or right after the write that `dieAt` counts to, from 1; 0 for none. The
- * executor writes the key of its task to `runs`.
+ * It kills itself with SIGKILL at the moment `dieAt`; 0 for none. The executor writes the key of its task to `runs`.
  */
 const [, , dir = '', dieAt = '', kind = '', dispatches = ''] = process.argv;
+const Dispatches = z.record(z.string(), z.record(z.string(), z.json()));
 
 test('a life', async (t) => {
-  let moments = 0;
-  const moment = (): void => {
-    moments += 1;
-    if (moments === Number(dieAt)) process.kill(process.pid, 'SIGKILL');
-  };
-  const durable = async <T>(write: () => Promise<T>): Promise<T> => {
-    moment();
-    const written = await write();
-    moment();
-    return written;
-  };
+  const life = lifeUntil(Number(dieAt), killSelf);
   const neo = await profile(t, {
     dir,
     isFreeOfEffects: kind === 'free',
@@ -37,23 +28,14 @@ test('a life', async (t) => {
       appendFileSync(join(dir, 'runs'), `${dispatch.task.taskId}\n`);
       return DONE;
     },
-    ledger: (real) => ({
-      ...real,
-      accept: (...args) => durable(() => real.accept(...args)),
-      append: (...args) => durable(() => real.append(...args)),
-      saveCheckpoint: (...args) => durable(() => real.saveCheckpoint(...args)),
-    }),
+    ledger: (real) => around(real, ['accept', 'append', 'saveCheckpoint'], life.write),
   });
   const send = async ([key, rest]: [string, JsonObject]): Promise<void> => {
     const id = await neo.send(dispatching({ task_id: key }, rest));
     writeSync(1, `ack ${key} ${id}\n`);
     await neo.result(id);
   };
-  await Promise.all(
-    Object.entries(z.record(z.string(), z.record(z.string(), z.json())).parse(JSON.parse(dispatches))).map(
-      send,
-    ),
-  );
-  writeSync(1, `moments ${moments}\n`);
+  await Promise.all(Object.entries(Dispatches.parse(JSON.parse(dispatches))).map(send));
+  writeSync(1, `moments ${life.moments}\n`);
   await neo.end();
 });

@@ -1,0 +1,3 @@
+import { testStoreCrashes } from './testing/crash-sweep.ts';
+
+testStoreCrashes(1);

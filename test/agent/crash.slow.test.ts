@@ -1,0 +1,3 @@
+import { testWorkerCrashes } from './crash-sweep.ts';
+
+testWorkerCrashes(5);

@@ -1,0 +1,3 @@
+import { testTraderCrashes } from './crash-sweep.ts';
+
+testTraderCrashes(4);
