@@ -1,0 +1,3 @@
+import { testConsoleCrashes } from './testing/crash-sweep.ts';
+
+testConsoleCrashes(1);

@@ -1,0 +1,3 @@
+import { testBookCrashes } from './testing/crash-sweep.ts';
+
+testBookCrashes(1);
