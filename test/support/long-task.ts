@@ -1,0 +1,50 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { type Fleet, until } from './fleet.ts';
+import { readLedgerFile } from './ledger-file.ts';
+import { call, dispatch, message, resultOf, runbook } from './rpc.ts';
+
+export const TERMINAL: ReadonlySet<string> = new Set(['blocked', 'done', 'partial', 'error', 'canceled']);
+
+/** Sends work of some seconds to switch, and waits until a command of it runs at the worker that is named. */
+export async function startLongTask(
+  fleet: Fleet,
+  taskId = 'long',
+): Promise<{ readonly id: string; readonly worker: string }> {
+  const brief = runbook(
+    `${taskId}.txt`,
+    'started',
+    'for i in $(seq 1 40); do sleep 0.1; done',
+    'echo slept >> slept.txt',
+  );
+  const sent = message(dispatch({ taskId, brief, routing: { target: 'auto' } }), { returnImmediately: true });
+  const { body } = await call(fleet.target('switch'), 'SendMessage', sent);
+  let worker = '';
+  await until(() => {
+    const [file] = globSync(`workspaces/*/contexts/*/tree/${taskId}.txt`, { cwd: fleet.dir });
+    worker = file?.split('/')[1] ?? '';
+    return worker !== '';
+  }, 'a worker to start on the task');
+  return { id: body.result.task.id, worker };
+}
+
+/** The TASK_RESULT of a task of switch, once it has ended. */
+export async function endOf(fleet: Fleet, id: string, timeoutMs?: number): Promise<JsonObject> {
+  let task: { status: { state: string } } | undefined;
+  const hasEnded = async (): Promise<boolean> => {
+    task = (await call(fleet.target('switch'), 'GetTask', { id })).body.result;
+    return /COMPLETED|FAILED|REJECTED|CANCELED/.test(task?.status.state ?? '');
+  };
+  await until(hasEnded, `the task ${id} to end`, timeoutMs);
+  return resultOf(task);
+}
+
+/** The types of the terminal events of each task in a profile's ledger. */
+export function endings(fleet: Fleet, profile: string): ReadonlyMap<string, readonly string[]> {
+  const { events } = readLedgerFile(join(fleet.dir, 'state', profile, 'ledger.db'));
+  const ended = events.filter(({ type }) => TERMINAL.has(type));
+  return new Map(
+    [...Map.groupBy(ended, ({ taskId }) => taskId)].map(([id, own]) => [id, own.map(({ type }) => type)]),
+  );
+}
