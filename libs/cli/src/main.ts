@@ -10,4 +10,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
-process.exitCode = await run(process.argv.slice(2), process.env);
+process.exitCode = await run(process.argv.slice(2), process.env, {
+  stdin: () => process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+});

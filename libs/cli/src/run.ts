@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError, Command as ParserNode } from 'commander';
 import { useCertificates } from './client/tls.ts';
-import type { Command } from './command-line/command.ts';
+import type { Command, Streams } from './command-line/command.ts';
 import { reportError } from './command-line/errors.ts';
 import { UsageError } from './command-line/options.ts';
 import { attach, outputIn, refusedLine } from './command-line/parse.ts';
@@ -11,20 +11,25 @@ import { GROUPS, loadCommands } from './commands.ts';
 const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take the dispatch, the task waits for an
 answer, or the trader rejected the decision; 4 partial: the task ended before its work was complete.`;
 
-/** The `fleet` command: runs one subcommand and resolves with the exit code (docs/cli.md). */
-export async function run(given: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+/** The `fleet` command: runs one subcommand with these streams and resolves with the exit code (docs/cli.md). */
+export async function run(
+  given: readonly string[],
+  env: NodeJS.ProcessEnv,
+  streams: Streams,
+): Promise<number> {
   // `fleet help send` is `fleet send --help`.
   const argv = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   let code = 0;
   let asked: string | undefined;
-  const program = root();
+  const quiet = quietOn(streams.stdout);
+  const program = root(quiet);
   const nodes = new Map<string, ParserNode>([['', program]]);
   const commands = await loadCommands(argv[0]);
   for (const command of commands) {
     const words = command.name.split(' ');
-    const parent = groupOf(nodes, words.slice(0, -1));
+    const parent = groupOf(nodes, words.slice(0, -1), quiet);
     const node = quiet(parent.command(words.at(-1) ?? ''), command.summary);
-    attach(node, command, env, async (work) => {
+    attach(node, command, env, streams, async (work) => {
       const { url, tokenEnv } = node.opts();
       asked = agentOptions({ url, 'token-env': tokenEnv });
       code = await work();
@@ -40,7 +45,7 @@ export async function run(given: readonly string[], env: NodeJS.ProcessEnv): Pro
     const name = calledName(argv, commands);
     const error = thrown instanceof CommanderError ? refusal(thrown, nodes.get(name)) : thrown;
     if (error === undefined) return 0;
-    return reportError(error, outputIn(argv), { name: `fleet ${name}`.trim(), agent: asked });
+    return reportError(error, { name: `fleet ${name}`.trim(), agent: asked }, outputIn(argv), streams);
   }
 }
 
@@ -51,7 +56,9 @@ function withoutHelpOfUnknown(argv: readonly string[], commands: readonly Comman
   return isKnown ? [...argv] : argv.filter((word) => word !== '--help' && word !== '-h');
 }
 
-function root(): ParserNode {
+type Quiet = (node: ParserNode, summary: string) => ParserNode;
+
+function root(quiet: Quiet): ParserNode {
   const program = quiet(
     new ParserNode('fleet').usage('<command> [options]'),
     'Hermes Fleet: send tasks to a fleet of agents, and look after it',
@@ -66,11 +73,14 @@ function root(): ParserNode {
 }
 
 /** The node of a group such as `trader audit`, which is made on first use. */
-function groupOf(nodes: Map<string, ParserNode>, words: readonly string[]): ParserNode {
+function groupOf(nodes: Map<string, ParserNode>, words: readonly string[], quiet: Quiet): ParserNode {
   const name = words.join(' ');
   const known = nodes.get(name);
   if (known) return known;
-  const node = quiet(groupOf(nodes, words.slice(0, -1)).command(words.at(-1) ?? ''), GROUPS[name] ?? '');
+  const node = quiet(
+    groupOf(nodes, words.slice(0, -1), quiet).command(words.at(-1) ?? ''),
+    GROUPS[name] ?? '',
+  );
   node.usage('<command> [options]');
   nodes.set(name, node);
   return node;
@@ -85,15 +95,21 @@ function refusal(thrown: CommanderError, group: ParserNode | undefined): UsageEr
   return new UsageError(`${group.name()} needs a command: ${names}`);
 }
 
-/** Errors are thrown, and printed in one place. */
-const quiet = (node: ParserNode, summary: string): ParserNode =>
-  node
-    .description(summary)
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand(false)
-    .configureHelp({ subcommandTerm: (each) => each.name() })
-    .exitOverride()
-    .configureOutput({ writeErr: () => undefined, outputError: () => undefined });
+/** Help goes to `stdout`; errors are thrown, and printed in one place. */
+const quietOn =
+  (stdout: Streams['stdout']): Quiet =>
+  (node, summary) =>
+    node
+      .description(summary)
+      .helpOption('-h, --help', 'print this help')
+      .helpCommand(false)
+      .configureHelp({ subcommandTerm: (each) => each.name() })
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => stdout.write(text),
+        writeErr: () => undefined,
+        outputError: () => undefined,
+      });
 
 /** The longest name of a command or group that the command line begins with; empty without one. */
 function calledName(argv: readonly string[], commands: readonly Command[]): string {

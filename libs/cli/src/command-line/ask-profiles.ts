@@ -1,6 +1,7 @@
+import type { Writable } from 'node:stream';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Target } from '../client/http.ts';
-import { sanitize } from './output.ts';
+import { printLines } from './output.ts';
 import type { Reachable } from './reachable.ts';
 
 interface Answer<T> {
@@ -48,6 +49,6 @@ async function askOne<T>(target: Target, ask: (target: Target) => Promise<T>): P
 }
 
 /** Says on stderr why each silent profile is not in what was printed. */
-export function nameSilent({ failures }: Asked<unknown>, not: string): void {
-  for (const { error } of failures) console.error(sanitize(`${not}: ${error.message}`));
+export function nameSilent(stderr: Writable, { failures }: Asked<unknown>, not: string): void {
+  for (const { error } of failures) printLines(stderr, [`${not}: ${error.message}`]);
 }

@@ -1,3 +1,13 @@
+import type { Readable, Writable } from 'node:stream';
+
+/** Where a command reads and writes: what the process has, or what a test gives it. */
+export interface Streams {
+  /** Opens it: a pipe that is open does not block, which a program that inherits it may not expect. */
+  readonly stdin: () => Readable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+}
+
 /** An option of a command. A string option takes a value; with `multiple` it may be repeated. */
 export interface OptionSpec {
   readonly type: 'string' | 'boolean';
@@ -22,7 +32,7 @@ export type Values<T extends OptionSpecs> = { readonly [K in keyof T]?: ValueOf<
 export type Output = 'text' | 'json' | 'yaml';
 
 /** One call of a command, with its options parsed. */
-export interface Invocation<T extends OptionSpecs> {
+export interface Invocation<T extends OptionSpecs> extends Streams {
   readonly values: Values<T>;
   readonly positionals: readonly string[];
   readonly env: NodeJS.ProcessEnv;

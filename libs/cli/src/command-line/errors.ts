@@ -1,9 +1,9 @@
 import { peerErrorCode } from '@hermes-fleet/a2a/client';
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
-import type { Output } from './command.ts';
+import type { Output, Streams } from './command.ts';
 import { readableReason } from './field-errors.ts';
 import { UsageError } from './options.ts';
-import { sanitize } from './output.ts';
+import { printLines, sanitize } from './output.ts';
 import { serialize } from './parse.ts';
 
 type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
@@ -45,7 +45,12 @@ export interface Called {
  * more per invalid field and hint. With JSON or YAML the error is the only document on stdout
  * (docs/cli.md#errors).
  */
-export function reportError(thrown: unknown, output: Output, { name, agent }: Called): number {
+export function reportError(
+  thrown: unknown,
+  { name, agent }: Called,
+  output: Output,
+  { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'>,
+): number {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const isUsage = error instanceof UsageError;
   const fields = error instanceof FleetError ? error.fields : [];
@@ -54,7 +59,7 @@ export function reportError(thrown: unknown, output: Output, { name, agent }: Ca
   const hint = isUsage ? `${name} --help` : known && hintsOf(name, agent)[known];
   if (output !== 'text') {
     const found = { code, message: error.message, hint: hint ?? null, fields };
-    process.stdout.write(serialize({ error: found }, output));
+    stdout.write(serialize({ error: found }, output));
     return isUsage ? 2 : 1;
   }
   // A foreign message stays on one line, so that it cannot look like more of this output.
@@ -65,6 +70,6 @@ export function reportError(thrown: unknown, output: Output, { name, agent }: Ca
     ...fields.map(({ path, reason }) => `  ${path}: ${readableReason(reason)}`),
     ...(hint === undefined ? [] : [`hint: ${hint}`]),
   ];
-  process.stderr.write(`${lines.map(sanitize).join('\n')}\n`);
+  printLines(stderr, lines);
   return isUsage ? 2 : 1;
 }

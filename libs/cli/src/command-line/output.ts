@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { Document, visit } from 'yaml';
 
 /** Lays out a table: every column is as wide as its widest cell, without trailing spaces. */
@@ -44,6 +45,6 @@ export function safeYaml(value: unknown): string {
 const unicodeEscape = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** Prints each entry on one line, sanitized. */
-export function printLines(lines: readonly string[]): void {
-  process.stdout.write(`${lines.map(sanitize).join('\n')}\n`);
+export function printLines(to: Writable, lines: readonly string[]): void {
+  to.write(`${lines.map(sanitize).join('\n')}\n`);
 }

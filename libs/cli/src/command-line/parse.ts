@@ -1,5 +1,5 @@
 import { type CommanderError, Option, type Command as ParserNode } from 'commander';
-import type { Command, Invocation, OptionSpec, OptionSpecs, Output } from './command.ts';
+import type { Command, Invocation, OptionSpec, OptionSpecs, Output, Streams } from './command.ts';
 import { UsageError } from './options.ts';
 import { safeJson, safeYaml } from './output.ts';
 
@@ -17,6 +17,7 @@ export function attach(
   node: ParserNode,
   command: Command,
   env: NodeJS.ProcessEnv,
+  streams: Streams,
   run: (work: () => Promise<number>) => Promise<void>,
 ): void {
   const options = Object.entries(optionsOf(command)).map(([name, spec]) => ({
@@ -43,7 +44,9 @@ export function attach(
       // The parser makes what the options of the command say.
       const values = Object.fromEntries(given) as Invocation<OptionSpecs>['values'];
       const output = outputOf(parsed);
-      return command.run({ values, positionals: words, env, output, print: printerOf(output) });
+      const { stdin, stdout, stderr } = streams;
+      const print = printerOf(output, stdout);
+      return command.run({ values, positionals: words, env, stdin, stdout, stderr, output, print });
     }),
   );
 }
@@ -56,8 +59,8 @@ function optionOf(name: string, { type, multiple, short, value, help }: OptionSp
   return option;
 }
 
-function printerOf(output: Output): Invocation<OptionSpecs>['print'] {
-  return output === 'text' ? undefined : (value) => process.stdout.write(serialize(value, output));
+function printerOf(output: Output, stdout: Streams['stdout']): Invocation<OptionSpecs>['print'] {
+  return output === 'text' ? undefined : (value) => stdout.write(serialize(value, output));
 }
 
 function outputOf({ json, output }: Readonly<Record<string, unknown>>): Output {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Endpoint, Target } from '../client/http.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
@@ -7,7 +8,7 @@ import { readOperatorToken } from '../keys/operator-token.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/port-offset.ts';
-import type { OptionSpecs } from './command.ts';
+import type { OptionSpecs, Streams } from './command.ts';
 import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
 
 /** Options that locate a fleet of plain processes. */
@@ -63,40 +64,45 @@ export function plannedFleet(values: PlanValues): FleetPlan {
 }
 
 /** The profile that `--profile` names, switch by default, to call as the operator. Throws UsageError when it is unknown. */
-export function findProfile(values: FleetValues): FoundTarget {
+export function findProfile(values: FleetValues, stdin: Streams['stdin']): Promise<FoundTarget> {
   const plan = plannedFleet(values);
   const name = values.profile ?? ORCHESTRATOR;
-  return find(values, plan, plan.profiles, name, `profile ${name}`);
+  return find(values, stdin, plan, plan.profiles, name, `profile ${name}`);
 }
 
 /** The trader, to call as the operator. Throws UsageError when `--reach` does not include it. */
-export function findTrader(values: Omit<FleetValues, 'profile'>): FoundTarget {
+export function findTrader(
+  values: Omit<FleetValues, 'profile'>,
+  stdin: Streams['stdin'],
+): Promise<FoundTarget> {
   const plan = plannedFleet(values);
-  return find(values, plan, [plan.trader], plan.trader.name, plan.trader.name);
+  return find(values, stdin, plan, [plan.trader], plan.trader.name, plan.trader.name);
 }
 
-function find(
+async function find(
   values: FleetValues,
+  stdin: Streams['stdin'],
   plan: FleetPlan,
   planned: readonly Endpoint[],
   name: string,
   label: string,
-): FoundTarget {
+): Promise<FoundTarget> {
   const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
   const members = reach.length > 0 ? reach : planned;
   const member = members.find((each) => each.name === name);
   if (!member)
     throw new UsageError(`there is no ${label}, only ${members.map((each) => each.name).join(', ')}`);
-  const { token, input } = operatorToken(values, plan);
+  const { token, input } = await operatorToken(values, plan, stdin);
   return { target: { name, url: member.url, token }, input };
 }
 
 /** The operator's token, from the first line of stdin or from the keys. Throws PEER_UNREACHABLE without keys. */
-export function operatorToken(
+export async function operatorToken(
   values: FleetValues,
   plan: FleetPlan,
-): { readonly token: string; readonly input: string | undefined } {
-  const [first = '', ...rest] = values['token-stdin'] ? readFileSync(0, 'utf8').split('\n') : [];
+  stdin: Streams['stdin'],
+): Promise<{ readonly token: string; readonly input: string | undefined }> {
+  const [first = '', ...rest] = values['token-stdin'] ? (await text(stdin())).split('\n') : [];
   const token = values['token-stdin'] ? first.trim() : readOperatorToken(plan.keysDir);
   if (!token) throw new FleetError('PEER_UNREACHABLE', `there are no keys in ${plan.keysDir}`);
   return { token, input: values['token-stdin'] ? rest.join('\n') : undefined };
@@ -138,10 +144,15 @@ export function findEntryPoint(
   throw new UsageError(`there is no profile ${name}, only ${names}; --as-is looks below HERMES_HOME`);
 }
 
-/** The content of a file; `-` is stdin, without the token if that came first. Throws UsageError. */
-export function readInput(file: string, input: string | undefined, wanted: string): string {
+/** The content of a file; `-` is stdin, without the token if that came first (`input`). Throws UsageError. */
+export async function readInput(
+  file: string,
+  input: string | undefined,
+  stdin: Streams['stdin'],
+  wanted: string,
+): Promise<string> {
   try {
-    return file === '-' ? (input ?? readFileSync(0, 'utf8')) : readFileSync(file, 'utf8');
+    return file === '-' ? (input ?? (await text(stdin()))) : readFileSync(file, 'utf8');
   } catch (cause) {
     throw new UsageError(`${file} cannot be read: name a file with ${wanted}`, { cause });
   }

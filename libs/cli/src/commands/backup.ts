@@ -5,6 +5,7 @@ import { backUp, backUpToFile } from '../backup/backup.ts';
 import { restore } from '../backup/restore.ts';
 import { type Command, command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
+import { printLines } from '../command-line/output.ts';
 import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 
 const KB = 1_000;
@@ -20,12 +21,12 @@ export const backupCommands: readonly Command[] = [
       member: { type: 'string', value: 'name', help: 'only this member, without the streams, to move it' },
     },
     examples: ['backup fleet.tar.zst', 'backup neo.tar.zst --member neo'],
-    run: async ({ values, positionals, print }) => {
+    run: async ({ values, positionals, stdout, print }) => {
       const file = oneFile('backup', positionals);
       const plan = plannedFleet(values);
       const options = { plan, member: values.member, release: manifest.version, clock };
       const summary =
-        file === '-' ? await backUp(options, process.stdout) : await backUpToFile(options, resolve(file));
+        file === '-' ? await backUp(options, stdout) : await backUpToFile(options, resolve(file));
       const { manifest: made, pausedMs } = summary;
       const bytes = 'bytes' in summary ? Number(summary.bytes) : 0;
       const paused_s = Math.round(pausedMs) / 1000;
@@ -33,8 +34,10 @@ export const backupCommands: readonly Command[] = [
       if (print) print({ file, bytes, paused_s, ...made });
       else {
         const paused = pausedMs > 0 ? `; the fleet stood still for ${paused_s} s` : '';
-        console.log(`${file}: ${made.parts.length} folders, ${Math.ceil(bytes / KB)} kB${paused}`);
-        console.log('it holds the keys and the content of all tasks: keep it where only you can read it');
+        printLines(stdout, [
+          `${file}: ${made.parts.length} folders, ${Math.ceil(bytes / KB)} kB${paused}`,
+          'it holds the keys and the content of all tasks: keep it where only you can read it',
+        ]);
       }
       return 0;
     },
@@ -45,16 +48,16 @@ export const backupCommands: readonly Command[] = [
     args: '<file>',
     options: PLAN_OPTIONS,
     examples: ['restore fleet.tar.zst'],
-    run: async ({ values, positionals, print }) => {
+    run: async ({ values, positionals, stdout, print }) => {
       const file = oneFile('restore', positionals);
       if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
       const made = await restore(plannedFleet(values), resolve(file));
       if (print) print({ file, ...made });
       else {
-        console.log(
+        printLines(stdout, [
           `restored ${made.parts.length} folders, as of ${made.created_at}: ${made.parts.join(', ')}`,
-        );
-        console.log('what happened later is not in them; make up starts the fleet');
+          'what happened later is not in them; make up starts the fleet',
+        ]);
       }
       return 0;
     },

@@ -15,17 +15,17 @@ export const cardCommand = command({
   args: '<name>',
   options: ENTRY_POINT_OPTIONS,
   examples: ['card neo', 'card oracle --as-is'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, print }) => {
     const [profile, ...rest] = positionals;
     if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
     if (profile === CONSOLE) throw new UsageError('the console has no agent card: it is no agent');
-    const { code, stdout, stderr } = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
-    if (code !== 0) {
-      const reason = stderr.trim() || `no card within ${TIMEOUT_MS / 1000} s`;
+    const card = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
+    if (card.code !== 0) {
+      const reason = card.stderr.trim() || `no card within ${TIMEOUT_MS / 1000} s`;
       throw new FleetError('CONFIG_INVALID', `${profile} has no agent card: ${reason}`);
     }
-    if (print) print(JSON.parse(stdout));
-    else process.stdout.write(stdout);
+    if (print) print(JSON.parse(card.stdout));
+    else stdout.write(card.stdout);
     return 0;
   },
 });

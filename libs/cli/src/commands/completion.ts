@@ -13,10 +13,10 @@ export const completionCommand = (commands: () => Promise<readonly Command[]>): 
     textOnly: true,
     options: {},
     examples: ['completion bash'],
-    run: async ({ positionals }) => {
+    run: async ({ positionals, stdout }) => {
       const [shell = '', ...more] = positionals;
       if (!SHELLS.includes(shell) || more.length > 0) throw new UsageError('completion takes bash or zsh');
-      process.stdout.write(completionScript(shell, await commands()));
+      stdout.write(completionScript(shell, await commands()));
       return 0;
     },
   });

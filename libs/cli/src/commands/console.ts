@@ -33,7 +33,7 @@ export const consoleCommand = command({
     ...PLAN_OPTIONS,
   },
   examples: ['console', 'console --no-open', 'console rebuild', 'console heads'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     const [verb, ...rest] = positionals;
     if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild' && verb !== 'heads'))
       throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild or heads`);
@@ -44,13 +44,13 @@ export const consoleCommand = command({
     if (verb === 'rebuild') {
       const answer = await rebuild(target);
       if (print) print(answer);
-      else process.stdout.write(`${describeRebuild(answer.reaches_back_to)}\n`);
+      else stdout.write(`${describeRebuild(answer.reaches_back_to)}\n`);
       return 0;
     }
     if (verb === 'heads') {
       const seen = await seenHeads(target);
       if (print) print(seen);
-      else printLines(renderHeads(seen));
+      else printLines(stdout, renderHeads(seen));
       return 0;
     }
     const link = await newLink(target, address);
@@ -58,9 +58,9 @@ export const consoleCommand = command({
       print(link);
       return 0;
     }
-    process.stdout.write(`${link.url}\n`);
-    if (process.stdout.isTTY !== true) return 0;
-    process.stderr.write('The link works once, within five minutes.\n');
+    stdout.write(`${link.url}\n`);
+    if (stdout.isTTY !== true) return 0;
+    stderr.write('The link works once, within five minutes.\n');
     if (!values['no-open']) await openInBrowser(link.url, env);
     return 0;
   },

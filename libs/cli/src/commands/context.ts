@@ -26,7 +26,7 @@ export const contextDeleteCommand = command({
     },
   },
   examples: ['context delete 6f3c…', 'context delete 6f3c… --results delete --profile neo'],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     const [contextId, ...rest] = positionals;
     if (!contextId || rest.length > 0) throw new UsageError('context delete takes the id of one context');
     if (contextId === '.' || contextId === '..')
@@ -34,11 +34,11 @@ export const contextDeleteCommand = command({
     const { results = 'keep' } = values;
     if (!MODES.includes(results)) throw new UsageError(`--results must be keep or delete, not "${results}"`);
     return requireFleet(async () => {
-      const { target } = findProfile(values);
+      const { target } = await findProfile(values, stdin);
       const path = `/fleet/contexts/${encodeURIComponent(contextId)}?results=${results}`;
       const answer = await callApi(target, path, undefined, 'DELETE');
       if (print) print(answer);
-      else printLines(render(target.name, answer));
+      else printLines(stdout, render(target.name, answer));
       const left = objectsAt(answer, 'peers').filter(
         ({ state }) => state !== 'deleted' && state !== 'pending',
       );

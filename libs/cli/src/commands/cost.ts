@@ -20,7 +20,7 @@ export const costCommand = command({
     profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
   },
   examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     const [id, ...more] = positionals;
     if (more.length > 0) throw new UsageError('cost takes the id of one task');
     const client = fleetClient();
@@ -29,15 +29,15 @@ export const costCommand = command({
       const asked = await askProfiles(profiles, (target) => callApi(target, '/fleet/spending'));
       const { answers, silent } = asked;
       if (print) print({ profiles: answers.map(({ answer }) => answer), silent });
-      else printLines(renderSpending(answers.map(({ answer }) => answer)));
-      if (!print) nameSilent(asked, 'not shown');
+      else printLines(stdout, renderSpending(answers.map(({ answer }) => answer)));
+      if (!print) nameSilent(stderr, asked, 'not shown');
       return silent.length > 0 ? 1 : 0;
     }
     const { at } = await findTask(client, profiles, id);
     if (at.target === undefined) throw new UsageError('cost asks a profile of the fleet');
     const answer = await callApi(at.target, `/fleet/tasks/${encodeURIComponent(id)}/cost`);
     if (print) print(answer);
-    else printLines(renderCost(answer));
+    else printLines(stdout, renderCost(answer));
     return 0;
   },
 });

@@ -28,7 +28,7 @@ export const demoCommand = command({
     },
   },
   examples: ['demo'],
-  run: async ({ values, positionals }) => {
+  run: async ({ values, positionals, stdin, stdout, stderr }) => {
     noArguments('demo', positionals);
     const plan = plannedFleet(values);
     const given = (values.address ?? []).map((text) => namedAddress('address', text));
@@ -42,15 +42,14 @@ export const demoCommand = command({
         profiles: known.filter(({ name }) => !NOT_PROFILES.has(name)),
         trader: known.find(({ name }) => name === TRADER),
         shown,
-        token: operatorToken(values, plan).token,
+        token: (await operatorToken(values, plan, stdin)).token,
         id: `demo-${randomUUID().slice(0, 8)}`,
-        write: (line) => console.log(line),
+        write: (line) => stdout.write(`${line}\n`),
       });
       if (problems.length === 0) return 0;
-      console.error(
-        `\n${problems.length === 1 ? 'a step' : `${problems.length} steps`} did not go as expected:`,
-      );
-      for (const problem of problems) console.error(`  ${problem}`);
+      const steps = problems.length === 1 ? 'a step' : `${problems.length} steps`;
+      const lines = [`\n${steps} did not go as expected:`, ...problems.map((problem) => `  ${problem}`)];
+      stderr.write(`${lines.join('\n')}\n`);
       return 1;
     });
   },

@@ -22,14 +22,14 @@ export const doctorCommand = command({
     call: { type: 'boolean', help: 'call each model once too, for about 30 tokens, at most 300' },
   },
   examples: ['doctor', 'doctor --profile neo --call'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, print }) => {
     noArguments('doctor', positionals);
     const name = values.profile ?? ORCHESTRATOR;
     if (values.call && (name === TRADER || name === CONSOLE))
       throw new UsageError(`--call calls a model, and the ${name} has none`);
     const report = await examine(name, findEntryPoint(values, name, env), values.call ? ['--call'] : []);
     if (print) print(report);
-    else printLines(renderReport(report));
+    else printLines(stdout, renderReport(report));
     return report.ok === true ? 0 : 1;
   },
 });

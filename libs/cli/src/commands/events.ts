@@ -24,7 +24,7 @@ export const eventsCommand = command({
     ...ENTRY_POINT_OPTIONS,
   },
   examples: ['events --type blocked', 'events --follow --profile neo', 'events --task flight-1 -o json'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     noArguments('events', positionals);
     const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
     const follow = values.follow === true;
@@ -44,7 +44,8 @@ export const eventsCommand = command({
         clock: systemClock,
         onState: ({ connected, lastError }) => {
           if (connected) wasConnected = true;
-          else if (follow && wasConnected) console.error(`fleet: NATS is lost (${lastError}); trying again`);
+          else if (follow && wasConnected)
+            printLines(stderr, [`fleet: NATS is lost (${lastError}); trying again`]);
           else {
             failure = lastError ?? 'the connection was closed';
             stop.abort();
@@ -54,7 +55,7 @@ export const eventsCommand = command({
           const isOf = event.subject === values.task || event.data.task_id === values.task;
           if (values.task !== undefined && !isOf) return;
           if (print) print(event);
-          else printLines([lineOf(event)]);
+          else printLines(stdout, [lineOf(event)]);
         },
       });
     } finally {

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { systemClock } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { namedAddress, noArguments, repositoryRoot } from '../command-line/options.ts';
@@ -26,11 +27,11 @@ export const firstFlightCommand = command({
     },
   },
   examples: ['first-flight --address switch=http://127.0.0.1:9219'],
-  run: async ({ values, positionals }) => {
+  run: async ({ values, positionals, stdout, stderr }) => {
     noArguments('first-flight', positionals);
     const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
-    if (values.settle !== undefined) await settle(values.settle);
-    process.stdout.write(
+    if (values.settle !== undefined) await settle(values.settle, stderr);
+    stdout.write(
       renderWelcome({
         addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
         root: values.root ?? repositoryRoot(),
@@ -45,7 +46,7 @@ export const firstFlightCommand = command({
 const SETTLE_MS = 15_000;
 
 /** Waits up to 15 s until the profile at `url` has heard from its peers, and prints which ones are still silent. */
-export async function settle(url: string): Promise<void> {
+export async function settle(url: string, stderr: Writable): Promise<void> {
   const silent = await waitUntilSettled({ url, deadlineMs: SETTLE_MS, clock: systemClock });
-  if (silent.length > 0) console.error(`${url} has not heard from these peers yet: ${silent.join(', ')}`);
+  if (silent.length > 0) stderr.write(`${url} has not heard from these peers yet: ${silent.join(', ')}\n`);
 }

@@ -48,16 +48,15 @@ test('the next command for an agent at --url has its path and the variable of it
     SendMessage: { result: { task: task('INPUT_REQUIRED') } },
     GetTask: { result: task('INPUT_REQUIRED') },
   });
-  process.env.FLEET_TEST_TOKEN = 's3cret';
-  t.after(() => delete process.env.FLEET_TEST_TOKEN);
   const named = ['--url', url, '--token-env', 'FLEET_TEST_TOKEN'];
-  const detached = await fleet(['send', 'x', '--detach', ...named]);
+  const env = { FLEET_TEST_TOKEN: 's3cret' };
+  const detached = await fleet(['send', 'x', '--detach', ...named], '', env);
   assert.equal(detached.code, 0, detached.stderr);
   assert.equal(
     detached.stdout,
     `task t in context c\nto see it: fleet watch t --url ${url} --token-env FLEET_TEST_TOKEN\n`,
   );
-  const asking = await fleet(['send', 'x', ...named]);
+  const asking = await fleet(['send', 'x', ...named], '', env);
   assert.equal(asking.code, 3, asking.stderr);
   assert.match(
     asking.stdout,

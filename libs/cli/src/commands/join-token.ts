@@ -2,7 +2,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt, textAt, textsAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
-import { type Command, command } from '../command-line/command.ts';
+import { type Command, command, type Invocation } from '../command-line/command.ts';
 import { definedFields, noArguments, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
@@ -47,12 +47,12 @@ const create = command({
     'join-token create --name worker-7 --endpoint https://worker-7.example',
     'join-token create --name "gpu-*" --expires 1h',
   ],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('join-token create', positionals);
     const expires = durationMs('expires', values.expires, 15 * 60_000);
     const path = values['token-file'];
     return requireFleet(async () => {
-      const { target } = findProfile(values);
+      const { target } = await findProfile(values, stdin);
       const body = definedFields({
         name: values.name,
         expires_s: Math.round(expires / 1000),
@@ -63,7 +63,11 @@ const create = command({
       const make = () => callApi(target, '/fleet/join-tokens', body);
       const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
       if (print) print(path === undefined ? { ...made, token } : made);
-      else printLines(describe(made, path === undefined ? String(token) : undefined, values, target.url));
+      else
+        printLines(
+          stdout,
+          describe(made, path === undefined ? String(token) : undefined, values, target.url),
+        );
       return 0;
     });
   },
@@ -111,14 +115,17 @@ const list = command({
   summary: 'print the join tokens and their state',
   options: FLEET_OPTIONS,
   examples: ['join-token list'],
-  run: ({ values, positionals, print }) => {
+  run: ({ values, positionals, stdin, stdout, print }) => {
     noArguments('join-token list', positionals);
     return requireFleet(async () => {
-      const answer = await callApi(findProfile(values).target, '/fleet/join-tokens');
+      const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/join-tokens');
       const rows = objectsAt(answer, 'join_tokens');
       if (print) print(answer);
       else
-        printLines(rows.length === 0 ? ['there is no join token'] : columns(TOKEN_HEAD, rows.map(tokenRow)));
+        printLines(
+          stdout,
+          rows.length === 0 ? ['there is no join token'] : columns(TOKEN_HEAD, rows.map(tokenRow)),
+        );
       return 0;
     });
   },
@@ -136,12 +143,11 @@ const revokeToken = command({
   args: '<id>',
   options: FLEET_OPTIONS,
   examples: ['join-token revoke 4f1c9a0b2d'],
-  run: ({ values, positionals, print }) =>
+  run: (invocation) =>
     remove(
       '/fleet/join-tokens',
-      only('join-token revoke', positionals, 'the id of a join token'),
-      values,
-      print,
+      only('join-token revoke', invocation.positionals, 'the id of a join token'),
+      invocation,
     ),
 });
 
@@ -150,14 +156,15 @@ const workers = command({
   summary: 'print the workers that joined with a join token',
   options: FLEET_OPTIONS,
   examples: ['workers list'],
-  run: ({ values, positionals, print }) => {
+  run: ({ values, positionals, stdin, stdout, print }) => {
     noArguments('workers list', positionals);
     return requireFleet(async () => {
-      const answer = await callApi(findProfile(values).target, '/fleet/workers');
+      const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/workers');
       const rows = objectsAt(answer, 'workers');
       if (print) print(answer);
       else
         printLines(
+          stdout,
           rows.length === 0
             ? ['no worker has joined with a join token']
             : columns(
@@ -179,8 +186,12 @@ const revokeWorker = command({
   args: '<name>',
   options: FLEET_OPTIONS,
   examples: ['workers revoke worker-7'],
-  run: ({ values, positionals, print }) =>
-    remove('/fleet/workers', only('workers revoke', positionals, 'the name of a worker'), values, print),
+  run: (invocation) =>
+    remove(
+      '/fleet/workers',
+      only('workers revoke', invocation.positionals, 'the name of a worker'),
+      invocation,
+    ),
 });
 
 function only(name: string, [word, ...rest]: readonly string[], wanted: string): string {
@@ -192,16 +203,15 @@ function only(name: string, [word, ...rest]: readonly string[], wanted: string):
 function remove(
   path: string,
   word: string,
-  values: Parameters<typeof findProfile>[0],
-  print: ((value: unknown) => void) | undefined,
+  { values, stdin, stdout, print }: Invocation<typeof FLEET_OPTIONS>,
 ): Promise<number> {
   return requireFleet(async () => {
-    const { target } = findProfile(values);
+    const { target } = await findProfile(values, stdin);
     const answer = await callApi(target, `${path}/${encodeURIComponent(word)}`, undefined, 'DELETE');
     if (print) print(answer);
     else {
       const tasks = Number(answer.tasks ?? 0);
-      printLines([
+      printLines(stdout, [
         `${word} is revoked${tasks > 0 ? `; ${tasks} tasks that it had end as peer_unreachable` : ''}`,
       ]);
     }

@@ -2,7 +2,7 @@ import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
 import { textAt } from '../client/fields.ts';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';
-import { sanitize } from '../command-line/output.ts';
+import { printLines } from '../command-line/output.ts';
 import { durationMs } from '../join/duration.ts';
 import { findWorker, workerOfJoin } from '../join/find-worker.ts';
 import {
@@ -72,13 +72,13 @@ const joinCommand = command({
     'join https://switch.example --token-file token --endpoint https://worker-7.example',
     'join http://127.0.0.1:9219 --token-file token --profile-dir deploy/profiles/neo',
   ],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     const [address, ...rest] = positionals;
     if (address === undefined) throw new UsageError('join needs the address of an orchestrator');
     noArguments('join', rest);
     const allowHttp = values['allow-http'] === true;
     const url = orchestratorUrl(address, allowHttp);
-    const say = (line: string): void => console.error(sanitize(line));
+    const say = (line: string): void => printLines(stderr, [line]);
     const options: JoinOptions = { root: repositoryRoot(), env, clock, say };
     const token = joinToken(values['token-file'], env);
     const known = workerOfJoin({
@@ -160,7 +160,7 @@ const joinCommand = command({
     };
     if (print) print({ ...summary, findings });
     else
-      process.stdout.write(
+      stdout.write(
         [
           `${state.name} is a worker of ${state.orchestrator.name}: live at ${state.endpoint}`,
           `checks    ${findings.length} in both directions, ${failed.length} failed`,
@@ -209,12 +209,12 @@ const leaveCommand = command({
     },
   },
   examples: ['leave', 'leave worker-7 --wait 2h'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     const [name, ...rest] = positionals;
     noArguments('leave', rest);
     const { home, state } = findWorker(values.dir, name);
     useCertificatesOf(state, env);
-    const say = (line: string): void => console.error(sanitize(line));
+    const say = (line: string): void => printLines(stderr, [line]);
     const gateway = gatewayOf(home, state, { root: repositoryRoot(), env, clock, say });
     const left = await leaveFleet(home, state, {
       clock,
@@ -226,7 +226,7 @@ const leaveCommand = command({
     const kept = { ledger: home.stateDir, workspace: state.workspaceDir, profile: home.profileDir };
     if (print) print({ name: state.name, gateway: left.gateway, given_up: left.givenUp, kept });
     else
-      process.stdout.write(
+      stdout.write(
         [
           `${state.name} has left ${state.orchestrator.name}; its gateway ${left.gateway}, and its keys are removed`,
           ...(left.givenUp > 0 ? [`given up  ${left.givenUp} tasks, which ended as peer_unreachable`] : []),

@@ -56,7 +56,7 @@ const keysCommand = (name: string, summary: string, renew: boolean): Command =>
     summary,
     options: OPTIONS,
     examples: [name],
-    run: ({ values, positionals, env, print }) => {
+    run: ({ values, positionals, env, stdout, print }) => {
       noArguments(name, positionals);
       const { natsConfig, natsClusterConfig } = keyPaths(folderOf(values, env));
       const configs = () => [readSecret(natsConfig), readSecret(natsClusterConfig)];
@@ -65,12 +65,12 @@ const keysCommand = (name: string, summary: string, renew: boolean): Command =>
       if (print) print(summary);
       else {
         const { created, repaired, kept } = summary;
-        process.stdout.write(`keys: ${created} created, ${repaired} repaired, ${kept} unchanged\n`);
+        stdout.write(`keys: ${created} created, ${repaired} repaired, ${kept} unchanged\n`);
         if (!renew && configs().some((now, at) => before[at] !== undefined && now !== before[at]))
-          process.stdout.write(
+          stdout.write(
             'restart NATS: it does not know its new users and passwords, or the servers of its cluster, until then\n',
           );
-        if (renew) process.stdout.write('restart NATS and every service: they use the old keys until then\n');
+        if (renew) stdout.write('restart NATS and every service: they use the old keys until then\n');
       }
       return 0;
     },
@@ -82,7 +82,7 @@ const tokenCommand = (name: string): Command =>
     summary: "print the operator's token",
     options: DIR,
     examples: [name],
-    run: ({ values, positionals, env, print }) => {
+    run: ({ values, positionals, env, stdout, print }) => {
       noArguments(name, positionals);
       const dir = folderOf(values, env);
       const token = readOperatorToken(dir);
@@ -92,7 +92,7 @@ const tokenCommand = (name: string): Command =>
           `no keys in ${dir}: make up (or fleet keys init) creates them`,
         );
       if (print) print({ token });
-      else process.stdout.write(`${token}\n`);
+      else stdout.write(`${token}\n`);
       return 0;
     },
   });
@@ -107,10 +107,10 @@ const kubernetesCommand = command({
     namespace: { type: 'string', value: 'name', help: 'the namespace of the fleet; hermes-fleet by default' },
   },
   examples: ['keys kubernetes --dir keys'],
-  run: async ({ values, positionals, env }) => {
+  run: async ({ values, positionals, env, stdout }) => {
     noArguments('keys kubernetes', positionals);
     const secrets = keySecrets(folderOf(values, env), DEFAULT_SERVICES, values.namespace ?? 'hermes-fleet');
-    for (const secret of secrets) process.stdout.write(`---\n${JSON.stringify(secret)}\n`);
+    for (const secret of secrets) stdout.write(`---\n${JSON.stringify(secret)}\n`);
     return 0;
   },
 });

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { systemClock as clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
@@ -25,9 +26,9 @@ export const localCommands: readonly Command[] = [
     summary: 'start the fleet as plain processes',
     options: PLAN_OPTIONS,
     examples: ['local up', 'local up --port-offset 1000'],
-    run: ({ values, positionals, env, print }) => {
-      noArguments('local up', positionals);
-      return up(plannedFleet(values), env, print);
+    run: (invocation) => {
+      noArguments('local up', invocation.positionals);
+      return up(plannedFleet(invocation.values), invocation);
     },
   }),
   listed('local down', 'stop the fleet', async (plan) => {
@@ -58,8 +59,10 @@ export const localCommands: readonly Command[] = [
       tail: { type: 'string', value: 'lines', help: 'how many lines of each; 100 by default' },
     },
     examples: ['local logs switch neo --follow'],
-    run: ({ values, positionals }) =>
-      logs(plannedFleet(values), positionals, values.follow === true, wholeNumber('tail', values.tail, 100)),
+    run: ({ values, positionals, stderr }) => {
+      const lines = wholeNumber('tail', values.tail, 100);
+      return logs(plannedFleet(values), positionals, { follow: values.follow === true, lines, stderr });
+    },
   }),
 ];
 
@@ -73,21 +76,26 @@ function listed(
     summary,
     options: PLAN_OPTIONS,
     examples: [name],
-    run: async ({ values, positionals, print }) => {
+    run: async ({ values, positionals, stdout, print }) => {
       noArguments(name, positionals);
-      return report(await rows(plannedFleet(values)), print);
+      const found = await rows(plannedFleet(values));
+      if (print) print(found);
+      else stdout.write(`${columns(Object.keys(found[0] ?? {}), found.map(cells)).join('\n')}\n`);
+      return 0;
     },
   });
 }
 
-type Print = Invocation<OptionSpecs>['print'];
+type UpIn = Pick<Invocation<OptionSpecs>, 'env' | 'stdout' | 'stderr' | 'print'>;
 
-async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, print: Print): Promise<number> {
-  const note = (_: object, message: string): void => console.error(`note: ${message}`);
+async function up(plan: FleetPlan, { env, stdout, stderr, print }: UpIn): Promise<number> {
+  const say = (line: string): boolean => stdout.write(`${line}\n`);
+  const warn = (line: string): boolean => stderr.write(`${line}\n`);
+  const note = (_: object, message: string): boolean => warn(`note: ${message}`);
   const log: Log = { info() {}, debug() {}, warn: note, error: note };
   const outcomes = await fleetUp({ plan, env, clock, log });
   const orchestrator = outcomes.find(({ name, state }) => name === 'switch' && state !== 'failed');
-  if (orchestrator) await settle(orchestrator.url);
+  if (orchestrator) await settle(orchestrator.url, stderr);
   const all = outcomes.filter(({ state }) => state === 'failed');
   const failed = all.filter(({ name }) => name !== CONSOLE);
   const seen = failed.length === 0 ? await prometheusUp({ plan, env, clock }) : undefined;
@@ -95,28 +103,28 @@ async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, print: Print): Promis
     print([...outcomes, ...(seen ? [seen] : [])]);
     return failed.length > 0 ? 1 : 0;
   }
-  for (const { name, state } of outcomes) console.log(`${name.padEnd(8)}  ${state}`);
-  for (const { name, reason } of all) console.error(`\n${name} ${reason}`);
+  for (const { name, state } of outcomes) say(`${name.padEnd(8)}  ${state}`);
+  for (const { name, reason } of all) warn(`\n${name} ${reason}`);
   if (failed.length > 0) {
     const names = failed.map(({ name }) => name).join(', ');
-    console.error(`\n${names} failed; the other processes keep running: make down stops them`);
+    warn(`\n${names} failed; the other processes keep running: make down stops them`);
     return 1;
   }
   const addresses = [...plan.members, plan.console, plan.nats].filter(
     ({ name }) => !all.some((each) => each.name === name),
   );
-  if (all.length > 0) console.error('\nthe fleet runs without the console, for the reason above');
-  if (seen) console.log(`${seen.name.padEnd(8)}  ${seen.state}`);
+  if (all.length > 0) warn('\nthe fleet runs without the console, for the reason above');
+  if (seen) say(`${seen.name.padEnd(8)}  ${seen.state}`);
   const isSeen = seen !== undefined && seen.state !== 'failed';
-  if (seen && !isSeen) console.error(`\nthe fleet runs without Prometheus, which ${seen.reason}`);
+  if (seen && !isSeen) warn(`\nthe fleet runs without Prometheus, which ${seen.reason}`);
   const isDefaultDir = join(plan.root, '.fleet') === plan.dir;
   const cli = join(import.meta.dirname, '../main.ts');
   const tokenCommand = [process.execPath, cli, 'token', '--dir', plan.keysDir].map(quote).join(' ');
-  process.stdout.write(
+  stdout.write(
     renderWelcome({
       addresses: [...addresses, ...(isSeen ? [planPrometheus(plan)] : [])],
       root: plan.root,
-      ...(await linkTo(plan, all.length === 0)),
+      ...(await linkTo(plan, all.length === 0, warn)),
       ...(isDefaultDir ? {} : { tokenCommand }),
     }),
   );
@@ -124,27 +132,29 @@ async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, print: Print): Promis
 }
 
 /** A link to the console for the last lines; without one, says why. */
-async function linkTo(plan: FleetPlan, runs: boolean): Promise<{ consoleLink?: string }> {
+async function linkTo(
+  plan: FleetPlan,
+  runs: boolean,
+  warn: (line: string) => void,
+): Promise<{ consoleLink?: string }> {
   if (!runs) return {};
   try {
     return { consoleLink: (await newLink(consoleOf(plan))).url };
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
-    console.error(`\nthere is no link to the console: ${error.message}`);
+    warn(`\nthere is no link to the console: ${error.message}`);
     return {};
   }
-}
-
-function report(rows: readonly object[], print: Print): number {
-  if (print) print(rows);
-  else console.log(columns(Object.keys(rows[0] ?? {}), rows.map(cells)).join('\n'));
-  return 0;
 }
 
 const cells = (row: object): string[] => Object.values(row).map((value) => String(value ?? '-'));
 
 /** Prints logs with `tail`, which follows files through growth and rotation. */
-function logs(plan: FleetPlan, names: readonly string[], follow: boolean, lines: number): number {
+function logs(
+  plan: FleetPlan,
+  names: readonly string[],
+  { follow, lines, stderr }: { readonly follow: boolean; readonly lines: number; readonly stderr: Writable },
+): number {
   const all = [...plan.processes, planPrometheus(plan)];
   const unknown = names.filter((name) => !all.some((one) => one.name === name));
   if (unknown.length > 0) throw new UsageError(`no such process: ${unknown.join(', ')}`);
@@ -152,7 +162,7 @@ function logs(plan: FleetPlan, names: readonly string[], follow: boolean, lines:
     .filter(({ name, logFile }) => (names.length === 0 || names.includes(name)) && existsSync(logFile))
     .map(({ logFile }) => logFile);
   if (files.length === 0) {
-    console.error('there are no logs yet');
+    stderr.write('there are no logs yet\n');
     return 1;
   }
   const tail = spawnSync('tail', ['-n', String(lines), ...(follow ? ['-F'] : []), ...files], {

@@ -22,13 +22,13 @@ export const logsCommand = command({
     ...PLAN_OPTIONS,
   },
   examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json'],
-  run: async ({ values, positionals, output, print }) => {
+  run: async ({ values, positionals, output, stdin, stdout, stderr, print }) => {
     const [id, ...more] = positionals;
     if (id === undefined && Object.keys(values).length === 0) return runScript('logs', []);
     if (id === undefined || id === '' || more.length > 0)
       throw new UsageError('logs takes the id or the task_id of one task; without one, it takes no options');
     const source = values.stdin
-      ? await keptLines(process.stdin)
+      ? await keptLines(stdin())
       : filesOf(plannedFleet(values).members.map(({ logFile }) => logFile));
     const { lines, leftOut } = await linesOfTask(source, id);
     if (lines.length === 0)
@@ -36,10 +36,10 @@ export const logsCommand = command({
         'TASK_NOT_FOUND',
         `no log line names the task "${sanitize(id)}": its lines are rotated away, or LOG_LEVEL leaves them out`,
       );
-    if (leftOut > 0) console.error(`note: ${leftOut} more lines of the task are left out`);
-    if (output === 'json') for (const { text } of lines) process.stdout.write(`${safeJson(text)}\n`);
+    if (leftOut > 0) printLines(stderr, [`note: ${leftOut} more lines of the task are left out`]);
+    if (output === 'json') for (const { text } of lines) stdout.write(`${safeJson(text)}\n`);
     else if (print) for (const { record } of lines) print(record);
-    else printLines(lines.map(describeLine));
+    else printLines(stdout, lines.map(describeLine));
     return 0;
   },
 });

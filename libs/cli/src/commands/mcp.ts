@@ -2,7 +2,7 @@ import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import { ownTls, tlsFetch } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
-import { sanitize } from '../command-line/output.ts';
+import { printLines } from '../command-line/output.ts';
 import { REACH_OPTIONS } from '../command-line/reachable.ts';
 import { FLEET_OPTIONS, findProfile } from '../command-line/running-fleet.ts';
 
@@ -23,19 +23,20 @@ export const mcpCommand = command({
   },
   textOnly: true,
   examples: ['mcp', 'mcp --url http://127.0.0.1:9219 --token-env FLEET_TOKEN'],
-  run: async ({ values, positionals, env }) => {
+  run: async ({ values, positionals, env, stdin, stdout, stderr }) => {
     noArguments('mcp', positionals);
-    const { url, token } = values.url === undefined ? findProfile(values).target : named(values, env);
+    const { url, token } =
+      values.url === undefined ? (await findProfile(values, stdin)).target : named(values, env);
     // The SDK is loaded for this command only.
     const { forwardStdio } = await import('@hermes-fleet/mcp-server');
     const isDone = await forwardStdio({
       url: new URL('/mcp', url).href,
       token,
-      input: process.stdin,
-      output: process.stdout,
+      input: stdin(),
+      output: stdout,
       clock: systemClock,
       fetch: ownTls() && mcpFetch,
-      onError: (message) => console.error(sanitize(`fleet: ${message}`)),
+      onError: (message) => printLines(stderr, [`fleet: ${message}`]),
     });
     return isDone ? 0 : 1;
   },

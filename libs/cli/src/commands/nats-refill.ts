@@ -23,7 +23,7 @@ export const refillCommand = command({
     'dry-run': { type: 'boolean', help: 'publish nothing, and print what is missing' },
   },
   examples: ['nats refill --dry-run', 'nats refill --profile neo'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, print }) => {
     noArguments('nats refill', positionals);
     const names = values.profile ? [values.profile] : plannedFleet(values).members.map(({ name }) => name);
     const reports: JsonObject[] = [];
@@ -33,7 +33,7 @@ export const refillCommand = command({
       reports.push(await refillService(name, entryPoint, values['dry-run'] ? ['--dry-run'] : []));
     }
     if (print) print({ services: reports });
-    else printLines(renderReports(reports, values['dry-run'] === true));
+    else printLines(stdout, renderReports(reports, values['dry-run'] === true));
     return reports.some(({ problem }) => problem !== undefined) ? 1 : 0;
   },
 });

@@ -9,7 +9,7 @@ import { FleetError, type Log, systemClock } from '@hermes-fleet/protocol';
 import { createLogger } from '@hermes-fleet/service';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
-import { printLines, sanitize } from '../command-line/output.ts';
+import { printLines } from '../command-line/output.ts';
 import { ENTRY_POINT_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
 import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
 import { refillCommand } from './nats-refill.ts';
@@ -85,7 +85,7 @@ const forgetHeadCommand = command({
     server: { type: 'string', value: 'url', help: 'the server, with --as-is' },
   },
   examples: ['nats forget-head trader'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     const [service, ...more] = positionals;
     if (service === undefined || more.length > 0)
       throw new UsageError('nats forget-head takes the name of one service');
@@ -104,12 +104,11 @@ const forgetHeadCommand = command({
         found = head;
         const lines = renderFound(service, head);
         // Printed before the removal, so that the head is not lost if the command is interrupted.
-        if (print) for (const line of lines) console.error(sanitize(line));
-        else printLines(lines);
+        printLines(print ? stderr : stdout, lines);
       },
     });
     if (print) print({ service, outcome, ...wireOf(found) });
-    else printLines([MESSAGES[outcome](service)]);
+    else printLines(stdout, [MESSAGES[outcome](service)]);
     return outcome === 'replaced' ? 1 : 0;
   },
 });

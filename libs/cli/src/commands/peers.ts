@@ -12,13 +12,13 @@ export const peersCommand = command({
   summary: 'print the peers of a profile and their state',
   options: FLEET_OPTIONS,
   examples: ['peers', 'peers --profile neo --json'],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('peers', positionals);
     return requireFleet(async () => {
-      const { target } = findProfile(values);
+      const { target } = await findProfile(values, stdin);
       const answer = await callApi(target, '/fleet/peers');
       if (print) print(answer);
-      else printLines(render(target.name, objectsAt(answer, 'peers')));
+      else printLines(stdout, render(target.name, objectsAt(answer, 'peers')));
       return 0;
     });
   },

@@ -1,7 +1,7 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt, textAt, textsAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
-import { command } from '../command-line/command.ts';
+import { command, type Streams } from '../command-line/command.ts';
 import { DISPATCH_OPTIONS, describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
@@ -23,27 +23,35 @@ export const routeCommand = command({
     explain: { type: 'boolean', help: 'print every peer that was considered, and why' },
   },
   examples: ['route --explain --mcp filesystem --priority low', 'route --file dispatch.json --json'],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('route', positionals);
     if (values.file !== undefined && describesDispatch(values))
       throw new UsageError('--file holds the whole dispatch: leave out the options that describe one');
     const described = values.file === undefined ? dispatchOf(values) : undefined;
     return requireFleet(async () => {
-      const { target, input } = findProfile(values);
-      const dispatch = described ?? readDispatch(values.file ?? '', input);
+      const { target, input } = await findProfile(values, stdin);
+      const dispatch = described ?? (await readDispatch(values.file ?? '', input, stdin));
       const decision = await callApi(target, '/fleet/route', dispatch);
       if (print) print(decision);
-      else printLines([...(values.explain ? renderConsidered(decision) : []), ...renderVerdict(decision)]);
+      else
+        printLines(stdout, [
+          ...(values.explain ? renderConsidered(decision) : []),
+          ...renderVerdict(decision),
+        ]);
       return typeof decision.chosen === 'string' ? 0 : EXIT_BLOCKED;
     });
   },
 });
 
 /** The dispatch in a file, or on stdin for `-`. Throws INVALID_PARAMS. */
-function readDispatch(file: string, input: string | undefined): JsonObject {
+async function readDispatch(
+  file: string,
+  input: string | undefined,
+  stdin: Streams['stdin'],
+): Promise<JsonObject> {
   const invalid = (reason: string, cause: unknown): FleetError =>
     new FleetError('INVALID_PARAMS', `${file} ${reason}`, { cause });
-  const text = readInput(file, input, 'a TASK_DISPATCH');
+  const text = await readInput(file, input, stdin, 'a TASK_DISPATCH');
   let dispatch: unknown;
   try {
     dispatch = JSON.parse(text);

@@ -56,14 +56,13 @@ test('the token of --token-env goes to the agent, and never to another origin th
   assert.ok(address !== null && typeof address === 'object');
   const origin = `http://127.0.0.1:${address.port}`;
   let rpc = `${origin}/rpc`;
-  process.env.FLEET_TEST_TOKEN = 's3cret';
-  t.after(() => delete process.env.FLEET_TEST_TOKEN);
   const args = ['send', 'x', '--url', origin, '--token-env', 'FLEET_TEST_TOKEN'];
-  const sent = await fleet(args);
+  const send = () => fleet(args, '', { FLEET_TEST_TOKEN: 's3cret' });
+  const sent = await send();
   assert.deepEqual([sent.code, sent.stdout], [0, 'ok\n'], sent.stderr);
   assert.deepEqual(tokens, [undefined, 'Bearer s3cret']);
   rpc = `http://localhost:${address.port}/rpc`;
-  const refused = await fleet(args);
+  const refused = await send();
   assert.equal(refused.code, 2);
   assert.match(refused.stderr, /names http:\/\/localhost:\d+: to send the token there, give that address/);
   assert.equal(tokens.length, 3);

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a/client';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { objectAt, textAt } from '../client/fields.ts';
-import { command, type Invocation, type OptionSpecs, type Values } from '../command-line/command.ts';
+import { command, type OptionSpecs, type Values } from '../command-line/command.ts';
 import { CONTRACT_OPTIONS, dispatchOf } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/options.ts';
-import { printLines, sanitize } from '../command-line/output.ts';
+import { printLines } from '../command-line/output.ts';
 import { fleetClient, REACH_OPTIONS, type Reachable, reachable } from '../command-line/reachable.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type Awaited, awaitTask, finish, type Opened, openStream } from '../task/await-task.ts';
@@ -57,7 +57,7 @@ export const sendCommand = command({
     'send - --file report.csv --detach < brief.md',
     'send "hello" --url https://agent.example --token-env AGENT_TOKEN',
   ],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
     refuseContract(values);
     const deadlineAt =
       values.deadline === undefined ? undefined : deadlineOf(values.deadline, systemClock.now());
@@ -67,7 +67,7 @@ export const sendCommand = command({
     );
     const schema = values.schema === undefined ? undefined : readSchema(values.schema);
     // After all that may be wrong: a brief that was written in an editor is not lost.
-    const brief = await readBrief(positionals, env);
+    const brief = await readBrief(positionals, env, stdin);
     const content =
       values.url === undefined ? { data: dispatch(values, brief, { deadlineAt, schema }) } : { text: brief };
     const message = {
@@ -78,7 +78,7 @@ export const sendCommand = command({
     };
     const client = fleetClient();
     const at = receiverOf(await reachable(client, values, env));
-    const awaited: Awaited = { client, at, env, print, deadlineAt };
+    const awaited: Awaited = { client, at, env, stdin, stdout, stderr, print, deadlineAt };
     if (values.detach === true) return detach(awaited, { ...message, blocking: false });
     return watch(awaited, { ...message, blocking: true });
   },
@@ -130,7 +130,7 @@ async function watch(awaited: Awaited, message: OutboundMessage): Promise<number
   if (reply.kind === 'message') return finishMessage(awaited, reply);
   if (reply.task.terminal) return finish(awaited, reply.task);
   const { id, contextId } = reply.task;
-  if (!awaited.print) process.stderr.write(`${sanitize(`task ${id} in context ${contextId}`)}\n`);
+  if (!awaited.print) printLines(awaited.stderr, [`task ${id} in context ${contextId}`]);
   return awaitTask({ ...awaited, leaving }, id, tasks);
 }
 
@@ -150,14 +150,14 @@ async function open(
 }
 
 async function detach(awaited: Awaited, message: OutboundMessage): Promise<number> {
-  const { client, at, print } = awaited;
+  const { client, at, stdout, print } = awaited;
   const options = { timeoutMs: SEND_MS, isOnce: true };
   const reply = await handOver(deliveryOf(at, message), () => client.send(at.endpoint, message, options));
   if (reply.kind === 'message') return finishMessage(awaited, reply);
   if (reply.task.terminal) return finish(awaited, reply.task);
   const { id, contextId } = reply.task;
   if (print) print(taskDocument(reply.task, at.name));
-  else printLines([`task ${id} in context ${contextId}`, `to see it: fleet watch ${id}${at.again}`]);
+  else printLines(stdout, [`task ${id} in context ${contextId}`, `to see it: fleet watch ${id}${at.again}`]);
   return 0;
 }
 
@@ -169,11 +169,11 @@ const deliveryOf = (at: Reachable, { data = {} }: OutboundMessage): HandOverOpti
 
 /** An agent may answer with a message and make no task. */
 function finishMessage(
-  { at, print }: Pick<Invocation<OptionSpecs>, 'print'> & { readonly at: Reachable },
+  { at, stdout, print }: Pick<Awaited, 'at' | 'stdout' | 'print'>,
   reply: Extract<PeerReply, { kind: 'message' }>,
 ): number {
   const { text, data, contextId } = reply;
   if (print) print({ profile: at.name, context_id: contextId ?? null, text, data });
-  else printLines([...text.split('\n'), ...data.map((each) => JSON.stringify(each))]);
+  else printLines(stdout, [...text.split('\n'), ...data.map((each) => JSON.stringify(each))]);
   return 0;
 }

@@ -22,15 +22,15 @@ async function taskWith(t: TestContext, parts: readonly ArtifactPart[]) {
     },
   });
   await neo.serve();
-  process.env.FLEET_TOKEN = 'token-of-operator-for-neo';
-  t.after(() => delete process.env.FLEET_TOKEN);
   // Not the address that the profile's card has, as where a container publishes a port.
   const reach = ['--reach', `neo=http://localhost:${neo.port}`];
   const id = await neo.send({ text: 'x' });
   await neo.result(id);
   const folder = join(tempDir(t, { prefix: 'fleet-artifacts-' }), 'new', 'out');
   const save = (...more: string[]): Promise<Ended> =>
-    fleet(['task', id, '--artifacts', folder, ...reach, ...more]);
+    fleet(['task', id, '--artifacts', folder, ...reach, ...more], '', {
+      FLEET_TOKEN: 'token-of-operator-for-neo',
+    });
   return { id, neo, folder, save };
 }
 

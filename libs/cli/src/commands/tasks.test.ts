@@ -58,11 +58,10 @@ test('FLEET_TOKEN is the caller of the commands about tasks, and of no other', a
     '/fleet/peers': { body: { profile: 'switch', peers: [] } },
   };
   const { url, dir, token, asked } = await profileStub(t, answers);
-  t.after(() => delete process.env.FLEET_TOKEN);
   for (const given of ['token-of-another', ''])
     for (const command of ['tasks', 'cost', 'peers']) {
-      process.env.FLEET_TOKEN = given;
-      const { code, stderr } = await fleet([command, '--dir', dir, '--reach', `switch=${url}`]);
+      const args = [command, '--dir', dir, '--reach', `switch=${url}`];
+      const { code, stderr } = await fleet(args, '', { FLEET_TOKEN: given });
       assert.equal(code, 0, stderr);
     }
   assert.deepEqual(

@@ -4,11 +4,11 @@ import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
 import { rpc } from '../client/rpc.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
-import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
+import { type Command, command, type OptionSpecs } from '../command-line/command.ts';
 import { definedFields, noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
-import { columns, printLines, sanitize } from '../command-line/output.ts';
+import { columns, printLines } from '../command-line/output.ts';
 import { fleetClient, REACH_OPTIONS, type ReachValues, reachable } from '../command-line/reachable.ts';
-import { answerStream, awaitTask, finish } from '../task/await-task.ts';
+import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { type FoundTask, findTask } from '../task/find-task.ts';
 import { isAsking } from '../task/result.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
@@ -35,7 +35,7 @@ const listCommand = command({
     },
   },
   examples: ['tasks', 'tasks --state working', 'tasks --profile switch --limit 5 --json'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     noArguments('tasks', positionals);
     const { state, context } = values;
     if (state !== undefined && !STATES.includes(state))
@@ -52,8 +52,8 @@ const listCommand = command({
       .flatMap(({ profile, answer }) => answer.map((task) => ({ profile, task })))
       .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
     if (print) print({ tasks: found, silent });
-    else printLines(found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
-    if (!print) nameSilent(asked, 'not listed');
+    else printLines(stdout, found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
+    if (!print) nameSilent(stderr, asked, 'not listed');
     return silent.length > 0 ? 1 : 0;
   },
 });
@@ -122,12 +122,12 @@ const showCommand = command({
     force: { type: 'boolean', help: 'with --artifacts: replace files that exist' },
   },
   examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml', 'task 01a20cd2-… --artifacts out'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, stderr, print }) => {
     const { artifacts: folder, force = false } = values;
     if (folder === undefined && force) throw new UsageError('--force needs --artifacts');
     const { client, at, task } = await named('task', positionals, values, env);
-    if (folder !== undefined) return saved({ client, at, folder, force }, task, print);
-    finish({ at, print }, task);
+    if (folder !== undefined) return saved({ client, at, folder, force }, task, { stdout, stderr, print });
+    finish({ at, stdout, print }, task);
     return 0;
   },
 });
@@ -136,7 +136,7 @@ const showCommand = command({
 async function saved(
   options: Omit<SaveOptions, 'onSaved' | 'onLeft'>,
   task: PeerTask,
-  print: Invocation<OptionSpecs>['print'],
+  { stdout, stderr, print }: Pick<Awaited, 'stdout' | 'stderr' | 'print'>,
 ): Promise<number> {
   const files: SavedFile[] = [];
   const left: LeftFile[] = [];
@@ -145,19 +145,18 @@ async function saved(
       ...options,
       onSaved: (file) => {
         files.push(file);
-        if (!print) printLines([file.path]);
+        if (!print) printLines(stdout, [file.path]);
       },
       onLeft: (file) => {
         left.push(file);
         const { name, url, reason } = file;
-        if (!print)
-          console.error(sanitize(`not saved: ${name}${url === null ? '' : ` at ${url}`}: ${reason}`));
+        if (!print) printLines(stderr, [`not saved: ${name}${url === null ? '' : ` at ${url}`}: ${reason}`]);
       },
     },
     task,
   );
   if (print) print({ id: task.id, profile: options.at.name, saved: files, not_saved: left });
-  else if (files.length + left.length === 0) console.error('the task has no artifacts');
+  else if (files.length + left.length === 0) printLines(stderr, ['the task has no artifacts']);
   return left.length > 0 ? 1 : 0;
 }
 
@@ -168,10 +167,10 @@ const watchCommand = command({
   args: '<id>',
   options: OPTIONS,
   examples: ['watch 01a20cd2-…'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
     const { client, at, task } = await named('watch', positionals, values, env);
-    if (task.terminal) return finish({ at, print }, task);
-    return awaitTask({ client, at, env, print }, task.id);
+    if (task.terminal) return finish({ at, stdout, print }, task);
+    return awaitTask({ client, at, env, stdin, stdout, stderr, print }, task.id);
   },
 });
 
@@ -182,9 +181,9 @@ const cancelCommand = command({
   args: '<id>',
   options: OPTIONS,
   examples: ['cancel 01a20cd2-…'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, print }) => {
     const { client, at, task } = await named('cancel', positionals, values, env);
-    finish({ at, print }, await client.cancelTask(at.endpoint, task.id, { timeoutMs: CALL_MS }));
+    finish({ at, stdout, print }, await client.cancelTask(at.endpoint, task.id, { timeoutMs: CALL_MS }));
     return 0;
   },
 });
@@ -196,7 +195,7 @@ const answerCommand = command({
   args: '<id> <text>',
   options: { ...OPTIONS, detach: { type: 'boolean', help: 'do not wait for the task' } },
   examples: ['answer 01a20cd2-… "the second one"'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
     const [id = '', answer, ...more] = positionals;
     if (answer === undefined || answer.trim() === '' || more.length > 0)
       throw new UsageError('answer takes the id of a task and one text: quote it');
@@ -208,9 +207,10 @@ const answerCommand = command({
         `task ${task.id} asks nothing: it is ${task.state.replaceAll('_', ' ')}`,
       );
     const stream = answerStream({ client, at }, task, answer);
-    if (values.detach !== true) return awaitTask({ client, at, env, print }, task.id, stream);
+    if (values.detach !== true)
+      return awaitTask({ client, at, env, stdin, stdout, stderr, print }, task.id, stream);
     const { value: now } = await stream.next();
-    finish({ at, print }, now ?? task);
+    finish({ at, stdout, print }, now ?? task);
     return 0;
   },
 });

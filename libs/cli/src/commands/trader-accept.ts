@@ -22,19 +22,19 @@ export const acceptCommand = command({
     reason: { type: 'string', help: 'why; it is kept in the audit' },
   },
   examples: ['trader audit accept', "trader audit accept --finding 1f2e3d4c --reason 'backup restored'"],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('trader audit accept', positionals);
     const { finding, reason } = values;
     if ((finding === undefined) !== (reason === undefined))
       throw new UsageError('--finding and --reason go together: what is accepted, and why');
     return requireFleet(async () => {
-      const { target } = findTrader(values);
+      const { target } = await findTrader(values, stdin);
       const found =
         finding === undefined
           ? await callApi(target, '/audit')
           : await callApi(target, '/audit/accept', { finding, reason: reason ?? '' });
       if (print) print(found);
-      else printLines(renderFinding(found));
+      else printLines(stdout, renderFinding(found));
       return isJsonObject(found.finding) ? 1 : 0;
     });
   },

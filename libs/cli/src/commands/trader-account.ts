@@ -17,18 +17,18 @@ export const resetCommand = command({
     reason: { type: 'string', help: 'why; it is kept in the audit' },
   },
   examples: ["trader account reset --concern acct:xrpusd --reason 'new balances'"],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('trader account reset', positionals);
     const { concern, reason } = values;
     if (concern === undefined || reason === undefined)
       throw new UsageError('trader account reset takes --concern and --reason');
     return requireFleet(async () => {
-      const { target } = findTrader(values);
+      const { target } = await findTrader(values, stdin);
       const done = await callApi(target, '/books/reset', { concern_id: concern, reason });
       if (print) print(done);
       else {
         const [before, after] = [objectAt(done, 'before'), objectAt(done, 'after')];
-        printLines([
+        printLines(stdout, [
           `the account of ${textAt(done, 'concern_id')} is reset`,
           `  equity    ${textAt(before, 'equity')} -> ${textAt(after, 'equity')}`,
           `  position  ${textAt(before, 'position')} -> ${textAt(after, 'position')}`,

@@ -30,13 +30,13 @@ const verifyCommand = command({
     },
   },
   examples: ['trader audit verify'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, print }) => {
     noArguments('trader audit verify', positionals);
     // Before the file is read: it has every head that was published before.
     const witness = values['as-is'] ? (values.witness ?? '') : await askWitness(values);
     const report = await verifyAudit(findEntryPoint(values, TRADER, env), witness);
     if (print) print(report);
-    else printLines(renderVerified(report));
+    else printLines(stdout, renderVerified(report));
     return report.ok === true ? 0 : 1;
   },
 });
@@ -55,17 +55,17 @@ const showCommand = command({
     },
   },
   examples: ['trader audit show --limit 10'],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, print }) => {
     noArguments('trader audit show', positionals);
     const after = wholeNumber('after', values.after, 0);
     const limit = wholeNumber('limit', values.limit, LIMIT);
     if (limit < 1 || limit > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
     const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });
     if (print) for (const record of records) print(record);
-    else printLines(renderRecords(records));
+    else printLines(stdout, renderRecords(records));
     const last = records.at(-1);
     if (!print && records.length === limit && typeof last?.seq === 'number')
-      printLines(['', `for the records after these: --after ${last.seq}`]);
+      printLines(stdout, ['', `for the records after these: --after ${last.seq}`]);
     return 0;
   },
 });

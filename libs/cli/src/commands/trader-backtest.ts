@@ -63,11 +63,11 @@ const backtestCommand = command({
     `trader backtest --csv bars.csv --strategy grid_trader --params '{"levels": 8}'`,
     'trader backtest --synthetic --seed 7 --compare',
   ],
-  run: async ({ values, positionals, env, print }) => {
+  run: async ({ values, positionals, env, stdout, print }) => {
     noArguments('trader backtest', positionals);
     const report = await runBacktest(entryPointOf(env), requestOf(values));
     if (print) print(report);
-    else printLines(values.compare ? renderComparison(report) : renderBacktest(report));
+    else printLines(stdout, values.compare ? renderComparison(report) : renderBacktest(report));
     return 0;
   },
 });

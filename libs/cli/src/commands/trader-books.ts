@@ -33,22 +33,23 @@ const ordersCommand = (kind: OrdersKind, summary: string): Command =>
     summary,
     options: ORDER_OPTIONS,
     examples: [`trader ${kind} --limit 5`, `trader ${kind} --all --oldest --csv > ${kind}.csv`],
-    run: async ({ values, positionals, print }) => {
+    run: async ({ values, positionals, stdin, stdout, print }) => {
       noArguments(`trader ${kind}`, positionals);
       const limit = limitOf(values);
       assertOneForm(values, print);
       return requireFleet(async () => {
-        const { target } = findTrader(values);
+        const { target } = await findTrader(values, stdin);
         const query = {
           ...rangeOf(values),
           ...texts({ strategy_id: values.strategy, decision_id: values.decision }),
           ...(values.oldest === true && { order: 'oldest' }),
         };
-        if (values.csv === true) await readCsv(target, `/books/${kind}`, query, { limit, onPage: write });
+        if (values.csv === true)
+          await readCsv(target, `/books/${kind}`, query, { limit, onPage: (text) => stdout.write(text) });
         else {
           const rows = await readOrders(target, kind, query, limit);
           if (print) print({ [kind]: rows });
-          else printLines(renderOrders(rows));
+          else printLines(stdout, renderOrders(rows));
         }
         return 0;
       });
@@ -64,19 +65,22 @@ const performanceCommand = command({
     points: { type: 'string', value: 'count', help: 'points of the equity in JSON and CSV; 300 by default' },
   },
   examples: ['trader performance', 'trader performance --csv --points 1000 > equity.csv'],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('trader performance', positionals);
     assertOneForm(values, print);
     return requireFleet(async () => {
-      const { target } = findTrader(values);
+      const { target } = await findTrader(values, stdin);
       const query = { ...rangeOf(values), ...texts({ points: values.points }) };
       if (values.csv === true) {
-        await readCsv(target, '/books/performance', query, { limit: 1, onPage: write });
+        await readCsv(target, '/books/performance', query, {
+          limit: 1,
+          onPage: (text) => stdout.write(text),
+        });
         return 0;
       }
       const found = await callApi(target, `/books/performance?${new URLSearchParams(query)}`);
       if (print) print(found);
-      else printLines(renderPerformance(found));
+      else printLines(stdout, renderPerformance(found));
       return 0;
     });
   },
@@ -87,8 +91,6 @@ export const booksCommands: readonly Command[] = [
   ordersCommand('fills', 'print fills with fees and realized profit, newest first'),
   performanceCommand,
 ];
-
-const write = (text: string): void => void process.stdout.write(text);
 
 const texts = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(

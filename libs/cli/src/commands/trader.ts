@@ -38,16 +38,19 @@ const listCommand = command({
     status: { type: 'string', value: 'status', help: 'with this status only' },
   },
   examples: ['trader list --status active'],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('trader list', positionals);
     return requireFleet(async () => {
       const filter = { account_id: values.account, market_symbol: values.market, status: values.status };
-      const strategies = await listStrategies(findTrader(values).target, definedFields(filter));
+      const strategies = await listStrategies(
+        (await findTrader(values, stdin)).target,
+        definedFields(filter),
+      );
       const keys = ['status', 'name', 'kind', 'account_id', 'market_symbol', 'id'];
       const rows = strategies.map((strategy) => keys.map((key) => textAt(strategy, key)));
       const head = ['status', 'name', 'kind', 'account', 'market', 'id'];
       if (print) print({ strategies });
-      else printLines(rows.length === 0 ? ['no strategy matches'] : columns(head, rows));
+      else printLines(stdout, rows.length === 0 ? ['no strategy matches'] : columns(head, rows));
       return 0;
     });
   },
@@ -60,13 +63,13 @@ const getCommand = command({
   args: '<id>',
   options: TRADER_OPTIONS,
   examples: ['trader get trend'],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     const [id, ...more] = positionals;
     if (id === undefined || more.length > 0) throw new UsageError('trader get takes the id of one strategy');
     return requireFleet(async () => {
-      const found = await getStrategy(findTrader(values).target, id);
+      const found = await getStrategy((await findTrader(values, stdin)).target, id);
       if (print) print(found);
-      else printLines(renderStrategy(found));
+      else printLines(stdout, renderStrategy(found));
       return 0;
     });
   },
@@ -82,7 +85,7 @@ const decideCommand = command({
   args: '[file]',
   options: { ...TRADER_OPTIONS, ...DECISION_OPTIONS },
   examples: ["trader decide --action pause --reason 'news at noon'", 'trader decide decision.json --json'],
-  run: async ({ values, positionals, print }) => {
+  run: async ({ values, positionals, stdin, stdout, print }) => {
     const [file, ...more] = positionals;
     if (more.length > 0) throw new UsageError(`trader decide takes one file, not "${positionals.join(' ')}"`);
     if (file !== undefined && describesDecision(values))
@@ -90,16 +93,16 @@ const decideCommand = command({
     if (file === undefined && values.action === undefined)
       throw new UsageError('trader decide takes a file, - for stdin, or --action and --reason');
     return requireFleet(async () => {
-      const { target, input } = findTrader(values);
+      const { target, input } = await findTrader(values, stdin);
       const payload =
         file === undefined
           ? JSON.stringify(
               decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()),
             )
-          : readInput(file, input, 'a control decision');
+          : await readInput(file, input, stdin, 'a control decision');
       const response = await decide(target, payload);
       if (print) print(response);
-      else printLines(renderDecision(response));
+      else printLines(stdout, renderDecision(response));
       return EXIT_CODES[textAt(response, 'status')] ?? 1;
     });
   },

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
+import { fleet } from '../testing/profile-stub.ts';
 import { runDemo } from './demo.ts';
 
 const TOKEN = 'a-token-of-the-operator';
@@ -258,23 +257,3 @@ test('the command reads the token from stdin, and ends with 1 when a step fails'
   assert.match(failed.stderr, /2 steps|a step/);
   assert.match(failed.stderr, /status is partial/);
 });
-
-/** Runs the command; asynchronously, because the profile that it calls runs in this process. */
-async function fleet(
-  args: readonly string[],
-  stdin = '',
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const main = join(import.meta.dirname, '../main.ts');
-  const child = spawn(process.execPath, [main, ...args], { timeout: 60_000 });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  child.stdin.end(stdin);
-  const [code] = await once(child, 'close');
-  return { code, stdout, stderr };
-}

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isCancel, select, text } from '@clack/prompts';
 import { type A2AClient, type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
-import type { Invocation, OptionSpecs } from '../command-line/command.ts';
+import type { Invocation, OptionSpecs, Streams } from '../command-line/command.ts';
 import { printLines, sanitize } from '../command-line/output.ts';
 import type { Reachable } from '../command-line/reachable.ts';
 import { followTask } from './follow.ts';
@@ -11,7 +11,7 @@ import { exitCodeOf, isAsking, renderTask, taskDocument } from './result.ts';
 
 const CALL_MS = 30_000;
 
-export interface Awaited {
+export interface Awaited extends Streams {
   readonly client: A2AClient;
   readonly at: Reachable;
   readonly env: NodeJS.ProcessEnv;
@@ -35,9 +35,9 @@ export async function awaitTask(
   id: string,
   first?: AsyncIterable<PeerTask>,
 ): Promise<number> {
-  const { client, at, env, print } = options;
-  const screen = screenOf(process.stderr, env);
-  const isInteractive = screen.isTerminal && process.stdin.isTTY === true && print === undefined;
+  const { client, at, env, stdin, stderr, print } = options;
+  const screen = screenOf(stderr, env);
+  const isInteractive = screen.isTerminal && print === undefined && stdin().isTTY === true;
   const { leaving = new AbortController() } = options;
   using view = createLiveView({
     screen: print === undefined ? screen : { ...screen, isTerminal: false, write: () => undefined },
@@ -90,7 +90,8 @@ export async function awaitTask(
       isAnswering = true;
       const answer = await text({
         message: sanitize(task.statusText || 'The task asks for your answer'),
-        output: process.stderr,
+        input: stdin(),
+        output: stderr,
       });
       isAnswering = false;
       if (isCancel(answer)) break;
@@ -104,7 +105,7 @@ export async function awaitTask(
     await closeMenu();
     view[Symbol.dispose]();
     if (!(error instanceof Detached)) throw error;
-    process.stderr.write(`the task goes on: fleet watch ${sanitize(id)}${at.again}\n`);
+    stderr.write(`the task goes on: fleet watch ${sanitize(id)}${at.again}\n`);
     return 0;
   } finally {
     process.off('SIGINT', onInterrupt);
@@ -112,11 +113,14 @@ export async function awaitTask(
 }
 
 /** Prints the result of a task, or its question and how to answer it. Returns the exit code. */
-export function finish({ at, print }: Pick<Awaited, 'at' | 'print'>, task: PeerTask): number {
+export function finish(
+  { at, stdout, print }: Pick<Awaited, 'at' | 'stdout' | 'print'>,
+  task: PeerTask,
+): number {
   if (print) print(taskDocument(task, at.name));
   else {
-    printLines(renderTask(task));
-    if (isAsking(task)) printLines(['', `to answer: fleet answer ${task.id} "…"${at.again}`]);
+    printLines(stdout, renderTask(task));
+    if (isAsking(task)) printLines(stdout, ['', `to answer: fleet answer ${task.id} "…"${at.again}`]);
   }
   return exitCodeOf(task);
 }
@@ -144,7 +148,7 @@ export async function* answerStream(
  * to it would have no effect.
  */
 async function askHowToLeave(
-  { client, at }: Awaited,
+  { client, at, stdin, stderr }: Awaited,
   id: string,
   view: LiveView,
   ended: AbortSignal,
@@ -157,7 +161,8 @@ async function askHowToLeave(
       { value: 'cancel', label: 'cancel it' },
       { value: 'stay', label: 'go on watching' },
     ],
-    output: process.stderr,
+    input: stdin(),
+    output: stderr,
     signal: ended,
   });
   if (ended.aborted) return false;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { isJsonObject, type JsonObject, type MessagePart, mediaTypeOfName } from '@hermes-fleet/protocol';
+import type { Streams } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 
 /** The most that all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
@@ -15,17 +16,26 @@ export const MAX_FILES_BYTES = 16 * 1024 * 1024;
  * The brief: the argument, stdin for `-` and where stdin is not a terminal, or what the user writes in $VISUAL or $EDITOR.
  * Throws UsageError for an empty one.
  */
-export async function readBrief(words: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+export async function readBrief(
+  words: readonly string[],
+  env: NodeJS.ProcessEnv,
+  stdin: Streams['stdin'],
+): Promise<string> {
   const [word, ...more] = words;
   if (more.length > 0)
     throw new UsageError('send takes one brief: quote it, as in fleet send "Write a note"');
-  const brief = word !== undefined && word !== '-' ? word : await fromInput(word, env);
+  const brief = word !== undefined && word !== '-' ? word : await fromInput(word, env, stdin);
   if (brief.trim() === '') throw new UsageError('the brief is empty: nothing was sent');
   return brief;
 }
 
-async function fromInput(word: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
-  if (word === '-' || process.stdin.isTTY !== true) return readAll(process.stdin);
+async function fromInput(
+  word: string | undefined,
+  env: NodeJS.ProcessEnv,
+  stdin: Streams['stdin'],
+): Promise<string> {
+  const input = stdin();
+  if (word === '-' || input.isTTY !== true) return readAll(input);
   const editor = env.VISUAL || env.EDITOR;
   if (!editor)
     throw new UsageError('send takes a brief, - for stdin, or a variable EDITOR that names an editor');

@@ -1,5 +1,6 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
 import type { Clock } from '@hermes-fleet/protocol';
+import type { Streams } from '../command-line/command.ts';
 import { type LiveTask, lineOf, nextView } from './live-task.ts';
 
 export interface Screen {
@@ -20,7 +21,7 @@ const TICK_MS = 1_000;
 const CLEAR = '\r\u001b[2K';
 
 /** The terminal that shows progress. NO_COLOR leaves out colours (https://no-color.org), TERM=dumb all control codes. */
-export function screenOf(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Screen {
+export function screenOf(stream: Streams['stderr'], env: NodeJS.ProcessEnv): Screen {
   const isTerminal = stream.isTTY === true && env.TERM !== 'dumb';
   return {
     isTerminal,

@@ -1,14 +1,13 @@
-import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { initKeys } from '../keys/init.ts';
 import { DEFAULT_SERVICES } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
-
-const MAIN = join(import.meta.dirname, '../main.ts');
+import { run } from '../run.ts';
 
 /** A request that the stub received. */
 export interface ReceivedRequest {
@@ -64,18 +63,32 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the `fleet` command to its end, with `input` on stdin. */
-export function fleet(args: readonly string[], input = ''): Promise<Ended> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [MAIN, ...args],
-      { timeout: 60_000 },
-      (error, stdout, stderr) => {
-        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
-        resolve({ code, stdout, stderr });
-      },
-    );
-    child.stdin?.end(input);
+/**
+ * Runs the `fleet` command to its end in this process, with `input` on stdin. `more` is added to the environment of this
+ * process; an undefined variable is left out.
+ */
+export async function fleet(
+  args: readonly string[],
+  input = '',
+  more: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
+  const [stdout, stderr] = [collector(), collector()];
+  const streams = {
+    stdin: () => Readable.from([Buffer.from(input)]),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+  };
+  const code = await run(args, { ...process.env, ...more }, streams);
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function collector() {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      chunks.push(chunk);
+      done();
+    },
   });
+  return { stream, text: () => Buffer.concat(chunks).toString() };
 }
