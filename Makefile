@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick bench sim eval picture
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick test-faults bench sim eval picture
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
@@ -76,6 +76,10 @@ test-quick: install ## checks, and the unit tests of what changed since the main
 	@deploy/system-packages.sh --tests
 	npm run --silent check
 	npm run --silent test -- --changed
+
+# Each fault is planted in a copy of the repository; ARGS='--tier fast' looks with the tests of make test alone.
+test-faults: install ## plant forty faults, one after the other, and see that a test finds each (test/faults/README.md)
+	@node test/faults/main.ts $(ARGS)
 
 bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)
 	@node test/bench/main.ts $(if $(ONLY),--only '$(ONLY)') $(ARGS)
