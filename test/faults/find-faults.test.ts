@@ -53,7 +53,7 @@ function repository(t: TestContext, faults: Readonly<Record<string, readonly [st
 
 async function find({ root, faults }: ReturnType<typeof repository>, tier: Tier) {
   const lines: string[] = [];
-  const options = { root, faults, tier, costs: { files: {} }, print: (line: string) => lines.push(line) };
+  const options = { root, faults, tier, costs: {}, print: (line: string) => lines.push(line) };
   const found = await findFaults(options);
   return { found, text: lines.join('\n').replaceAll(/[\d.]+ CPU s/g, '- CPU s') };
 }
@@ -122,7 +122,9 @@ test('near files of the same package are tried first, and dear ones after those 
   }
   const names = Object.keys({ ...FILES, ...extra }).filter((file) => file.endsWith('.test.ts'));
   const costs = {
-    files: { 'libs/a/src/add.test.ts': 2, 'libs/a/src/broken.test.ts': 3, 'libs/a/src/add-dear.test.ts': 20 },
+    'libs/a/src/add.test.ts': 2,
+    'libs/a/src/broken.test.ts': 3,
+    'libs/a/src/add-dear.test.ts': 20,
   };
   assert.deepEqual(candidates(root, names, [ADD], { graph: reachGraph(root), costs, tier: 'fast' }), [
     'libs/a/src/add.test.ts',

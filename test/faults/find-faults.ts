@@ -1,7 +1,8 @@
 import { reachGraph } from '../support/runner/reach.ts';
+import type { Costs } from '../support/runner/schedule.ts';
 import { FOLDERS, findTestFiles } from '../support/runner/test-files.ts';
 import { type Copy, copyRepository } from './copy.ts';
-import { type Costs, candidates, type Tier } from './order.ts';
+import { candidates, type Tier } from './order.ts';
 import type { Fault } from './read-faults.ts';
 import { runTest } from './run-test.ts';
 

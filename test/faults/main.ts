@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { KNOWN, readDurations } from '../support/runner/durations.ts';
+import { readRecord } from '../support/runner/suite-record.ts';
 import { findFaults } from './find-faults.ts';
-import type { Costs, Tier } from './order.ts';
+import type { Tier } from './order.ts';
 import { readFaults } from './read-faults.ts';
 
 const HELP = `Usage: node test/faults/main.ts [options]
@@ -34,9 +34,14 @@ else if (faults.length === 0)
 else await run(tier);
 
 async function run(ofTier: Tier): Promise<void> {
-  const costs: Costs = { files: readDurations(KNOWN) };
   try {
-    const found = await findFaults({ root: ROOT, faults, tier: ofTier, costs, print: console.log });
+    const found = await findFaults({
+      root: ROOT,
+      faults,
+      tier: ofTier,
+      costs: readRecord(ROOT).files,
+      print: console.log,
+    });
     console.log(`found ${found} of ${faults.length}`);
     const mayMiss = only === undefined ? MAY_MISS[ofTier] : 0;
     process.exitCode = found < faults.length - mayMiss ? 1 : 0;

@@ -1,14 +1,10 @@
 import { statSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import type { ReachGraph } from '../support/runner/reach.ts';
-import { packageOf } from '../support/runner/test-files.ts';
+import type { Costs } from '../support/runner/schedule.ts';
+import { packageOf, tierOf } from '../support/runner/test-files.ts';
 
 export type Tier = 'fast' | 'all';
-
-/** What the tests cost, in CPU seconds by file. */
-export interface Costs {
-  readonly files: Readonly<Record<string, number>>;
-}
 
 /** A file above this is tried after those that are a little farther away. */
 const CHEAP_BELOW_S = 8;
@@ -16,9 +12,6 @@ const CHEAP_BELOW_S = 8;
 const BYTES_A_SECOND = 10_000;
 /** A file that is so many steps away still uses the change for what it tests. */
 const NEAR_STEPS = 4;
-
-/** The tiers of CONTRIBUTING.md: a slow test file says so in its name. */
-const tierOf = (file: string): 'fast' | 'slow' => (file.endsWith('.slow.test.ts') ? 'slow' : 'fast');
 
 /**
  * The test files of a tier that reach one of the changed files, in the order in which they are tried: those that bear the
@@ -34,8 +27,7 @@ export function candidates(
   const packages = new Set(changed.map(packageOf));
   const folders = new Set(changed.map(dirname));
   const stems = changed.map((file) => file.slice(0, -extname(file).length));
-  const costOf = (file: string): number =>
-    costs.files[file] ?? statSync(join(root, file)).size / BYTES_A_SECOND;
+  const costOf = (file: string): number => costs[file] ?? statSync(join(root, file)).size / BYTES_A_SECOND;
   const distanceOf = (file: string, steps: number): number => {
     if (steps <= 1 || stems.some((stem) => file.startsWith(stem))) return 0;
     if (folders.has(dirname(file))) return 1;

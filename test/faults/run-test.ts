@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpuSeconds } from '../support/runner/cpu-seconds.ts';
 
 /** How a test file ended. */
 export interface Run {
@@ -8,23 +8,9 @@ export interface Run {
   readonly cpuS: number;
 }
 
-/** The kernel counts in ticks of a hundredth of a second. */
-const TICKS_A_SECOND = 100;
-
-/** The CPU time of the children that this process has waited for, and of theirs. */
-function cpuOfChildren(): number {
-  const stat = readFileSync('/proc/self/stat', 'utf8');
-  const [user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(13, 15)
-    .map(Number);
-  return (user + system) / TICKS_A_SECOND;
-}
-
 /** Runs one test file in its own process group. One that does not end in time is killed, and has not passed. */
 export async function runTest(root: string, file: string, timeoutMs: number): Promise<Run> {
-  const before = cpuOfChildren();
+  const before = cpuSeconds().children;
   // Node runs no test files inside a test process, which it knows by this variable.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const options = { cwd: root, env, detached: true, stdio: 'ignore' } as const;
@@ -35,5 +21,5 @@ export async function runTest(root: string, file: string, timeoutMs: number): Pr
   }, timeoutMs);
   const [code] = await once(child, 'exit');
   clearTimeout(late);
-  return { passed: code === 0, cpuS: cpuOfChildren() - before };
+  return { passed: code === 0, cpuS: cpuSeconds().children - before };
 }
