@@ -211,3 +211,19 @@ test('a profile may not create or change the streams', { skip }, async (t) => {
     (error: unknown) => error instanceof FleetError,
   );
 });
+
+test('a profile may publish neither decisions and trades nor the events of another', { skip }, async (t) => {
+  const as = await startKeyedBus(t);
+  await setUpStreams({ connection: as('setup'), log });
+  const nc = await openConnection(as('neo'), t.signal);
+  t.after(() => nc.close());
+  await nc.request('fleet.task.neo.done', '{}', { timeout: 10_000 });
+  for (const subject of [
+    'fleet.control.a.m',
+    'fleet.trade.a.m',
+    'fleet.audit.trader',
+    'fleet.task.trinity.done',
+    'fleet.announce.trinity',
+  ])
+    await assert.rejects(nc.request(subject, '{}', { timeout: 10_000 }), { code: 'PERMISSIONS_VIOLATION' });
+});
