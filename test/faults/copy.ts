@@ -56,6 +56,11 @@ export function copyRepository(root: string): Copy {
     git(['reset', '--quiet', '--hard', commit], tree);
     git(['clean', '--quiet', '-fd'], tree);
   };
+  const remove = (): void => {
+    git(['worktree', 'remove', '--force', tree]);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once('exit', remove);
   return {
     root: tree,
     check: (patch) => void git(['apply', '--check', patch], tree),
@@ -65,8 +70,8 @@ export function copyRepository(root: string): Copy {
     },
     restore,
     [Symbol.dispose]: () => {
-      git(['worktree', 'remove', '--force', tree]);
-      rmSync(folder, { recursive: true, force: true });
+      process.off('exit', remove);
+      remove();
     },
   };
 }

@@ -57,7 +57,10 @@ interface Search {
   readonly cpuS: number;
 }
 
-/** Tries one file after the other. A file that also fails without the fault finds nothing. */
+/**
+ * Tries one file after the other. A file finds the fault if it fails, passes without the fault, and fails with it again: one
+ * that depends on the load of the machine finds nothing.
+ */
 async function search(
   copy: Copy,
   fault: Fault,
@@ -76,8 +79,9 @@ async function search(
       cpuS += run.cpuS;
       if (run.passed) continue;
       copy.restore();
-      if (await passes(file)) return { by: file, tried, cpuS };
+      const isSound = await passes(file);
       copy.plant(fault.path);
+      if (isSound && !(await runTest(copy.root, file, FILE_MS)).passed) return { by: file, tried, cpuS };
     }
     return { by: undefined, tried, cpuS };
   } finally {

@@ -34,6 +34,8 @@ else if (faults.length === 0)
 else await run(tier);
 
 async function run(ofTier: Tier): Promise<void> {
+  // The copy and the running test go with the process.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
   try {
     const found = await findFaults({
       root: ROOT,

@@ -15,11 +15,13 @@ export async function runTest(root: string, file: string, timeoutMs: number): Pr
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const options = { cwd: root, env, detached: true, stdio: 'ignore' } as const;
   const child = spawn(process.execPath, ['--test', file], options);
-  const { pid } = child;
-  const late = setTimeout(() => {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
-  }, timeoutMs);
+  const kill = (): void => {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  };
+  process.once('exit', kill);
+  const late = setTimeout(kill, timeoutMs);
   const [code] = await once(child, 'exit');
   clearTimeout(late);
+  process.off('exit', kill);
   return { passed: code === 0, cpuS: cpuSeconds().children - before };
 }
