@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { GROUPS, loadCommands } from './commands.ts';
-import { fleet, profileStub } from './testing/profile-stub.ts';
+import { GROUPS, loadCommand, USAGES } from './commands.ts';
+import { fleet, keysFolder, profileStub } from './testing/profile-stub.ts';
 
-const COMMANDS = await loadCommands();
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 test('--version prints the version, and --help every command with its summary', async () => {
   assert.deepEqual(await fleet(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
   const help = await fleet(['--help']);
   assert.equal(help.code, 0);
-  for (const name of new Set(COMMANDS.map((each) => each.name.split(' ')[0])))
+  for (const name of new Set(USAGES.map((each) => each.name.split(' ')[0])))
     assert.match(help.stdout, new RegExp(`^ {2}${name} `, 'm'));
   assert.match(help.stdout, /Exit codes: 0 done/);
   assert.equal((await fleet([])).stdout, help.stdout);
@@ -25,7 +24,7 @@ test('docs/cli.md names every command that prints text only', () => {
   const [, list = ''] =
     /((?:`[a-z -]+`,\s)+`[a-z -]+` and) `logs` without a task print text only/.exec(doc) ?? [];
   const named = [...list.matchAll(/`([a-z -]+)`/g)].map(([, name]) => name);
-  const textOnly = COMMANDS.filter((each) => each.textOnly).map(({ name }) => name);
+  const textOnly = USAGES.filter((each) => each.textOnly).map(({ name }) => name);
   assert.deepEqual(named, textOnly.toSorted());
 });
 
@@ -37,25 +36,39 @@ test('the package has the command fleet', () => {
   assert.deepEqual([stdout, stderr], [`${version}\n`, '']);
 });
 
-test('a call loads the module of its own command, and no server or bus', async () => {
-  for (const word of new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))) {
-    const loaded = (await loadCommands(word)).map(({ name }) => name);
-    assert.ok(loaded.length < COMMANDS.length, word);
-    const called = COMMANDS.map(({ name }) => name).filter((name) => name.split(' ')[0] === word);
-    assert.deepEqual(
-      called.filter((name) => !loaded.includes(name)),
-      [],
-    );
-  }
+/** The modules that the command loads for this command line, as URLs. */
+function loadedBy(...args: readonly string[]): string {
   const list =
     'data:text/javascript,import{registerHooks}from"node:module";registerHooks({load:(url,c,next)=>{console.error(url);return next(url,c)}})';
   const main = resolve(import.meta.dirname, 'main.ts');
-  const { stdout, stderr } = spawnSync(process.execPath, ['--import', list, main, 'watch', '--help'], {
+  const { status, stderr } = spawnSync(process.execPath, ['--import', list, main, ...args], {
     encoding: 'utf8',
   });
-  assert.match(stdout, /^Usage: fleet watch /);
-  assert.match(stderr, /commands\/tasks\.ts/);
-  assert.doesNotMatch(stderr, /commands\/nats\.ts|node_modules\/(?:nats|fastify|pino|prom-client)\//);
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, /\/cli\/src\/run\.ts\n/);
+  return stderr;
+}
+
+const LARGE = /node_modules\/(?:nats|fastify|pino|prom-client|zod|yaml|@a2a-js)\/|\/libs\/(?!cli\/)/;
+
+test('help loads no command, no other package of the fleet and no large library', () => {
+  for (const args of [['--help'], ['help', 'send'], ['trader', '--help'], ['local', 'up', '--help']]) {
+    const loaded = loadedBy(...args);
+    assert.doesNotMatch(loaded, /\/cli\/src\/commands\//, args.join(' '));
+    assert.doesNotMatch(loaded, LARGE, args.join(' '));
+  }
+});
+
+test('a command loads its own module, and no server, no bus and no YAML', (t) => {
+  const { dir } = keysFolder(t);
+  const loaded = loadedBy('token', '--dir', join(dir, 'keys'), '--json');
+  const commands = [...loaded.matchAll(/\/cli\/src\/commands\/(.+)\n/g)].map(([, file]) => file);
+  assert.deepEqual(commands, ['token.ts']);
+  assert.doesNotMatch(loaded, /node_modules\/(?:nats|fastify|pino|prom-client|yaml)\//);
+});
+
+test('each command has an implementation', async () => {
+  for (const { name } of USAGES) assert.equal((await loadCommand(name)).name, name);
 });
 
 test('the help of a command has its options and its examples; that of a group has its commands', async () => {
@@ -75,7 +88,7 @@ test('the help of a command has its options and its examples; that of a group ha
 });
 
 test('every command has a summary and an example, and every group a description', () => {
-  for (const { name, summary, examples, options } of COMMANDS) {
+  for (const { name, summary, examples, options } of USAGES) {
     assert.ok(summary !== '' && examples.length > 0, name);
     assert.ok(
       examples.every((line) => line === name || line.startsWith(`${name} `)),

@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError, Command as ParserNode } from 'commander';
-import { useCertificates } from './client/tls.ts';
-import type { Command, Streams } from './command-line/command.ts';
-import { reportError } from './command-line/errors.ts';
+import { agentOptions } from './command-line/agent-options.ts';
+import type { Invocation, OptionSpecs, Streams } from './command-line/command.ts';
 import { UsageError } from './command-line/options.ts';
 import { attach, outputIn, refusedLine } from './command-line/parse.ts';
-import { agentOptions } from './command-line/reachable.ts';
-import { GROUPS, loadCommands } from './commands.ts';
+import { GROUPS, loadCommand, USAGES } from './commands.ts';
 
 const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take the dispatch, the task waits for an
 answer, or the trader rejected the decision; 4 partial: the task ended before its work was complete.`;
@@ -24,35 +22,50 @@ export async function run(
   const quiet = quietOn(streams.stdout);
   const program = root(quiet);
   const nodes = new Map<string, ParserNode>([['', program]]);
-  const commands = await loadCommands(argv[0]);
-  for (const command of commands) {
-    const words = command.name.split(' ');
+  for (const usage of USAGES) {
+    const words = usage.name.split(' ');
     const parent = groupOf(nodes, words.slice(0, -1), quiet);
-    const node = quiet(parent.command(words.at(-1) ?? ''), command.summary);
-    attach(node, command, env, streams, async (work) => {
+    const node = quiet(parent.command(words.at(-1) ?? ''), usage.summary);
+    attach(node, usage, async (parse) => {
       const { url, tokenEnv } = node.opts();
       asked = agentOptions({ url, 'token-env': tokenEnv });
-      code = await work();
+      code = await call(usage.name, parse(), env, streams);
     });
   }
   try {
-    useCertificates(env);
-    await program.parseAsync(argv.length === 0 ? ['--help'] : withoutHelpOfUnknown(argv, commands), {
+    await program.parseAsync(argv.length === 0 ? ['--help'] : withoutHelpOfUnknown(argv), {
       from: 'user',
     });
     return code;
   } catch (thrown) {
-    const name = calledName(argv, commands);
+    const name = calledName(argv);
     const error = thrown instanceof CommanderError ? refusal(thrown, nodes.get(name)) : thrown;
     if (error === undefined) return 0;
+    // Loaded on use, as the implementations are.
+    const { reportError } = await import('./command-line/errors.ts');
     return reportError(error, { name: `fleet ${name}`.trim(), agent: asked }, outputIn(argv), streams);
   }
 }
 
+/** Loads a command and calls it. */
+async function call(
+  name: string,
+  { values, positionals, output }: Pick<Invocation<OptionSpecs>, 'values' | 'positionals' | 'output'>,
+  env: NodeJS.ProcessEnv,
+  { stdin, stdout, stderr }: Streams,
+): Promise<number> {
+  const { run } = await loadCommand(name);
+  const { useCertificates } = await import('./client/tls.ts');
+  const { printerOf } = await import('./command-line/document.ts');
+  useCertificates(env);
+  const print = await printerOf(output, stdout);
+  return run({ values, positionals, env, stdin, stdout, stderr, output, print });
+}
+
 /** The words for the parser, which would print the whole help for `--help` of an unknown command. */
-function withoutHelpOfUnknown(argv: readonly string[], commands: readonly Command[]): string[] {
+function withoutHelpOfUnknown(argv: readonly string[]): string[] {
   const [first = ''] = argv;
-  const isKnown = first.startsWith('-') || commands.some(({ name }) => name.split(' ')[0] === first);
+  const isKnown = first.startsWith('-') || USAGES.some(({ name }) => name.split(' ')[0] === first);
   return isKnown ? [...argv] : argv.filter((word) => word !== '--help' && word !== '-h');
 }
 
@@ -112,8 +125,8 @@ const quietOn =
       });
 
 /** The longest name of a command or group that the command line begins with; empty without one. */
-function calledName(argv: readonly string[], commands: readonly Command[]): string {
-  const names = new Set([...commands.map(({ name }) => name), ...Object.keys(GROUPS)]);
+function calledName(argv: readonly string[]): string {
+  const names = new Set([...USAGES.map(({ name }) => name), ...Object.keys(GROUPS)]);
   const found = argv.map((_, at) => argv.slice(0, at + 1).join(' ')).findLast((name) => names.has(name));
   return found ?? '';
 }

@@ -42,7 +42,8 @@ export interface Invocation<T extends OptionSpecs> extends Streams {
   readonly print: ((value: unknown) => void) | undefined;
 }
 
-interface Described<T extends OptionSpecs> {
+/** What `--help` and the parser need of a command; its implementation is loaded when it is called. */
+export interface Usage<T extends OptionSpecs = OptionSpecs> {
   /** The words of the command, such as `trader audit verify`. */
   readonly name: string;
   readonly summary: string;
@@ -55,17 +56,21 @@ interface Described<T extends OptionSpecs> {
   readonly textOnly?: true;
 }
 
-/** A command of the table in `run.ts`; `run` resolves with the exit code. */
-export interface Command extends Described<OptionSpecs> {
+/** Describes a command; its implementation sees the options with their types. */
+export const usage = <const T extends OptionSpecs>(of: Usage<T>): Usage<T> => of;
+
+/** The implementation of a command; `run` resolves with the exit code. */
+export interface Command {
+  /** The words of its usage. */
+  readonly name: string;
   readonly run: (invocation: Invocation<OptionSpecs>) => Promise<number> | number;
 }
 
-/** Defines a command whose `run` sees its own options with their types. */
-export function command<const T extends OptionSpecs>(
-  defined: Described<T> & {
-    readonly run: (invocation: Invocation<T>) => Promise<number> | number;
-  },
+/** Implements a command: `run` sees the options of its usage with their types. */
+export function command<T extends OptionSpecs>(
+  { name }: Usage<T>,
+  run: (invocation: Invocation<T>) => Promise<number> | number,
 ): Command {
-  // The parser fills `values` from `options`, which is what the type of `run` says.
-  return { ...defined, run: (invocation) => defined.run(invocation as Invocation<T>) };
+  // The parser fills `values` from the options of the usage, which is what the type of `run` says.
+  return { name, run: (invocation) => run(invocation as Invocation<T>) };
 }

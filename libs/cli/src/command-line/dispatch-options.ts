@@ -1,39 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { decodeDispatch, FleetError, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
-import type { OptionSpecs, Values } from './command.ts';
+import type { Values } from './command.ts';
 import { invalidOptions } from './field-errors.ts';
 import { definedFields, wholeNumber } from './options.ts';
-
-/** Options for the requirements of a dispatch. */
-export const CONTRACT_OPTIONS = {
-  mcp: { type: 'string', multiple: true, value: 'names', help: 'required MCP servers; a list, or repeated' },
-  capability: {
-    type: 'string',
-    multiple: true,
-    value: 'names',
-    help: 'required capabilities; a list, or repeated',
-  },
-  'tier-min': { type: 'string', value: 'tier', help: 'the lowest model tier' },
-  'tier-max': { type: 'string', value: 'tier', help: 'the highest model tier' },
-  'tier-prefer': { type: 'string', value: 'tier', help: 'the preferred model tier' },
-  'context-window': { type: 'string', value: 'tokens', help: 'the smallest context window' },
-  priority: { type: 'string', value: 'priority', help: 'low, normal, high or urgent' },
-  budget: { type: 'string', value: 'tokens', help: 'the most tokens that the task may spend' },
-  'read-only': { type: 'boolean', help: 'the task changes no file' },
-  'task-id': {
-    type: 'string',
-    value: 'id',
-    help: "the caller's name for the task; the same one makes no second task",
-  },
-} as const satisfies OptionSpecs;
-
-/** Options that describe a dispatch; the alternative is a file that holds one. */
-export const DISPATCH_OPTIONS = {
-  brief: { type: 'string', help: 'what is to be done' },
-  ...CONTRACT_OPTIONS,
-  deadline: { type: 'string', value: 'time', help: 'when the task must be done, in ISO 8601' },
-  target: { type: 'string', value: 'peer', help: 'the peer that must do it; auto by default' },
-} as const satisfies OptionSpecs;
+import { DISPATCH_OPTIONS } from './shared-options.ts';
 
 /** The options by the fields of a dispatch; `send` and `route` name the target differently. */
 const optionOfField = (target: string): Readonly<Record<string, string>> => ({

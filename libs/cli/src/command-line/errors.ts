@@ -1,10 +1,10 @@
 import { peerErrorCode } from '@hermes-fleet/a2a/client';
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { Output, Streams } from './command.ts';
+import { serializerOf } from './document.ts';
 import { readableReason } from './field-errors.ts';
 import { UsageError } from './options.ts';
 import { printLines, sanitize } from './output.ts';
-import { serialize } from './parse.ts';
 
 type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
 
@@ -45,12 +45,12 @@ export interface Called {
  * more per invalid field and hint. With JSON or YAML the error is the only document on stdout
  * (docs/cli.md#errors).
  */
-export function reportError(
+export async function reportError(
   thrown: unknown,
   { name, agent }: Called,
   output: Output,
   { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'>,
-): number {
+): Promise<number> {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const isUsage = error instanceof UsageError;
   const fields = error instanceof FleetError ? error.fields : [];
@@ -59,7 +59,8 @@ export function reportError(
   const hint = isUsage ? `${name} --help` : known && hintsOf(name, agent)[known];
   if (output !== 'text') {
     const found = { code, message: error.message, hint: hint ?? null, fields };
-    stdout.write(serialize({ error: found }, output));
+    const serialize = await serializerOf(output);
+    stdout.write(serialize({ error: found }));
     return isUsage ? 2 : 1;
   }
   // A foreign message stays on one line, so that it cannot look like more of this output.

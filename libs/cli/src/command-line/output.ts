@@ -1,5 +1,4 @@
 import type { Writable } from 'node:stream';
-import { Document, visit } from 'yaml';
 
 /** Lays out a table: every column is as wide as its widest cell, without trailing spaces. */
 export function columns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
@@ -22,27 +21,15 @@ export function sanitize(text: string): string {
 }
 
 /** Those of CONTROL that JSON and YAML may have in a string as they are; C0 characters are escaped there anyway. */
-const UNESCAPED = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+export const UNESCAPED = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 /** The same JSON with escapes for characters that could control a terminal, so its value is the same. */
 export function safeJson(json: string): string {
   return json.replace(UNESCAPED, unicodeEscape);
 }
 
-/** A value as YAML, with escapes for characters that could control a terminal. */
-export function safeYaml(value: unknown): string {
-  const document = new Document(value);
-  visit(document, {
-    // Only a string in double quotes can have escapes.
-    Scalar: (_, scalar) => {
-      if (typeof scalar.value === 'string' && scalar.value.search(UNESCAPED) >= 0)
-        scalar.type = 'QUOTE_DOUBLE';
-    },
-  });
-  return document.toString().replace(UNESCAPED, unicodeEscape);
-}
-
-const unicodeEscape = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
+export const unicodeEscape = (sign: string): string =>
+  `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** Prints each entry on one line, sanitized. */
 export function printLines(to: Writable, lines: readonly string[]): void {

@@ -1,7 +1,6 @@
 import { type CommanderError, Option, type Command as ParserNode } from 'commander';
-import type { Command, Invocation, OptionSpec, OptionSpecs, Output, Streams } from './command.ts';
+import type { Invocation, OptionSpec, OptionSpecs, Output, Usage } from './command.ts';
 import { UsageError } from './options.ts';
-import { safeJson, safeYaml } from './output.ts';
 
 const OUTPUT_OPTIONS = {
   json: { type: 'boolean', help: 'print JSON, as -o json' },
@@ -9,31 +8,26 @@ const OUTPUT_OPTIONS = {
 } as const satisfies OptionSpecs;
 
 /** The options of a command with those for the format of its output. */
-export const optionsOf = ({ options, textOnly }: Command): OptionSpecs =>
+export const optionsOf = ({ options, textOnly }: Usage): OptionSpecs =>
   textOnly ? options : { ...options, ...OUTPUT_OPTIONS };
 
 /** Adds options, arguments and help of a command to its node in the parser; `run` gets the parsed call. */
 export function attach(
   node: ParserNode,
-  command: Command,
-  env: NodeJS.ProcessEnv,
-  streams: Streams,
-  run: (work: () => Promise<number>) => Promise<void>,
+  usage: Usage,
+  run: (parse: () => Pick<Invocation<OptionSpecs>, 'values' | 'positionals' | 'output'>) => Promise<void>,
 ): void {
-  const options = Object.entries(optionsOf(command)).map(([name, spec]) => ({
+  const options = Object.entries(optionsOf(usage)).map(([name, spec]) => ({
     name,
     option: optionOf(name, spec),
   }));
   for (const { option } of options) node.addOption(option);
   // The commands check their arguments themselves, with messages of their own.
-  node.argument('[words...]').usage(`${command.args === undefined ? '' : `${command.args} `}[options]`);
-  if (command.examples.length > 0)
-    node.addHelpText(
-      'after',
-      ['\nExamples:', ...command.examples.map((line) => `  fleet ${line}`)].join('\n'),
-    );
+  node.argument('[words...]').usage(`${usage.args === undefined ? '' : `${usage.args} `}[options]`);
+  if (usage.examples.length > 0)
+    node.addHelpText('after', ['\nExamples:', ...usage.examples.map((line) => `  fleet ${line}`)].join('\n'));
   node.action((words: string[]) =>
-    run(async () => {
+    run(() => {
       const parsed: Record<string, unknown> = node.opts();
       const given = options.flatMap(({ name, option }) => {
         const value = parsed[option.attributeName()];
@@ -43,10 +37,7 @@ export function attach(
       });
       // The parser makes what the options of the command say.
       const values = Object.fromEntries(given) as Invocation<OptionSpecs>['values'];
-      const output = outputOf(parsed);
-      const { stdin, stdout, stderr } = streams;
-      const print = printerOf(output, stdout);
-      return command.run({ values, positionals: words, env, stdin, stdout, stderr, output, print });
+      return { values, positionals: words, output: outputOf(parsed) };
     }),
   );
 }
@@ -57,10 +48,6 @@ function optionOf(name: string, { type, multiple, short, value, help }: OptionSp
   const option = new Option(`${flag} <${value ?? 'text'}>`, help);
   if (multiple) option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
   return option;
-}
-
-function printerOf(output: Output, stdout: Streams['stdout']): Invocation<OptionSpecs>['print'] {
-  return output === 'text' ? undefined : (value) => stdout.write(serialize(value, output));
 }
 
 function outputOf({ json, output }: Readonly<Record<string, unknown>>): Output {
@@ -80,11 +67,6 @@ export function outputIn(argv: readonly string[]): Output {
     return joined?.[1] ? [joined[1]] : [];
   });
   return format.includes('yaml') ? 'yaml' : format.includes('json') ? 'json' : 'text';
-}
-
-/** A value as one document: JSON on one line, or YAML. Text in it cannot control the terminal (docs/cli.md#output). */
-export function serialize(value: unknown, output: Output): string {
-  return output === 'yaml' ? `---\n${safeYaml(value)}` : `${safeJson(JSON.stringify(value))}\n`;
 }
 
 /** The UsageError for a command line that the parser refuses; undefined when it has printed help or the version. */

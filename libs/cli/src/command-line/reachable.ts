@@ -4,22 +4,11 @@ import type { Target } from '../client/http.ts';
 import { ownTls, TLS_KEYS } from '../client/tls.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
-import type { OptionSpecs, Values } from './command.ts';
+import { agentOptions } from './agent-options.ts';
+import type { Values } from './command.ts';
 import { namedAddress, UsageError } from './options.ts';
-import { FLEET_OPTIONS, plannedFleet } from './running-fleet.ts';
-
-const { 'token-stdin': _, ...RUNNING } = FLEET_OPTIONS;
-
-/** Options that name who is asked: the profiles of a fleet, or any A2A agent. */
-export const REACH_OPTIONS = {
-  ...RUNNING,
-  url: {
-    type: 'string',
-    value: 'url',
-    help: 'any A2A agent, by its address or that of its card, instead of the fleet',
-  },
-  'token-env': { type: 'string', value: 'name', help: 'the variable with the bearer token for --url' },
-} as const satisfies OptionSpecs;
+import { plannedFleet } from './running-fleet.ts';
+import type { REACH_OPTIONS } from './shared-options.ts';
 
 export type ReachValues = Values<typeof REACH_OPTIONS>;
 
@@ -113,13 +102,3 @@ async function agentAt(
     again: agentOptions(values) ?? '',
   };
 }
-
-/** The options that name an agent that is not of the fleet, after a space, quoted for a shell; undefined for the fleet. */
-export function agentOptions(values: Pick<ReachValues, 'url' | 'token-env'>): string | undefined {
-  if (values.url === undefined) return undefined;
-  const variable = values['token-env'];
-  return ` --url ${quoted(values.url)}${variable === undefined ? '' : ` --token-env ${quoted(variable)}`}`;
-}
-
-const quoted = (word: string): string =>
-  /^[\w.:/@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -8,35 +8,8 @@ import { readOperatorToken } from '../keys/operator-token.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/port-offset.ts';
-import type { OptionSpecs, Streams } from './command.ts';
+import type { Streams } from './command.ts';
 import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
-
-/** Options that locate a fleet of plain processes. */
-export const PLAN_OPTIONS = {
-  dir: {
-    type: 'string',
-    value: 'folder',
-    help: 'the folder of the fleet; .fleet of the checkout by default',
-  },
-  'port-offset': {
-    type: 'string',
-    value: 'n',
-    help: 'what is added to every port; as at the start by default',
-  },
-} as const satisfies OptionSpecs;
-
-/** Options that locate a running fleet: the processes of `--dir`, or `--reach` addresses and a token on stdin. */
-export const FLEET_OPTIONS = {
-  profile: { type: 'string', value: 'name', help: 'the profile to ask; switch by default' },
-  reach: {
-    type: 'string',
-    multiple: true,
-    value: 'name=url',
-    help: 'the address of a service; repeat it for each; instead of the fleet in --dir',
-  },
-  'token-stdin': { type: 'boolean', help: "read the operator's token from the first line of stdin" },
-  ...PLAN_OPTIONS,
-} as const satisfies OptionSpecs;
 
 interface PlanValues {
   readonly dir?: string | undefined;
@@ -119,12 +92,6 @@ export async function requireFleet(work: () => Promise<number>): Promise<number>
     });
   }
 }
-
-/** Options that locate a service's entry point: in the fleet of `--dir`, or with `--as-is` in this environment. */
-export const ENTRY_POINT_OPTIONS = {
-  'as-is': { type: 'boolean', help: 'use the environment of this process, as inside a container' },
-  ...PLAN_OPTIONS,
-} as const satisfies OptionSpecs;
 
 /**
  * The entry point of a service of the planned fleet. With `--as-is` it gets this process's environment, and `name` may

@@ -6,61 +6,44 @@ import { restore } from '../backup/restore.ts';
 import { type Command, command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
+import { backupUsage, restoreUsage } from '../usage/processes.ts';
 
 const KB = 1_000;
 
 /** `fleet backup|restore`: the whole fleet, or one member, in one file (docs/operations.md#backup-and-restore). */
 export const backupCommands: readonly Command[] = [
-  command({
-    name: 'backup',
-    summary: 'write keys, ledgers, audit, workspaces and streams of the fleet to a file, as of one moment',
-    args: '<file>',
-    options: {
-      ...PLAN_OPTIONS,
-      member: { type: 'string', value: 'name', help: 'only this member, without the streams, to move it' },
-    },
-    examples: ['backup fleet.tar.zst', 'backup neo.tar.zst --member neo'],
-    run: async ({ values, positionals, stdout, print }) => {
-      const file = oneFile('backup', positionals);
-      const plan = plannedFleet(values);
-      const options = { plan, member: values.member, release: manifest.version, clock };
-      const summary =
-        file === '-' ? await backUp(options, stdout) : await backUpToFile(options, resolve(file));
-      const { manifest: made, pausedMs } = summary;
-      const bytes = 'bytes' in summary ? Number(summary.bytes) : 0;
-      const paused_s = Math.round(pausedMs) / 1000;
-      if (file === '-') return 0;
-      if (print) print({ file, bytes, paused_s, ...made });
-      else {
-        const paused = pausedMs > 0 ? `; the fleet stood still for ${paused_s} s` : '';
-        printLines(stdout, [
-          `${file}: ${made.parts.length} folders, ${Math.ceil(bytes / KB)} kB${paused}`,
-          'it holds the keys and the content of all tasks: keep it where only you can read it',
-        ]);
-      }
-      return 0;
-    },
+  command(backupUsage, async ({ values, positionals, stdout, print }) => {
+    const file = oneFile('backup', positionals);
+    const plan = plannedFleet(values);
+    const options = { plan, member: values.member, release: manifest.version, clock };
+    const summary = file === '-' ? await backUp(options, stdout) : await backUpToFile(options, resolve(file));
+    const { manifest: made, pausedMs } = summary;
+    const bytes = 'bytes' in summary ? Number(summary.bytes) : 0;
+    const paused_s = Math.round(pausedMs) / 1000;
+    if (file === '-') return 0;
+    if (print) print({ file, bytes, paused_s, ...made });
+    else {
+      const paused = pausedMs > 0 ? `; the fleet stood still for ${paused_s} s` : '';
+      printLines(stdout, [
+        `${file}: ${made.parts.length} folders, ${Math.ceil(bytes / KB)} kB${paused}`,
+        'it holds the keys and the content of all tasks: keep it where only you can read it',
+      ]);
+    }
+    return 0;
   }),
-  command({
-    name: 'restore',
-    summary: 'put a backup into the folder of a fleet that is down',
-    args: '<file>',
-    options: PLAN_OPTIONS,
-    examples: ['restore fleet.tar.zst'],
-    run: async ({ values, positionals, stdout, print }) => {
-      const file = oneFile('restore', positionals);
-      if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
-      const made = await restore(plannedFleet(values), resolve(file));
-      if (print) print({ file, ...made });
-      else {
-        printLines(stdout, [
-          `restored ${made.parts.length} folders, as of ${made.created_at}: ${made.parts.join(', ')}`,
-          'what happened later is not in them; make up starts the fleet',
-        ]);
-      }
-      return 0;
-    },
+  command(restoreUsage, async ({ values, positionals, stdout, print }) => {
+    const file = oneFile('restore', positionals);
+    if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
+    const made = await restore(plannedFleet(values), resolve(file));
+    if (print) print({ file, ...made });
+    else {
+      printLines(stdout, [
+        `restored ${made.parts.length} folders, as of ${made.created_at}: ${made.parts.join(', ')}`,
+        'what happened later is not in them; make up starts the fleet',
+      ]);
+    }
+    return 0;
   }),
 ];
 

@@ -1,31 +1,25 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
-import { ENTRY_POINT_OPTIONS, findEntryPoint } from '../command-line/running-fleet.ts';
+import { findEntryPoint } from '../command-line/running-fleet.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
+import { cardUsage } from '../usage/fleet.ts';
 
 /**
  * `fleet card <profile>`: prints the agent card that this profile serves, built from its files. It needs no running
  * fleet and no credential. `--as-is` uses this process's environment.
  */
-export const cardCommand = command({
-  name: 'card',
-  summary: 'print the agent card of a profile or the trader, built from its files',
-  args: '<name>',
-  options: ENTRY_POINT_OPTIONS,
-  examples: ['card neo', 'card oracle --as-is'],
-  run: async ({ values, positionals, env, stdout, print }) => {
-    const [profile, ...rest] = positionals;
-    if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
-    if (profile === CONSOLE) throw new UsageError('the console has no agent card: it is no agent');
-    const card = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
-    if (card.code !== 0) {
-      const reason = card.stderr.trim() || `no card within ${TIMEOUT_MS / 1000} s`;
-      throw new FleetError('CONFIG_INVALID', `${profile} has no agent card: ${reason}`);
-    }
-    if (print) print(JSON.parse(card.stdout));
-    else stdout.write(card.stdout);
-    return 0;
-  },
+export const cardCommand = command(cardUsage, async ({ values, positionals, env, stdout, print }) => {
+  const [profile, ...rest] = positionals;
+  if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
+  if (profile === CONSOLE) throw new UsageError('the console has no agent card: it is no agent');
+  const card = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
+  if (card.code !== 0) {
+    const reason = card.stderr.trim() || `no card within ${TIMEOUT_MS / 1000} s`;
+    throw new FleetError('CONFIG_INVALID', `${profile} has no agent card: ${reason}`);
+  }
+  if (print) print(JSON.parse(card.stdout));
+  else stdout.write(card.stdout);
+  return 0;
 });

@@ -4,34 +4,22 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, repositoryRoot } from '../command-line/options.ts';
+import { downUsage, psUsage, upUsage } from '../usage/processes.ts';
 
 /** `fleet up|down|ps`: as `./fleet` does them, in the mode of the fleet (docs/operations.md#two-modes). */
 export const checkoutCommands: readonly Command[] = [
-  inMode('up', 'start the fleet, in containers or as plain processes'),
-  inMode('down', 'stop the fleet'),
-  command({
-    name: 'ps',
-    summary: 'list the processes or the containers of the fleet',
-    options: {},
-    examples: ['ps', 'ps --json'],
-    run: ({ positionals, output }) => {
-      noArguments('ps', positionals);
-      return runScript('ps', output === 'text' ? [] : ['-o', output]);
-    },
+  inMode(upUsage),
+  inMode(downUsage),
+  command(psUsage, ({ positionals, output }) => {
+    noArguments('ps', positionals);
+    return runScript('ps', output === 'text' ? [] : ['-o', output]);
   }),
 ];
 
-function inMode(name: string, summary: string): Command {
-  return command({
-    name,
-    summary,
-    textOnly: true,
-    options: {},
-    examples: [name],
-    run: ({ positionals }) => {
-      noArguments(name, positionals);
-      return runScript(name, []);
-    },
+function inMode(usage: typeof upUsage): Command {
+  return command(usage, ({ positionals }) => {
+    noArguments(usage.name, positionals);
+    return runScript(usage.name, []);
   });
 }
 

@@ -1,30 +1,23 @@
-import { type Command, command } from '../command-line/command.ts';
+import { type Command, command, type Usage } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { optionsOf } from '../command-line/parse.ts';
+import { completionUsage } from '../usage/processes.ts';
 
 const SHELLS = ['bash', 'zsh'];
 
 /** `fleet completion bash|zsh`: prints a script that completes the words and options of these commands. */
-export const completionCommand = (commands: () => Promise<readonly Command[]>): Command =>
-  command({
-    name: 'completion',
-    summary: 'print a script that completes commands and options in bash or zsh',
-    args: 'bash|zsh',
-    textOnly: true,
-    options: {},
-    examples: ['completion bash'],
-    run: async ({ positionals, stdout }) => {
-      const [shell = '', ...more] = positionals;
-      if (!SHELLS.includes(shell) || more.length > 0) throw new UsageError('completion takes bash or zsh');
-      stdout.write(completionScript(shell, await commands()));
-      return 0;
-    },
+export const completionCommand = (usages: readonly Usage[]): Command =>
+  command(completionUsage, ({ positionals, stdout }) => {
+    const [shell = '', ...more] = positionals;
+    if (!SHELLS.includes(shell) || more.length > 0) throw new UsageError('completion takes bash or zsh');
+    stdout.write(completionScript(shell, usages));
+    return 0;
   });
 
 /** The words that may follow each command or group. */
-function continuations(commands: readonly Command[]): Map<string, Set<string>> {
+function continuations(usages: readonly Usage[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>([['', new Set(['--help', '--version'])]]);
-  for (const each of commands) {
+  for (const each of usages) {
     const words = each.name.split(' ');
     words.forEach((word, at) => {
       const before = words.slice(0, at).join(' ');
@@ -37,8 +30,8 @@ function continuations(commands: readonly Command[]): Map<string, Set<string>> {
 }
 
 /** zsh runs the functions of bash after `bashcompinit` (zsh manual, Completion System). */
-function completionScript(shell: string, commands: readonly Command[]): string {
-  const known = [...continuations(commands)];
+function completionScript(shell: string, usages: readonly Usage[]): string {
+  const known = [...continuations(usages)];
   const names = known.flatMap(([name]) => (name === '' ? [] : [`'${name}'`]));
   return `${shell === 'zsh' ? 'autoload -U +X compinit bashcompinit && compinit && bashcompinit\n' : ''}_fleet() {
   local named='' next at words=''

@@ -4,12 +4,13 @@ import { objectsAt, textAt } from '../client/fields.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { openInBrowser } from '../console/browser.ts';
 import { type ConsoleTarget, newLink, rebuild, seenHeads } from '../console/client.ts';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
+import { consoleUsage } from '../usage/fleet.ts';
 
 const DEFAULT_PORT = 9224;
 
@@ -18,22 +19,9 @@ const DEFAULT_PORT = 9224;
  * rebuild` makes its read model again from the streams, and `fleet console heads` prints the audit heads that it has seen
  * (docs/console.md).
  */
-export const consoleCommand = command({
-  name: 'console',
-  summary:
-    'print a link that opens the console in a browser once, make its read model again, or print the audit heads that it has seen',
-  args: '[rebuild|heads]',
-  options: {
-    'no-open': { type: 'boolean', help: 'only print the link: start no browser' },
-    address: { type: 'string', value: 'url', help: 'the address of the console in the link' },
-    'as-is': {
-      type: 'boolean',
-      help: 'use the environment of this process, as inside the container of the console',
-    },
-    ...PLAN_OPTIONS,
-  },
-  examples: ['console', 'console --no-open', 'console rebuild', 'console heads'],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
+export const consoleCommand = command(
+  consoleUsage,
+  async ({ values, positionals, env, stdout, stderr, print }) => {
     const [verb, ...rest] = positionals;
     if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild' && verb !== 'heads'))
       throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild or heads`);
@@ -64,7 +52,7 @@ export const consoleCommand = command({
     if (!values['no-open']) await openInBrowser(link.url, env);
     return 0;
   },
-});
+);
 
 function renderHeads(seen: JsonObject): string[] {
   const keys = ['service', 'seq', 'at', 'hash', 'store'];

@@ -4,7 +4,8 @@ import { callApi } from '../client/http.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { contextDeleteUsage } from '../usage/fleet.ts';
 
 const MODES = ['keep', 'delete'];
 
@@ -12,21 +13,9 @@ const MODES = ['keep', 'delete'];
  * `fleet context delete <context-id>`: deletes a context of the operator, here and at the peers that did work of it
  * (docs/operations.md#delete-a-context). The exit code is 1 if something is left that nobody will delete.
  */
-export const contextDeleteCommand = command({
-  name: 'context delete',
-  summary:
-    'delete a context of the operator with its tasks and files, here and at the peers that did work of it',
-  args: '<context-id>',
-  options: {
-    ...FLEET_OPTIONS,
-    results: {
-      type: 'string',
-      value: 'keep|delete',
-      help: 'what becomes of an unmerged result; keep by default',
-    },
-  },
-  examples: ['context delete 6f3c…', 'context delete 6f3c… --results delete --profile neo'],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
+export const contextDeleteCommand = command(
+  contextDeleteUsage,
+  async ({ values, positionals, stdin, stdout, print }) => {
     const [contextId, ...rest] = positionals;
     if (!contextId || rest.length > 0) throw new UsageError('context delete takes the id of one context');
     if (contextId === '.' || contextId === '..')
@@ -45,7 +34,7 @@ export const contextDeleteCommand = command({
       return left.length === 0 ? 0 : 1;
     });
   },
-});
+);
 
 const RESULT_TEXTS: Readonly<Record<string, string>> = {
   none: 'it has no result',

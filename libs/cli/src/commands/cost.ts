@@ -5,41 +5,30 @@ import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { fleetClient, REACH_OPTIONS, reachable } from '../command-line/reachable.ts';
+import { fleetClient, reachable } from '../command-line/reachable.ts';
 import { findTask } from '../task/find-task.ts';
-
-const { url: _, 'token-env': __, ...FLEET } = REACH_OPTIONS;
+import { costUsage } from '../usage/tasks.ts';
 
 /** `fleet cost`: the tokens of a task, or the ceilings on spending of each profile and what is left below them. */
-export const costCommand = command({
-  name: 'cost',
-  summary: 'print the tokens of a task, or what each profile has spent and may still spend',
-  args: '[id]',
-  options: {
-    ...FLEET,
-    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
-  },
-  examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
-    const [id, ...more] = positionals;
-    if (more.length > 0) throw new UsageError('cost takes the id of one task');
-    const client = fleetClient();
-    const profiles = await reachable(client, values, env);
-    if (id === undefined) {
-      const asked = await askProfiles(profiles, (target) => callApi(target, '/fleet/spending'));
-      const { answers, silent } = asked;
-      if (print) print({ profiles: answers.map(({ answer }) => answer), silent });
-      else printLines(stdout, renderSpending(answers.map(({ answer }) => answer)));
-      if (!print) nameSilent(stderr, asked, 'not shown');
-      return silent.length > 0 ? 1 : 0;
-    }
-    const { at } = await findTask(client, profiles, id);
-    if (at.target === undefined) throw new UsageError('cost asks a profile of the fleet');
-    const answer = await callApi(at.target, `/fleet/tasks/${encodeURIComponent(id)}/cost`);
-    if (print) print(answer);
-    else printLines(stdout, renderCost(answer));
-    return 0;
-  },
+export const costCommand = command(costUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
+  const [id, ...more] = positionals;
+  if (more.length > 0) throw new UsageError('cost takes the id of one task');
+  const client = fleetClient();
+  const profiles = await reachable(client, values, env);
+  if (id === undefined) {
+    const asked = await askProfiles(profiles, (target) => callApi(target, '/fleet/spending'));
+    const { answers, silent } = asked;
+    if (print) print({ profiles: answers.map(({ answer }) => answer), silent });
+    else printLines(stdout, renderSpending(answers.map(({ answer }) => answer)));
+    if (!print) nameSilent(stderr, asked, 'not shown');
+    return silent.length > 0 ? 1 : 0;
+  }
+  const { at } = await findTask(client, profiles, id);
+  if (at.target === undefined) throw new UsageError('cost asks a profile of the fleet');
+  const answer = await callApi(at.target, `/fleet/tasks/${encodeURIComponent(id)}/cost`);
+  if (print) print(answer);
+  else printLines(stdout, renderCost(answer));
+  return 0;
 });
 
 function renderCost(cost: JsonObject): string[] {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { command } from '../command-line/command.ts';
 import { namedAddress, noArguments } from '../command-line/options.ts';
-import { FLEET_OPTIONS, operatorToken, plannedFleet, requireFleet } from '../command-line/running-fleet.ts';
+import { operatorToken, plannedFleet, requireFleet } from '../command-line/running-fleet.ts';
 import { runDemo } from '../demo/demo.ts';
 import { TRADER } from '../keys/layout.ts';
 import { prometheusStatus } from '../local/prometheus.ts';
+import { demoUsage } from '../usage/processes.ts';
 
-const { profile: _, ...OPTIONS } = FLEET_OPTIONS;
 const NOT_PROFILES = new Set([TRADER, 'prometheus', 'grafana', 'nats']);
 
 /**
@@ -14,43 +14,28 @@ const NOT_PROFILES = new Set([TRADER, 'prometheus', 'grafana', 'nats']);
  * process calls if they differ; without them, the fleet of plain processes in `--dir` is used. Exit code 1 when a step
  * does not go as expected.
  */
-export const demoCommand = command({
-  name: 'demo',
-  summary: 'send real tasks to a running fleet: routed, blocked, passed on, plain text, and a decision',
-  textOnly: true,
-  options: {
-    ...OPTIONS,
-    address: {
-      type: 'string',
-      multiple: true,
-      value: 'name=url',
-      help: 'an address to print; repeat it for each',
-    },
-  },
-  examples: ['demo'],
-  run: async ({ values, positionals, stdin, stdout, stderr }) => {
-    noArguments('demo', positionals);
-    const plan = plannedFleet(values);
-    const given = (values.address ?? []).map((text) => namedAddress('address', text));
-    const seen = given.length > 0 ? undefined : await prometheusStatus(plan);
-    const own = [...plan.members, ...(seen?.state === 'ready' ? [seen] : [])];
-    const shown = given.length > 0 ? given : own.map(({ name, url }) => ({ name, url }));
-    const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
-    const known = reach.length > 0 ? reach : shown;
-    return requireFleet(async () => {
-      const problems = await runDemo({
-        profiles: known.filter(({ name }) => !NOT_PROFILES.has(name)),
-        trader: known.find(({ name }) => name === TRADER),
-        shown,
-        token: (await operatorToken(values, plan, stdin)).token,
-        id: `demo-${randomUUID().slice(0, 8)}`,
-        write: (line) => stdout.write(`${line}\n`),
-      });
-      if (problems.length === 0) return 0;
-      const steps = problems.length === 1 ? 'a step' : `${problems.length} steps`;
-      const lines = [`\n${steps} did not go as expected:`, ...problems.map((problem) => `  ${problem}`)];
-      stderr.write(`${lines.join('\n')}\n`);
-      return 1;
+export const demoCommand = command(demoUsage, async ({ values, positionals, stdin, stdout, stderr }) => {
+  noArguments('demo', positionals);
+  const plan = plannedFleet(values);
+  const given = (values.address ?? []).map((text) => namedAddress('address', text));
+  const seen = given.length > 0 ? undefined : await prometheusStatus(plan);
+  const own = [...plan.members, ...(seen?.state === 'ready' ? [seen] : [])];
+  const shown = given.length > 0 ? given : own.map(({ name, url }) => ({ name, url }));
+  const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
+  const known = reach.length > 0 ? reach : shown;
+  return requireFleet(async () => {
+    const problems = await runDemo({
+      profiles: known.filter(({ name }) => !NOT_PROFILES.has(name)),
+      trader: known.find(({ name }) => name === TRADER),
+      shown,
+      token: (await operatorToken(values, plan, stdin)).token,
+      id: `demo-${randomUUID().slice(0, 8)}`,
+      write: (line) => stdout.write(`${line}\n`),
     });
-  },
+    if (problems.length === 0) return 0;
+    const steps = problems.length === 1 ? 'a step' : `${problems.length} steps`;
+    const lines = [`\n${steps} did not go as expected:`, ...problems.map((problem) => `  ${problem}`)];
+    stderr.write(`${lines.join('\n')}\n`);
+    return 1;
+  });
 });

@@ -4,27 +4,19 @@ import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { ENTRY_POINT_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { keyPaths, OPERATOR } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
+import { eventsUsage } from '../usage/fleet.ts';
 
 /**
  * `fleet events`: prints the task events that NATS holds, oldest first, as the operator (docs/cli.md#events). Returns 0 at
  * the end of the stream, or with `--follow` on Ctrl-C. Throws PEER_UNREACHABLE when NATS does not answer; with
  * `--follow`, a connection that breaks later is opened again, and no event is left out.
  */
-export const eventsCommand = command({
-  name: 'events',
-  summary: 'print the events of tasks from NATS',
-  options: {
-    follow: { type: 'boolean', short: 'f', help: 'go on with new events until Ctrl-C' },
-    type: { type: 'string', value: 'type', help: 'events of this type only, such as done' },
-    profile: { type: 'string', value: 'name', help: 'events of this profile only' },
-    task: { type: 'string', value: 'id', help: 'events of the task with this id or task_id only' },
-    ...ENTRY_POINT_OPTIONS,
-  },
-  examples: ['events --type blocked', 'events --follow --profile neo', 'events --task flight-1 -o json'],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
+export const eventsCommand = command(
+  eventsUsage,
+  async ({ values, positionals, env, stdout, stderr, print }) => {
     noArguments('events', positionals);
     const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
     const follow = values.follow === true;
@@ -64,7 +56,7 @@ export const eventsCommand = command({
     if (failure !== undefined) throw new FleetError('PEER_UNREACHABLE', `events cannot be read: ${failure}`);
     return 0;
   },
-});
+);
 
 /** The tokens of a subject that the options name; the wildcard without one. They throw UsageError. */
 function profileToken(profile: string | undefined): string {

@@ -4,30 +4,12 @@ import { command } from '../command-line/command.ts';
 import { namedAddress, noArguments, repositoryRoot } from '../command-line/options.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
+import { firstFlightUsage } from '../usage/processes.ts';
 
 /** `fleet first-flight`: prints the fleet's addresses and a first request to paste. */
-export const firstFlightCommand = command({
-  name: 'first-flight',
-  summary: 'print the addresses of the fleet and a first request to paste',
-  textOnly: true,
-  options: {
-    address: {
-      type: 'string',
-      multiple: true,
-      value: 'name=url',
-      help: 'an address to print; repeat it for each',
-    },
-    root: { type: 'string', value: 'folder', help: 'the checkout to name' },
-    'token-command': { type: 'string', value: 'command', help: 'a shell command that prints the token' },
-    console: { type: 'string', value: 'url', help: 'the link to the console to print' },
-    settle: {
-      type: 'string',
-      value: 'url',
-      help: 'wait until the profile at this URL has heard from its peers',
-    },
-  },
-  examples: ['first-flight --address switch=http://127.0.0.1:9219'],
-  run: async ({ values, positionals, stdout, stderr }) => {
+export const firstFlightCommand = command(
+  firstFlightUsage,
+  async ({ values, positionals, stdout, stderr }) => {
     noArguments('first-flight', positionals);
     const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
     if (values.settle !== undefined) await settle(values.settle, stderr);
@@ -41,7 +23,7 @@ export const firstFlightCommand = command({
     );
     return 0;
   },
-});
+);
 
 const SETTLE_MS = 15_000;
 

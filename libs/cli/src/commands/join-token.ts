@@ -5,72 +5,36 @@ import { callApi } from '../client/http.ts';
 import { type Command, command, type Invocation } from '../command-line/command.ts';
 import { definedFields, noArguments, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
 import { durationMs } from '../join/duration.ts';
+import {
+  joinTokenCreateUsage,
+  joinTokenListUsage,
+  joinTokenRevokeUsage,
+  workersListUsage,
+  workersRevokeUsage,
+} from '../usage/workers.ts';
 
-const create = command({
-  name: 'join-token create',
-  summary: 'make a join token, with which one worker joins within a time',
-  options: {
-    name: {
-      type: 'string',
-      value: 'name',
-      help: 'the name of the worker; * stands for any part; any name by default',
-    },
-    expires: { type: 'string', value: 'time', help: 'from 1m to 1d; 15m by default' },
-    tier: { type: 'string', value: 'tier', help: "the worker's tier" },
-    endpoint: {
-      type: 'string',
-      multiple: true,
-      value: 'url',
-      help: 'where the worker will be, as in fleet.join.endpoints, which holds without it',
-    },
-    scope: {
-      type: 'string',
-      multiple: true,
-      value: 'scope',
-      help: 'what it may do beside announcing itself and joining: dispatch, read',
-    },
-    'token-file': {
-      type: 'string',
-      value: 'file',
-      help: 'write the token to a new file, with mode 0600, instead of stdout',
-    },
-    address: {
-      type: 'string',
-      value: 'url',
-      help: 'the address of the orchestrator in the command that is printed',
-    },
-    ...FLEET_OPTIONS,
-  },
-  examples: [
-    'join-token create --name worker-7 --endpoint https://worker-7.example',
-    'join-token create --name "gpu-*" --expires 1h',
-  ],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
-    noArguments('join-token create', positionals);
-    const expires = durationMs('expires', values.expires, 15 * 60_000);
-    const path = values['token-file'];
-    return requireFleet(async () => {
-      const { target } = await findProfile(values, stdin);
-      const body = definedFields({
-        name: values.name,
-        expires_s: Math.round(expires / 1000),
-        tier: values.tier,
-        endpoints: values.endpoint && [...values.endpoint],
-        scopes: values.scope && [...values.scope],
-      });
-      const make = () => callApi(target, '/fleet/join-tokens', body);
-      const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
-      if (print) print(path === undefined ? { ...made, token } : made);
-      else
-        printLines(
-          stdout,
-          describe(made, path === undefined ? String(token) : undefined, values, target.url),
-        );
-      return 0;
+const create = command(joinTokenCreateUsage, async ({ values, positionals, stdin, stdout, print }) => {
+  noArguments('join-token create', positionals);
+  const expires = durationMs('expires', values.expires, 15 * 60_000);
+  const path = values['token-file'];
+  return requireFleet(async () => {
+    const { target } = await findProfile(values, stdin);
+    const body = definedFields({
+      name: values.name,
+      expires_s: Math.round(expires / 1000),
+      tier: values.tier,
+      endpoints: values.endpoint && [...values.endpoint],
+      scopes: values.scope && [...values.scope],
     });
-  },
+    const make = () => callApi(target, '/fleet/join-tokens', body);
+    const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
+    if (print) print(path === undefined ? { ...made, token } : made);
+    else
+      printLines(stdout, describe(made, path === undefined ? String(token) : undefined, values, target.url));
+    return 0;
+  });
 });
 
 /** Writes the token of the answer into a new file, which is opened before the token is made: nobody could read it later. */
@@ -110,25 +74,19 @@ function describe(
   ];
 }
 
-const list = command({
-  name: 'join-token list',
-  summary: 'print the join tokens and their state',
-  options: FLEET_OPTIONS,
-  examples: ['join-token list'],
-  run: ({ values, positionals, stdin, stdout, print }) => {
-    noArguments('join-token list', positionals);
-    return requireFleet(async () => {
-      const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/join-tokens');
-      const rows = objectsAt(answer, 'join_tokens');
-      if (print) print(answer);
-      else
-        printLines(
-          stdout,
-          rows.length === 0 ? ['there is no join token'] : columns(TOKEN_HEAD, rows.map(tokenRow)),
-        );
-      return 0;
-    });
-  },
+const list = command(joinTokenListUsage, ({ values, positionals, stdin, stdout, print }) => {
+  noArguments('join-token list', positionals);
+  return requireFleet(async () => {
+    const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/join-tokens');
+    const rows = objectsAt(answer, 'join_tokens');
+    if (print) print(answer);
+    else
+      printLines(
+        stdout,
+        rows.length === 0 ? ['there is no join token'] : columns(TOKEN_HEAD, rows.map(tokenRow)),
+      );
+    return 0;
+  });
 });
 
 const TOKEN_HEAD = ['id', 'name', 'state', 'expires', 'used by', 'endpoints'];
@@ -137,62 +95,44 @@ const tokenRow = (each: JsonObject): string[] => [
   textsAt(each, 'endpoints').join(', '),
 ];
 
-const revokeToken = command({
-  name: 'join-token revoke',
-  summary: 'revoke a join token that was not used',
-  args: '<id>',
-  options: FLEET_OPTIONS,
-  examples: ['join-token revoke 4f1c9a0b2d'],
-  run: (invocation) =>
-    remove(
-      '/fleet/join-tokens',
-      only('join-token revoke', invocation.positionals, 'the id of a join token'),
-      invocation,
-    ),
-});
+const revokeToken = command(joinTokenRevokeUsage, (invocation) =>
+  remove(
+    '/fleet/join-tokens',
+    only('join-token revoke', invocation.positionals, 'the id of a join token'),
+    invocation,
+  ),
+);
 
-const workers = command({
-  name: 'workers list',
-  summary: 'print the workers that joined with a join token',
-  options: FLEET_OPTIONS,
-  examples: ['workers list'],
-  run: ({ values, positionals, stdin, stdout, print }) => {
-    noArguments('workers list', positionals);
-    return requireFleet(async () => {
-      const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/workers');
-      const rows = objectsAt(answer, 'workers');
-      if (print) print(answer);
-      else
-        printLines(
-          stdout,
-          rows.length === 0
-            ? ['no worker has joined with a join token']
-            : columns(
-                WORKER_HEAD,
-                rows.map((each) => WORKER_KEYS.map((key) => textAt(each, key))),
-              ),
-        );
-      return 0;
-    });
-  },
+const workers = command(workersListUsage, ({ values, positionals, stdin, stdout, print }) => {
+  noArguments('workers list', positionals);
+  return requireFleet(async () => {
+    const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/workers');
+    const rows = objectsAt(answer, 'workers');
+    if (print) print(answer);
+    else
+      printLines(
+        stdout,
+        rows.length === 0
+          ? ['no worker has joined with a join token']
+          : columns(
+              WORKER_HEAD,
+              rows.map((each) => WORKER_KEYS.map((key) => textAt(each, key))),
+            ),
+      );
+    return 0;
+  });
 });
 
 const WORKER_HEAD = ['worker', 'state', 'peer', 'tasks', 'joined', 'address'];
 const WORKER_KEYS = ['name', 'state', 'peer', 'tasks', 'joined_at', 'endpoint'];
 
-const revokeWorker = command({
-  name: 'workers revoke',
-  summary: 'end the membership of a worker at once',
-  args: '<name>',
-  options: FLEET_OPTIONS,
-  examples: ['workers revoke worker-7'],
-  run: (invocation) =>
-    remove(
-      '/fleet/workers',
-      only('workers revoke', invocation.positionals, 'the name of a worker'),
-      invocation,
-    ),
-});
+const revokeWorker = command(workersRevokeUsage, (invocation) =>
+  remove(
+    '/fleet/workers',
+    only('workers revoke', invocation.positionals, 'the name of a worker'),
+    invocation,
+  ),
+);
 
 function only(name: string, [word, ...rest]: readonly string[], wanted: string): string {
   if (word === undefined) throw new UsageError(`${name} needs ${wanted}`);
@@ -203,7 +143,7 @@ function only(name: string, [word, ...rest]: readonly string[], wanted: string):
 function remove(
   path: string,
   word: string,
-  { values, stdin, stdout, print }: Invocation<typeof FLEET_OPTIONS>,
+  { values, stdin, stdout, print }: Invocation<typeof workersRevokeUsage.options>,
 ): Promise<number> {
   return requireFleet(async () => {
     const { target } = await findProfile(values, stdin);

@@ -21,158 +21,108 @@ import { clientCertificate, servedCertificate, useCertificatesOf } from '../join
 import { readWorkerState, type WorkerState, workerHome } from '../join/worker-home.ts';
 import { tokenHash } from '../keys/init.ts';
 import { readSecret } from '../keys/secret-file.ts';
+import { joinUsage, leaveUsage } from '../usage/workers.ts';
 
-const joinCommand = command({
-  name: 'join',
-  summary: 'join this machine to a fleet as a worker, and start it',
-  args: '<orchestrator>',
-  options: {
-    'token-file': {
-      type: 'string',
-      value: 'file',
-      help: 'the file with the join token; FLEET_JOIN_TOKEN without it',
-    },
-    name: {
-      type: 'string',
-      value: 'name',
-      help: 'the name of the worker; that of the join token, or of this host',
-    },
-    endpoint: {
-      type: 'string',
-      value: 'url',
-      help: 'the address at which the orchestrator reaches this worker',
-    },
-    bind: { type: 'string', value: 'host:port', help: 'where the gateway listens; port 9230 by default' },
-    'cert-file': {
-      type: 'string',
-      value: 'file',
-      help: 'the certificate with which it serves https; without it, a reverse proxy does',
-    },
-    'key-file': { type: 'string', value: 'file', help: 'the key of that certificate' },
-    tier: { type: 'string', value: 'tier', help: 'its tier; that of the join token by default' },
-    'profile-dir': {
-      type: 'string',
-      value: 'folder',
-      help: 'the profile that it runs, such as deploy/profiles/neo; a general worker by default',
-    },
-    dir: {
-      type: 'string',
-      value: 'folder',
-      help: 'its folder; .fleet/workers/<name> of the checkout by default',
-    },
-    'workspace-dir': {
-      type: 'string',
-      value: 'folder',
-      help: 'its workspace; HERMES_WORKSPACE_DIR, or a folder in --dir, by default',
-    },
-    foreground: { type: 'boolean', help: 'stay, and run the gateway here, as in a container or a service' },
-    'allow-http': { type: 'boolean', help: 'allow addresses without TLS that are not on this machine' },
-  },
-  examples: [
-    'join https://switch.example --token-file token --endpoint https://worker-7.example',
-    'join http://127.0.0.1:9219 --token-file token --profile-dir deploy/profiles/neo',
-  ],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
-    const [address, ...rest] = positionals;
-    if (address === undefined) throw new UsageError('join needs the address of an orchestrator');
-    noArguments('join', rest);
-    const allowHttp = values['allow-http'] === true;
-    const url = orchestratorUrl(address, allowHttp);
-    const say = (line: string): void => printLines(stderr, [line]);
-    const options: JoinOptions = { root: repositoryRoot(), env, clock, say };
-    const token = joinToken(values['token-file'], env);
-    const known = workerOfJoin({
+const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
+  const [address, ...rest] = positionals;
+  if (address === undefined) throw new UsageError('join needs the address of an orchestrator');
+  noArguments('join', rest);
+  const allowHttp = values['allow-http'] === true;
+  const url = orchestratorUrl(address, allowHttp);
+  const say = (line: string): void => printLines(stderr, [line]);
+  const options: JoinOptions = { root: repositoryRoot(), env, clock, say };
+  const token = joinToken(values['token-file'], env);
+  const known = workerOfJoin({
+    dir: values.dir,
+    name: values.name,
+    url,
+    joinToken: token && tokenHash(token),
+  });
+  if (known) useCertificatesOf(known.state, env);
+  const member = known && (await membershipOf(workerHome(known.folder, known.state), known.state));
+  if (known?.state.phase === 'joined' && !member) throw notMember(known.state);
+  let state: WorkerState;
+  let folder: string;
+  if (known && member) {
+    ({ folder } = known);
+    if (member.state !== 'joined')
+      throw new FleetError(
+        'CAPACITY',
+        `${known.state.name} is leaving: run fleet leave to its end, then join again`,
+      );
+    state = joined(workerHome(folder, known.state), known.state);
+    say(`${state.name} has joined ${state.orchestrator.name} already`);
+  } else {
+    if (token === undefined)
+      throw new UsageError(
+        'join needs --token-file: fleet join-token create, at the orchestrator, makes a join token',
+      );
+    const planned = await planWorker(url, token, {
+      name: values.name ?? known?.state.name,
+      endpoint: values.endpoint,
+      bind: values.bind,
+      tier: values.tier,
       dir: values.dir,
-      name: values.name,
-      url,
-      joinToken: token && tokenHash(token),
+      workspaceDir: values['workspace-dir'] ?? env.HERMES_WORKSPACE_DIR,
+      allowHttp,
+      tls: clientCertificate(env),
+      serverTls: servedCertificate(values['cert-file'], values['key-file']),
     });
-    if (known) useCertificatesOf(known.state, env);
-    const member = known && (await membershipOf(workerHome(known.folder, known.state), known.state));
-    if (known?.state.phase === 'joined' && !member) throw notMember(known.state);
-    let state: WorkerState;
-    let folder: string;
-    if (known && member) {
-      ({ folder } = known);
-      if (member.state !== 'joined')
-        throw new FleetError(
-          'CAPACITY',
-          `${known.state.name} is leaving: run fleet leave to its end, then join again`,
-        );
-      state = joined(workerHome(folder, known.state), known.state);
-      say(`${state.name} has joined ${state.orchestrator.name} already`);
-    } else {
-      if (token === undefined)
-        throw new UsageError(
-          'join needs --token-file: fleet join-token create, at the orchestrator, makes a join token',
-        );
-      const planned = await planWorker(url, token, {
-        name: values.name ?? known?.state.name,
-        endpoint: values.endpoint,
-        bind: values.bind,
-        tier: values.tier,
-        dir: values.dir,
-        workspaceDir: values['workspace-dir'] ?? env.HERMES_WORKSPACE_DIR,
-        allowHttp,
-        tls: clientCertificate(env),
-        serverTls: servedCertificate(values['cert-file'], values['key-file']),
-      });
-      ({ folder } = planned);
-      const there = readWorkerState(folder);
-      if (there && (there.name !== planned.state.name || there.orchestrator.url !== url))
-        throw new FleetError(
-          'CONFIG_INVALID',
-          `${folder} is the folder of ${there.name}, a worker of ${there.orchestrator.url}: name another one with --dir`,
-        );
-      if (there?.phase === 'joined')
-        throw new FleetError(
-          'CONFIG_INVALID',
-          `${there.name} has joined already: name another worker with --name, or run fleet leave first`,
-        );
-      state = await enlist(planned, token, { ...options, profileDir: values['profile-dir'] });
-    }
-    const home = workerHome(folder, state);
-    const gateway = await runGateway(home, gatewayOf(home, state, options), {
-      foreground: values.foreground === true,
-      clock,
+    ({ folder } = planned);
+    const there = readWorkerState(folder);
+    if (there && (there.name !== planned.state.name || there.orchestrator.url !== url))
+      throw new FleetError(
+        'CONFIG_INVALID',
+        `${folder} is the folder of ${there.name}, a worker of ${there.orchestrator.url}: name another one with --dir`,
+      );
+    if (there?.phase === 'joined')
+      throw new FleetError(
+        'CONFIG_INVALID',
+        `${there.name} has joined already: name another worker with --name, or run fleet leave first`,
+      );
+    state = await enlist(planned, token, { ...options, profileDir: values['profile-dir'] });
+  }
+  const home = workerHome(folder, state);
+  const gateway = await runGateway(home, gatewayOf(home, state, options), {
+    foreground: values.foreground === true,
+    clock,
+  });
+  const findings = await awaitSeen(home, state, clock)
+    .then(() => examineBothWays(home, state, options))
+    .catch(async (error: unknown) => {
+      await gateway.stop();
+      throw error;
     });
-    const findings = await awaitSeen(home, state, clock)
-      .then(() => examineBothWays(home, state, options))
-      .catch(async (error: unknown) => {
-        await gateway.stop();
-        throw error;
-      });
-    const failed = findings.filter((finding) => finding.state === 'failed');
-    for (const each of failed)
-      say(
-        `${textAt(each, 'by')}: ${textAt(each, 'subject')} ${textAt(each, 'check')}: ${textAt(each, 'detail')}`,
-      );
-    const summary = {
-      name: state.name,
-      orchestrator: state.orchestrator.url,
-      endpoint: state.endpoint,
-      gateway: gateway.state,
-      pid: gateway.pid,
-      dir: home.dir,
-      log_file: gateway.exit ? null : home.gateway.logFile,
-      checks: findings.length,
-      failed: failed.length,
-    };
-    if (print) print({ ...summary, findings });
-    else
-      stdout.write(
-        [
-          `${state.name} is a worker of ${state.orchestrator.name}: live at ${state.endpoint}`,
-          `checks    ${findings.length} in both directions, ${failed.length} failed`,
-          ...(gateway.exit ? [] : [`log       ${home.gateway.logFile}`]),
-          `folder    ${home.dir}`,
-          `to leave  fleet leave ${values.dir === undefined ? state.name : `--dir ${home.dir}`}`,
-          '',
-        ].join('\n'),
-      );
-    if (gateway.exit) return gateway.exit;
-    return failed.length > 0 ? 1 : 0;
-  },
+  const failed = findings.filter((finding) => finding.state === 'failed');
+  for (const each of failed)
+    say(
+      `${textAt(each, 'by')}: ${textAt(each, 'subject')} ${textAt(each, 'check')}: ${textAt(each, 'detail')}`,
+    );
+  const summary = {
+    name: state.name,
+    orchestrator: state.orchestrator.url,
+    endpoint: state.endpoint,
+    gateway: gateway.state,
+    pid: gateway.pid,
+    dir: home.dir,
+    log_file: gateway.exit ? null : home.gateway.logFile,
+    checks: findings.length,
+    failed: failed.length,
+  };
+  if (print) print({ ...summary, findings });
+  else
+    stdout.write(
+      [
+        `${state.name} is a worker of ${state.orchestrator.name}: live at ${state.endpoint}`,
+        `checks    ${findings.length} in both directions, ${failed.length} failed`,
+        ...(gateway.exit ? [] : [`log       ${home.gateway.logFile}`]),
+        `folder    ${home.dir}`,
+        `to leave  fleet leave ${values.dir === undefined ? state.name : `--dir ${home.dir}`}`,
+        '',
+      ].join('\n'),
+    );
+  if (gateway.exit) return gateway.exit;
+  return failed.length > 0 ? 1 : 0;
 });
 
 const notMember = ({ name, orchestrator }: WorkerState): FleetError =>
@@ -188,54 +138,32 @@ function joinToken(file: string | undefined, env: NodeJS.ProcessEnv): string | u
   return token;
 }
 
-const leaveCommand = command({
-  name: 'leave',
-  summary: 'take this worker out of its fleet, once it has finished what it has',
-  args: '[name]',
-  options: {
-    dir: {
-      type: 'string',
-      value: 'folder',
-      help: 'its folder; .fleet/workers/<name> of the checkout by default',
-    },
-    wait: {
-      type: 'string',
-      value: 'time',
-      help: 'how long to wait for its tasks, such as 90s or 2h; 15m by default',
-    },
-    now: {
-      type: 'boolean',
-      help: 'wait for nothing: the orchestrator gives its tasks up, as errors that can be sent again',
-    },
-  },
-  examples: ['leave', 'leave worker-7 --wait 2h'],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
-    const [name, ...rest] = positionals;
-    noArguments('leave', rest);
-    const { home, state } = findWorker(values.dir, name);
-    useCertificatesOf(state, env);
-    const say = (line: string): void => printLines(stderr, [line]);
-    const gateway = gatewayOf(home, state, { root: repositoryRoot(), env, clock, say });
-    const left = await leaveFleet(home, state, {
-      clock,
-      say,
-      startGateway: () => runGateway(home, gateway, { foreground: false, clock }),
-      waitMs: durationMs('wait', values.wait, 15 * 60_000),
-      now: values.now === true,
-    });
-    const kept = { ledger: home.stateDir, workspace: state.workspaceDir, profile: home.profileDir };
-    if (print) print({ name: state.name, gateway: left.gateway, given_up: left.givenUp, kept });
-    else
-      stdout.write(
-        [
-          `${state.name} has left ${state.orchestrator.name}; its gateway ${left.gateway}, and its keys are removed`,
-          ...(left.givenUp > 0 ? [`given up  ${left.givenUp} tasks, which ended as peer_unreachable`] : []),
-          `kept      ${kept.ledger}, ${kept.workspace} and ${kept.profile}`,
-          '',
-        ].join('\n'),
-      );
-    return 0;
-  },
+const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
+  const [name, ...rest] = positionals;
+  noArguments('leave', rest);
+  const { home, state } = findWorker(values.dir, name);
+  useCertificatesOf(state, env);
+  const say = (line: string): void => printLines(stderr, [line]);
+  const gateway = gatewayOf(home, state, { root: repositoryRoot(), env, clock, say });
+  const left = await leaveFleet(home, state, {
+    clock,
+    say,
+    startGateway: () => runGateway(home, gateway, { foreground: false, clock }),
+    waitMs: durationMs('wait', values.wait, 15 * 60_000),
+    now: values.now === true,
+  });
+  const kept = { ledger: home.stateDir, workspace: state.workspaceDir, profile: home.profileDir };
+  if (print) print({ name: state.name, gateway: left.gateway, given_up: left.givenUp, kept });
+  else
+    stdout.write(
+      [
+        `${state.name} has left ${state.orchestrator.name}; its gateway ${left.gateway}, and its keys are removed`,
+        ...(left.givenUp > 0 ? [`given up  ${left.givenUp} tasks, which ended as peer_unreachable`] : []),
+        `kept      ${kept.ledger}, ${kept.workspace} and ${kept.profile}`,
+        '',
+      ].join('\n'),
+    );
+  return 0;
 });
 
 /** `fleet join` and `fleet leave`: a worker on another machine (docs/peering.md#joining). */

@@ -6,7 +6,7 @@ import { systemClock as clock, FleetError, type Log } from '@hermes-fleet/protoc
 import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { columns } from '../command-line/output.ts';
-import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { newLink } from '../console/client.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { fleetDown } from '../local/down.ts';
@@ -16,26 +16,21 @@ import { fleetStatus } from '../local/ps.ts';
 import { fleetUp } from '../local/up.ts';
 import { quote } from '../quick-start/first-flight.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
+import { localDownUsage, localLogsUsage, localPsUsage, localUpUsage } from '../usage/processes.ts';
 import { consoleOf } from './console.ts';
 import { settle } from './first-flight.ts';
 
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */
 export const localCommands: readonly Command[] = [
-  command({
-    name: 'local up',
-    summary: 'start the fleet as plain processes',
-    options: PLAN_OPTIONS,
-    examples: ['local up', 'local up --port-offset 1000'],
-    run: (invocation) => {
-      noArguments('local up', invocation.positionals);
-      return up(plannedFleet(invocation.values), invocation);
-    },
+  command(localUpUsage, (invocation) => {
+    noArguments('local up', invocation.positionals);
+    return up(plannedFleet(invocation.values), invocation);
   }),
-  listed('local down', 'stop the fleet', async (plan) => {
+  listed(localDownUsage, async (plan) => {
     const seen = await prometheusDown(plan, clock);
     return [...(await fleetDown({ plan, clock })), ...(seen ? [seen] : [])];
   }),
-  listed('local ps', 'list its processes', async (plan) => {
+  listed(localPsUsage, async (plan) => {
     const seen = await prometheusStatus(plan);
     return [...(await fleetStatus(plan)), ...(seen ? [seen] : [])].map(
       ({ name, state, pid = null, url, detail = null, logFile }) => ({
@@ -48,41 +43,19 @@ export const localCommands: readonly Command[] = [
       }),
     );
   }),
-  command({
-    name: 'local logs',
-    summary: 'print the logs of all processes, or of those that are named',
-    args: '[name...]',
-    textOnly: true,
-    options: {
-      ...PLAN_OPTIONS,
-      follow: { type: 'boolean', short: 'f', help: 'go on with what is written from now on' },
-      tail: { type: 'string', value: 'lines', help: 'how many lines of each; 100 by default' },
-    },
-    examples: ['local logs switch neo --follow'],
-    run: ({ values, positionals, stderr }) => {
-      const lines = wholeNumber('tail', values.tail, 100);
-      return logs(plannedFleet(values), positionals, { follow: values.follow === true, lines, stderr });
-    },
+  command(localLogsUsage, ({ values, positionals, stderr }) => {
+    const lines = wholeNumber('tail', values.tail, 100);
+    return logs(plannedFleet(values), positionals, { follow: values.follow === true, lines, stderr });
   }),
 ];
 
-function listed(
-  name: string,
-  summary: string,
-  rows: (plan: FleetPlan) => Promise<readonly object[]>,
-): Command {
-  return command({
-    name,
-    summary,
-    options: PLAN_OPTIONS,
-    examples: [name],
-    run: async ({ values, positionals, stdout, print }) => {
-      noArguments(name, positionals);
-      const found = await rows(plannedFleet(values));
-      if (print) print(found);
-      else stdout.write(`${columns(Object.keys(found[0] ?? {}), found.map(cells)).join('\n')}\n`);
-      return 0;
-    },
+function listed(usage: typeof localPsUsage, rows: (plan: FleetPlan) => Promise<readonly object[]>): Command {
+  return command(usage, async ({ values, positionals, stdout, print }) => {
+    noArguments(usage.name, positionals);
+    const found = await rows(plannedFleet(values));
+    if (print) print(found);
+    else stdout.write(`${columns(Object.keys(found[0] ?? {}), found.map(cells)).join('\n')}\n`);
+    return 0;
   });
 }
 

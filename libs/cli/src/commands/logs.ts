@@ -3,9 +3,10 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { printLines, safeJson, sanitize } from '../command-line/output.ts';
-import { PLAN_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { keptLines, type LogLines, linesOfFiles } from '../logs/log-lines.ts';
 import { describeLine, linesOfTask } from '../logs/task-logs.ts';
+import { logsUsage } from '../usage/fleet.ts';
 import { runScript } from './checkout.ts';
 
 /**
@@ -13,16 +14,9 @@ import { runScript } from './checkout.ts';
  * it is `./fleet logs`. Throws TASK_NOT_FOUND where no line names the
  * task, and NOT_FOUND where there are no logs.
  */
-export const logsCommand = command({
-  name: 'logs',
-  summary: 'print the log lines of a task, of all services; without a task, follow all logs',
-  args: '[task]',
-  options: {
-    stdin: { type: 'boolean', help: 'read the logs from stdin instead of the files of the fleet' },
-    ...PLAN_OPTIONS,
-  },
-  examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json'],
-  run: async ({ values, positionals, output, stdin, stdout, stderr, print }) => {
+export const logsCommand = command(
+  logsUsage,
+  async ({ values, positionals, output, stdin, stdout, stderr, print }) => {
     const [id, ...more] = positionals;
     if (id === undefined && Object.keys(values).length === 0) return runScript('logs', []);
     if (id === undefined || id === '' || more.length > 0)
@@ -42,7 +36,7 @@ export const logsCommand = command({
     else printLines(stdout, lines.map(describeLine));
     return 0;
   },
-});
+);
 
 /** Each file after the older one that a start made of it. */
 function filesOf(logFiles: readonly string[]): LogLines {

@@ -3,43 +3,30 @@ import { ownTls, tlsFetch } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { REACH_OPTIONS } from '../command-line/reachable.ts';
-import { FLEET_OPTIONS, findProfile } from '../command-line/running-fleet.ts';
-
-const { 'token-stdin': _, ...FLEET } = FLEET_OPTIONS;
+import { findProfile } from '../command-line/running-fleet.ts';
+import { mcpUsage } from '../usage/fleet.ts';
 
 /**
  * `fleet mcp`: serves the fleet's MCP server over standard input and output, for clients that start a process
  * (docs/mcp.md#over-stdio). It calls a profile of the fleet as the operator, or `--url` with the token in the variable that
  * `--token-env` names. Returns when the input has ended: 0, or 1 if a request stayed without an answer.
  */
-export const mcpCommand = command({
-  name: 'mcp',
-  summary: 'serve the fleet to an MCP client over standard input and output',
-  options: {
-    ...FLEET,
-    url: { type: 'string', value: 'url', help: 'the address of a profile, instead of the fleet in --dir' },
-    'token-env': REACH_OPTIONS['token-env'],
-  },
-  textOnly: true,
-  examples: ['mcp', 'mcp --url http://127.0.0.1:9219 --token-env FLEET_TOKEN'],
-  run: async ({ values, positionals, env, stdin, stdout, stderr }) => {
-    noArguments('mcp', positionals);
-    const { url, token } =
-      values.url === undefined ? (await findProfile(values, stdin)).target : named(values, env);
-    // The SDK is loaded for this command only.
-    const { forwardStdio } = await import('@hermes-fleet/mcp-server');
-    const isDone = await forwardStdio({
-      url: new URL('/mcp', url).href,
-      token,
-      input: stdin(),
-      output: stdout,
-      clock: systemClock,
-      fetch: ownTls() && mcpFetch,
-      onError: (message) => printLines(stderr, [`fleet: ${message}`]),
-    });
-    return isDone ? 0 : 1;
-  },
+export const mcpCommand = command(mcpUsage, async ({ values, positionals, env, stdin, stdout, stderr }) => {
+  noArguments('mcp', positionals);
+  const { url, token } =
+    values.url === undefined ? (await findProfile(values, stdin)).target : named(values, env);
+  // The SDK is loaded for this command only.
+  const { forwardStdio } = await import('@hermes-fleet/mcp-server');
+  const isDone = await forwardStdio({
+    url: new URL('/mcp', url).href,
+    token,
+    input: stdin(),
+    output: stdout,
+    clock: systemClock,
+    fetch: ownTls() && mcpFetch,
+    onError: (message) => printLines(stderr, [`fleet: ${message}`]),
+  });
+  return isDone ? 0 : 1;
 });
 
 /** The transport of MCP calls it as `fetch`, with texts as bodies. */

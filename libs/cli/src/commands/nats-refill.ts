@@ -3,8 +3,9 @@ import { textAt } from '../client/fields.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { ENTRY_POINT_OPTIONS, findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
+import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { natsRefillUsage } from '../usage/keys.ts';
 
 /** A large ledger takes minutes on a cluster, which stores some hundred events a second. */
 const REFILL_MS = 40 * 60_000;
@@ -14,28 +15,18 @@ const REFILL_MS = 40 * 60_000;
  * from the ledgers of all services or of `--profile`. Runs beside a service, or while it is down. `--as-is` uses this
  * process's environment, as inside a container. Exit code 1 when a service could not be refilled.
  */
-export const refillCommand = command({
-  name: 'nats refill',
-  summary: 'publish again what the event stream lacks, from the ledgers of the services',
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    profile: { type: 'string', value: 'name', help: 'only this profile, or trader; all by default' },
-    'dry-run': { type: 'boolean', help: 'publish nothing, and print what is missing' },
-  },
-  examples: ['nats refill --dry-run', 'nats refill --profile neo'],
-  run: async ({ values, positionals, env, stdout, print }) => {
-    noArguments('nats refill', positionals);
-    const names = values.profile ? [values.profile] : plannedFleet(values).members.map(({ name }) => name);
-    const reports: JsonObject[] = [];
-    // One after the other: the events of each service come in order, and NATS is not flooded.
-    for (const name of names) {
-      const entryPoint = findEntryPoint(values, name, env);
-      reports.push(await refillService(name, entryPoint, values['dry-run'] ? ['--dry-run'] : []));
-    }
-    if (print) print({ services: reports });
-    else printLines(stdout, renderReports(reports, values['dry-run'] === true));
-    return reports.some(({ problem }) => problem !== undefined) ? 1 : 0;
-  },
+export const refillCommand = command(natsRefillUsage, async ({ values, positionals, env, stdout, print }) => {
+  noArguments('nats refill', positionals);
+  const names = values.profile ? [values.profile] : plannedFleet(values).members.map(({ name }) => name);
+  const reports: JsonObject[] = [];
+  // One after the other: the events of each service come in order, and NATS is not flooded.
+  for (const name of names) {
+    const entryPoint = findEntryPoint(values, name, env);
+    reports.push(await refillService(name, entryPoint, values['dry-run'] ? ['--dry-run'] : []));
+  }
+  if (print) print({ services: reports });
+  else printLines(stdout, renderReports(reports, values['dry-run'] === true));
+  return reports.some(({ problem }) => problem !== undefined) ? 1 : 0;
 });
 
 async function refillService(

@@ -10,8 +10,9 @@ import { createLogger } from '@hermes-fleet/service';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { ENTRY_POINT_OPTIONS, plannedFleet } from '../command-line/running-fleet.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
+import { natsForgetHeadUsage, natsSetupUsage } from '../usage/keys.ts';
 import { refillCommand } from './nats-refill.ts';
 
 const SETUP_MS = 60_000;
@@ -22,33 +23,15 @@ const FORGET_MS = 10_000;
  * `fleet nats setup`: creates or updates the event streams as the setup user, with NATS_USER and NATS_PASSWORD from the
  * environment or HERMES_KEYS_DIR. Retries for up to a minute while the server does not answer or the cluster forms.
  */
-const setupCommand = command({
-  name: 'nats setup',
-  summary: 'create or update the event streams',
-  textOnly: true,
-  options: {
-    server: {
-      type: 'string',
-      value: 'urls',
-      help: 'the servers, as a list; NATS_HOST and NATS_PORT by default',
-    },
-    replicas: {
-      type: 'string',
-      value: 'number',
-      help: 'the copies of each stream, 1 to 5; as many as the cluster can have by default',
-    },
-  },
-  examples: ['nats setup --server nats://127.0.0.1:4222'],
-  run: async ({ values, positionals, env }) => {
-    noArguments('nats setup', positionals);
-    const connection = setupConnectionFromEnv(env, values.server);
-    const replicas = values.replicas === undefined ? undefined : wholeNumber('replicas', values.replicas, 1);
-    if (replicas !== undefined && (replicas < 1 || replicas > 5))
-      throw new UsageError(`--replicas must be 1 to 5, not ${replicas}`);
-    const log = createLogger({ name: 'nats-setup', level: env.LOG_LEVEL });
-    await setUpWithRetries(connection, log, replicas);
-    return 0;
-  },
+const setupCommand = command(natsSetupUsage, async ({ values, positionals, env }) => {
+  noArguments('nats setup', positionals);
+  const connection = setupConnectionFromEnv(env, values.server);
+  const replicas = values.replicas === undefined ? undefined : wholeNumber('replicas', values.replicas, 1);
+  if (replicas !== undefined && (replicas < 1 || replicas > 5))
+    throw new UsageError(`--replicas must be 1 to 5, not ${replicas}`);
+  const log = createLogger({ name: 'nats-setup', level: env.LOG_LEVEL });
+  await setUpWithRetries(connection, log, replicas);
+  return 0;
 });
 
 async function setUpWithRetries(
@@ -75,17 +58,9 @@ async function setUpWithRetries(
  * inside the setup user's container. Exit code 0 when NATS holds no head afterwards, 1 when another one was published
  * in between.
  */
-const forgetHeadCommand = command({
-  name: 'nats forget-head',
-  summary:
-    "print the audit head that NATS holds for a service, and remove it, after the audit's file was restored on purpose",
-  args: '<service>',
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    server: { type: 'string', value: 'url', help: 'the server, with --as-is' },
-  },
-  examples: ['nats forget-head trader'],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
+const forgetHeadCommand = command(
+  natsForgetHeadUsage,
+  async ({ values, positionals, env, stdout, stderr, print }) => {
     const [service, ...more] = positionals;
     if (service === undefined || more.length > 0)
       throw new UsageError('nats forget-head takes the name of one service');
@@ -111,7 +86,7 @@ const forgetHeadCommand = command({
     else printLines(stdout, [MESSAGES[outcome](service)]);
     return outcome === 'replaced' ? 1 : 0;
   },
-});
+);
 
 /** `fleet nats setup|refill|forget-head`: administers the event bus. */
 export const natsCommands: readonly Command[] = [setupCommand, refillCommand, forgetHeadCommand];

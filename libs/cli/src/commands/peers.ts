@@ -4,24 +4,19 @@ import { callApi } from '../client/http.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { peersUsage } from '../usage/fleet.ts';
 
 /** `fleet peers`: prints every peer that a profile knows, with its state. */
-export const peersCommand = command({
-  name: 'peers',
-  summary: 'print the peers of a profile and their state',
-  options: FLEET_OPTIONS,
-  examples: ['peers', 'peers --profile neo --json'],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
-    noArguments('peers', positionals);
-    return requireFleet(async () => {
-      const { target } = await findProfile(values, stdin);
-      const answer = await callApi(target, '/fleet/peers');
-      if (print) print(answer);
-      else printLines(stdout, render(target.name, objectsAt(answer, 'peers')));
-      return 0;
-    });
-  },
+export const peersCommand = command(peersUsage, async ({ values, positionals, stdin, stdout, print }) => {
+  noArguments('peers', positionals);
+  return requireFleet(async () => {
+    const { target } = await findProfile(values, stdin);
+    const answer = await callApi(target, '/fleet/peers');
+    if (print) print(answer);
+    else printLines(stdout, render(target.name, objectsAt(answer, 'peers')));
+    return 0;
+  });
 });
 
 const HEAD = [

@@ -2,10 +2,11 @@ import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protoco
 import { objectsAt, textAt, textsAt } from '../client/fields.ts';
 import { callApi } from '../client/http.ts';
 import { command, type Streams } from '../command-line/command.ts';
-import { DISPATCH_OPTIONS, describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
+import { describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findProfile, readInput, requireFleet } from '../command-line/running-fleet.ts';
+import { findProfile, readInput, requireFleet } from '../command-line/running-fleet.ts';
+import { routeUsage } from '../usage/fleet.ts';
 
 const EXIT_BLOCKED = 3;
 
@@ -13,34 +14,20 @@ const EXIT_BLOCKED = 3;
  * `fleet route`: prints where a dispatch would go now; `--explain` adds every peer that was considered, with the
  * reasons. Sends no dispatch and spends no token. Exit code 3 when no peer can take it.
  */
-export const routeCommand = command({
-  name: 'route',
-  summary: 'print where a dispatch would go now, spending nothing',
-  options: {
-    ...FLEET_OPTIONS,
-    ...DISPATCH_OPTIONS,
-    file: { type: 'string', value: 'file', help: 'a file with a TASK_DISPATCH, or - for stdin' },
-    explain: { type: 'boolean', help: 'print every peer that was considered, and why' },
-  },
-  examples: ['route --explain --mcp filesystem --priority low', 'route --file dispatch.json --json'],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
-    noArguments('route', positionals);
-    if (values.file !== undefined && describesDispatch(values))
-      throw new UsageError('--file holds the whole dispatch: leave out the options that describe one');
-    const described = values.file === undefined ? dispatchOf(values) : undefined;
-    return requireFleet(async () => {
-      const { target, input } = await findProfile(values, stdin);
-      const dispatch = described ?? (await readDispatch(values.file ?? '', input, stdin));
-      const decision = await callApi(target, '/fleet/route', dispatch);
-      if (print) print(decision);
-      else
-        printLines(stdout, [
-          ...(values.explain ? renderConsidered(decision) : []),
-          ...renderVerdict(decision),
-        ]);
-      return typeof decision.chosen === 'string' ? 0 : EXIT_BLOCKED;
-    });
-  },
+export const routeCommand = command(routeUsage, async ({ values, positionals, stdin, stdout, print }) => {
+  noArguments('route', positionals);
+  if (values.file !== undefined && describesDispatch(values))
+    throw new UsageError('--file holds the whole dispatch: leave out the options that describe one');
+  const described = values.file === undefined ? dispatchOf(values) : undefined;
+  return requireFleet(async () => {
+    const { target, input } = await findProfile(values, stdin);
+    const dispatch = described ?? (await readDispatch(values.file ?? '', input, stdin));
+    const decision = await callApi(target, '/fleet/route', dispatch);
+    if (print) print(decision);
+    else
+      printLines(stdout, [...(values.explain ? renderConsidered(decision) : []), ...renderVerdict(decision)]);
+    return typeof decision.chosen === 'string' ? 0 : EXIT_BLOCKED;
+  });
 });
 
 /** The dispatch in a file, or on stdin for `-`. Throws INVALID_PARAMS. */

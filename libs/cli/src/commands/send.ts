@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a/client';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { objectAt, textAt } from '../client/fields.ts';
-import { command, type OptionSpecs, type Values } from '../command-line/command.ts';
-import { CONTRACT_OPTIONS, dispatchOf } from '../command-line/dispatch-options.ts';
+import { command, type Values } from '../command-line/command.ts';
+import { dispatchOf } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { fleetClient, REACH_OPTIONS, type Reachable, reachable } from '../command-line/reachable.ts';
+import { fleetClient, type Reachable, reachable } from '../command-line/reachable.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type Awaited, awaitTask, finish, type Opened, openStream } from '../task/await-task.ts';
 import {
@@ -20,44 +20,16 @@ import {
 import { IDLE_MS } from '../task/follow.ts';
 import { type HandOverOptions, handOver } from '../task/hand-over.ts';
 import { taskDocument } from '../task/result.ts';
+import { DISPATCHED, sendUsage } from '../usage/tasks.ts';
 
 const SEND_MS = 30_000;
 
-/** Options that only a dispatch can carry, so not for an agent that is not of the fleet. */
-const DISPATCHED = {
-  to: { type: 'string', value: 'peer', help: 'the peer that must do it; the fleet chooses by default' },
-  deadline: {
-    type: 'string',
-    value: 'time',
-    help: 'when it must be done: 10m from now, or a time in ISO 8601',
-  },
-  schema: { type: 'string', value: 'file', help: 'a JSON Schema for the output, which is then JSON' },
-  ...CONTRACT_OPTIONS,
-} as const satisfies OptionSpecs;
-
-const OPTIONS = {
-  ...REACH_OPTIONS,
-  ...DISPATCHED,
-  file: { type: 'string', multiple: true, value: 'path', help: 'attach a file; repeat it for more' },
-  context: { type: 'string', value: 'id', help: 'continue in this context' },
-  detach: { type: 'boolean', help: 'do not wait: print the id of the task' },
-} as const satisfies OptionSpecs;
-
-type SendValues = Values<typeof OPTIONS>;
+type SendValues = Values<typeof sendUsage.options>;
 
 /** `fleet send`: dispatches a brief, shows the task while it runs, and prints its result (docs/cli.md#send-a-task-fleet-send). */
-export const sendCommand = command({
-  name: 'send',
-  summary: 'send a task, watch it, and print its result',
-  args: '[brief]',
-  options: OPTIONS,
-  examples: [
-    'send "Write a haiku into haiku.txt"',
-    'send "Fix the failing test" --budget 40000 --deadline 10m --mcp filesystem',
-    'send - --file report.csv --detach < brief.md',
-    'send "hello" --url https://agent.example --token-env AGENT_TOKEN',
-  ],
-  run: async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
+export const sendCommand = command(
+  sendUsage,
+  async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
     refuseContract(values);
     const deadlineAt =
       values.deadline === undefined ? undefined : deadlineOf(values.deadline, systemClock.now());
@@ -82,7 +54,7 @@ export const sendCommand = command({
     if (values.detach === true) return detach(awaited, { ...message, blocking: false });
     return watch(awaited, { ...message, blocking: true });
   },
-});
+);
 
 function refuseContract(values: SendValues): void {
   if (values.url === undefined) return;

@@ -4,58 +4,47 @@ import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
 import { rpc } from '../client/rpc.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
-import { type Command, command, type OptionSpecs } from '../command-line/command.ts';
+import { type Command, command } from '../command-line/command.ts';
 import { definedFields, noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { fleetClient, REACH_OPTIONS, type ReachValues, reachable } from '../command-line/reachable.ts';
+import { fleetClient, type ReachValues, reachable } from '../command-line/reachable.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { type FoundTask, findTask } from '../task/find-task.ts';
 import { isAsking } from '../task/result.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
+import {
+  answerUsage,
+  cancelUsage,
+  MAX_LIMIT,
+  STATES,
+  tasksUsage,
+  taskUsage,
+  watchUsage,
+} from '../usage/tasks.ts';
 
 const CALL_MS = 30_000;
-const MAX_LIMIT = 100;
-/** The states of A2A that a task of the fleet can have, by their short names. */
-const STATES = ['submitted', 'working', 'input_required', 'completed', 'failed', 'canceled', 'rejected'];
-const { url: _, 'token-env': __, ...FLEET } = REACH_OPTIONS;
 
 /** `fleet tasks`: prints the newest tasks of the operator at one profile or at all, the latest change first. */
-const listCommand = command({
-  name: 'tasks',
-  summary: 'print your tasks at all profiles, the latest change first',
-  options: {
-    ...FLEET,
-    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
-    state: { type: 'string', value: 'state', help: `in this state only: ${STATES.join(', ')}` },
-    context: { type: 'string', value: 'id', help: 'of this context only' },
-    limit: {
-      type: 'string',
-      value: 'n',
-      help: `how many of each profile; 20 by default, at most ${MAX_LIMIT}`,
-    },
-  },
-  examples: ['tasks', 'tasks --state working', 'tasks --profile switch --limit 5 --json'],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
-    noArguments('tasks', positionals);
-    const { state, context } = values;
-    if (state !== undefined && !STATES.includes(state))
-      throw new UsageError(`--state must be one of ${STATES.join(', ')}, not "${state}"`);
-    const pageSize = wholeNumber('limit', values.limit, 20);
-    if (pageSize < 1 || pageSize > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
-    const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
-    const params = definedFields({ pageSize, status, contextId: context });
-    const asked = await askProfiles(await reachable(fleetClient(), values, env), (target) =>
-      listAt(target, params),
-    );
-    const { answers, silent } = asked;
-    const found = answers
-      .flatMap(({ profile, answer }) => answer.map((task) => ({ profile, task })))
-      .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
-    if (print) print({ tasks: found, silent });
-    else printLines(stdout, found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
-    if (!print) nameSilent(stderr, asked, 'not listed');
-    return silent.length > 0 ? 1 : 0;
-  },
+const listCommand = command(tasksUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
+  noArguments('tasks', positionals);
+  const { state, context } = values;
+  if (state !== undefined && !STATES.includes(state))
+    throw new UsageError(`--state must be one of ${STATES.join(', ')}, not "${state}"`);
+  const pageSize = wholeNumber('limit', values.limit, 20);
+  if (pageSize < 1 || pageSize > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
+  const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
+  const params = definedFields({ pageSize, status, contextId: context });
+  const asked = await askProfiles(await reachable(fleetClient(), values, env), (target) =>
+    listAt(target, params),
+  );
+  const { answers, silent } = asked;
+  const found = answers
+    .flatMap(({ profile, answer }) => answer.map((task) => ({ profile, task })))
+    .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
+  if (print) print({ tasks: found, silent });
+  else printLines(stdout, found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
+  if (!print) nameSilent(stderr, asked, 'not listed');
+  return silent.length > 0 ? 1 : 0;
 });
 
 const HEAD = ['changed', 'state', 'profile', 'context', 'task'];
@@ -95,41 +84,17 @@ async function named(
   return { client, ...(await findTask(client, await reachable(client, values, env), id)) };
 }
 
-const OPTIONS = {
-  ...REACH_OPTIONS,
-  profile: {
-    type: 'string',
-    value: 'name',
-    help: 'the profile that has the task; it is looked for by default',
-  },
-} as const satisfies OptionSpecs;
-
 /**
  * `fleet task <id>`: prints a task as it is now, or saves its artifacts. Exit code 0 whatever its state; 1 if a part was not
  * saved.
  */
-const showCommand = command({
-  name: 'task',
-  summary: 'print a task as it is now, with its result',
-  args: '<id>',
-  options: {
-    ...OPTIONS,
-    artifacts: {
-      type: 'string',
-      value: 'folder',
-      help: 'save the artifacts of the task there, and print the paths of the files instead',
-    },
-    force: { type: 'boolean', help: 'with --artifacts: replace files that exist' },
-  },
-  examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml', 'task 01a20cd2-… --artifacts out'],
-  run: async ({ values, positionals, env, stdout, stderr, print }) => {
-    const { artifacts: folder, force = false } = values;
-    if (folder === undefined && force) throw new UsageError('--force needs --artifacts');
-    const { client, at, task } = await named('task', positionals, values, env);
-    if (folder !== undefined) return saved({ client, at, folder, force }, task, { stdout, stderr, print });
-    finish({ at, stdout, print }, task);
-    return 0;
-  },
+const showCommand = command(taskUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
+  const { artifacts: folder, force = false } = values;
+  if (folder === undefined && force) throw new UsageError('--force needs --artifacts');
+  const { client, at, task } = await named('task', positionals, values, env);
+  if (folder !== undefined) return saved({ client, at, folder, force }, task, { stdout, stderr, print });
+  finish({ at, stdout, print }, task);
+  return 0;
 });
 
 /** Saves the artifacts of a task, and prints the path of each file when it is written. */
@@ -161,41 +126,26 @@ async function saved(
 }
 
 /** `fleet watch <id>`: shows a task until it ends, as `fleet send` does. */
-const watchCommand = command({
-  name: 'watch',
-  summary: 'watch a task until it ends, and print its result',
-  args: '<id>',
-  options: OPTIONS,
-  examples: ['watch 01a20cd2-…'],
-  run: async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
+const watchCommand = command(
+  watchUsage,
+  async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
     const { client, at, task } = await named('watch', positionals, values, env);
     if (task.terminal) return finish({ at, stdout, print }, task);
     return awaitTask({ client, at, env, stdin, stdout, stderr, print }, task.id);
   },
-});
+);
 
 /** `fleet cancel <id>`: cancels a task and prints it. */
-const cancelCommand = command({
-  name: 'cancel',
-  summary: 'cancel a task',
-  args: '<id>',
-  options: OPTIONS,
-  examples: ['cancel 01a20cd2-…'],
-  run: async ({ values, positionals, env, stdout, print }) => {
-    const { client, at, task } = await named('cancel', positionals, values, env);
-    finish({ at, stdout, print }, await client.cancelTask(at.endpoint, task.id, { timeoutMs: CALL_MS }));
-    return 0;
-  },
+const cancelCommand = command(cancelUsage, async ({ values, positionals, env, stdout, print }) => {
+  const { client, at, task } = await named('cancel', positionals, values, env);
+  finish({ at, stdout, print }, await client.cancelTask(at.endpoint, task.id, { timeoutMs: CALL_MS }));
+  return 0;
 });
 
 /** `fleet answer <id> <text>`: answers the question of a task, and watches it. */
-const answerCommand = command({
-  name: 'answer',
-  summary: 'answer the question of a task, and watch it on',
-  args: '<id> <text>',
-  options: { ...OPTIONS, detach: { type: 'boolean', help: 'do not wait for the task' } },
-  examples: ['answer 01a20cd2-… "the second one"'],
-  run: async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
+const answerCommand = command(
+  answerUsage,
+  async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
     const [id = '', answer, ...more] = positionals;
     if (answer === undefined || answer.trim() === '' || more.length > 0)
       throw new UsageError('answer takes the id of a task and one text: quote it');
@@ -213,7 +163,7 @@ const answerCommand = command({
     finish({ at, stdout, print }, now ?? task);
     return 0;
   },
-});
+);
 
 /** The commands about tasks that exist. */
 export const taskCommands: readonly Command[] = [

@@ -4,25 +4,17 @@ import { callApi } from '../client/http.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findTrader, requireFleet } from '../command-line/running-fleet.ts';
-
-const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
+import { findTrader, requireFleet } from '../command-line/running-fleet.ts';
+import { traderAuditAcceptUsage } from '../usage/trader.ts';
 
 /**
  * `fleet trader audit accept`: shows what the running trader has found to be wrong with its audit, and accepts it when it is
  * named with `--finding` and `--reason`. Exit code 0 for an audit that is in order or accepted, 1 for one that is to be
  * accepted.
  */
-export const acceptCommand = command({
-  name: 'trader audit accept',
-  summary: 'show what is wrong with the audit of the running trader, and accept it',
-  options: {
-    ...TRADER_OPTIONS,
-    finding: { type: 'string', value: 'id', help: 'accept what was shown under this id' },
-    reason: { type: 'string', help: 'why; it is kept in the audit' },
-  },
-  examples: ['trader audit accept', "trader audit accept --finding 1f2e3d4c --reason 'backup restored'"],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
+export const acceptCommand = command(
+  traderAuditAcceptUsage,
+  async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('trader audit accept', positionals);
     const { finding, reason } = values;
     if ((finding === undefined) !== (reason === undefined))
@@ -38,7 +30,7 @@ export const acceptCommand = command({
       return isJsonObject(found.finding) ? 1 : 0;
     });
   },
-});
+);
 
 export function renderFinding(document: JsonObject): string[] {
   const { finding, accepted } = document;

@@ -3,21 +3,13 @@ import { callApi } from '../client/http.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findTrader, requireFleet } from '../command-line/running-fleet.ts';
-
-const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
+import { findTrader, requireFleet } from '../command-line/running-fleet.ts';
+import { traderAccountResetUsage } from '../usage/trader.ts';
 
 /** `fleet trader account reset`: opens a paper account anew with the balances of trader.yaml. */
-export const resetCommand = command({
-  name: 'trader account reset',
-  summary: 'cancel all orders, and open the paper account anew with the balances of trader.yaml',
-  options: {
-    ...TRADER_OPTIONS,
-    concern: { type: 'string', value: 'account:market', help: 'the concern whose account is reset' },
-    reason: { type: 'string', help: 'why; it is kept in the audit' },
-  },
-  examples: ["trader account reset --concern acct:xrpusd --reason 'new balances'"],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
+export const resetCommand = command(
+  traderAccountResetUsage,
+  async ({ values, positionals, stdin, stdout, print }) => {
     noArguments('trader account reset', positionals);
     const { concern, reason } = values;
     if (concern === undefined || reason === undefined)
@@ -37,4 +29,4 @@ export const resetCommand = command({
       return 0;
     });
   },
-});
+);

@@ -3,14 +3,18 @@ import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { ENTRY_POINT_OPTIONS, findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
+import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
 import { seenHeads } from '../console/client.ts';
 import { TRADER } from '../keys/layout.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import {
+  AUDIT_LIMIT,
+  MAX_AUDIT_LIMIT,
+  traderAuditShowUsage,
+  traderAuditVerifyUsage,
+} from '../usage/trader.ts';
 import { consoleOf } from './console.ts';
 
-const LIMIT = 100;
-const MAX_LIMIT = 1_000;
 /** Long enough to verify millions of records. */
 const VERIFY_MS = 10 * 60_000;
 
@@ -18,56 +22,30 @@ const VERIFY_MS = 10 * 60_000;
  * `fleet trader audit verify`: verifies the audit in the trader's file, whether the trader runs or not. Exit code 1 for a
  * broken audit, with the first broken record. `--as-is` uses this process's environment, as inside the trader's container.
  */
-const verifyCommand = command({
-  name: 'trader audit verify',
-  summary: "verify the audit in the trader's file, whether the trader runs or not",
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    witness: {
-      type: 'string',
-      value: 'json',
-      help: 'the heads that the console has seen, as `fleet console heads --json` prints them; with --as-is',
-    },
-  },
-  examples: ['trader audit verify'],
-  run: async ({ values, positionals, env, stdout, print }) => {
-    noArguments('trader audit verify', positionals);
-    // Before the file is read: it has every head that was published before.
-    const witness = values['as-is'] ? (values.witness ?? '') : await askWitness(values);
-    const report = await verifyAudit(findEntryPoint(values, TRADER, env), witness);
-    if (print) print(report);
-    else printLines(stdout, renderVerified(report));
-    return report.ok === true ? 0 : 1;
-  },
+const verifyCommand = command(traderAuditVerifyUsage, async ({ values, positionals, env, stdout, print }) => {
+  noArguments('trader audit verify', positionals);
+  // Before the file is read: it has every head that was published before.
+  const witness = values['as-is'] ? (values.witness ?? '') : await askWitness(values);
+  const report = await verifyAudit(findEntryPoint(values, TRADER, env), witness);
+  if (print) print(report);
+  else printLines(stdout, renderVerified(report));
+  return report.ok === true ? 0 : 1;
 });
 
 /** `fleet trader audit show`: prints records of the audit from the trader's file; with JSON, one document per record. */
-const showCommand = command({
-  name: 'trader audit show',
-  summary: "print the audit from the trader's file",
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    after: { type: 'string', value: 'record', help: 'start after this record' },
-    limit: {
-      type: 'string',
-      value: 'n',
-      help: `how many records; ${LIMIT} by default, at most ${MAX_LIMIT}`,
-    },
-  },
-  examples: ['trader audit show --limit 10'],
-  run: async ({ values, positionals, env, stdout, print }) => {
-    noArguments('trader audit show', positionals);
-    const after = wholeNumber('after', values.after, 0);
-    const limit = wholeNumber('limit', values.limit, LIMIT);
-    if (limit < 1 || limit > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
-    const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });
-    if (print) for (const record of records) print(record);
-    else printLines(stdout, renderRecords(records));
-    const last = records.at(-1);
-    if (!print && records.length === limit && typeof last?.seq === 'number')
-      printLines(stdout, ['', `for the records after these: --after ${last.seq}`]);
-    return 0;
-  },
+const showCommand = command(traderAuditShowUsage, async ({ values, positionals, env, stdout, print }) => {
+  noArguments('trader audit show', positionals);
+  const after = wholeNumber('after', values.after, 0);
+  const limit = wholeNumber('limit', values.limit, AUDIT_LIMIT);
+  if (limit < 1 || limit > MAX_AUDIT_LIMIT)
+    throw new UsageError(`--limit must be from 1 to ${MAX_AUDIT_LIMIT}`);
+  const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });
+  if (print) for (const record of records) print(record);
+  else printLines(stdout, renderRecords(records));
+  const last = records.at(-1);
+  if (!print && records.length === limit && typeof last?.seq === 'number')
+    printLines(stdout, ['', `for the records after these: --after ${last.seq}`]);
+  return 0;
 });
 
 export const auditCommands: readonly Command[] = [verifyCommand, showCommand];

@@ -1,75 +1,29 @@
 import { join, resolve } from 'node:path';
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import { type Command, command, type OptionSpecs, type Values } from '../command-line/command.ts';
+import { type Command, command, type Values } from '../command-line/command.ts';
 import { readableReason } from '../command-line/field-errors.ts';
 import { definedFields, noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
 import { renderBacktest, renderComparison } from '../trader/render-backtest.ts';
+import { traderBacktestUsage } from '../usage/trader-books.ts';
 
 /** Long enough for many strategies over half a million bars. */
 const BACKTEST_MS = 60 * 60_000;
 
-const OPTIONS = {
-  csv: { type: 'string', value: 'file', help: 'bars with the columns time,open,high,low,close,volume' },
-  synthetic: { type: 'boolean', help: 'a seeded random walk instead of a file' },
-  bars: { type: 'string', value: 'n', help: 'how many synthetic bars; 20000 by default' },
-  seed: { type: 'string', value: 'n', help: 'the seed of synthetic bars; 1 by default' },
-  'start-price': { type: 'string', value: 'price', help: 'of synthetic bars; 1 by default' },
-  'volatility-bps': { type: 'string', value: 'bps', help: 'of synthetic bars, per bar; 20 by default' },
-  'interval-s': { type: 'string', value: 's', help: 'seconds between synthetic bars; 60 by default' },
-  strategy: {
-    type: 'string',
-    multiple: true,
-    value: 'id',
-    help: 'a kind, or a strategy of trader.yaml; repeat it with --compare',
-  },
-  params: {
-    type: 'string',
-    multiple: true,
-    value: 'json',
-    help: 'parameters that replace those of the strategy; repeat it once per --strategy',
-  },
-  compare: { type: 'boolean', help: 'compare several strategies; all of them without --strategy' },
-  decisions: { type: 'string', value: 'file', help: 'a script of decisions to replay, as JSON Lines' },
-  concern: {
-    type: 'string',
-    value: 'account:market',
-    help: 'use the market settings and strategies of this concern',
-  },
-  config: {
-    type: 'string',
-    value: 'file',
-    help: 'the trader.yaml of the concern; deploy/trader/trader.yaml by default',
-  },
-  market: { type: 'string', value: 'json', help: 'market settings that replace those of the concern' },
-  'risk-mode': { type: 'string', value: 'mode', help: 'the risk mode at the start; normal by default' },
-  orders: { type: 'string', value: 'file', help: 'write all orders to this file, as CSV' },
-} as const satisfies OptionSpecs;
-
-type BacktestValues = Values<typeof OPTIONS>;
+type BacktestValues = Values<typeof traderBacktestUsage.options>;
 
 /**
  * `fleet trader backtest`: runs strategies over bars with the engine, the risk gate and the decision table of the trader.
  * Needs no fleet and no keys. Exit code 2 where an option or one of the files is wrong; nothing is written then.
  */
-const backtestCommand = command({
-  name: 'trader backtest',
-  summary: 'run strategies over bars of the past, as fast as it can',
-  options: OPTIONS,
-  examples: [
-    'trader backtest --synthetic --strategy trend_follower',
-    `trader backtest --csv bars.csv --strategy grid_trader --params '{"levels": 8}'`,
-    'trader backtest --synthetic --seed 7 --compare',
-  ],
-  run: async ({ values, positionals, env, stdout, print }) => {
-    noArguments('trader backtest', positionals);
-    const report = await runBacktest(entryPointOf(env), requestOf(values));
-    if (print) print(report);
-    else printLines(stdout, values.compare ? renderComparison(report) : renderBacktest(report));
-    return 0;
-  },
+const backtestCommand = command(traderBacktestUsage, async ({ values, positionals, env, stdout, print }) => {
+  noArguments('trader backtest', positionals);
+  const report = await runBacktest(entryPointOf(env), requestOf(values));
+  if (print) print(report);
+  else printLines(stdout, values.compare ? renderComparison(report) : renderBacktest(report));
+  return 0;
 });
 
 export const backtestCommands: readonly Command[] = [backtestCommand];
@@ -116,7 +70,7 @@ function optionOf(path: string): string {
   const [name = '', ...rest] = path.split('.');
   const known = OPTION_OF_FIELD[path];
   if (known !== undefined) return `--${known}`;
-  return Object.hasOwn(OPTIONS, name)
+  return Object.hasOwn(traderBacktestUsage.options, name)
     ? [`--${name}`, ...(rest.length > 0 ? [rest.join('.')] : [])].join(' ')
     : path;
 }

@@ -2,110 +2,66 @@ import { randomUUID } from 'node:crypto';
 import { type JsonObject, readControlDecision, systemClock } from '@hermes-fleet/protocol';
 import { textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
-import { type Command, command, type OptionSpecs, type Values } from '../command-line/command.ts';
+import { type Command, command, type Values } from '../command-line/command.ts';
 import { invalidOptions } from '../command-line/field-errors.ts';
 import { definedFields, noArguments, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findTrader, readInput, requireFleet } from '../command-line/running-fleet.ts';
+import { findTrader, readInput, requireFleet } from '../command-line/running-fleet.ts';
 import { decide, getStrategy, listStrategies } from '../trader/client.ts';
 import { renderDecision, renderStrategy } from '../trader/render.ts';
+import { DECISION_OPTIONS, traderDecideUsage, traderGetUsage, traderListUsage } from '../usage/trader.ts';
 
-const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
 const EXIT_CODES: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
 
-/** Options that describe a decision; the alternative is a file that holds one. */
-const DECISION_OPTIONS = {
-  action: { type: 'string', value: 'action', help: 'the action (docs/trader.md)' },
-  concern: { type: 'string', value: 'account:market', help: 'needed if the trader has several' },
-  target: { type: 'string', value: 'strategy', help: 'the strategy to switch to' },
-  expected: { type: 'string', value: 'strategy', help: 'the strategy that must be active now, or none' },
-  'risk-mode': { type: 'string', value: 'mode', help: 'the new risk mode' },
-  reason: { type: 'string', help: 'why; it is kept in the audit' },
-  confidence: { type: 'string', value: '0..1', help: '1 by default' },
-  id: { type: 'string', help: 'the id of the decision; the same one is applied once' },
-  'dry-run': { type: 'boolean', help: 'only judge it' },
-  override: { type: 'boolean', help: 'decide although a rule would hold it back' },
-} as const satisfies OptionSpecs;
-
 /** `fleet trader list`: prints the strategies that match the options. */
-const listCommand = command({
-  name: 'trader list',
-  summary: 'print the strategies',
-  options: {
-    ...TRADER_OPTIONS,
-    account: { type: 'string', value: 'id', help: 'of this account only' },
-    market: { type: 'string', value: 'symbol', help: 'of this market only' },
-    status: { type: 'string', value: 'status', help: 'with this status only' },
-  },
-  examples: ['trader list --status active'],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
-    noArguments('trader list', positionals);
-    return requireFleet(async () => {
-      const filter = { account_id: values.account, market_symbol: values.market, status: values.status };
-      const strategies = await listStrategies(
-        (await findTrader(values, stdin)).target,
-        definedFields(filter),
-      );
-      const keys = ['status', 'name', 'kind', 'account_id', 'market_symbol', 'id'];
-      const rows = strategies.map((strategy) => keys.map((key) => textAt(strategy, key)));
-      const head = ['status', 'name', 'kind', 'account', 'market', 'id'];
-      if (print) print({ strategies });
-      else printLines(stdout, rows.length === 0 ? ['no strategy matches'] : columns(head, rows));
-      return 0;
-    });
-  },
+const listCommand = command(traderListUsage, async ({ values, positionals, stdin, stdout, print }) => {
+  noArguments('trader list', positionals);
+  return requireFleet(async () => {
+    const filter = { account_id: values.account, market_symbol: values.market, status: values.status };
+    const strategies = await listStrategies((await findTrader(values, stdin)).target, definedFields(filter));
+    const keys = ['status', 'name', 'kind', 'account_id', 'market_symbol', 'id'];
+    const rows = strategies.map((strategy) => keys.map((key) => textAt(strategy, key)));
+    const head = ['status', 'name', 'kind', 'account', 'market', 'id'];
+    if (print) print({ strategies });
+    else printLines(stdout, rows.length === 0 ? ['no strategy matches'] : columns(head, rows));
+    return 0;
+  });
 });
 
 /** `fleet trader get <strategy>`: prints a strategy with its control state, position and orders. */
-const getCommand = command({
-  name: 'trader get',
-  summary: 'print a strategy with its position, orders and control state',
-  args: '<id>',
-  options: TRADER_OPTIONS,
-  examples: ['trader get trend'],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
-    const [id, ...more] = positionals;
-    if (id === undefined || more.length > 0) throw new UsageError('trader get takes the id of one strategy');
-    return requireFleet(async () => {
-      const found = await getStrategy((await findTrader(values, stdin)).target, id);
-      if (print) print(found);
-      else printLines(stdout, renderStrategy(found));
-      return 0;
-    });
-  },
+const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, stdout, print }) => {
+  const [id, ...more] = positionals;
+  if (id === undefined || more.length > 0) throw new UsageError('trader get takes the id of one strategy');
+  return requireFleet(async () => {
+    const found = await getStrategy((await findTrader(values, stdin)).target, id);
+    if (print) print(found);
+    else printLines(stdout, renderStrategy(found));
+    return 0;
+  });
 });
 
 /**
  * `fleet trader decide`: sends a decision from a file, unchanged, or from options, and prints the answer. Exit code 0
  * when the decision is applied or changes nothing, 3 when it is rejected, 1 when it fails.
  */
-const decideCommand = command({
-  name: 'trader decide',
-  summary: 'send a control decision, from a file (- for stdin) or from options',
-  args: '[file]',
-  options: { ...TRADER_OPTIONS, ...DECISION_OPTIONS },
-  examples: ["trader decide --action pause --reason 'news at noon'", 'trader decide decision.json --json'],
-  run: async ({ values, positionals, stdin, stdout, print }) => {
-    const [file, ...more] = positionals;
-    if (more.length > 0) throw new UsageError(`trader decide takes one file, not "${positionals.join(' ')}"`);
-    if (file !== undefined && describesDecision(values))
-      throw new UsageError('a file holds the whole decision: leave out the options that describe one');
-    if (file === undefined && values.action === undefined)
-      throw new UsageError('trader decide takes a file, - for stdin, or --action and --reason');
-    return requireFleet(async () => {
-      const { target, input } = await findTrader(values, stdin);
-      const payload =
-        file === undefined
-          ? JSON.stringify(
-              decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()),
-            )
-          : await readInput(file, input, stdin, 'a control decision');
-      const response = await decide(target, payload);
-      if (print) print(response);
-      else printLines(stdout, renderDecision(response));
-      return EXIT_CODES[textAt(response, 'status')] ?? 1;
-    });
-  },
+const decideCommand = command(traderDecideUsage, async ({ values, positionals, stdin, stdout, print }) => {
+  const [file, ...more] = positionals;
+  if (more.length > 0) throw new UsageError(`trader decide takes one file, not "${positionals.join(' ')}"`);
+  if (file !== undefined && describesDecision(values))
+    throw new UsageError('a file holds the whole decision: leave out the options that describe one');
+  if (file === undefined && values.action === undefined)
+    throw new UsageError('trader decide takes a file, - for stdin, or --action and --reason');
+  return requireFleet(async () => {
+    const { target, input } = await findTrader(values, stdin);
+    const payload =
+      file === undefined
+        ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()))
+        : await readInput(file, input, stdin, 'a control decision');
+    const response = await decide(target, payload);
+    if (print) print(response);
+    else printLines(stdout, renderDecision(response));
+    return EXIT_CODES[textAt(response, 'status')] ?? 1;
+  });
 });
 
 export const traderCommands: readonly Command[] = [listCommand, getCommand, decideCommand];

@@ -1,0 +1,118 @@
+import { usage } from '../command-line/command.ts';
+import {
+  DISPATCH_OPTIONS,
+  ENTRY_POINT_OPTIONS,
+  FLEET_OPTIONS,
+  PLAN_OPTIONS,
+  REACH_OPTIONS,
+} from '../command-line/shared-options.ts';
+
+export const eventsUsage = usage({
+  name: 'events',
+  summary: 'print the events of tasks from NATS',
+  options: {
+    follow: { type: 'boolean', short: 'f', help: 'go on with new events until Ctrl-C' },
+    type: { type: 'string', value: 'type', help: 'events of this type only, such as done' },
+    profile: { type: 'string', value: 'name', help: 'events of this profile only' },
+    task: { type: 'string', value: 'id', help: 'events of the task with this id or task_id only' },
+    ...ENTRY_POINT_OPTIONS,
+  },
+  examples: ['events --type blocked', 'events --follow --profile neo', 'events --task flight-1 -o json'],
+});
+
+export const consoleUsage = usage({
+  name: 'console',
+  summary:
+    'print a link that opens the console in a browser once, make its read model again, or print the audit heads that it has seen',
+  args: '[rebuild|heads]',
+  options: {
+    'no-open': { type: 'boolean', help: 'only print the link: start no browser' },
+    address: { type: 'string', value: 'url', help: 'the address of the console in the link' },
+    'as-is': {
+      type: 'boolean',
+      help: 'use the environment of this process, as inside the container of the console',
+    },
+    ...PLAN_OPTIONS,
+  },
+  examples: ['console', 'console --no-open', 'console rebuild', 'console heads'],
+});
+
+export const logsUsage = usage({
+  name: 'logs',
+  summary: 'print the log lines of a task, of all services; without a task, follow all logs',
+  args: '[task]',
+  options: {
+    stdin: { type: 'boolean', help: 'read the logs from stdin instead of the files of the fleet' },
+    ...PLAN_OPTIONS,
+  },
+  examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json'],
+});
+
+export const routeUsage = usage({
+  name: 'route',
+  summary: 'print where a dispatch would go now, spending nothing',
+  options: {
+    ...FLEET_OPTIONS,
+    ...DISPATCH_OPTIONS,
+    file: { type: 'string', value: 'file', help: 'a file with a TASK_DISPATCH, or - for stdin' },
+    explain: { type: 'boolean', help: 'print every peer that was considered, and why' },
+  },
+  examples: ['route --explain --mcp filesystem --priority low', 'route --file dispatch.json --json'],
+});
+
+export const peersUsage = usage({
+  name: 'peers',
+  summary: 'print the peers of a profile and their state',
+  options: FLEET_OPTIONS,
+  examples: ['peers', 'peers --profile neo --json'],
+});
+
+export const contextDeleteUsage = usage({
+  name: 'context delete',
+  summary:
+    'delete a context of the operator with its tasks and files, here and at the peers that did work of it',
+  args: '<context-id>',
+  options: {
+    ...FLEET_OPTIONS,
+    results: {
+      type: 'string',
+      value: 'keep|delete',
+      help: 'what becomes of an unmerged result; keep by default',
+    },
+  },
+  examples: ['context delete 6f3c…', 'context delete 6f3c… --results delete --profile neo'],
+});
+
+const { 'token-stdin': _, ...WITHOUT_TOKEN } = FLEET_OPTIONS;
+
+export const mcpUsage = usage({
+  name: 'mcp',
+  summary: 'serve the fleet to an MCP client over standard input and output',
+  options: {
+    ...WITHOUT_TOKEN,
+    url: { type: 'string', value: 'url', help: 'the address of a profile, instead of the fleet in --dir' },
+    'token-env': REACH_OPTIONS['token-env'],
+  },
+  textOnly: true,
+  examples: ['mcp', 'mcp --url http://127.0.0.1:9219 --token-env FLEET_TOKEN'],
+});
+
+export const doctorUsage = usage({
+  name: 'doctor',
+  summary:
+    'check the configuration of a profile, the trader or the console, and everything that it connects to',
+  options: {
+    ...ENTRY_POINT_OPTIONS,
+    profile: { type: 'string', value: 'name', help: 'the profile, trader or console; switch by default' },
+    call: { type: 'boolean', help: 'call each model once too, for about 30 tokens, at most 300' },
+  },
+  examples: ['doctor', 'doctor --profile neo --call'],
+});
+
+export const cardUsage = usage({
+  name: 'card',
+  summary: 'print the agent card of a profile or the trader, built from its files',
+  args: '<name>',
+  options: ENTRY_POINT_OPTIONS,
+  examples: ['card neo', 'card oracle --as-is'],
+});

@@ -1,0 +1,127 @@
+import { type OptionSpecs, usage } from '../command-line/command.ts';
+import { CONTRACT_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
+
+/** Options that only a dispatch can carry, so not for an agent that is not of the fleet. */
+export const DISPATCHED = {
+  to: { type: 'string', value: 'peer', help: 'the peer that must do it; the fleet chooses by default' },
+  deadline: {
+    type: 'string',
+    value: 'time',
+    help: 'when it must be done: 10m from now, or a time in ISO 8601',
+  },
+  schema: { type: 'string', value: 'file', help: 'a JSON Schema for the output, which is then JSON' },
+  ...CONTRACT_OPTIONS,
+} as const satisfies OptionSpecs;
+
+const SEND_OPTIONS = {
+  ...REACH_OPTIONS,
+  ...DISPATCHED,
+  file: { type: 'string', multiple: true, value: 'path', help: 'attach a file; repeat it for more' },
+  context: { type: 'string', value: 'id', help: 'continue in this context' },
+  detach: { type: 'boolean', help: 'do not wait: print the id of the task' },
+} as const satisfies OptionSpecs;
+
+export const MAX_LIMIT = 100;
+
+/** The states of A2A that a task of the fleet can have, by their short names. */
+export const STATES = [
+  'submitted',
+  'working',
+  'input_required',
+  'completed',
+  'failed',
+  'canceled',
+  'rejected',
+];
+
+const { url: _, 'token-env': __, ...FLEET } = REACH_OPTIONS;
+
+export const sendUsage = usage({
+  name: 'send',
+  summary: 'send a task, watch it, and print its result',
+  args: '[brief]',
+  options: SEND_OPTIONS,
+  examples: [
+    'send "Write a haiku into haiku.txt"',
+    'send "Fix the failing test" --budget 40000 --deadline 10m --mcp filesystem',
+    'send - --file report.csv --detach < brief.md',
+    'send "hello" --url https://agent.example --token-env AGENT_TOKEN',
+  ],
+});
+
+const TASK_OPTIONS = {
+  ...REACH_OPTIONS,
+  profile: {
+    type: 'string',
+    value: 'name',
+    help: 'the profile that has the task; it is looked for by default',
+  },
+} as const satisfies OptionSpecs;
+
+export const tasksUsage = usage({
+  name: 'tasks',
+  summary: 'print your tasks at all profiles, the latest change first',
+  options: {
+    ...FLEET,
+    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
+    state: { type: 'string', value: 'state', help: `in this state only: ${STATES.join(', ')}` },
+    context: { type: 'string', value: 'id', help: 'of this context only' },
+    limit: {
+      type: 'string',
+      value: 'n',
+      help: `how many of each profile; 20 by default, at most ${MAX_LIMIT}`,
+    },
+  },
+  examples: ['tasks', 'tasks --state working', 'tasks --profile switch --limit 5 --json'],
+});
+
+export const taskUsage = usage({
+  name: 'task',
+  summary: 'print a task as it is now, with its result',
+  args: '<id>',
+  options: {
+    ...TASK_OPTIONS,
+    artifacts: {
+      type: 'string',
+      value: 'folder',
+      help: 'save the artifacts of the task there, and print the paths of the files instead',
+    },
+    force: { type: 'boolean', help: 'with --artifacts: replace files that exist' },
+  },
+  examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml', 'task 01a20cd2-… --artifacts out'],
+});
+
+export const watchUsage = usage({
+  name: 'watch',
+  summary: 'watch a task until it ends, and print its result',
+  args: '<id>',
+  options: TASK_OPTIONS,
+  examples: ['watch 01a20cd2-…'],
+});
+
+export const cancelUsage = usage({
+  name: 'cancel',
+  summary: 'cancel a task',
+  args: '<id>',
+  options: TASK_OPTIONS,
+  examples: ['cancel 01a20cd2-…'],
+});
+
+export const answerUsage = usage({
+  name: 'answer',
+  summary: 'answer the question of a task, and watch it on',
+  args: '<id> <text>',
+  options: { ...TASK_OPTIONS, detach: { type: 'boolean', help: 'do not wait for the task' } },
+  examples: ['answer 01a20cd2-… "the second one"'],
+});
+
+export const costUsage = usage({
+  name: 'cost',
+  summary: 'print the tokens of a task, or what each profile has spent and may still spend',
+  args: '[id]',
+  options: {
+    ...FLEET,
+    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
+  },
+  examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],
+});

@@ -1,0 +1,148 @@
+import { usage } from '../command-line/command.ts';
+import { FLEET_OPTIONS } from '../command-line/shared-options.ts';
+
+export const joinUsage = usage({
+  name: 'join',
+  summary: 'join this machine to a fleet as a worker, and start it',
+  args: '<orchestrator>',
+  options: {
+    'token-file': {
+      type: 'string',
+      value: 'file',
+      help: 'the file with the join token; FLEET_JOIN_TOKEN without it',
+    },
+    name: {
+      type: 'string',
+      value: 'name',
+      help: 'the name of the worker; that of the join token, or of this host',
+    },
+    endpoint: {
+      type: 'string',
+      value: 'url',
+      help: 'the address at which the orchestrator reaches this worker',
+    },
+    bind: { type: 'string', value: 'host:port', help: 'where the gateway listens; port 9230 by default' },
+    'cert-file': {
+      type: 'string',
+      value: 'file',
+      help: 'the certificate with which it serves https; without it, a reverse proxy does',
+    },
+    'key-file': { type: 'string', value: 'file', help: 'the key of that certificate' },
+    tier: { type: 'string', value: 'tier', help: 'its tier; that of the join token by default' },
+    'profile-dir': {
+      type: 'string',
+      value: 'folder',
+      help: 'the profile that it runs, such as deploy/profiles/neo; a general worker by default',
+    },
+    dir: {
+      type: 'string',
+      value: 'folder',
+      help: 'its folder; .fleet/workers/<name> of the checkout by default',
+    },
+    'workspace-dir': {
+      type: 'string',
+      value: 'folder',
+      help: 'its workspace; HERMES_WORKSPACE_DIR, or a folder in --dir, by default',
+    },
+    foreground: { type: 'boolean', help: 'stay, and run the gateway here, as in a container or a service' },
+    'allow-http': { type: 'boolean', help: 'allow addresses without TLS that are not on this machine' },
+  },
+  examples: [
+    'join https://switch.example --token-file token --endpoint https://worker-7.example',
+    'join http://127.0.0.1:9219 --token-file token --profile-dir deploy/profiles/neo',
+  ],
+});
+
+export const leaveUsage = usage({
+  name: 'leave',
+  summary: 'take this worker out of its fleet, once it has finished what it has',
+  args: '[name]',
+  options: {
+    dir: {
+      type: 'string',
+      value: 'folder',
+      help: 'its folder; .fleet/workers/<name> of the checkout by default',
+    },
+    wait: {
+      type: 'string',
+      value: 'time',
+      help: 'how long to wait for its tasks, such as 90s or 2h; 15m by default',
+    },
+    now: {
+      type: 'boolean',
+      help: 'wait for nothing: the orchestrator gives its tasks up, as errors that can be sent again',
+    },
+  },
+  examples: ['leave', 'leave worker-7 --wait 2h'],
+});
+
+export const joinTokenCreateUsage = usage({
+  name: 'join-token create',
+  summary: 'make a join token, with which one worker joins within a time',
+  options: {
+    name: {
+      type: 'string',
+      value: 'name',
+      help: 'the name of the worker; * stands for any part; any name by default',
+    },
+    expires: { type: 'string', value: 'time', help: 'from 1m to 1d; 15m by default' },
+    tier: { type: 'string', value: 'tier', help: "the worker's tier" },
+    endpoint: {
+      type: 'string',
+      multiple: true,
+      value: 'url',
+      help: 'where the worker will be, as in fleet.join.endpoints, which holds without it',
+    },
+    scope: {
+      type: 'string',
+      multiple: true,
+      value: 'scope',
+      help: 'what it may do beside announcing itself and joining: dispatch, read',
+    },
+    'token-file': {
+      type: 'string',
+      value: 'file',
+      help: 'write the token to a new file, with mode 0600, instead of stdout',
+    },
+    address: {
+      type: 'string',
+      value: 'url',
+      help: 'the address of the orchestrator in the command that is printed',
+    },
+    ...FLEET_OPTIONS,
+  },
+  examples: [
+    'join-token create --name worker-7 --endpoint https://worker-7.example',
+    'join-token create --name "gpu-*" --expires 1h',
+  ],
+});
+
+export const joinTokenListUsage = usage({
+  name: 'join-token list',
+  summary: 'print the join tokens and their state',
+  options: FLEET_OPTIONS,
+  examples: ['join-token list'],
+});
+
+export const joinTokenRevokeUsage = usage({
+  name: 'join-token revoke',
+  summary: 'revoke a join token that was not used',
+  args: '<id>',
+  options: FLEET_OPTIONS,
+  examples: ['join-token revoke 4f1c9a0b2d'],
+});
+
+export const workersListUsage = usage({
+  name: 'workers list',
+  summary: 'print the workers that joined with a join token',
+  options: FLEET_OPTIONS,
+  examples: ['workers list'],
+});
+
+export const workersRevokeUsage = usage({
+  name: 'workers revoke',
+  summary: 'end the membership of a worker at once',
+  args: '<name>',
+  options: FLEET_OPTIONS,
+  examples: ['workers revoke worker-7'],
+});
