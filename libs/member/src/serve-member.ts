@@ -9,6 +9,7 @@ import { callerView, createJoining, registerFleetRoutes, registerJoinRoutes } fr
 import {
   createApp,
   createAuthenticator,
+  type Host,
   onShutdown,
   type Readiness,
   type ShutdownStep,
@@ -26,6 +27,8 @@ const BODY_LIMIT_BYTES = 1_048_576;
 
 /** The parts of serving that differ between services. */
 export interface MemberService {
+  /** Default: this process. */
+  readonly host?: Host;
   /** Default: the gateway. */
   readonly intake?: A2AOptions['intake'];
   readonly a2a?: Pick<A2AOptions, 'methods' | 'sendScopes' | 'readsText' | 'onRefused'>;
@@ -135,6 +138,8 @@ export async function serveMember(
   const serving = { ...member, gateway, announcer, retention, push, a2a, app };
   const signals = onShutdown({
     log,
+    signals: service.host?.signals,
+    exit: service.host?.exit,
     graceMs: drainMs + graceMs + service.afterTasksMs,
     steps: [
       ...(drainMs > 0

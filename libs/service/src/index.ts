@@ -9,6 +9,7 @@ export {
 export { interpolate } from './config/interpolate.ts';
 export { createSecretEnv, type SecretEnv } from './config/secret-env.ts';
 export { loadYamlConfig, type YamlConfig } from './config/yaml-config.ts';
+export type { Host } from './host.ts';
 export { type AppOptions, createApp, isAnonymous } from './http/app.ts';
 export { type ConnectionLimits, limitConnections } from './http/connections.ts';
 export { type ErrorBody, errorBody, translateError } from './http/errors.ts';

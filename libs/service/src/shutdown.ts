@@ -11,12 +11,14 @@ export interface ShutdownOptions {
   /** The maximum duration of all steps together. */
   readonly graceMs: number;
   readonly steps: readonly ShutdownStep[];
-  readonly exit?: (code: number) => void;
+  readonly exit?: ((code: number) => void) | undefined;
   /** The source of the signals. Default: this process. */
-  readonly signals?: {
-    on(signal: NodeJS.Signals, listener: () => void): unknown;
-    off(signal: NodeJS.Signals, listener: () => void): unknown;
-  };
+  readonly signals?:
+    | {
+        on(signal: NodeJS.Signals, listener: () => void): unknown;
+        off(signal: NodeJS.Signals, listener: () => void): unknown;
+      }
+    | undefined;
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;

@@ -4,6 +4,7 @@ import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import {
   createLogger,
   createSecretEnv,
+  type Host,
   loadYamlConfig,
   onShutdown,
   type SecretEnv,
@@ -26,8 +27,9 @@ const MIN_SECRET_CHARS = 16;
 export async function startConsole(
   environment: ConsoleEnvironment,
   processEnv: NodeJS.ProcessEnv,
+  host: Host = {},
 ): Promise<void> {
-  const log = createLogger({ name: CONSOLE_NAME, level: environment.logLevel });
+  const log = createLogger({ name: CONSOLE_NAME, level: environment.logLevel, stream: host.output });
   const env = createSecretEnv(processEnv);
   const file = join(environment.dir, 'console.yaml');
   const { console: config } = loadYamlConfig({ file, schema: ConsoleConfigSchema, env }).value;
@@ -44,7 +46,8 @@ export async function startConsole(
   );
   await listen(made.app, environment);
   opened.move();
-  onShutdown({ log, graceMs: STOP_MS, steps: made.steps });
+  const { signals, exit } = host;
+  onShutdown({ log, graceMs: STOP_MS, steps: made.steps, signals, exit });
 }
 
 /** The secret that makes codes. Throws CONFIG_INVALID without a usable one. */

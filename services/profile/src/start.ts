@@ -20,7 +20,7 @@ import {
   storeState,
 } from '@hermes-fleet/member';
 import { isJsonObject, type ModelWatch, type RepoState } from '@hermes-fleet/protocol';
-import { createLogger, createSecretEnv, type Readiness } from '@hermes-fleet/service';
+import { createLogger, createSecretEnv, type Host, type Readiness } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';
 import { commandsState } from './commands.ts';
 import { readConfiguration } from './configuration.ts';
@@ -37,8 +37,12 @@ const AFTER_TASKS_MS = 5_000;
  * (docs/architecture.md). Resolves when the profile serves, or when it was told to stop before. A start that throws leaves
  * no child process, no listener and no lock behind.
  */
-export async function startProfile(environment: Environment, processEnv: NodeJS.ProcessEnv): Promise<void> {
-  const log = createLogger({ name: environment.name, level: environment.logLevel });
+export async function startProfile(
+  environment: Environment,
+  processEnv: NodeJS.ProcessEnv,
+  host: Host = {},
+): Promise<void> {
+  const log = createLogger({ name: environment.name, level: environment.logLevel, stream: host.output });
   const env = createSecretEnv(processEnv);
   const configuration = readConfiguration(environment, env, processEnv);
   const { agent: agentConfig, tier, identity } = configuration;
@@ -132,6 +136,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     member,
     fleet,
     {
+      host,
       countCache,
       contexts: agent.contexts,
       routes: (app) => {

@@ -12,7 +12,7 @@ import {
 } from '@hermes-fleet/member';
 import { createRuntime, type Runtime } from '@hermes-fleet/paper';
 import { systemClock as clock } from '@hermes-fleet/protocol';
-import { createLogger, createSecretEnv } from '@hermes-fleet/service';
+import { createLogger, createSecretEnv, type Host } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';
 import { holdForAudit } from './audit-hold.ts';
 import { registerAudit } from './audit-routes.ts';
@@ -56,8 +56,9 @@ const AUDIT_MS = 3_000;
 export async function startTrader(
   environment: MemberEnvironment,
   processEnv: NodeJS.ProcessEnv,
+  host: Host = {},
 ): Promise<void> {
-  const log = createLogger({ name: environment.name, level: environment.logLevel });
+  const log = createLogger({ name: environment.name, level: environment.logLevel, stream: host.output });
   const configuration = readConfiguration(environment, createSecretEnv(processEnv), clock, processEnv);
 
   await using opened = new AsyncDisposableStack();
@@ -178,6 +179,7 @@ export async function startTrader(
     member,
     fleet,
     {
+      host,
       intake,
       a2a: {
         methods: controlMethods(decisions),
