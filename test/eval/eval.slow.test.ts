@@ -1,0 +1,3 @@
+import { testBriefs } from './brief-sweep.ts';
+
+testBriefs(4, 6);
