@@ -6,6 +6,7 @@ import { readableReason } from '../command-line/field-errors.ts';
 import { definedFields, noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { nodeOptions } from '../local/node-options.ts';
 import { renderBacktest, renderComparison } from '../trader/render-backtest.ts';
 import { traderBacktestUsage } from '../usage/trader-books.ts';
 
@@ -33,8 +34,8 @@ function entryPointOf(env: NodeJS.ProcessEnv): EntryPoint {
   const root = repositoryRoot();
   const main = join(root, 'services/trader/src/backtest/main.ts');
   // A history of bars outlives young collections: a large young generation copies it less often.
-  const options = [env.NODE_OPTIONS, '--max-semi-space-size=32'].filter((each) => each !== undefined);
-  return { command: [main], cwd: root, env: { ...env, NODE_OPTIONS: options.join(' ') } };
+  const options = nodeOptions('--max-semi-space-size=32', env.NODE_OPTIONS);
+  return { command: [main], cwd: root, env: { ...env, NODE_OPTIONS: options } };
 }
 
 /** Throws UsageError for a request or a file that the backtest refuses, and INTERNAL where it fails. */

@@ -11,6 +11,7 @@ import { join, resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { OPERATOR, tokenVariable } from '../keys/layout.ts';
+import { nodeOptions } from '../local/node-options.ts';
 import type { PlannedProcess } from '../local/plan.ts';
 
 /** The names of gateways, and so of workers and orchestrators. */
@@ -145,8 +146,8 @@ export function workerEnv(
   );
   return {
     NODE_COMPILE_CACHE: home.cacheDir,
-    NODE_OPTIONS: '--max-semi-space-size=32',
     ...Object.fromEntries(inherited),
+    NODE_OPTIONS: nodeOptions('--max-semi-space-size=32', env.NODE_OPTIONS),
     HERMES_APP: root,
     HERMES_HOME: home.dir,
     HERMES_KEYS_DIR: home.keysDir,

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE, PROFILES, TRADER } from '../keys/layout.ts';
+import { nodeOptions } from './node-options.ts';
 
 /** Default ports (docs/operations.md#ports). */
 const PORTS: Readonly<Record<string, number>> = {
@@ -121,7 +122,10 @@ export function commandOf(root: string, name: string): readonly string[] {
 }
 
 /** Environment variables that a service and its YAML files read. */
-export function memberEnv(plan: FleetPlan, member: PlannedMember): Record<string, string> {
+export function memberEnv(
+  plan: FleetPlan,
+  member: PlannedMember,
+): Record<string, string> & { readonly NODE_OPTIONS: string } {
   return {
     HERMES_APP: plan.root,
     HERMES_HOME: join(plan.root, 'deploy'),
@@ -146,16 +150,20 @@ export function memberEnv(plan: FleetPlan, member: PlannedMember): Record<string
 }
 
 /**
- * The environment of a service that this process starts: its own variables over the inherited ones. Tokens and NATS_* and
- * HERMES_* variables are not inherited, because a variable takes precedence over a key file.
+ * The environment of a service that this process starts: its own variables over the inherited ones, except NODE_OPTIONS,
+ * of which it has both. Tokens and NATS_* and HERMES_* variables are not inherited, because a variable takes precedence over
+ * a key file.
  */
-export const serviceEnv = (
+export function serviceEnv(
   plan: FleetPlan,
   member: PlannedMember,
   env: NodeJS.ProcessEnv,
-): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(
-    Object.entries(env).filter(([name]) => !/^(A2A_HERMES_TOKEN_|NATS_|HERMES_)/.test(name)),
-  ),
-  ...memberEnv(plan, member),
-});
+): NodeJS.ProcessEnv {
+  const inherited = Object.entries(env).filter(([name]) => !/^(A2A_HERMES_TOKEN_|NATS_|HERMES_)/.test(name));
+  const own = memberEnv(plan, member);
+  return {
+    ...Object.fromEntries(inherited),
+    ...own,
+    NODE_OPTIONS: nodeOptions(own.NODE_OPTIONS, env.NODE_OPTIONS),
+  };
+}

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import { planFleet, serviceEnv } from './plan.ts';
+
+const root = resolve(import.meta.dirname, '../../../..');
+
+test('a port offset moves every port, and must keep them in range', () => {
+  const plan = planFleet({ root, portOffset: 1000 });
+  assert.deepEqual(
+    plan.processes.map(({ port }) => port),
+    [5222, 10_219, 10_220, 10_221, 10_222, 10_223, 10_224],
+  );
+  assert.throws(() => planFleet({ root, portOffset: 60_000 }), FleetError);
+});
+
+test("the operator's NODE_OPTIONS reach a service, and take precedence over the fleet's", () => {
+  const plan = planFleet({ root });
+  /** The largest heap of a Node.js process of the trader, MB: the old generation, and three semi-spaces. */
+  const heapMb = (options: string): number => {
+    const { NODE_OPTIONS } = serviceEnv(plan, plan.trader, { NODE_OPTIONS: options });
+    const code = 'v8.getHeapStatistics().heap_size_limit / 2 ** 20';
+    return Number(execFileSync(process.execPath, ['-p', code], { env: { NODE_OPTIONS }, encoding: 'utf8' }));
+  };
+  assert.equal(heapMb('--max-old-space-size=100'), 100 + 3 * 32);
+  assert.equal(heapMb('--max-old-space-size=100 --max-semi-space-size=8'), 100 + 3 * 8);
+});
