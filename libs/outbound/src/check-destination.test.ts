@@ -7,6 +7,8 @@ import { base, to } from './testing/fetching.ts';
 test('an address is checked without a request', async () => {
   const url = 'https://hooks.example.org/a';
   assert.equal((await checkDestination(url, { ...base(), resolve: to('8.8.8.8') })).href, url);
+  for (const host of ['notlocalhost', 'localhost.example'])
+    await checkDestination(`https://${host}/`, { ...base(), resolve: to('8.8.8.8') });
   const internal = { ...base(), resolve: to('10.0.0.1') };
   await assert.rejects(checkDestination(url, internal), { code: 'FORBIDDEN' });
   await checkDestination(url, { ...internal, allowInternal: ['hooks.example.org:443'] });

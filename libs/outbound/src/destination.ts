@@ -21,6 +21,8 @@ export interface DestinationRules {
 const MAX_URL = 8192;
 /** Permanent lookup errors; all others are temporary. */
 const NO_SUCH_HOST = new Set(['ENOTFOUND', 'ENODATA']);
+/** Names of this machine, whatever a resolver says of them (RFC 6761, section 6.3). */
+const LOCALHOST = /(^|\.)localhost\.?$/;
 
 /** Parses a URL. Throws INVALID_PARAMS if it is invalid, is not http(s), or contains credentials. */
 export function parseDestination(text: string, base?: URL): URL {
@@ -35,15 +37,18 @@ export function parseDestination(text: string, base?: URL): URL {
 
 /**
  * The checked addresses of a URL's host; connections must use no others. Throws FORBIDDEN if one of them is internal
- * and the host is not allowed; a missing host gives the same error. Throws PEER_UNREACHABLE for a temporary lookup
- * failure.
+ * and the host is not allowed; a missing host gives the same error, and a localhost name gives it without a lookup. Throws
+ * PEER_UNREACHABLE for a temporary lookup failure.
  */
 export async function addressesOf(url: URL, { allowInternal = [], resolve }: DestinationRules) {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const family = isIP(host);
-  const addresses = family === 0 ? await lookUp(host, resolve ?? systemResolve) : [{ address: host, family }];
+  const mayBeInternal = isAllowed(url, allowInternal);
+  const lookUpHost = async () =>
+    LOCALHOST.test(host) && !mayBeInternal ? [] : lookUp(host, resolve ?? systemResolve);
+  const addresses = family === 0 ? await lookUpHost() : [{ address: host, family }];
   const isPublic = addresses.every(({ address }) => !isInternalAddress(address));
-  if (addresses.length === 0 || !(isPublic || isAllowed(url, allowInternal)))
+  if (addresses.length === 0 || !(isPublic || mayBeInternal))
     throw new FleetError('FORBIDDEN', `${quoted(url.hostname)} has no public address`);
   return addresses;
 }

@@ -41,12 +41,14 @@ describe('guardedFetch: rejected requests', () => {
         'http://localhost./',
         'http://LOCALHOST:1/',
         'http://foo.localhost/',
+        'http://a.foo.localhost./',
       ],
     ].map((url): [string, string, RegExp] => [url, 'FORBIDDEN', /has no public address$/]),
   ];
   for (const [url, code, message] of urls) {
-    it(`${url.slice(0, 50)}: ${code}`, async () => {
-      const error = await fleetErrorOf(guardedFetch(url, base()));
+    it(`${url.slice(0, 50)}: ${code}, without a look-up`, async () => {
+      const resolve = () => assert.fail('a resolver was asked');
+      const error = await fleetErrorOf(guardedFetch(url, { ...base(), resolve }));
       assert.equal(error.code, code);
       assert.match(error.message, message);
       assert.doesNotMatch(error.message, /secret|token/);
@@ -113,6 +115,14 @@ describe('guardedFetch: allowed internal hosts', () => {
       else assert.equal((await fleetErrorOf(fetched)).code, 'FORBIDDEN');
     });
   }
+
+  it('an entry may be a localhost name, which is then looked up', async (t) => {
+    const { port } = await startServer(t, (_request, response) => response.end('local'));
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.localhost'] };
+    const { response } = await guardedFetch(`http://a.localhost:${port}/`, options);
+    assert.equal(await response.text(), 'local');
+    assert.equal((await fleetErrorOf(guardedFetch('http://localhost/', options))).code, 'FORBIDDEN');
+  });
 
   it('an entry may be an address, have brackets and name the default port', async (t) => {
     const { port } = await startServer(t, (_request, response) => response.end('6'), '::1').catch(() => ({
