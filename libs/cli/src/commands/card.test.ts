@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { repositoryRoot } from '../command-line/options.ts';
 import { runEntryPoint } from '../local/entry-point.ts';
-import { commandOf, memberEnv, planFleet } from '../local/plan.ts';
+import { commandOf } from '../local/plan.ts';
 
 const root = repositoryRoot();
 const card = (profile: string, env: NodeJS.ProcessEnv) =>
@@ -22,23 +22,6 @@ const YAML = `
 fleet:
   server: { bind_host: 127.0.0.1, bind_port: 9300, public_url: "https://oracle.example/a2a", token_env: NOWHERE }
 `;
-
-test('every shipped profile has a card, and needs no key for it', async (t) => {
-  const dir = tempDir(t, { prefix: 'fleet-card-' });
-  const plan = planFleet({ root, dir });
-  for (const profile of plan.profiles) {
-    const { code, stdout, stderr } = await card(profile.name, {
-      PATH: process.env.PATH,
-      ...memberEnv(plan, profile),
-    });
-    assert.equal(code, 0, stderr);
-    const shown = JSON.parse(stdout);
-    assert.equal(shown.name, profile.name);
-    assert.equal(shown.supportedInterfaces[0].url, `${profile.url}/jsonrpc`);
-    assert.ok(shown.skills.length > 0);
-    assert.ok(shown.securitySchemes.bearer);
-  }
-});
 
 test('a card names the public URL, and an error names the file or key', async (t) => {
   const good = await card(

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { asking, freePort, mcpFleet, mcpTokenOf, untilAborted } from '@hermes-fleet/fleet/testing';
 import { callTool, connectStdio } from '@hermes-fleet/mcp-server/testing';
+import { fleet } from '../testing/profile-stub.ts';
 
 const MAIN = resolve(import.meta.dirname, '../main.ts');
-const argsFor = (url: string): string[] => [MAIN, 'mcp', '--url', url, '--token-env', 'THE_TOKEN'];
+const argsFor = (url: string): string[] => ['mcp', '--url', url, '--token-env', 'THE_TOKEN'];
 
 const connect = (t: TestContext, url: string, as = 'operator', o: Parameters<typeof connectStdio>[2] = {}) =>
-  connectStdio(t, { args: argsFor(url), env: { THE_TOKEN: mcpTokenOf(as) } }, o);
+  connectStdio(t, { args: [MAIN, ...argsFor(url)], env: { THE_TOKEN: mcpTokenOf(as) } }, o);
 
 test('the official client uses the fleet over stdio: it dispatches, answers and sees progress', async (t) => {
   const { url } = await mcpFleet(t, asking('which branch?'));
@@ -50,51 +48,44 @@ test('a fleet that is not there, or does not accept the token, is an error of th
   await assert.rejects(connect(t, url, 'stranger'), /does not accept the token/);
 });
 
-/** Runs the command with this as its whole input. */
-async function runWith(t: TestContext, args: readonly string[], env: Record<string, string>, input: string) {
-  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
-  t.after(() => child.kill());
-  child.stdin.end(input);
-  const exit = once(child, 'exit');
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  const [code] = await exit;
-  return { code, out, err };
-}
-
 const lineOf = (method: string, params: object = {}): string =>
   `${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })}\n`;
 
 test('requests that are open when the input ends get their answers, and one without is an error', async (t) => {
   const { url, one } = await mcpFleet(t, untilAborted);
   const env = { THE_TOKEN: mcpTokenOf('operator') };
-  const listed = await runWith(t, argsFor(url), env, lineOf('tools/list'));
-  assert.deepEqual([listed.code, listed.err], [0, '']);
-  assert.equal(JSON.parse(listed.out).result.tools.length, 7);
+  const listed = await fleet(argsFor(url), lineOf('tools/list'), env);
+  assert.deepEqual([listed.code, listed.stderr], [0, '']);
+  assert.equal(JSON.parse(listed.stdout).result.tools.length, 7);
   const input = { name: 'fleet_dispatch', arguments: { brief: 'x', task_id: 'mine', wait_s: 240 } };
-  const left = await runWith(t, argsFor(url), env, lineOf('tools/call', input));
-  assert.deepEqual([left.code, left.out], [1, '']);
-  assert.match(left.err, /^fleet: no answer within 5 s of the end of the input \(open: 1\); tasks go on\n$/);
+  const left = await fleet(argsFor(url), lineOf('tools/call', input), env);
+  assert.deepEqual([left.code, left.stdout], [1, '']);
+  assert.match(
+    left.stderr,
+    /^fleet: no answer within 5 s of the end of the input \(open: 1\); tasks go on\n$/,
+  );
   const id = one.ledger.findByKey('operator', 'mine')?.task.id ?? '';
   assert.equal(one.task(id).result, undefined);
 });
 
-test('wrong options are refused before anything is read, and the end of the input ends the command', async (t) => {
-  const run = async (args: readonly string[], env: Record<string, string> = {}) => {
-    const { code, err } = await runWith(t, [MAIN, 'mcp', ...args], env, '');
-    return { code, err };
-  };
+test('wrong options are refused before anything is read, and the end of the input ends the command', async () => {
+  const run = (args: readonly string[], env: Record<string, string> = {}) => fleet(['mcp', ...args], '', env);
   const url = 'http://127.0.0.1:1';
   for (const [args, words] of [
     [['--url', url], /--url needs --token-env/],
     [['--url', 'ftp://x', '--token-env', 'T'], /--url ftp:\/\/x is not an http address/],
     [['more'], /more/],
   ] as const) {
-    const { code, err } = await run(args);
+    const { code, stderr } = await run(args);
     assert.equal(code, 2);
-    assert.match(err, words);
+    assert.match(stderr, words);
   }
   const unset = await run(['--url', url, '--token-env', 'NOT_SET']);
   assert.equal(unset.code, 1);
-  assert.match(unset.err, /the variable NOT_SET of --token-env is not set/);
-  assert.deepEqual(await run(['--url', url, '--token-env', 'T'], { T: 'x' }), { code: 0, err: '' });
+  assert.match(unset.stderr, /the variable NOT_SET of --token-env is not set/);
+  assert.deepEqual(await run(['--url', url, '--token-env', 'T'], { T: 'x' }), {
+    code: 0,
+    stdout: '',
+    stderr: '',
+  });
 });
