@@ -16,14 +16,14 @@ test('a sub-agent has the same care for its context window', async (t) => {
     brief: 'Have all modules read.',
     step: (step, request) => {
       if (isOf('researcher', request))
-        return step > 18 ? 'All read: `src/m1.sh:1`.' : [['read_file', { path: `src/m${step}.sh` }]];
+        return step > 10 ? 'All read: `src/m1.sh:1`.' : [['read_file', { path: `src/m${step}.sh` }]];
       if (step === 1) return longTaskStep(1);
       return step === 2 ? [['delegate', { agent: 'researcher', brief: 'Read them.' }]] : 'They are read.';
     },
   });
   assert.equal(result.status, 'done', JSON.stringify(result));
   assert.deepEqual(model.refused, []);
-  assert.ok(model.stepRequests.filter((request) => isOf('researcher', request)).length >= 19);
+  assert.ok(model.stepRequests.filter((request) => isOf('researcher', request)).length >= 11);
   const shorter = context.events.flatMap((event) =>
     event.type === 'progress' && 'compaction' in event.data ? [event.data.agent] : [],
   );
@@ -41,12 +41,12 @@ test('a budget counts summaries, and is not exceeded by a long conversation', as
 
 /** Steps that add a few hundred tokens each, of the model's own text. */
 const talk = (step: number): ReturnType<typeof longTaskStep> =>
-  step > 60
+  step > 40
     ? 'Noted.\n```outcome\n{"status":"done"}\n```'
     : [['scratchpad_write', { name: `n${step}.md`, content: `note ${step} `.repeat(90) }]];
 
 const SUMMARIES: readonly [what: string, reply: Reply | undefined, most: number][] = [
-  ['are made only after it has grown again', undefined, 20],
+  ['are made only after it has grown again', undefined, 13],
   ['that fail are not tried without end', { deltas: [], finish: 'stop' }, 3],
 ];
 

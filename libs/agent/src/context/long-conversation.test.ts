@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import type { Place } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
 import type { TestRun } from '../testing/harness.ts';
-import { LONG_BRIEF, LONG_TASK_STEPS } from '../testing/long-task.ts';
+import { LONG_BRIEF, LONG_TASK_STEPS, longTask } from '../testing/long-task.ts';
 import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
-import { requestTokens, summaryIn, type WindowModel } from '../testing/window-model.ts';
+import { summaryIn, type WindowModel } from '../testing/window-model.ts';
 import { runInWindow as run, WINDOW } from '../testing/window-run.ts';
 
 const spillDir = (place: Place): string => {
@@ -64,71 +64,75 @@ const namedFiles = (request: ChatRequest): string[] =>
     ([, file = '']) => file,
   );
 
-test('a task of 61 long steps ends done in a window of 32k tokens, and no request is above it', async (t) => {
+test('a task of 61 long steps in a window of 32k tokens', async (t) => {
   const { result, model, stages, context, guards, place } = await run(t);
-  assert.equal(result.status, 'done', JSON.stringify(result));
-  assert.equal(result.artifacts.filesChanged.length, 20);
-  assert.equal(model.stepRequests.length, LONG_TASK_STEPS + 1);
-  assert.deepEqual(model.refused, []);
-  assert.ok(model.largest() <= WINDOW, String(model.largest()));
-  assert.deepEqual(guards, []);
-  assert.equal(withTask(model).length, model.stepRequests.length, 'the task stays word for word');
-  checkPairs(model.stepRequests);
-  t.diagnostic(`stages: ${stages.join(' ')}, largest request: ${model.largest()}`);
-  assert.ok(stages.includes('prune') && stages.includes('summary'), stages.join());
-  assert.ok(stages.length <= LONG_TASK_STEPS / 6, 'in large batches');
-  const seen = compactions(context);
-  assert.deepEqual(
-    seen.map(({ stage }) => stage),
-    stages,
-  );
-  for (const { before_tokens: before, after_tokens: after } of seen) assert.ok(after < before);
-  assert.equal(
-    brokenPrefixes(model.stepRequests),
-    stages.length,
-    'a prompt cache survives between compactions',
-  );
-  // Pruned outputs can be read again.
-  const named = new Set(model.stepRequests.flatMap(namedFiles));
-  assert.ok(named.size > 3, String(named.size));
-  const texts = [...named].map((file) => readFileSync(join(spillDir(place), file), 'utf8'));
-  assert.ok(texts.some((text) => text.includes('module 3 reports line 60 of its run')));
+
+  await t.test('it ends done, no request is above the window, and what was pruned can be read again', () => {
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.equal(result.artifacts.filesChanged.length, 20);
+    assert.equal(model.stepRequests.length, LONG_TASK_STEPS + 1);
+    assert.deepEqual(model.refused, []);
+    assert.ok(model.largest() <= WINDOW, String(model.largest()));
+    assert.deepEqual(guards, []);
+    assert.equal(withTask(model).length, model.stepRequests.length, 'the task stays word for word');
+    checkPairs(model.stepRequests);
+    t.diagnostic(`stages: ${stages.join(' ')}, largest request: ${model.largest()}`);
+    assert.ok(stages.includes('prune') && stages.includes('summary'), stages.join());
+    assert.ok(stages.length <= LONG_TASK_STEPS / 6, 'in large batches');
+    const seen = compactions(context);
+    assert.deepEqual(
+      seen.map(({ stage }) => stage),
+      stages,
+    );
+    for (const { before_tokens: before, after_tokens: after } of seen) assert.ok(after < before);
+    assert.equal(
+      brokenPrefixes(model.stepRequests),
+      stages.length,
+      'a prompt cache survives between compactions',
+    );
+    const named = new Set(model.stepRequests.flatMap(namedFiles));
+    assert.ok(named.size > 3, String(named.size));
+    const texts = [...named].map((file) => readFileSync(join(spillDir(place), file), 'utf8'));
+    assert.ok(texts.some((text) => text.includes('module 3 reports line 60 of its run')));
+  });
+
+  await t.test('a summary takes the place of what it stands for, and is asked for once', () => {
+    const summaries = stages.filter((stage) => stage === 'summary').length;
+    assert.equal(model.summaryRequests.length, summaries);
+    for (const request of model.summaryRequests) {
+      assert.equal(request.tool_choice, 'none');
+      assert.ok(request.max_tokens <= WINDOW / 16, String(request.max_tokens));
+      assert.match(asked(request), /^Summarize the conversation so far\..*## Goal\n/s);
+    }
+    const [first] = model.summaryRequests;
+    const before = model.stepRequests.filter((request) => summaryIn(request) === undefined);
+    assert.ok(first !== undefined && before.length > 10);
+    const prefix = messagesOf(first).slice(0, -1);
+    assert.ok(
+      messagesOf(before.at(-1) ?? assert.fail())
+        .join()
+        .startsWith(prefix.join()) || stages.includes('prune'),
+      'the request for a summary begins as the step before it',
+    );
+    const after = model.stepRequests.slice(before.length);
+    const texts = after.map((request) => summaryIn(request));
+    assert.deepEqual(
+      [...new Set(texts)],
+      texts.filter((text, index) => text !== texts[index - 1]),
+    );
+    assert.match(texts[0] ?? '', /Summary number 1\.$/);
+    const [system, joined, next] = after[0]?.messages ?? [];
+    assert.deepEqual([system?.role, joined?.role, next?.role], ['system', 'user', 'assistant']);
+    assert.match(
+      String(joined?.content),
+      /<\/task>\n\nSummary of the conversation so far\..*written so far, as recorded: src\/m1\.sh, /s,
+    );
+    assert.deepEqual(tokensOf(context), model.billed, 'the budget counts them');
+  });
 });
 
-test('a summary takes the place of what it stands for, and is asked for once', async (t) => {
-  const { model, stages, context } = await run(t);
-  const summaries = stages.filter((stage) => stage === 'summary').length;
-  assert.equal(model.summaryRequests.length, summaries);
-  for (const request of model.summaryRequests) {
-    assert.equal(request.tool_choice, 'none');
-    assert.ok(request.max_tokens <= WINDOW / 16, String(request.max_tokens));
-    assert.match(asked(request), /^Summarize the conversation so far\..*## Goal\n/s);
-  }
-  const [first] = model.summaryRequests;
-  const before = model.stepRequests.filter((request) => summaryIn(request) === undefined);
-  assert.ok(first !== undefined && before.length > 10);
-  const prefix = messagesOf(first).slice(0, -1);
-  assert.ok(
-    messagesOf(before.at(-1) ?? assert.fail())
-      .join()
-      .startsWith(prefix.join()) || stages.includes('prune'),
-    'the request for a summary begins as the step before it',
-  );
-  const after = model.stepRequests.slice(before.length);
-  const texts = after.map((request) => summaryIn(request));
-  assert.deepEqual(
-    [...new Set(texts)],
-    texts.filter((text, index) => text !== texts[index - 1]),
-  );
-  assert.match(texts[0] ?? '', /Summary number 1\.$/);
-  const [system, joined, next] = after[0]?.messages ?? [];
-  assert.deepEqual([system?.role, joined?.role, next?.role], ['system', 'user', 'assistant']);
-  assert.match(
-    String(joined?.content),
-    /<\/task>\n\nSummary of the conversation so far\..*written so far, as recorded: src\/m1\.sh, /s,
-  );
-  assert.deepEqual(tokensOf(context), model.billed, 'the budget counts them');
-});
+/** A task of 25 long steps, and a window in which it is summarized. */
+const SHORT = { step: longTask(8).step, window: WINDOW / 2 };
 
 /** Ways in which there is no summary, and how often one is tried. */
 const NO_SUMMARY: readonly [what: string, reply: Reply, tries: number][] = [
@@ -139,7 +143,7 @@ const NO_SUMMARY: readonly [what: string, reply: Reply, tries: number][] = [
 
 for (const [what, reply, tries] of NO_SUMMARY)
   test(`a summary that ${what} is replaced by more pruning, and is not asked for without end`, async (t) => {
-    const { result, model, stages } = await run(t, { summary: () => reply });
+    const { result, model, stages } = await run(t, { ...SHORT, summary: () => reply });
     assert.equal(result.status, 'done', JSON.stringify(result));
     assert.ok(model.summaryRequests.length > 0 && model.summaryRequests.length <= tries);
     assert.ok(!stages.includes('summary') && stages.includes('prune'), stages.join());
@@ -148,33 +152,9 @@ for (const [what, reply, tries] of NO_SUMMARY)
   });
 
 test('a summary that is longer than allowed is cut', async (t) => {
-  const { result, model } = await run(t, { summary: () => say('and so on '.repeat(5000)) });
+  const { result, model } = await run(t, { ...SHORT, summary: () => say('and so on '.repeat(5000)) });
   assert.equal(result.status, 'done', JSON.stringify(result));
   assert.deepEqual(model.refused, []);
   const [text = ''] = model.stepRequests.flatMap((request) => summaryIn(request) ?? []);
-  assert.ok(text.length > 1000 && text.length < 12 * (WINDOW / 16), String(text.length));
-});
-
-test('a provider whose window is smaller than configured leads to a shorter conversation, at no cost', async (t) => {
-  const { result, model, stages, context } = await run(t, { window: 14_000, configured: 64_000 });
-  assert.equal(result.status, 'done', JSON.stringify(result));
-  assert.ok(model.refused.length > 0 && model.refused.length <= 3, String(model.refused.length));
-  assert.ok(stages.length > 0);
-  assert.deepEqual(tokensOf(context), model.billed);
-});
-
-test('limits.max_input_tokens bounds the input of every step', async (t) => {
-  const { result, model } = await run(t, { window: 200_000, limits: { max_input_tokens: 12_000 } });
-  assert.equal(result.status, 'done', JSON.stringify(result));
-  for (const request of model.stepRequests) {
-    const tokens = await requestTokens(request);
-    assert.ok(tokens <= 12_000, String(tokens));
-  }
-});
-
-test('limits.compact_at decides when', async (t) => {
-  const { model } = await run(t, { limits: { compact_at: 0.4 } });
-  assert.ok(model.largest() < WINDOW);
-  for (const request of model.stepRequests)
-    assert.ok((await requestTokens(request)) <= 0.5 * WINDOW, 'a little above the limit within one step');
+  assert.ok(text.length > 1000 && text.length < 12 * (SHORT.window / 16), String(text.length));
 });

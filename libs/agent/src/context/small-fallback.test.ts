@@ -3,30 +3,31 @@ import { test } from 'node:test';
 import { isJsonObject } from '@hermes-fleet/protocol';
 import { makePlace } from '@hermes-fleet/workspace/testing';
 import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-import { LONG_BRIEF, LONG_TASK_STEPS, longTaskStep } from '../testing/long-task.ts';
+import { LONG_BRIEF, longTask } from '../testing/long-task.ts';
 import { env, KEYED, say, scriptedServer } from '../testing/scripted-server.ts';
 import { windowModel } from '../testing/window-model.ts';
 
 const DOWN = { status: 503, body: '{"error":{"message":"down for a moment"}}' };
 
-/** A long task at a first model of 65,536 tokens that is down once, at step 30, and at a fallback. */
+const { step, steps } = longTask(5);
+
+/** A long task at a first model of 65,536 tokens that is down once, at step 12, and at a fallback. */
 async function runWithFallback(t: Parameters<typeof windowModel>[0], window: number, configured = window) {
   let isDown = true;
   const big = await windowModel(t, {
     window: 65_536,
-    step: longTaskStep,
-    fails: (step) => {
-      if (step !== 30 || !isDown) return undefined;
+    step,
+    fails: (number) => {
+      if (number !== 12 || !isDown) return undefined;
       isDown = false;
       return DOWN;
     },
   });
-  const small = await windowModel(t, { window, step: longTaskStep });
+  const small = await windowModel(t, { window, step });
   const config = {
     ...KEYED,
     base_url: big.url,
     context_window: 65_536,
-    limits: { max_steps: 80 },
     model_calls: { patience_s: 30, new_task_patience_s: 0 },
     fallback_models: [{ model: 'openai-compatible/two', base_url: small.url, context_window: configured }],
   };
@@ -48,7 +49,7 @@ test('what a fallback refuses as too long says nothing about the first model, wh
   assert.equal(result.status, 'done', JSON.stringify(result));
   assert.ok(small.refused.length > 0);
   assert.deepEqual([learned.window, big.refused.length], [undefined, 0]);
-  assert.ok(big.stepRequests.length >= LONG_TASK_STEPS, String(big.stepRequests.length));
+  assert.ok(big.stepRequests.length >= steps, String(big.stepRequests.length));
 });
 
 test('what a fallback meters says nothing about the first model', async (t) => {

@@ -1,14 +1,11 @@
 import type { ModelStep } from './window-model.ts';
 
-const FILES = 20;
 const LINES = 220;
 
-/** The steps of the long task before its last words. */
-export const LONG_TASK_STEPS = 3 * FILES + 1;
-export const LONG_BRIEF = 'Correct the value in each of the twenty modules, and run each of them.';
+export const LONG_BRIEF = 'Correct the value in each module, and run each of them.';
 
 /** Writes all modules: each has a value to correct, long comments, and prints much and fails until it is corrected. */
-const PREPARE = `mkdir -p src; i=1; while [ $i -le ${FILES} ]; do
+const prepare = (modules: number): string => `mkdir -p src; i=1; while [ $i -le ${modules} ]; do
 { echo "value=wrong$i"; seq -f "# module $i line %g keeps what was decided about it" ${LINES};
 echo "seq -f \\"module $i reports line %g of its run\\" 120"; echo "[ \\$value = right$i ]"; } > src/m$i.sh; i=$((i+1)); done`;
 
@@ -20,21 +17,36 @@ const notes = (module: number): string =>
     '\n',
   );
 
-/**
- * A task of 61 steps for a scripted model: it writes 20 modules by one command, and then reads, edits and runs each of
- * them. A read is about 4,000 tokens, an edit about 900, and every third run fails with 120 lines of output.
- */
-export function longTaskStep(step: number): ModelStep {
-  if (step === 1) return [['shell_exec', { command: PREPARE }]];
-  const module = Math.floor((step - 2) / 3) + 1;
-  const path = `src/m${module}.sh`;
-  if (module > FILES)
-    return 'All twenty modules are corrected, and each was run.\n```outcome\n{"status":"done"}\n```';
-  if (step % 3 === 2) return [['read_file', { path }]];
-  if (step % 3 === 0) {
-    return [
-      ['edit_file', { path, old_text: `wrong${module}`, new_text: `right${module}\n${notes(module)}` }],
-    ];
-  }
-  return [['shell_exec', { command: `sh ${path}${module % 3 === 0 && module < FILES ? '; exit 3' : ''}` }]];
+/** A task for a scripted model. */
+export interface LongTask {
+  /** The steps before its last words. */
+  readonly steps: number;
+  step(step: number): ModelStep;
 }
+
+/**
+ * A task in which the model writes modules by one command, and then reads, edits and runs each of them. A read is about
+ * 4,000 tokens, an edit about 900, and every third run but the last fails with 120 lines of output.
+ */
+export const longTask = (modules: number): LongTask => ({
+  steps: 3 * modules + 1,
+  step(step) {
+    if (step === 1) return [['shell_exec', { command: prepare(modules) }]];
+    const module = Math.floor((step - 2) / 3) + 1;
+    const path = `src/m${module}.sh`;
+    if (module > modules)
+      return 'All modules are corrected, and each was run.\n```outcome\n{"status":"done"}\n```';
+    if (step % 3 === 2) return [['read_file', { path }]];
+    if (step % 3 === 0) {
+      return [
+        ['edit_file', { path, old_text: `wrong${module}`, new_text: `right${module}\n${notes(module)}` }],
+      ];
+    }
+    return [
+      ['shell_exec', { command: `sh ${path}${module % 3 === 0 && module < modules ? '; exit 3' : ''}` }],
+    ];
+  },
+});
+
+/** A long task of 61 steps. */
+export const { steps: LONG_TASK_STEPS, step: longTaskStep } = longTask(20);

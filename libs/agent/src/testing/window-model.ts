@@ -36,9 +36,18 @@ export async function requestTokens({ messages, tools = [] }: ChatRequest): Prom
     const text = typeof content === 'string' ? content : JSON.stringify(content ?? '');
     return [text, ...calls.map(({ function: { name, arguments: args } }) => `${name}${args}`)].join('');
   });
-  let sum = await countTokens(JSON.stringify(tools));
-  for (const text of texts) sum += 4 + (await countTokens(text));
+  let sum = await counted(JSON.stringify(tools));
+  for (const text of texts) sum += 4 + (await counted(text));
   return sum;
+}
+
+const counts = new Map<string, Promise<number>>();
+
+/** Counts each text once: a conversation sends the same messages at every step. */
+function counted(text: string): Promise<number> {
+  const count = counts.get(text) ?? countTokens(text);
+  counts.set(text, count);
+  return count;
 }
 
 /** The text of the first summary that a request contains. */
