@@ -161,7 +161,7 @@ test('an answer that exceeds max_tokens is cut, and costs no more than allowed',
 });
 
 test('all calls of an answer are carried out, and results that do not fit the window are shortened', async (t) => {
-  const COUNTS = 40;
+  const COUNTS = 20;
   const counts = (_: unknown, at: number): [string, object] => [
     'shell_exec',
     { command: `seq ${2000 + at}` },
@@ -169,7 +169,7 @@ test('all calls of an answer are carried out, and results that do not fit the wi
   const run = await scriptedAgent(
     t,
     (turn) => (turn === 1 ? use(Array.from({ length: COUNTS }, counts)) : say('Counted.')),
-    { context_window: 16_000, hooks: { compactSuccessOutput: false } },
+    { context_window: 10_000, hooks: { compactSuccessOutput: false } },
   );
   const { result, requests } = await run();
   assert.deepEqual([result.status, requests.length], ['done', 2], JSON.stringify(result));

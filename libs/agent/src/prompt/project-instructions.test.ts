@@ -34,7 +34,9 @@ function repository(t: TestContext, files: Files): string {
 }
 
 async function section(t: TestContext, files: Files, maxChars = 100_000): Promise<string | undefined> {
-  const contexts = await openTestContexts(t, { path: repository(t, files) });
+  // Git reads the commit in the same way here as for a context, whose own repository takes longer to make.
+  const place = { path: repository(t, files), isolation: 'in_place', confine: 'unconfined' } as const;
+  const contexts = await openTestContexts(t, place);
   await using workspace = await contexts.open('one');
   return projectInstructions({ workspace, log: silentLog, signal: never }, maxChars);
 }
