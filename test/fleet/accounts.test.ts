@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { lasting, untilThere } from '../support/agent-work.ts';
-import { type Fleet, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, startFleet, until } from '../support/fleet.ts';
 import { readAccount, STATUSES } from '../support/ledger-file.ts';
 import {
   BLOCKED_OF_ROUND,
@@ -13,8 +13,6 @@ import {
   spentBy,
 } from '../support/ledger-traffic.ts';
 import { call, dispatch } from '../support/rpc.ts';
-
-const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
@@ -43,7 +41,7 @@ async function countersOf(fleet: Fleet, profile: string) {
 const all = <T>(of: (profile: string) => Promise<T>): Promise<T[]> => Promise.all(PROFILES.map(of));
 
 test('after mixed traffic with kill -9, results, ledgers and counters have the same sums', async (t) => {
-  const fleet = await startFleet(t, {}, { only: PROFILES });
+  const fleet = await startFleet(t, PROFILES);
   const roots = await sendRound(fleet);
   const victim = { brief: lasting('victim'), routing: { target: 'trinity' } };
   const canceled = await sendRoot(fleet, 'switch', dispatch(victim));

@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { calledIn, lasting, letGo, ownTask, shell, tool, untilThere } from '../support/agent-work.ts';
-import { type Fleet, readEvents, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, readEvents, startFleet, until } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
 import { startProfile } from '../support/lone-profile.ts';
 import { call, dispatch, message, resultOf, type Target, textMessage } from '../support/rpc.ts';
 
 const GUEST = 'A2A_HERMES_TOKEN_GUEST';
 const GUEST_TOKEN = 'token-of-the-guest-0123456789';
-const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
 
 async function begin(to: Target, sent: Record<string, unknown>): Promise<string> {
   const { body } = await call(to, 'SendMessage', message(sent, { returnImmediately: true }));
@@ -55,11 +54,11 @@ function withGuest(profile: string, shipped: string): string {
 }
 
 test("a fleet's own agents use the fleet", { timeout: 280_000 }, async (t) => {
-  const fleet = await startFleet(
-    t,
-    {},
-    { fleetYaml: withGuest, secrets: { switch: { [GUEST]: GUEST_TOKEN } } },
-  );
+  const fleet = await startFleet(t, PROFILES, {
+    fleetYaml: withGuest,
+    mcpServers: ['filesystem', 'memory'],
+    secrets: { switch: { [GUEST]: GUEST_TOKEN } },
+  });
   const operator = fleet.target('switch');
 
   await t.test('peers, MCP servers and commands in one run; the tokens of all add up', async () => {

@@ -12,7 +12,7 @@ import {
   runPrometheus,
   withoutPrometheus,
 } from '../../deploy/grafana/src/testing/prometheus-server.ts';
-import { type Fleet, runProgram, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, runProgram, startFleet, until } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';
 import { call, dispatch, message } from '../support/rpc.ts';
 import { shortenRules } from '../support/short-rules.ts';
@@ -70,30 +70,27 @@ test('each alert fires in a real Prometheus when its cause is there, and none be
 }, async (t) => {
   const model = await startModelServer(t, 'All is tidy.', METERED);
   const due = createAuthority(t).issue('trinity', { valid: DUE });
-  const fleet = await startFleet(
-    t,
-    { LOG_LEVEL: 'fatal' },
-    {
-      onPlanned: staleFeed,
-      fleetYaml(profile, shipped) {
-        const config = parse(shipped);
-        if (profile === 'trinity') config.fleet.tls = { cert_file: due.certFile, key_file: due.keyFile };
-        return stringify(config);
-      },
-      configYaml: (profile, shipped) => {
-        const config = parse(shipped);
-        if (profile === 'neo')
-          Object.assign(config, {
-            model: 'openai-compatible/scripted',
-            base_url: model.url,
-            model_probe: { interval_s: 0.5, timeout_s: 1 },
-          });
-        if (profile === 'morpheus')
-          Object.assign(config.mcp.servers, { gone: { command: 'false', scope: 'profile' } });
-        return stringify(config);
-      },
+  const fleet = await startFleet(t, [...PROFILES, 'trader'], {
+    env: { LOG_LEVEL: 'fatal' },
+    onPlanned: staleFeed,
+    fleetYaml(profile, shipped) {
+      const config = parse(shipped);
+      if (profile === 'trinity') config.fleet.tls = { cert_file: due.certFile, key_file: due.keyFile };
+      return stringify(config);
     },
-  );
+    configYaml: (profile, shipped) => {
+      const config = parse(shipped);
+      if (profile === 'neo')
+        Object.assign(config, {
+          model: 'openai-compatible/scripted',
+          base_url: model.url,
+          model_probe: { interval_s: 0.5, timeout_s: 1 },
+        });
+      if (profile === 'morpheus')
+        Object.assign(config, { mcp: { servers: { gone: { command: 'false', scope: 'profile' } } } });
+      return stringify(config);
+    },
+  });
   const rules = tempDir(t);
   shortenRules(RULES, rules, { factor: 60, leastS: 10, thresholds: THRESHOLDS });
   const seen = await runPrometheus(t, {

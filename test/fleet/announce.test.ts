@@ -6,7 +6,7 @@ import { consume } from '@hermes-fleet/events';
 import { decodeAnnounce, type SessionAnnounce, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { parse, stringify } from 'yaml';
-import { type Fleet, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, startFleet, until } from '../support/fleet.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 import { usersRepository } from '../support/users-repository.ts';
@@ -48,7 +48,7 @@ test('a fleet announces itself to its peers and on NATS: at start, with every ch
   const repository = usersRepository(t);
   const configYaml = (name: string, shipped: string): string =>
     name === 'neo' ? stringify({ ...parse(shipped), workspace: { path: repository.path } }) : shipped;
-  const fleet = await startFleet(t, {}, { configYaml });
+  const fleet = await startFleet(t, [...PROFILES, 'trader'], { configYaml });
   const operator = fleet.target('switch');
   const heard = listen(t, fleet);
   const from = (name: string): Heard[] => heard.filter((one) => one.from === name);

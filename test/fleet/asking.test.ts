@@ -49,7 +49,7 @@ const typesOf = (fleet: Fleet, profile: string): string[] =>
   readLedgerFile(join(fleet.dir, 'state', profile, 'ledger.db')).events.map(({ type }) => type);
 
 test("a worker's question reaches a stock client through switch, and its answer the worker, whatever dies meanwhile", async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   const client = await stockClient({ ...fleet.target('switch'), token: fleet.operatorToken });
   const before = await fleet.metrics('neo');
   const asked = await say(client, hints('priority: low', 'required_capabilities: [terminal]'));
@@ -107,7 +107,7 @@ const tokens = (metrics: string): number =>
   );
 
 test('what waits for an answer can be canceled at switch, and ends at the worker too', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   const sent = dispatch({ brief: BRIEF, routing: { target: 'neo' } });
   const { body } = await call(fleet.target('switch'), 'SendMessage', message(sent));
   const { id, status } = body.result.task;

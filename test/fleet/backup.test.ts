@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fleetDown } from '@hermes-fleet/cli';
 import { systemClock } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { ROOT, readEvents, runProgram, startFleet, until } from '../support/fleet.ts';
+import { PROFILES, ROOT, readEvents, runProgram, startFleet, until } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
 import { startProfile } from '../support/lone-profile.ts';
 import { untilSeen } from '../support/peers-view.ts';
@@ -27,7 +27,7 @@ async function runFleet(...args: string[]): Promise<string> {
 test('a fleet that is backed up at work and lost goes on from its backup', {
   timeout: 400_000,
 }, async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, [...PROFILES, 'trader']);
   const before = await sendCommand(fleet.target('switch'), 'before', 'cat before.txt');
   assert.equal((await resultWhenEnded(fleet.target('switch'), before)).status, 'done');
   const ids = await Promise.all(

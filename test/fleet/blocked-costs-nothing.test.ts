@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, PROFILES, startFleet } from '../support/fleet.ts';
 import { startModelServer, startUnwellServer } from '../support/model-server.ts';
 import { untilSeen } from '../support/peers-view.ts';
 import { call, type DispatchOptions, dispatch, message, resultOf } from '../support/rpc.ts';
@@ -135,23 +135,19 @@ test('what is blocked costs nothing: the model is not even connected to', async 
   const model = await startModelServer(t, 'All is tidy.', METERED);
   const unwell = await startUnwellServer(t);
   const repository = usersRepository(t);
-  const fleet = await startFleet(
-    t,
-    {},
-    {
-      configYaml: (name, shipped) => {
-        const config = parse(shipped);
-        const servers = { ...config.mcp.servers, unwell: { url: `${unwell}/mcp` } };
-        return stringify({
-          ...config,
-          model: 'openai-compatible/scripted',
-          base_url: model.url,
-          mcp: { servers },
-          ...(name === DIRTY && { workspace: { path: repository.path } }),
-        });
-      },
+  const fleet = await startFleet(t, PROFILES, {
+    inProcess: true,
+    configYaml: (name, shipped) => {
+      const config = parse(shipped);
+      return stringify({
+        ...config,
+        model: 'openai-compatible/scripted',
+        base_url: model.url,
+        mcp: { servers: { unwell: { url: `${unwell}/mcp` } } },
+        ...(name === DIRTY && { workspace: { path: repository.path } }),
+      });
     },
-  );
+  });
   writeFileSync(join(repository.path, 'left-behind.txt'), 'not committed');
   const operator = fleet.target('switch');
   await untilSeen(operator, DIRTY, ({ announce }) => announce?.repo_state.clean === false, 'dirty');

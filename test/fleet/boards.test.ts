@@ -8,7 +8,7 @@ import {
   withoutPrometheus,
 } from '../../deploy/grafana/src/testing/prometheus-server.ts';
 import { charts, filled, read, unfiltered } from '../../deploy/grafana/src/testing/read-dashboard.ts';
-import { startFleet, until } from '../support/fleet.ts';
+import { PROFILES, startFleet, until } from '../support/fleet.ts';
 import { decide } from '../support/lone-trader.ts';
 import { panelTruths, sumOfLedgers, WITHOUT_TRUTH } from '../support/panel-truths.ts';
 import { call, dispatch, message, runbook } from '../support/rpc.ts';
@@ -40,7 +40,10 @@ const LENGTH_S = { total: 1, rate: WINDOW_S, rate5m: 300 };
 test('every query of every panel answers over a live fleet, and what they show agrees with the ledgers', {
   skip: withoutPrometheus,
 }, async (t) => {
-  const fleet = await startFleet(t, { FLEET_REVISION: 'a1b2c3d' }, { console: true });
+  const fleet = await startFleet(t, [...PROFILES, 'trader', 'console'], {
+    env: { FLEET_REVISION: 'a1b2c3d' },
+    mcpServers: ['filesystem', 'memory'],
+  });
   const scraped = [...fleet.plan.members, fleet.plan.console];
   const seen = await runPrometheus(t, {
     intervalMs: 1_000,

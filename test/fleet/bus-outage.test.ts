@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readEvents, startFleet } from '../support/fleet.ts';
+import { PROFILES, readEvents, startFleet } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
 import { call, dispatch, message, runbook } from '../support/rpc.ts';
 
@@ -9,7 +9,7 @@ const OUTAGE_MS = 30_000;
 const SENDERS = 4;
 
 test('NATS killed for 30 s under load: no task stops, no event is lost, none out of order, none twice by id', async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, PROFILES);
   const operator = fleet.target('switch');
   await call(
     operator,
@@ -50,8 +50,7 @@ test('NATS killed for 30 s under load: no task stops, no event is lost, none out
   assert.match(await ready.text(), /"nats":\{"state":"degraded"/);
   await fleet.up();
 
-  const profiles = ['switch', 'neo', 'morpheus', 'trinity'];
-  const expected = profiles.flatMap((profile) => {
+  const expected = PROFILES.flatMap((profile) => {
     const { id, events } = readLedgerFile(join(fleet.dir, 'state', profile, 'ledger.db'));
     return events.map(({ seq }) => `${profile}:${id}:${seq}`);
   });
@@ -64,7 +63,7 @@ test('NATS killed for 30 s under load: no task stops, no event is lost, none out
     if (id !== undefined) seen.add(id);
     return seen.size >= expected.length;
   });
-  for (const profile of profiles) {
+  for (const profile of PROFILES) {
     const own = (ids: readonly string[]): string[] => ids.filter((id) => id.startsWith(`${profile}:`));
     assert.deepEqual(own(unique), own(expected), `${profile}: lost, added or out of order`);
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startFleet, until } from '../support/fleet.ts';
+import { PROFILES, startFleet, until } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
 import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
@@ -12,7 +12,7 @@ const WORKED = /^(done|partial|error|canceled)$/;
 const TERMINAL = /^(done|partial|error|blocked|canceled)$/;
 
 test('process after process killed under load: every accepted task ends once, and none is done twice', async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, PROFILES);
   const operator = fleet.target('switch');
   const brief = runbook('a.txt', 'a', 'sleep 1', 'echo x >> b.txt');
   const ids: string[] = [];
@@ -43,7 +43,7 @@ test('process after process killed under load: every accepted task ends once, an
     if (result.attempts?.length > 1) moved.push(JSON.stringify(result.attempts));
   }
   const worked: string[] = [];
-  for (const profile of ['switch', 'neo', 'morpheus', 'trinity']) {
+  for (const profile of PROFILES) {
     const { events, unfinished } = readLedgerFile(join(fleet.dir, 'state', profile, 'ledger.db'));
     const ends = events.filter(({ type }) => TERMINAL.test(type));
     const ended = ends.map(({ taskId }) => taskId);

@@ -6,11 +6,9 @@ import { startFleet } from '../support/fleet.ts';
 import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
 test('a command of the agent reads neither the token, nor the ledger, nor the environment of its gateway', async (t) => {
-  const fleet = await startFleet(
-    t,
-    { A_SECRET_OF_THE_GATEWAY: 'visible-to-nobody-else' },
-    { only: ['switch', 'neo'] },
-  );
+  const fleet = await startFleet(t, ['switch', 'neo'], {
+    env: { A_SECRET_OF_THE_GATEWAY: 'visible-to-nobody-else' },
+  });
   const neo = fleet.target('neo');
   const keys = join(fleet.dir, 'keys/neo');
   const state = join(fleet.dir, 'state/neo');

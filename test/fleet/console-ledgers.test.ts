@@ -12,7 +12,7 @@ import type {
 } from '../../services/console/src/http/api.ts';
 import { lasting, letGo, untilThere } from '../support/agent-work.ts';
 import { type SignedIn, signIn, untilCaughtUp } from '../support/console.ts';
-import { type Fleet, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, startFleet, until } from '../support/fleet.ts';
 import { readAccount, STATUSES } from '../support/ledger-file.ts';
 import {
   BLOCKED_OF_ROUND,
@@ -24,8 +24,6 @@ import {
   spentBy,
 } from '../support/ledger-traffic.ts';
 import { call, dispatch, runbook } from '../support/rpc.ts';
-
-const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
 
 const accountOf = (fleet: Fleet, profile: string) =>
   readAccount(join(fleet.dir, 'state', profile, 'ledger.db'));
@@ -89,7 +87,7 @@ async function assertEqual(
 }
 
 test('after mixed traffic with kill -9 of profiles, NATS and the console, its views equal the ledgers', async (t) => {
-  const fleet = await startFleet(t, {}, { console: true });
+  const fleet = await startFleet(t, [...PROFILES, 'console']);
   const roots = await sendRound(fleet);
   const victim = { brief: lasting('victim'), routing: { target: 'trinity' } };
   const canceled = await sendRoot(fleet, 'switch', dispatch(victim));
@@ -119,7 +117,7 @@ test('after mixed traffic with kill -9 of profiles, NATS and the console, its vi
 });
 
 test('a profile, NATS or the console away: the others work on, and the console says what it does not know', async (t) => {
-  const fleet = await startFleet(t, {}, { console: true });
+  const fleet = await startFleet(t, [...PROFILES, 'console']);
   const browser = await signIn(fleet);
   await browser.ask('POST', '/api/token', { token: fleet.operatorToken });
   const brief = runbook('a.txt', 'a', 'cat a.txt');

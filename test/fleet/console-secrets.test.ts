@@ -39,7 +39,7 @@ async function readBus(fleet: Fleet): Promise<string[]> {
 }
 
 test('no word of a brief, a tool, a question, an answer or a file is on NATS or with the console', async (t) => {
-  const fleet = await startFleet(t, {}, { console: true, only: ['switch', 'neo', 'trader'] });
+  const fleet = await startFleet(t, ['switch', 'neo', 'trader', 'console']);
   const browser = await signIn(fleet);
   const asking = [
     `Do ${word('brief')}.`,

@@ -10,7 +10,7 @@ import {
   openWhole,
   watchFaults,
 } from '../../services/console/src/web/testing/browser.ts';
-import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
+import { PROFILES, ROOT, runProgram, startFleet } from '../support/fleet.ts';
 import { MARKUP, sendMixedTraffic } from '../support/mixed-traffic.ts';
 import { call, dispatch, message, runbook } from '../support/rpc.ts';
 
@@ -31,7 +31,9 @@ test('every view over a live fleet with mixed traffic, which goes on while NATS,
   ...needsChromium,
   timeout: 400_000,
 }, async (t) => {
-  const fleet = await startFleet(t, {}, { console: true });
+  const fleet = await startFleet(t, [...PROFILES, 'trader', 'console'], {
+    mcpServers: ['filesystem', 'memory'],
+  });
   const context = await (await openBrowser()).newContext({ viewport: { width: 1440, height: 900 } });
   t.after(() => context.close());
   const page = await context.newPage();

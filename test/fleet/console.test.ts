@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLink } from '../support/console.ts';
-import { ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
+import { PROFILES, ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
 
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
 
 test('the console of a fleet opens once by its link, shows what the bus has, and is no part of the fleet', async (t) => {
-  const fleet = await startFleet(t, {}, { console: true });
+  const fleet = await startFleet(t, [...PROFILES, 'trader', 'console']);
   const run = (...args: string[]) => runProgram(process.execPath, [CLI, ...args, '--dir', fleet.dir]);
   const printed = await run('console');
   assert.equal(printed.code, 0, printed.stderr);

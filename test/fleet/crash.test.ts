@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Fleet, readEvents, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, readEvents, startFleet, until } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
 import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
@@ -63,7 +63,7 @@ function endings(fleet: Fleet, profile: string): Map<string, string[]> {
 }
 
 async function survives(t: TestContext, victim: (worker: string) => string): Promise<void> {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo', 'morpheus', 'trinity'] });
+  const fleet = await startFleet(t, PROFILES);
   const { id, worker } = await startLongTask(fleet, 'switch');
   await fleet.kill(victim(worker));
   await fleet.up();
@@ -98,7 +98,7 @@ test('switch killed in the middle of a task it has sent out: the work is not sen
   survives(t, () => 'switch'));
 
 test('SIGTERM in the middle of a task: a checkpoint, exit 0, and the next start ends the task', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo', 'morpheus', 'trinity'] });
+  const fleet = await startFleet(t, PROFILES);
   const { id, worker } = await startLongTask(fleet, 'switch');
   const own = await call(fleet.target(worker, await fleet.tokenOf('switch', worker)), 'ListTasks', {});
   const stream = await subscribe(fleet, worker, own.body.result.tasks[0].id);

@@ -51,7 +51,7 @@ const deleteContext = (fleet: Fleet, contextId: string) => {
 test('a deleted context leaves nothing in the state and the workspace of any profile, whoever was down', {
   timeout: 200_000,
 }, async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   const secret = `secret-${randomUUID()}`;
   const work = (contextId: string, brief: string) => workAtNeo(fleet, contextId, brief);
   assert.equal((await work('kept', runbook('a.txt', 'nothing', 'cat a.txt'))).result.status, 'done');
@@ -101,7 +101,7 @@ test('a deleted context leaves nothing in the state and the workspace of any pro
 test('a caller deletes a result at a peer after the retention has removed its tasks and their contexts', {
   timeout: 200_000,
 }, async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   for (const context of ['kept', 'gone']) {
     const { result } = await workAtNeo(fleet, context, runbook('a.txt', context, 'cat a.txt'));
     assert.equal(result.status, 'done', JSON.stringify(result));

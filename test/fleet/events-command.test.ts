@@ -8,7 +8,7 @@ import { ROOT, readEvents, runProgram, startFleet } from '../support/fleet.ts';
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
 
 test('fleet events prints what the stream has, and follows it until Ctrl-C', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo'], { inProcess: true });
   const run = (...args: string[]) => runProgram(process.execPath, [CLI, ...args, '--dir', fleet.dir]);
   const isEnd = ({ type }: { type: string }) => /\.(done|partial)\./.test(type);
 

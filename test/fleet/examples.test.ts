@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Fleet, ROOT, runProgram, startFleet } from '../support/fleet.ts';
+import { type Fleet, PROFILES, ROOT, runProgram, startFleet } from '../support/fleet.ts';
 import { untilSeen } from '../support/peers-view.ts';
 import { freeOffset } from '../support/ports.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
@@ -24,19 +24,17 @@ function withCounter(profile: string, shipped: string): string {
 }
 
 const startChangedFleet = (t: TestContext): Promise<Fleet> =>
-  startFleet(
-    t,
-    {},
-    {
-      fleetYaml: withCounter,
-      secrets: {
-        switch: {
-          A2A_HERMES_TOKEN_COUNTER_TO_SWITCH: tokens.announce,
-          A2A_HERMES_TOKEN_SWITCH_TO_JOINED: tokens.work,
-        },
+  startFleet(t, PROFILES, {
+    inProcess: true,
+    fleetYaml: withCounter,
+    mcpServers: ['filesystem'],
+    secrets: {
+      switch: {
+        A2A_HERMES_TOKEN_COUNTER_TO_SWITCH: tokens.announce,
+        A2A_HERMES_TOKEN_SWITCH_TO_JOINED: tokens.work,
       },
     },
-  );
+  });
 
 test('the worker has at most 60 lines of code', async () => {
   const source = await readFile(join(EXAMPLES, 'worker/word-counter.ts'), 'utf8');

@@ -107,14 +107,10 @@ test(
   TIMEOUT,
   async (t) => {
     const model = await startScriptedModel(t, (briefs) => ({ say: `This answers ${lastOf(briefs)}.` }));
-    const fleet = await startFleet(
-      t,
-      {},
-      {
-        configYaml: (profile, shipped) =>
-          profile === 'switch' ? shipped : stringify({ ...parse(shipped), ...configOf(model) }),
-      },
-    );
+    const fleet = await startFleet(t, ['switch', 'neo'], {
+      configYaml: (profile, shipped) =>
+        profile === 'switch' ? shipped : stringify({ ...parse(shipped), ...configOf(model) }),
+    });
     const operator = fleet.target('switch');
     const trinity = fleet.target('switch', await fleet.tokenOf('trinity', 'switch'));
     const secret = `secret-${randomUUID()}`;

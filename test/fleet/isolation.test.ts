@@ -14,7 +14,7 @@ const run = async (fleet: Fleet, brief: string, contextId?: string, token?: stri
 };
 
 test('one task cannot harm another, nor the profile', { timeout: 280_000 }, async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo'], { mcpServers: ['filesystem'] });
   const ready = async (): Promise<number> => (await fetch(`${fleet.target('neo').url}/ready`)).status;
   const victim = await run(fleet, runbook('secret.txt', 'the victim knows', 'git rev-parse HEAD'), 'victim');
   assert.equal(victim.status, 'done', JSON.stringify(victim));

@@ -25,7 +25,7 @@ const secretsOf = (dir: string, name: string): string[] =>
   readdirSync(join(dir, 'keys', name)).map((file) => readFileSync(join(dir, 'keys', name, file), 'utf8'));
 
 test('a worker joins with one command and one token, works, and leaves without losing a task', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   const operator = fleet.target('switch');
   const reach = ['--dir', fleet.dir];
   const machine = otherMachine(t, fleet);

@@ -53,7 +53,7 @@ async function resultAt(at: Target, id: string): Promise<Json> {
 }
 
 test('a join and a leave that are killed at any point go on when they are called again', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   const machine = otherMachine(t, fleet);
   const operator = fleet.target('switch');
   const { token } = await joinToken(fleet, { name: 'worker-7' });
@@ -123,7 +123,7 @@ test('a join and a leave that are killed at any point go on when they are called
 });
 
 test('a revoked worker is none at once: its token, its streams, its place, and the tasks that it has', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   const machine = otherMachine(t, fleet);
   const operator = fleet.target('switch');
   const { token } = await joinToken(fleet, { name: 'worker-7', scopes: ['dispatch', 'read'] });

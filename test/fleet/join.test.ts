@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Fleet, ROOT, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, ROOT, startFleet, until } from '../support/fleet.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, type RpcReply, resultOf, runbook, type Target } from '../support/rpc.ts';
@@ -90,16 +90,13 @@ async function announced(
 }
 
 test('a worker that nobody configured joins a running fleet, works, and leaves by going silent', async (t) => {
-  const fleet = await startFleet(
-    t,
-    {},
-    {
-      fleetYaml: withJoining,
-      secrets: {
-        switch: { TANK: tokens.tank, MOUSE: tokens.mouse, DOZER: tokens.dozer, JOINED: tokens.joined },
-      },
+  const fleet = await startFleet(t, [...PROFILES, 'trader'], {
+    inProcess: true,
+    fleetYaml: withJoining,
+    secrets: {
+      switch: { TANK: tokens.tank, MOUSE: tokens.mouse, DOZER: tokens.dozer, JOINED: tokens.joined },
     },
-  );
+  });
   const operator = fleet.target('switch');
   const run = async (on_blocked: string, taskId: string = randomUUID()) => {
     const { body } = await call(operator, 'SendMessage', message(forVault(on_blocked, taskId)));

@@ -16,7 +16,7 @@ async function run(fleet: Fleet, profile: string, ...commands: string[]) {
 
 test('a command that takes memory, processes, disk or a large file is ended and told why; its neighbour and the profile go on', async (t) => {
   const configYaml = (profile: string, shipped: string) => (profile === 'neo' ? shipped + LIMITS : shipped);
-  const fleet = await startFleet(t, {}, { configYaml, only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo'], { configYaml });
   const hog = 'head -c 90M /dev/zero | tail -c 89M | sleep 100 &';
   const attacks: readonly (readonly [command: string, says: RegExp])[] = [
     [`${Array(12).fill(hog).join(' ')} wait`, /used \d+ MiB of memory, and the limit is 300/],
@@ -48,7 +48,7 @@ test('a command that takes memory, processes, disk or a large file is ended and 
 test('a worker whose disk is nearly full gets no task: it goes to another one, and no token is spent there', async (t) => {
   const full = '\nworkspace: { min_free_mb: 1000000000 }\n';
   const configYaml = (profile: string, shipped: string) => (profile === 'neo' ? shipped + full : shipped);
-  const fleet = await startFleet(t, {}, { configYaml, only: ['switch', 'neo', 'morpheus'] });
+  const fleet = await startFleet(t, ['switch', 'neo', 'morpheus'], { configYaml });
   const direct = await run(fleet, 'neo', 'echo fine');
   assert.deepEqual([direct.status, direct.tokens_spent], ['blocked', 0]);
   assert.deepEqual(

@@ -9,7 +9,7 @@ import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 test("others' files read and overwritten: the shipped filesystem server finds nothing of another context", {
   timeout: 280_000,
 }, async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo'], { mcpServers: ['filesystem'] });
   const neo = fleet.target('neo');
   const run = async (brief: string) => {
     const requirements = { required_mcp: ['filesystem'] };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { type Fleet, ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
+import { type Fleet, PROFILES, ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 
@@ -16,12 +16,7 @@ const OTHERS = ['neo', 'morpheus'] as const;
 type Body = any;
 
 /** A fleet whose workers use these two servers, probed this often. */
-function fleetOf(
-  t: Parameters<typeof startFleet>[0],
-  shared: ModelServer,
-  own: ModelServer,
-  intervalS: number,
-) {
+function fleetOf(t: TestContext, shared: ModelServer, own: ModelServer, intervalS: number) {
   const configYaml = (profile: string, shipped: string): string =>
     profile === 'switch'
       ? shipped
@@ -31,7 +26,7 @@ function fleetOf(
           base_url: (profile === SOUND ? own : shared).url,
           model_probe: { interval_s: intervalS, timeout_s: 1 },
         });
-  return startFleet(t, {}, { configYaml });
+  return startFleet(t, PROFILES, { configYaml });
 }
 
 async function ready(fleet: Fleet, profile: string): Promise<{ status: number; body: Body }> {

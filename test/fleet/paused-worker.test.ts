@@ -85,27 +85,23 @@ test('a worker that is paused does not run later what switch has given up', {
   timeout: 300_000,
 }, async (t) => {
   const line = await lineToNeo(t);
-  const fleet = await startFleet(
-    t,
-    {},
-    {
-      fleetYaml: (profile, shipped) => {
-        const url = `http://127.0.0.1:${line.port}`;
-        const through = shipped
-          .replace(`public_url: ${NEO_URL}`, `public_url: ${url}`)
-          .replace(`url: ${NEO_URL}/jsonrpc`, `url: ${url}/jsonrpc`);
-        return profile === 'switch' || profile === 'neo'
-          ? through.replace(
-              '  enabled: true\n',
-              '  enabled: true\n  routing: { peer_down_after_s: 3 }\n  announce: { ttl_s: 15 }\n',
-            )
-          : through;
-      },
-      onPlanned: (plan) => {
-        line.target = Number(new URL(plan.profiles.find(({ name }) => name === 'neo')?.url ?? '').port);
-      },
+  const fleet = await startFleet(t, ['switch', 'neo'], {
+    fleetYaml: (profile, shipped) => {
+      const url = `http://127.0.0.1:${line.port}`;
+      const through = shipped
+        .replace(`public_url: ${NEO_URL}`, `public_url: ${url}`)
+        .replace(`url: ${NEO_URL}/jsonrpc`, `url: ${url}/jsonrpc`);
+      return profile === 'switch' || profile === 'neo'
+        ? through.replace(
+            '  enabled: true\n',
+            '  enabled: true\n  routing: { peer_down_after_s: 3 }\n  announce: { ttl_s: 15 }\n',
+          )
+        : through;
     },
-  );
+    onPlanned: (plan) => {
+      line.target = Number(new URL(plan.profiles.find(({ name }) => name === 'neo')?.url ?? '').port);
+    },
+  });
   const neo = () => fleet.process('neo').pid;
 
   await t.test('before the dispatch: it refuses it when it reads it', async () => {

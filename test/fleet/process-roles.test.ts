@@ -30,7 +30,7 @@ function lonelyEnv(t: TestContext, portOffset: number): Record<string, string> {
 }
 
 test('a second gateway of a profile, and one whose port is taken, end at once and say why', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo']);
   const plan = fleet.plan;
   const neo = plan.profiles.find(({ name }) => name === 'neo');
   assert.ok(neo);

@@ -32,11 +32,11 @@ function withGuest(profile: string, shipped: string): string {
 test('the files that a worker publishes are at the profile where the task entered, for its caller alone', {
   timeout: 200_000,
 }, async (t) => {
-  const fleet = await startFleet(
-    t,
-    {},
-    { fleetYaml: withGuest, secrets: { switch: { [GUEST]: GUEST_TOKEN } } },
-  );
+  const fleet = await startFleet(t, ['switch', 'neo'], {
+    inProcess: true,
+    fleetYaml: withGuest,
+    secrets: { switch: { [GUEST]: GUEST_TOKEN } },
+  });
   const caller = fleet.target('switch');
   const brief = [
     shell(`printf 'a,b' > small.csv; yes | head -c ${LARGE} > large`),

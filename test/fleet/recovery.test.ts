@@ -66,13 +66,10 @@ function delegations(fleet: Fleet, id: string): number {
 }
 
 test('a server dies: work goes elsewhere, or waits without a token, and runs when the server is back', async (t) => {
-  const fleet = await startFleet(
-    t,
-    {},
-    {
-      configYaml: (profile, shipped) => (['neo', 'trinity'].includes(profile) ? withNotes(shipped) : shipped),
-    },
-  );
+  const fleet = await startFleet(t, ['switch', 'neo', 'trinity'], {
+    mcpServers: ['memory'],
+    configYaml: (profile, shipped) => (['neo', 'trinity'].includes(profile) ? withNotes(shipped) : shipped),
+  });
   const [neo, trinity] = [notesOf(fleet, 'neo'), notesOf(fleet, 'trinity')];
   await Promise.all([neo.measured(true), trinity.measured(true)]);
   const isUp = ({ announce }: SeenPeer): boolean => announce?.mcp_health[NOTES] === 'ok';

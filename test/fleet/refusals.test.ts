@@ -13,7 +13,7 @@ interface Refusal {
 }
 
 test('what is refused is refused clearly, is recorded nowhere, and disturbs no running task', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'neo'] });
+  const fleet = await startFleet(t, ['switch', 'neo'], { inProcess: true });
   const neo = fleet.target('neo');
   const listed = async (): Promise<number> => (await call(neo, 'ListTasks', {})).body.result.totalSize;
 

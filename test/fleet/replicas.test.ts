@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { DEFAULT_SERVICES, initKeys } from '@hermes-fleet/cli';
 import type { CloudEvent } from '@hermes-fleet/protocol';
-import { readEvents, startFleet, until } from '../support/fleet.ts';
+import { PROFILES, readEvents, startFleet, until } from '../support/fleet.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { replica } from '../support/replica.ts';
 import { call, dispatch, message, resultOf, runbook, type Target } from '../support/rpc.ts';
@@ -26,19 +26,15 @@ async function send(to: Target, data: Record<string, unknown>) {
 }
 
 test('three processes of one profile folder are three peers, and each gets work', async (t) => {
-  const fleet = await startFleet(
-    t,
-    {},
-    {
-      onPlanned: ({ keysDir }) =>
-        void initKeys({
-          dir: keysDir,
-          services: DEFAULT_SERVICES,
-          replicas: new Map([['neo', NAMES.length]]),
-          nats: { storeDir: '/unused', host: '127.0.0.1', port: 4222, syncAlways: false },
-        }),
-    },
-  );
+  const fleet = await startFleet(t, PROFILES, {
+    onPlanned: ({ keysDir }) =>
+      void initKeys({
+        dir: keysDir,
+        services: DEFAULT_SERVICES,
+        replicas: new Map([['neo', NAMES.length]]),
+        nats: { storeDir: '/unused', host: '127.0.0.1', port: 4222, syncAlways: false },
+      }),
+  });
   const operator = fleet.target('switch');
   const replicas = NAMES.map((name) => replica(fleet, { profile: 'neo', name, env: { DRAIN_S: '60' } }));
   t.after(() => Promise.all(replicas.map((each) => each.end('SIGKILL'))));

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
+import { PROFILES, ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
 import { call, dispatch, message, resultOf, type Target } from '../support/rpc.ts';
 
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
@@ -22,7 +22,7 @@ async function ask(target: Target, path: string, body?: object): Promise<Body> {
 }
 
 test('route, peers and doctor tell of a running fleet what is so', async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, [...PROFILES, 'trader'], { mcpServers: ['memory'] });
   const operator = fleet.target('switch');
   const run = (...args: string[]) => runProgram(process.execPath, [CLI, ...args, '--dir', fleet.dir]);
   const send = async (sent: Record<string, unknown>): Promise<Body> =>

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { ROOT, startFleet } from '../support/fleet.ts';
+import { PROFILES, ROOT, startFleet } from '../support/fleet.ts';
 import { CTRL_C, DOWN, ENTER, openTerminal } from '../support/terminal.ts';
 
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
@@ -16,7 +16,7 @@ const ASKING = [
 ].join('\n');
 
 test('a person sends, sees, answers and cancels tasks of a running fleet', async (t) => {
-  const fleet = await startFleet(t);
+  const fleet = await startFleet(t, PROFILES, { inProcess: true });
   const words = (...args: string[]) => [process.execPath, CLI, ...args, '--dir', fleet.dir];
   const run = async (args: readonly string[], input = '') => {
     const [program = '', ...rest] = words(...args);

@@ -58,7 +58,7 @@ const offsetOf = (fleet: Fleet): string[] => [
 ];
 
 test('the trader is a member: announced, decided by the agent of switch, on the bus, and in the metrics', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'trader'] });
+  const fleet = await startFleet(t, ['switch', 'trader']);
   const trader = fleet.target('trader');
   const { peers } = (await (
     await fetch(`${fleet.target('switch').url}/fleet/peers`, {
@@ -114,7 +114,7 @@ test('the trader is a member: announced, decided by the agent of switch, on the 
 });
 
 test('what was changed in the audit, or cut off it, is found and named', async (t) => {
-  const fleet = await startFleet(t, {}, { console: true, only: ['switch', 'trader'] });
+  const fleet = await startFleet(t, ['switch', 'trader', 'console']);
   const trader = fleet.target('trader');
   for (let at = 0; at < 4; at += 1) await decide(trader, { action: at % 2 === 0 ? 'pause' : 'resume' });
   const file = join(fleet.dir, 'state/trader/control.db');
@@ -156,7 +156,7 @@ test('what was changed in the audit, or cut off it, is found and named', async (
 });
 
 test('an audit that was put back is taken once its old head is forgotten, and only by the set-up user', async (t) => {
-  const fleet = await startFleet(t, {}, { only: ['switch', 'trader'] });
+  const fleet = await startFleet(t, ['switch', 'trader']);
   const trader = fleet.target('trader');
   const file = join(fleet.dir, 'state/trader/control.db');
   const records = (): number => readControlFile(file).audit.length;

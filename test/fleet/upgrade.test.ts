@@ -11,7 +11,7 @@ import { fixture, RELEASES, unpackDatabase, unpackWorkspace } from '../fixtures/
 import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
 import { resultWhenEnded } from '../support/sent-tasks.ts';
 
-const MEMBERS = ['switch', 'neo', 'trinity'];
+const MEMBERS = ['switch', 'neo', 'trinity'] as const;
 
 async function command(...args: string[]): Promise<string> {
   const main = join(ROOT, 'libs/cli/src/main.ts');
@@ -43,7 +43,7 @@ for (const release of RELEASES)
   test(`a fleet of ${release} is upgraded by the procedure of docs/operations.md, and goes back by it`, {
     timeout: 400_000,
   }, async (t) => {
-    const fleet = await startFleet(t);
+    const fleet = await startFleet(t, MEMBERS);
     const down = () => fleetDown({ plan: fleet.plan, clock: systemClock, graceMs: 10_000 });
     await down();
     const ledgerOf = (name: string): string => join(fleet.dir, 'state', name, 'ledger.db');

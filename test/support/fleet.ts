@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import {
@@ -19,13 +19,17 @@ import {
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
-import { withoutMembers } from './part-of-fleet.ts';
+import { isShipped, type ShippedServer, writeRoot } from './fleet-root.ts';
 import { freeOffset } from './ports.ts';
 import type { Target } from './rpc.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
-/** A whole fleet as plain processes: real nats-server, real gateways, and a separate folder. */
+export const WORKERS = ['neo', 'morpheus', 'trinity'] as const;
+export const PROFILES = ['switch', ...WORKERS] as const;
+export type MemberName = (typeof PROFILES)[number] | 'trader' | 'console';
+
+/** A fleet with a real nats-server and real gateways, in a separate folder. */
 export interface Fleet {
   readonly plan: FleetPlan;
   readonly dir: string;
@@ -34,6 +38,13 @@ export interface Fleet {
   tokenOf(from: string, to: string): Promise<string>;
   /** The profile as the operator sees it, or as whoever has this token. */
   target(profile: string, token?: string | undefined): Target;
+  log(name: string): string;
+  metrics(profile: string): Promise<string>;
+  bus: BusConnection;
+}
+
+/** A fleet whose members are processes, which can end and start again. */
+export interface ProcessFleet extends Fleet {
   process(name: string): RunningProcess;
   /** SIGKILL, as a crash of one process; resolves when it is gone. */
   kill(name: string): Promise<void>;
@@ -41,83 +52,106 @@ export interface Fleet {
   up(): Promise<void>;
   /** Sends SIGTERM and resolves with the exit, as the log tells it. */
   terminate(name: string): Promise<void>;
-  log(name: string): string;
-  metrics(profile: string): Promise<string>;
-  bus: BusConnection;
 }
 
 /** The differences of a test's fleet from the shipped one. */
-export interface FleetChanges {
+export interface FleetOptions {
+  /** Variables of every member. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The text of a profile's fleet.yaml, from the shipped one. */
   readonly fleetYaml?: (profile: string, shipped: string) => string;
   /** The text of a profile's config.yaml, from the shipped one. */
   readonly configYaml?: (profile: string, shipped: string) => string;
-  /** The profiles that run, and the trader if it is named; the others know no other peer. Default: all of them. */
-  readonly only?: readonly string[];
-  /** True: the console runs too. */
-  readonly console?: boolean;
+  /** The shipped MCP servers that each profile starts as processes. Default: none, since each costs as much as a command. */
+  readonly mcpServers?: readonly ShippedServer[];
   /** Is called before the start. */
   readonly onPlanned?: (plan: FleetPlan) => void;
   /** Secrets beside the fleet's own: by profile, by variable. */
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** Starts a fleet on free ports in a new folder, and stops it when the test ends. */
+/**
+ * Starts NATS and these members on free ports in a new folder, and stops them when the test ends. The members know no
+ * others. With `inProcess`, they run in the process of the test, which costs a third, and none of them can be killed.
+ */
+export function startFleet(
+  t: TestContext,
+  members: readonly MemberName[],
+  options?: FleetOptions & { readonly inProcess?: false },
+): Promise<ProcessFleet>;
+export function startFleet(
+  t: TestContext,
+  members: readonly MemberName[],
+  options: FleetOptions & { readonly inProcess: true },
+): Promise<Fleet>;
 export async function startFleet(
   t: TestContext,
-  env: Record<string, string> = {},
-  changes: FleetChanges = {},
-): Promise<Fleet> {
+  members: readonly MemberName[],
+  options: FleetOptions & { readonly inProcess?: boolean } = {},
+): Promise<Fleet | ProcessFleet> {
   let stop = async (): Promise<unknown> => undefined;
   const dir = tempDir(t, { closeFirst: () => stop() });
-  const { fleetYaml, configYaml, only } = changes;
-  const root = fleetYaml || configYaml || only ? ownRoot(join(dir, 'root'), changes) : ROOT;
-  const all = planFleet({ root, dir, portOffset: await freeOffset() });
-  const planned = only ? { ...all, profiles: all.profiles.filter(({ name }) => only.includes(name)) } : all;
-  // Fleets of tests share one compile cache: filling one for each costs more than the fleet itself.
-  const cacheDir = process.env.NODE_COMPILE_CACHE ?? planned.cacheDir;
-  const plan = { ...planned, cacheDir };
-  changes.onPlanned?.(plan);
-  for (const [profile, secrets] of Object.entries(changes.secrets ?? {})) {
-    mkdirSync(join(plan.keysDir, profile), { recursive: true, mode: 0o700 });
-    for (const [variable, value] of Object.entries(secrets))
-      writeFileSync(keyPaths(plan.keysDir).variable(profile, variable), value, { mode: 0o400 });
+  const plan = await planned(dir, members, options);
+  const env = { LOG_LEVEL: 'info', ...options.env };
+  const withNats = { plan, clock: systemClock, log: silentLog, env: { ...process.env, ...env } };
+  const down = () => fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
+  stop = down;
+  if (options.inProcess) {
+    const { startMembers } = await import('./fleet-in-process.ts');
+    await succeed(
+      fleetUp({ ...withNats, plan: { ...plan, profiles: [] }, withConsole: false, withTrader: false }),
+    );
+    const running = startMembers(plan, members, env);
+    stop = () => running.stop().finally(down);
+    await running.started;
+    await untilSettled(plan);
+    return fleetOf(plan);
   }
-  const options = {
-    plan,
-    env: { ...process.env, LOG_LEVEL: 'info', ...env },
-    clock: systemClock,
-    log: silentLog,
-    withConsole: changes.console ?? false,
-    withTrader: only?.includes(all.trader.name) ?? true,
-  };
-  stop = () => fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
-
   const up = async (): Promise<void> => {
-    const outcomes = await fleetUp(options);
-    const failed = outcomes.filter(({ state }) => state === 'failed');
-    if (failed.length > 0) throw new Error(failed.map(describe).join('\n'));
-    const silent = await waitUntilSettled({
-      url: plan.profiles[0]?.url ?? '',
-      deadlineMs: 30_000,
-      clock: systemClock,
-    });
-    if (silent.length > 0) throw new Error(`switch has not heard of ${silent.join(', ')}`);
+    const [withConsole, withTrader] = [members.includes('console'), members.includes('trader')];
+    await succeed(fleetUp({ ...withNats, withConsole, withTrader }));
+    await untilSettled(plan);
   };
   await up();
+  return { ...fleetOf(plan), ...processesOf(plan), up };
+}
 
+/** Plans the fleet, and writes its profiles and secrets. */
+async function planned(
+  dir: string,
+  members: readonly MemberName[],
+  { fleetYaml, configYaml, mcpServers = [], onPlanned, secrets = {} }: FleetOptions,
+): Promise<FleetPlan> {
+  const options = { members, mcpServers, fleetYaml, configYaml };
+  const root = isShipped(options) ? ROOT : writeRoot(ROOT, join(dir, 'root'), options);
+  const all = planFleet({ root, dir, portOffset: await freeOffset() });
+  const profiles = all.profiles.filter(({ name }) => members.some((member) => member === name));
+  // Fleets of tests share one compile cache: filling one for each costs more than the fleet itself.
+  const plan = { ...all, profiles, cacheDir: process.env.NODE_COMPILE_CACHE ?? all.cacheDir };
+  onPlanned?.(plan);
+  for (const [profile, own] of Object.entries(secrets)) {
+    mkdirSync(join(plan.keysDir, profile), { recursive: true, mode: 0o700 });
+    for (const [variable, value] of Object.entries(own))
+      writeFileSync(keyPaths(plan.keysDir).variable(profile, variable), value, { mode: 0o400 });
+  }
+  return plan;
+}
+
+async function succeed(starting: Promise<readonly Outcome[]>): Promise<void> {
+  const failed = (await starting).filter(({ state }) => state === 'failed');
+  if (failed.length > 0) throw new Error(failed.map(describe).join('\n'));
+}
+
+async function untilSettled({ profiles }: FleetPlan): Promise<void> {
+  const url = profiles[0]?.url ?? '';
+  const silent = await waitUntilSettled({ url, deadlineMs: 30_000, clock: systemClock });
+  if (silent.length > 0) throw new Error(`${url} has not heard of ${silent.join(', ')}`);
+}
+
+function fleetOf(plan: FleetPlan): Fleet {
+  const { dir } = plan;
   const paths = keyPaths(plan.keysDir);
   const operatorToken = readFileSync(paths.operatorToken, 'utf8').trim();
-  const process_ = (name: string): RunningProcess => {
-    const running = runningProcess(plan.runDir, name);
-    if (running === undefined) throw new Error(`${name} is not running`);
-    return running;
-  };
-  const end = async (name: string, signal: NodeJS.Signals): Promise<void> => {
-    const { pid } = process_(name);
-    process.kill(pid, signal);
-    await until(() => runningProcess(plan.runDir, name) === undefined, `${name} to end after ${signal}`);
-  };
   const memberOf = (profile: string) => {
     const found = plan.members.find(({ name }) => name === profile);
     if (!found) throw new Error(`no member ${profile}`);
@@ -132,10 +166,6 @@ export async function startFleet(
       token: rest.length > 0 ? rest[0] : operatorToken,
     }),
     tokenOf: async (from, to) => readSecret(paths.variable(from, tokenVariable(from, to))) ?? '',
-    process: process_,
-    kill: (name) => end(name, 'SIGKILL'),
-    terminate: (name) => end(name, 'SIGTERM'),
-    up,
     log: (name) => readFileSync(join(dir, 'logs', `${name}.log`), 'utf8'),
     metrics: async (profile) => (await fetch(`${memberOf(profile).url}/metrics`)).text(),
     bus: {
@@ -148,28 +178,22 @@ export async function startFleet(
   };
 }
 
-/** The parts of the repository that a member needs, with changed profiles. */
-function ownRoot(root: string, { fleetYaml, configYaml, only }: FleetChanges): string {
-  const profiles = join(root, 'deploy/profiles');
-  cpSync(join(ROOT, 'deploy/profiles'), profiles, { recursive: true });
-  for (const service of ['deploy/trader', 'deploy/console'])
-    cpSync(join(ROOT, service), join(root, service), { recursive: true });
-  symlinkSync(join(ROOT, 'services'), join(root, 'services'));
-  const members = ['trader', ...readdirSync(profiles)];
-  const absent = only ? members.filter((name) => !only.includes(name)) : [];
-  for (const name of readdirSync(profiles)) {
-    if (!statSync(join(profiles, name)).isDirectory()) continue;
-    const edit = (file: string, change: (text: string) => string): void => {
-      const path = join(profiles, name, file);
-      writeFileSync(path, change(readFileSync(path, 'utf8')));
-    };
-    edit('fleet.yaml', (text) => withoutMembers(fleetYaml?.(name, text) ?? text, absent));
-    // Confined servers see the repository itself, not this folder.
-    edit('config.yaml', (text) =>
-      withoutMembers(configYaml?.(name, text) ?? text, absent).replaceAll(/\$\{HERMES_APP[^}]*\}/g, ROOT),
-    );
-  }
-  return root;
+function processesOf({ runDir }: FleetPlan): Omit<ProcessFleet, keyof Fleet | 'up'> {
+  const process_ = (name: string): RunningProcess => {
+    const running = runningProcess(runDir, name);
+    if (running === undefined) throw new Error(`${name} is not running`);
+    return running;
+  };
+  const end = async (name: string, signal: NodeJS.Signals): Promise<void> => {
+    const { pid } = process_(name);
+    process.kill(pid, signal);
+    await until(() => runningProcess(runDir, name) === undefined, `${name} to end after ${signal}`);
+  };
+  return {
+    process: process_,
+    kill: (name) => end(name, 'SIGKILL'),
+    terminate: (name) => end(name, 'SIGTERM'),
+  };
 }
 
 const describe = ({ name, state, reason }: Outcome): string => `${name}: ${state} ${reason ?? ''}`;

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { type Fleet, until } from './fleet.ts';
+import { type Fleet, until, WORKERS } from './fleet.ts';
 import { readLedgerFile } from './ledger-file.ts';
 import { call, dispatch, message, resultOf, runbook } from './rpc.ts';
 
@@ -47,4 +47,10 @@ export function endings(fleet: Fleet, profile: string): ReadonlyMap<string, read
   return new Map(
     [...Map.groupBy(ended, ({ taskId }) => taskId)].map(([id, own]) => [id, own.map(({ type }) => type)]),
   );
+}
+
+/** The number of tasks that have ended at the workers, whoever sent them; those that `worked` were not refused. */
+export function endedAtWorkers(fleet: Fleet, which: 'all' | 'worked' = 'all'): number {
+  const ended = WORKERS.flatMap((name) => [...endings(fleet, name).values()]);
+  return ended.filter((types) => which === 'all' || !types.includes('blocked')).length;
 }
