@@ -94,40 +94,10 @@ test('two contexts that start at once get two users, and one that starts twice g
   assert.equal(new Set([a, b, c]).size, 3);
 });
 
-test("a command cannot read, change or signal another context's files and processes", { skip }, async (t) => {
-  const { lease, run, leave, contexts } = await open(t);
+test('a command that kills all that it can ends no process of another context', { skip }, async (t) => {
+  const { lease, run, leave } = await open(t);
   const [mine, theirs] = [await lease('mine'), await lease('theirs')];
-  const SECRET = 'the-secret-of-a-neighbour';
-  const name = `hermes-test-${theirs.user.uid}`;
-  const written = await run(
-    theirs.user,
-    `echo ${SECRET} > ${theirs.tree}/file; mkdir ${theirs.tree}/open; chmod 777 ${theirs.tree}/open
-     echo ${SECRET} > /tmp/${name}; echo ${SECRET} > /dev/shm/${name}`,
-  );
-  assert.equal(written.exitCode, 0, written.stderr);
-  const { pid } = await leave(
-    theirs.user,
-    `export S=${SECRET}; exec sh -c 'echo started; while :; do sleep 1; done'`,
-  );
-  const attempts: [what: string, script: string, byItself: boolean][] = [
-    ['list the context', `ls ${theirs.tree}/..`, false],
-    ['list its tree', `ls ${theirs.tree}`, true],
-    ['read its file', `cat ${theirs.tree}/file`, true],
-    ['write into its open folder', `touch ${theirs.tree}/open/x`, true],
-    ['read its file in /tmp', `cat /tmp/${name}`, true],
-    ['read its file in /dev/shm', `cat /dev/shm/${name}`, true],
-    ['remove its file in /tmp', `rm /tmp/${name}`, true],
-    ['read its environment', `cat /proc/${pid}/environ`, true],
-    ['enter its folder', `cd /proc/${pid}/cwd`, true],
-    ['signal it', `kill -0 ${pid}`, true],
-    ['rename a context', `mv ${contexts}/mine ${contexts}/x || mv ${contexts}/theirs ${contexts}/x`, false],
-  ];
-  for (const [what, script, byItself] of attempts) {
-    const { exitCode, stdout } = await run(mine.user, script);
-    assert.notEqual(exitCode, 0, what);
-    assert.doesNotMatch(stdout, new RegExp(SECRET), what);
-    assert.equal((await run(theirs.user, script)).exitCode === 0, byItself, what);
-  }
+  const { pid } = await leave(theirs.user, 'echo started; exec sleep 600');
   await run(mine.user, 'kill -9 -1');
   assert.ok(processesOf(theirs.user.uid).includes(pid ?? 0));
   await Promise.all([mine.release(), theirs.release()]);

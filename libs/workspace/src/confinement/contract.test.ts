@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openScene, type Scene } from '../testing/confinement-scene.ts';
+import { landlockHelper, withoutLandlock } from '../testing/landlock-helper.ts';
+import { closedToOthers, nodeForOthers } from '../testing/other-users.ts';
+import { cannotConfine, mayChangeUsers, SECRET } from '../testing/place.ts';
+import type { ConfinementOptions } from './create-confinement.ts';
+
+/**
+ * What a command can and cannot do, over all confinements (SECURITY.md#protections). To try another idea, add a row. Each
+ * attempt works without a confinement: so none of them fails for another reason.
+ */
+const isRoot = process.getuid?.() === 0;
+const PLAIN = '1500';
+
+type Kind = 'bubblewrap' | 'users' | 'landlock' | 'unconfined';
+
+interface UnderTest {
+  readonly kind: Kind;
+  readonly name: string;
+  /** Why it cannot run here. */
+  readonly unavailable: string | false;
+  options(t: TestContext): Pick<ConfinementOptions, 'confine' | 'programs'>;
+}
+
+const CONFINEMENTS: readonly UnderTest[] = [
+  {
+    kind: 'bubblewrap',
+    name: `bubblewrap, with a gateway of ${isRoot ? 'root' : 'a user'}`,
+    unavailable: cannotConfine('bubblewrap'),
+    options: () => ({ confine: 'bubblewrap' }),
+  },
+  {
+    kind: 'users',
+    name: 'users of their own',
+    unavailable: cannotConfine('uid'),
+    options: () => ({ confine: 'uid', programs: { landlock: '/nowhere/helper' } }),
+  },
+  {
+    kind: 'landlock',
+    name: 'users of their own, with Landlock',
+    unavailable: cannotConfine('uid') || withoutLandlock,
+    options: (t) => ({ confine: 'uid', programs: { landlock: landlockHelper(t) } }),
+  },
+  {
+    kind: 'unconfined',
+    name: 'no confinement',
+    unavailable: mayChangeUsers && !isRoot ? 'root owns what it would reach' : false,
+    options: () => ({ confine: 'unconfined' }),
+  },
+];
+
+const ALL: readonly Kind[] = ['bubblewrap', 'users', 'landlock', 'unconfined'];
+/** Files that every user may read are open where only users confine. */
+const BY_USERS: readonly Kind[] = ['users', 'unconfined'];
+const NOBODY: readonly Kind[] = ['unconfined'];
+
+/** What a command tries, the script that does it, and the confinements under which it succeeds. */
+type Attempt = readonly [what: string, script: (scene: Scene) => string, allowed: readonly Kind[]];
+
+const renamed = (path: string): string => `mv ${path} ${path}-moved && mv ${path}-moved ${path}`;
+
+const ATTEMPTS: readonly Attempt[] = [
+  ['work in its tree', () => 'mkdir d && echo x > d/f && mv d/f g && cat g && git init -q r', ALL],
+  ['use temporary files', () => 'f=$(mktemp) && echo x > $f && cat $f && rm $f', ALL],
+  ['read the token', ({ stateDir }) => `cat ${stateDir}/token`, NOBODY],
+  ['list the state', ({ stateDir }) => `ls ${stateDir}`, NOBODY],
+  ['change the ledger', ({ stateDir }) => `echo x >> ${stateDir}/ledger.db`, NOBODY],
+  ['follow a link to the token', ({ stateDir }) => `ln -s ${stateDir}/token l && cat l`, NOBODY],
+  ['take the token by a hard link', ({ stateDir }) => `ln ${stateDir}/token stolen`, NOBODY],
+  ['read the environment of the gateway', ({ gateway }) => `cat /proc/${gateway}/environ`, NOBODY],
+  ['enter the folder of the gateway', ({ gateway }) => `cat /proc/${gateway}/cwd/token`, NOBODY],
+  ['read the open files of the gateway', ({ gateway }) => `cat /proc/${gateway}/fd/0`, NOBODY],
+  ['pass the root of the gateway', (s) => `cat /proc/${s.gateway}/root${s.stateDir}/token`, NOBODY],
+  ['signal the gateway', ({ gateway }) => `kill -0 ${gateway}`, NOBODY],
+  ["list a neighbour's context", ({ neighbour }) => `ls ${neighbour.tree}/..`, NOBODY],
+  ["list a neighbour's tree", ({ neighbour }) => `ls ${neighbour.tree}`, NOBODY],
+  ["read a neighbour's file", ({ neighbour }) => `cat ${neighbour.tree}/file`, NOBODY],
+  ["write into a neighbour's open folder", ({ neighbour }) => `touch ${neighbour.tree}/open/x`, NOBODY],
+  ["rename a neighbour's context", ({ neighbour }) => renamed(dirname(neighbour.tree)), NOBODY],
+  ["read a neighbour's environment", ({ neighbour }) => `cat /proc/${neighbour.pid}/environ`, NOBODY],
+  ["enter a neighbour's folder", ({ neighbour }) => `cat /proc/${neighbour.pid}/cwd/file`, NOBODY],
+  ['signal a neighbour', ({ neighbour }) => `kill -0 ${neighbour.pid}`, NOBODY],
+  ...['/tmp', '/dev/shm'].flatMap((folder): Attempt[] => [
+    [`read a neighbour's file in ${folder}`, ({ neighbour }) => `cat ${folder}/${neighbour.name}`, NOBODY],
+    [`remove a neighbour's file in ${folder}`, ({ neighbour }) => `rm ${folder}/${neighbour.name}`, NOBODY],
+  ]),
+  ...['/home', '/var/lib', '/sys'].map((path): Attempt => [`list ${path}`, () => `ls ${path}`, BY_USERS]),
+  // bubblewrap shows a folder with nothing but what is granted.
+  ...['/', '/etc'].map((path): Attempt => [`list ${path}`, () => `ls ${path}`, ['bubblewrap', ...BY_USERS]]),
+  ["read the machine's settings", () => 'cat /etc/fstab /etc/machine-id /etc/hostname | grep .', BY_USERS],
+  ["list the machine's open folders", ({ outside }) => `ls ${outside}`, BY_USERS],
+  ["write to the machine's open folders", ({ outside }) => `touch ${outside}/new`, BY_USERS],
+  ["read the machine's files", ({ outside }) => `cat ${outside}/file`, BY_USERS],
+  ["take the machine's files", ({ outside }) => `mv ${outside}/file .`, BY_USERS],
+];
+
+for (const { kind, name, unavailable, options } of CONFINEMENTS)
+  test(`a command that is confined by ${name}`, { skip: unavailable }, async (t) => {
+    const scene = await openScene(t, options(t));
+    for (const [what, script, allowed] of ATTEMPTS)
+      await t.test(`${allowed.includes(kind) ? 'can' : 'cannot'} ${what}`, async () => {
+        const { exitCode, stdout, stderr } = await scene.run(script(scene));
+        const isAllowed = allowed.includes(kind);
+        assert.equal(exitCode === 0, isAllowed, `${name}: ${stdout}${stderr}`);
+        if (!isAllowed) assert.doesNotMatch(stdout + stderr, new RegExp(SECRET));
+      });
+  });
+
+test('the same holds for bubblewrap with a gateway of a user', {
+  skip: isRoot ? cannotConfine('bubblewrap') || closedToOthers(import.meta.filename) : 'this is that user',
+}, (t) => {
+  const drop = ['--reuid', PLAIN, '--regid', PLAIN, '--clear-groups', '--inh-caps=-all'];
+  const args = [...drop, nodeForOthers(t), '--test', '--test-reporter=tap', import.meta.filename];
+  const ran = spawnSync('setpriv', args, { cwd: '/', encoding: 'utf8', env: { PATH: process.env.PATH } });
+  assert.equal(ran.status, 0, ran.stdout);
+  assert.match(ran.stdout, /^ok \d+ - a command that is confined by bubblewrap, with a gateway of a user$/m);
+});
