@@ -1,71 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { malformedPayloads } from '../control/testing/malformed.ts';
 import { sendThrough, statusOf, TRANSPORTS } from './testing/through.ts';
 import { at, codesOf, decision, GRID, openTransports, TREND } from './testing/transports.ts';
 
-/** A payload with one field replaced by raw text. */
-const withField = (field: string, text: string, rest: JsonObject = {}): string => {
-  const { [field]: _replaced, ...others } = decision({ decision_id: 'dec-1', ...rest });
-  return `{${JSON.stringify(field)}:${text}, ${JSON.stringify(others).slice(1)}`;
-};
-const DEEP = `${'['.repeat(5_000)}${']'.repeat(5_000)}`;
-
-/** True if the error names the field or mentions it. */
-const MALFORMED: readonly [what: string, payload: string | undefined, code: string, named?: string][] = [
-  ['confidence null', withField('confidence', 'null'), 'invalid_payload', 'confidence'],
-  ['confidence as text', withField('confidence', '"0.8"'), 'invalid_payload', 'confidence'],
-  ['confidence true', withField('confidence', 'true'), 'invalid_payload', 'confidence'],
-  ['confidence above 1', withField('confidence', '1.01'), 'invalid_payload', 'confidence'],
-  ['confidence beyond a double', withField('confidence', '1e400'), 'invalid_payload', 'confidence'],
-  ['confidence below 0', withField('confidence', '-1e-9'), 'invalid_payload', 'confidence'],
-  ['override as text', withField('override', '"true"'), 'invalid_payload', 'override'],
-  ['override as number', withField('override', '1'), 'invalid_payload', 'override'],
-  ['a typo of override', withField('overide', 'true'), 'invalid_payload', 'overide'],
-  ['__proto__', withField('__proto__', '{"override":true}'), 'invalid_payload', '__proto__'],
-  ['constructor', withField('constructor', '{"prototype":{"a":1}}'), 'invalid_payload', 'constructor'],
-  ['an unknown action', withField('action', '"liquidate"'), 'unsupported_action', 'action'],
-  ['keep', withField('action', '"keep"'), 'unsupported_action', 'action'],
-  ['an empty decision_id', withField('decision_id', '""'), 'invalid_payload', 'decision_id'],
-  [
-    'a name twice',
-    `{"confidence":0.1,${JSON.stringify(decision({ decision_id: 'dec-1' })).slice(1)}`,
-    'invalid_payload',
-    'confidence',
-  ],
-  [
-    'a name twice, once escaped',
-    withField('overr\u0069de', 'true').replace('{"override"', '{"overr\\u0069de":false,"override"'),
-    'invalid_payload',
-    'override',
-  ],
-  ['a batch', `[${JSON.stringify(decision())}]`, 'invalid_payload'],
-  ['an empty batch', '[]', 'invalid_payload'],
-  ['nothing at all', undefined, 'invalid_payload'],
-  ['null', 'null', 'invalid_payload'],
-  ['an empty object', '{}', 'invalid_payload', 'decision_id'],
-  ['a text', JSON.stringify(JSON.stringify(decision())), 'invalid_payload'],
-  ['a number', '1', 'invalid_payload'],
-  ['deep nesting', DEEP, 'invalid_payload'],
-  ['deep nesting in a field', withField('reason', DEEP), 'invalid_payload', 'reason'],
-  ['half a surrogate pair', withField('extra', '"\\ud800"'), 'invalid_payload', 'extra'],
-];
-
 test('malformed payloads are rejected alike on every transport, never coerced, and audited as received', async (t) => {
   const transports = await openTransports(t);
-  for (const [what, payload, code, named = ''] of MALFORMED) {
+  const malformed = malformedPayloads(decision({ decision_id: 'dec-1' }));
+  for (const [what, payload, code] of [
+    ...malformed,
+    ['nothing at all', undefined, 'invalid_payload'] as const,
+  ]) {
     const responses: unknown[] = [];
     for (const transport of TRANSPORTS) {
       const name = `${what} by ${transport.name}`;
       const { status, response } = await sendThrough(transports, transport, payload);
       assert.equal(status, 200, name);
       assert.equal(statusOf(response), 'rejected', name);
-      const errors = at(response, 'errors');
-      assert.ok(Array.isArray(errors));
-      const found = errors
-        .filter(isJsonObject)
-        .some((error) => error.code === code && `${error.field} ${error.message}`.includes(named));
-      assert.ok(found, `${name}: ${JSON.stringify(errors)}`);
+      assert.ok(codesOf(response).includes(code), `${name}: ${JSON.stringify(response)}`);
       assert.equal(at(response, 'validation', 'schema_valid'), false, name);
       const [attempt, ...more] = transports.audited();
       assert.deepEqual(more, [], name);
