@@ -27,7 +27,8 @@ async function runFleet(...args: string[]): Promise<string> {
 test('a fleet that is backed up at work and lost goes on from its backup', {
   timeout: 400_000,
 }, async (t) => {
-  const fleet = await startFleet(t, [...PROFILES, 'trader']);
+  // The shipped fleet runs from the repository: the folder that is lost here has none of its files.
+  const fleet = await startFleet(t, [...PROFILES, 'trader'], { mcpServers: ['filesystem', 'memory'] });
   const before = await sendCommand(fleet.target('switch'), 'before', 'cat before.txt');
   assert.equal((await resultWhenEnded(fleet.target('switch'), before)).status, 'done');
   const ids = await Promise.all(
