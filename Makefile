@@ -63,7 +63,8 @@ test-slow-part: install all-tests
 test-exhaustive: ## make test-all, with every case of the tests that take a sample of very many
 	@EXHAUSTIVE=1 $(MAKE) test-all
 
-ALL_TESTS = CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk}
+ALL_TESTS = CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} \
+	MCP_INSPECTOR_DIR=$${MCP_INSPECTOR_DIR-$(CURDIR)/.cache/mcp-inspector}
 
 .PHONY: all-tests
 all-tests: install
@@ -78,8 +79,8 @@ test-quick: install ## checks, and the unit tests of what changed since the main
 	npm run --silent test -- --changed
 
 # Each fault is planted in a copy of the repository; ARGS='--tier fast' looks with the tests of make test alone.
-test-faults: install ## plant forty faults, one after the other, and see that a test finds each (test/faults/README.md)
-	@node test/faults/main.ts $(ARGS)
+test-faults: install all-tests ## plant forty faults, one after the other, and see that a test finds each (test/faults/README.md)
+	@$(ALL_TESTS) node test/faults/main.ts $(ARGS)
 
 bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch, ARGS=--help (docs/performance.md)
 	@node test/bench/main.ts $(if $(ONLY),--only '$(ONLY)') $(ARGS)

@@ -40,6 +40,7 @@ test('a file that uses what the files of a process share has its own', (t) => {
     ["process.on('exit', end);", false],
     ['globalThis.fetch = fake;', false],
     ["import fc from 'fast-check';", false],
+    ["import { sweep } from './testing/crash-sweep.ts';", false],
     ["import { mock } from 'node:test';", false],
     ["t.mock.method(fs, 'writeSync');", false],
   ] as const) {

@@ -9,11 +9,11 @@ const SMALL_BELOW_CPU_S = 3;
 
 /**
  * Things that a test file in a shared process must not touch: the process itself, its globals, its memory, and the mocks
- * that outlive a test; and random cases, which could fail once and pass when the file runs again. The
- * helpers that tests import touch none of it, or give it back when the test ends.
+ * that outlive a test; and random cases, of fast-check or of a sweep, which could fail once and pass when the file runs
+ * again. The helpers that tests import touch none of it, or give it back when the test ends.
  */
 const OF_THE_PROCESS =
-  /\bprocess\.(?!execPath\b|pid\b|getuid\b|hrtime\b|platform\b|arch\b|version)|\bglobalThis\b|\bmock\b|\bgc\(|\bfast-check\b|\bnode:v8\b|\bimport\.meta\.main\b/;
+  /\bprocess\.(?!execPath\b|pid\b|getuid\b|hrtime\b|platform\b|arch\b|version)|\bglobalThis\b|\bmock\b|\bgc\(|\bfast-check\b|-sweep\.ts'|\bnode:v8\b|\bimport\.meta\.main\b/;
 
 /** Parts the files into those that share a process, a few small ones of one package each, and the others. */
 export function planBatches(root: string, files: readonly string[], costs: Costs): string[][] {

@@ -1,10 +1,10 @@
 import { REFERENCE_CPU_S } from './reference.ts';
 import type { FileResult } from './run-file.ts';
-import { fastLimitOf, tierOf } from './test-files.ts';
+import { fastLimitOf, SHARED, tierOf } from './test-files.ts';
 
 /** CPU seconds that all files of `make test` may use together. */
 const FAST_SUM_CPU_S = 1_000;
-const DEAREST = 10;
+const NAMED = 10;
 
 /** The cost of the reference work beside what it costs on an ordinary machine: what limits are multiplied by. */
 export function scaleOf(references: readonly number[]): number {
@@ -15,21 +15,23 @@ export function scaleOf(references: readonly number[]): number {
 /** A line for each limit of CPU time that fast files passed, which says what to do; limits are multiplied by the scale. */
 export function overLimits(results: readonly FileResult[], scale: number): string[] {
   const fast = results.filter(({ file }) => tierOf(file) === 'fast');
-  const dearest = fast.toSorted((a, b) => (b.cpuS ?? 0) - (a.cpuS ?? 0));
-  const files = dearest
+  const expensive = fast.toSorted((a, b) => (b.cpuS ?? 0) - (a.cpuS ?? 0));
+  const files = expensive
     .filter(({ file, cpuS = 0 }) => cpuS > fastLimitOf(file) * scale)
     .map(
       ({ file, cpuS = 0 }) =>
         `${file} used ${inSeconds(cpuS, fastLimitOf(file), scale)}: ` +
-        `make it cheaper, or rename it to ${file.replace(/\.test\.ts$/, '.slow.test.ts')}`,
+        (file in SHARED
+          ? 'make it cheaper, or leave a part of it to a slow file'
+          : `make it cheaper, or rename it to ${file.replace(/\.test\.ts$/, '.slow.test.ts')}`),
     );
   const sum = fast.reduce((total, { cpuS = 0 }) => total + cpuS, 0);
   if (sum <= FAST_SUM_CPU_S * scale) return files;
   return [
     ...files,
-    `the files of make test used ${inSeconds(sum, FAST_SUM_CPU_S, scale)}: make the dearest cheaper, or rename them to ` +
-      `.slow.test.ts: ${dearest
-        .slice(0, DEAREST)
+    `the files of make test used ${inSeconds(sum, FAST_SUM_CPU_S, scale)}: make the most expensive cheaper, or rename them to ` +
+      `.slow.test.ts: ${expensive
+        .slice(0, NAMED)
         .map(({ file }) => file)
         .join(', ')}`,
   ];

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 /** Clock ticks a second in /proc: Linux tells every program 100, whatever the kernel counts in. */
 const TICKS_PER_S = 100;
 
-/** CPU seconds of this process, and of its children that have ended, with theirs; none of children where there is no /proc. */
+/**
+ * CPU seconds of this process, and of its children that it has waited for, with theirs. Children that outlive it, and
+ * processes that were detached from them, are not in it; where there is no /proc, no children are.
+ */
 export function cpuSeconds(): { readonly own: number; readonly children: number } {
   try {
     const stat = readFileSync('/proc/self/stat', 'utf8');

@@ -7,8 +7,8 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { changedSinceRecord, countCommits, partDue, sixthOf } from './due.ts';
 import {
   cleanCommit,
+  RECORD as RECORD_FILE,
   readRecord,
-  recordPath,
   renewRecord,
   type SuiteRecord,
   writeRecord,
@@ -32,17 +32,22 @@ function repository(t: TestContext) {
   return { root, commit, first: commit('a.ts', '1') };
 }
 
-const RECORD: SuiteRecord = { commit: 'c', cpu_s: 3, files: { 'a.test.ts': 1, 'b.test.ts': 2 } };
+const RECORD: SuiteRecord = {
+  commit: 'c',
+  cpu_s: 3,
+  files: { 'a.test.ts': 1, 'b.test.ts': 2, 'c.test.ts': 3 },
+  with_skipped: ['c.test.ts'],
+};
 
-test('a file is due if it is not on the record or reaches a change, and all are where the commit is unknown', (t) => {
+test('a file is due if it has not passed whole or reaches a change, and all are where the commit is unknown', (t) => {
   const { root, commit, first } = repository(t);
   commit('b.ts', '1');
   const changed = changedSinceRecord(root, { ...RECORD, commit: first });
-  const files = ['a.test.ts', 'b.test.ts', 'new.test.ts'];
+  const files = ['a.test.ts', 'b.test.ts', 'c.test.ts', 'new.test.ts'];
   const reaches = (file: string, changed: ReadonlySet<string>): boolean =>
     changed.has(file.replace('.test', ''));
   assert.deepEqual(partDue(files, RECORD, changed, reaches), {
-    due: ['b.test.ts', 'new.test.ts'],
+    due: ['b.test.ts', 'c.test.ts', 'new.test.ts'],
     others: ['a.test.ts'],
   });
   const unknown = changedSinceRecord(root, RECORD);
@@ -63,19 +68,26 @@ test('the record keeps what passed: a file that failed, was skipped whole, did n
     commit: 'old',
     cpu_s: 0,
     files: { kept: 1, failed: 1, skipped: 1, late: 1, gone: 1 },
+    with_skipped: ['gone', 'kept', 'late', 'passed'],
   };
   const renewed = renewRecord(record, {
     commit: 'new',
     scale: 2,
     results: [
       { ...result, file: 'passed', cpuS: 5.04 },
+      { ...result, file: 'in part', cpuS: 2, skipped: 1 },
       { ...result, file: 'failed', cpuS: 1, failed: 1 },
       { ...result, file: 'skipped', cpuS: 1, passed: 0, skipped: 2 },
     ],
     notRun: ['late'],
-    existing: ['passed', 'kept', 'failed', 'skipped', 'late'],
+    existing: ['passed', 'in part', 'kept', 'failed', 'skipped', 'late'],
   });
-  assert.deepEqual(renewed, { commit: 'new', cpu_s: 4, files: { kept: 1, passed: 2.5 } });
+  assert.deepEqual(renewed, {
+    commit: 'new',
+    cpu_s: 5,
+    files: { 'in part': 1, kept: 1, passed: 2.5 },
+    with_skipped: ['in part', 'kept', 'skipped'],
+  });
 });
 
 test('a record is read as it was written, is empty where there is none, and is refused when damaged', (t) => {
@@ -84,7 +96,7 @@ test('a record is read as it was written, is empty where there is none, and is r
   mkdirSync(join(root, 'test'));
   writeRecord(root, RECORD);
   assert.deepEqual(readRecord(root), RECORD);
-  writeFileSync(recordPath(root), '{"files": 1}');
+  writeFileSync(join(root, RECORD_FILE), '{"files": 1}');
   assert.throws(() => readRecord(root), /commit/);
 });
 

@@ -12,7 +12,7 @@ export function changedSinceRecord(root: string, { commit }: SuiteRecord): Reado
 }
 
 export interface Due {
-  /** Files that have not passed on the record's commit, or that reach what changed since. */
+  /** Files that have not passed whole on the record's commit, or that reach what changed since. */
   readonly due: readonly string[];
   readonly others: readonly string[];
 }
@@ -25,14 +25,17 @@ export function partDue(
   reaches: (file: string, changed: ReadonlySet<string>) => boolean,
 ): Due {
   const isDue = (file: string): boolean =>
-    changed === undefined || !(file in record.files) || reaches(file, changed);
+    changed === undefined ||
+    !(file in record.files) ||
+    record.with_skipped.includes(file) ||
+    reaches(file, changed);
   const { due = [], others = [] } = Object.groupBy(files, (file) => (isDue(file) ? 'due' : 'others'));
   return { due, others };
 }
 
 const PARTS = 6;
 
-/** One sixth of these files: another one at each of six commits in a row. */
+/** One sixth of the files: another one at each of six commits in a row, as long as no file comes or goes. */
 export function sixthOf(files: readonly string[], commits: number): string[] {
   return files.filter((_, at) => at % PARTS === commits % PARTS);
 }

@@ -48,6 +48,23 @@ for (const [what, body] of [
     assert.deepEqual(lines, ['  a.test.ts: ran fewer tests, which does not count; before: it, other']);
   });
 
+test('a file with random cases runs again with the same ones, or not at all', async (t) => {
+  const root = tempDir(t);
+  const text = "test('it', () => { if (process.env.SAMPLE_FROM !== '7') throw new Error(); });";
+  writeFileSync(join(root, 'a.test.ts'), `import { test } from 'node:test'; ${text}`);
+  allowNestedRuns(t);
+  const drew = (output: string): FileResult => ({ ...resultOf('a.test.ts', ['it']), output });
+  const outcome = async (output: string): Promise<string> =>
+    (await runAgain(root, [drew(output)], () => {})).lines.join();
+  assert.match(await outcome('1 of 9 cases: SAMPLE_FROM=7'), /passed; before: it/);
+  assert.match(await outcome('1 of 9 cases: SAMPLE_FROM=6'), /failed again/);
+  for (const output of [
+    'SAMPLE_FROM=7 and SAMPLE_FROM=6',
+    'Property failed after 3 tests { seed: -12, path: "2" }',
+  ])
+    assert.match(await outcome(output), /not run again, because its random cases would be others/);
+});
+
 test('once the time is over, none runs again', async () => {
   const first = [resultOf('a.test.ts', ['it'])];
   const isOver = (): boolean => true;

@@ -7,8 +7,9 @@ const MAX_FILES = 5;
 /**
  * Runs the files that failed once more, one after the other, when no other test runs: then a failure is one that the file has
  * by itself, and not the machine's. The second result counts if no test is missing or skipped in it that ran before. Resolves
- * with all results, and a line for each file that ran again, with the tests that had failed. When more than five files
- * failed, none runs again, and none is begun once the time is over.
+ * with all results, and a line for each file that ran again, with the tests that had failed. A file with random cases runs
+ * again with the same cases, or not at all. When more than five files failed, none runs again, and none is begun once the
+ * time is over.
  */
 export async function runAgain(
   root: string,
@@ -23,7 +24,14 @@ export async function runAgain(
   for (const first of failed) {
     const { file, failures } = first;
     if (isOver()) break;
-    const again = await runFile(root, file);
+    const env = drawnBy(first);
+    if (env === undefined) {
+      lines.push(
+        `  ${file}: not run again, because its random cases would be others; before: ${failures.join(', ')}`,
+      );
+      continue;
+    }
+    const again = await runFile(root, file, { env });
     print(`${file}, run again alone (${again.seconds.toFixed(1)} s)\n${again.output}`);
     const isWhole = again.skipped <= first.skipped && again.passed >= first.passed + first.failed;
     if (isWhole || again.failed > 0) second.set(file, again);
@@ -32,4 +40,17 @@ export async function runAgain(
     lines.push(`  ${file}: ${outcome}; before: ${failures.join(', ')}`);
   }
   return { results: results.map((result) => second.get(result.file) ?? result), lines };
+}
+
+/**
+ * The environment in which a file has the random cases of this run: SAMPLE_FROM and SEED, as its output names them. Undefined
+ * where that does not fix them: it drew several times, or fast-check drew.
+ */
+function drawnBy({ output }: FileResult): Record<string, string> | undefined {
+  if (/\bseed: -?\d/.test(output)) return undefined;
+  const drawn = new Map<string, Set<string>>();
+  for (const [, name = '', value = ''] of output.matchAll(/\b(SAMPLE_FROM|SEED)=(\d+)/g))
+    drawn.set(name, (drawn.get(name) ?? new Set()).add(value));
+  if (drawn.values().some((values) => values.size > 1)) return undefined;
+  return Object.fromEntries([...drawn].map(([name, values]) => [name, [...values].join('')]));
 }

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { spec } from 'node:test/reporters';
 import { measuredRun } from './measured-run.ts';
-import { type FileResult, runFile, withoutCounts } from './run-file.ts';
+import { type FileResult, GIVE_UP_MS, runFile, withoutCounts } from './run-file.ts';
 
 const BATCH_PROCESS = join(import.meta.dirname, 'batch-process.ts');
 /** A batch is small files, so one that takes this long hangs. */
-const GIVE_UP_MS = 400_000;
+const BATCH_GIVE_UP_MS = 400_000;
 
 export interface Ran {
   readonly results: readonly FileResult[];
@@ -16,20 +16,21 @@ export interface Ran {
 
 /**
  * Runs test files in one process. Its results count only if all of them passed: if not, every file runs again in a
- * process of its own and has the result of that, so a failure is always one that the file has by itself.
+ * process of its own and has the result of that, so a failure is always one that the file has by itself. A file that takes
+ * longer than `giveUpMs` has failed.
  */
 export async function runFiles(root: string, files: readonly string[], giveUpMs = GIVE_UP_MS): Promise<Ran> {
-  if (files.length === 1) return await runEach(root, files);
-  const batch = await runBatch(root, files, giveUpMs);
+  if (files.length === 1) return await runEach(root, files, giveUpMs);
+  const batch = await runBatch(root, files, Math.min(giveUpMs, BATCH_GIVE_UP_MS));
   if (batch.results !== undefined) return { results: batch.results, output: batch.output };
-  const { results, output } = await runEach(root, files);
+  const { results, output } = await runEach(root, files, giveUpMs);
   const again = `${batch.output}\nNot counted: these files did not pass in one process, so each ran again in its own.`;
   return { results, output: `${again}\n${output}` };
 }
 
-async function runEach(root: string, files: readonly string[]): Promise<Ran> {
+async function runEach(root: string, files: readonly string[], giveUpMs: number): Promise<Ran> {
   const results: FileResult[] = [];
-  for (const file of files) results.push(await runFile(root, file));
+  for (const file of files) results.push(await runFile(root, file, { giveUpMs }));
   const printed = results.map(({ file, seconds, output }) => `${file} (${seconds.toFixed(1)} s)\n${output}`);
   return { results, output: printed.join('\n') };
 }
@@ -81,14 +82,21 @@ async function runBatch(
   const results = files.map((file) => ended.get(file)).filter((result) => result !== undefined);
   const complete = ended.size === files.length && results.length === files.length;
   if (!clean || !complete || results.some((r) => r.passed + r.skipped === 0)) return { output };
-  // Each file has its own time, and an equal share of what the process took to start and to load them; and of the CPU
-  // time of the process, a share as large as that of its time.
-  const share =
-    Math.max(0, seconds - results.reduce((sum, result) => sum + result.seconds, 0)) / files.length;
-  const cpuS = measured.cpuS();
-  const withShares = results.map((result) => {
-    const own = result.seconds + share;
-    return { ...result, seconds: own, cpuS: cpuS === undefined ? undefined : (cpuS * own) / seconds };
-  });
+  // Each file has the time and the CPU time of its tests, and an equal share of what the process took to load them.
+  const own = measured.cpuOfFiles();
+  const total = measured.cpuS();
+  const sum = (values: Iterable<number>): number => [...values].reduce((all, each) => all + each, 0);
+  const share = (whole: number, parts: Iterable<number>): number =>
+    Math.max(0, whole - sum(parts)) / files.length;
+  const secondsToLoad = share(
+    seconds,
+    results.map((result) => result.seconds),
+  );
+  const cpuToLoad = share(total ?? 0, own.values());
+  const withShares = results.map((result) => ({
+    ...result,
+    seconds: result.seconds + secondsToLoad,
+    cpuS: total === undefined ? undefined : (own.get(result.file) ?? 0) + cpuToLoad,
+  }));
   return { output, results: withShares };
 }

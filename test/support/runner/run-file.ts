@@ -18,12 +18,28 @@ export interface FileResult {
 
 /** The runner's own count of one process; this project counts over all files. */
 const COUNT = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
-const GIVE_UP_MS = 840_000;
+/** A file that takes longer hangs. */
+export const GIVE_UP_MS = 840_000;
+
+export interface RunOptions {
+  readonly giveUpMs?: number;
+  /** Environment variables beside those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
 
 /** Runs one test file in a separate process. Resolves whatever the outcome. */
-export async function runFile(root: string, file: string): Promise<FileResult> {
+export async function runFile(
+  root: string,
+  file: string,
+  { giveUpMs = GIVE_UP_MS, env = {} }: RunOptions = {},
+): Promise<FileResult> {
   const startedAt = performance.now();
-  using measured = measuredRun({ files: [file], cwd: root, timeout: GIVE_UP_MS });
+  using measured = measuredRun({
+    files: [file],
+    cwd: root,
+    timeout: Math.min(giveUpMs, GIVE_UP_MS),
+    env: { ...process.env, ...env },
+  });
   const { stream } = measured;
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const names: string[] = [];

@@ -27,7 +27,15 @@ const CONTAINER_SLOTS = 5;
 /** CPU seconds assumed of a file that the record does not have. */
 const GUESS = { fleet: 20, containers: 20, other: 1 };
 
-export const slotsOf = (cores: number): number => cores * SLOTS_PER_CORE;
+/** A slot of a fleet needs about one GiB, and some are left to the rest of the machine. */
+const SLOTS_PER_GIB = 0.75;
+
+/** The slots of a machine with this many cores and bytes of memory. */
+export const slotsOf = (cores: number, memoryBytes: number): number =>
+  Math.max(
+    CONTAINER_SLOTS,
+    Math.min(cores * SLOTS_PER_CORE, Math.floor((memoryBytes / 2 ** 30) * SLOTS_PER_GIB)),
+  );
 
 /** CPU seconds of a file, from the record or guessed by its kind. */
 export function costOf(file: string, costs: Costs): number {
@@ -96,10 +104,10 @@ export async function runJobs(
   }
 }
 
-/** How often a run measures the reference work, which tells how fast the machine is. */
+/** How often a long run measures the reference work, which tells how fast the machine is. */
 const REFERENCES = 5;
 
-/** The jobs, with five jobs without files evenly among them: they stand for the reference work. */
+/** The jobs, with up to five jobs without files evenly among them: they stand for the reference work. */
 export function withReferences(jobs: readonly Job[]): Job[] {
   const every = Math.max(1, Math.ceil(jobs.length / REFERENCES));
   return jobs.flatMap((job, at) => (at % every === 0 ? [{ files: [], slots: PROCESS_SLOTS }, job] : [job]));

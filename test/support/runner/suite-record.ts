@@ -11,21 +11,23 @@ const SuiteRecord = z.object({
   cpu_s: z.number(),
   /** CPU seconds by test file. A file that is not listed has not passed on that commit. */
   files: z.record(z.string(), z.number()),
+  /** Files of which some tests were skipped: that they passed says nothing about those. */
+  with_skipped: z.array(z.string()),
 });
 
 /** The files that passed when all tests ran last, and what each of them cost. */
 export type SuiteRecord = z.infer<typeof SuiteRecord>;
 
-const NONE: SuiteRecord = { commit: '', cpu_s: 0, files: {} };
+const NONE: SuiteRecord = { commit: '', cpu_s: 0, files: {}, with_skipped: [] };
 
-/** The record of a repository, which `make test-all` writes and which is committed. */
-export const recordPath = (root: string): string => join(root, 'test/suite.json');
+/** The record, which `make test-all` writes and which is committed; relative to the root of the repository. */
+export const RECORD = 'test/suite.json';
 
 /** Reads the record; an empty one if there is none. Throws if the file is damaged. */
 export function readRecord(root: string): SuiteRecord {
   let text: string;
   try {
-    text = readFileSync(recordPath(root), 'utf8');
+    text = readFileSync(join(root, RECORD), 'utf8');
   } catch {
     return NONE;
   }
@@ -51,23 +53,28 @@ export function renewRecord(
   const passed = run.results
     .filter(({ passed, failed, cpuS }) => passed > 0 && failed === 0 && cpuS !== undefined)
     .map(({ file, cpuS = 0 }) => [file, inTenths(cpuS / run.scale)] as const);
-  const kept = Object.entries(record.files).filter(
-    ([file]) => run.existing.includes(file) && !left.has(file),
-  );
+  const isKept = (file: string): boolean => run.existing.includes(file) && !left.has(file);
+  const kept = Object.entries(record.files).filter(([file]) => isKept(file));
+  const skipped = run.results.filter((result) => result.skipped > 0).map(({ file }) => file);
   const files = [...kept, ...passed].sort(([a], [b]) => (a < b ? -1 : 1));
   const sum = files.reduce((total, [, cpuS]) => total + cpuS, 0);
-  return { commit: run.commit, cpu_s: Math.round(sum), files: Object.fromEntries(files) };
+  return {
+    commit: run.commit,
+    cpu_s: Math.round(sum),
+    files: Object.fromEntries(files),
+    with_skipped: [...record.with_skipped.filter(isKept), ...skipped].sort(),
+  };
 }
 
 export function writeRecord(root: string, record: SuiteRecord): void {
-  writeFileSync(recordPath(root), `${JSON.stringify(record, null, 2)}\n`);
+  writeFileSync(join(root, RECORD), `${JSON.stringify(record, null, 2)}\n`);
 }
 
 /** The last commit if the working tree is exactly that, apart from the record itself; else undefined. */
 export function cleanCommit(root: string): string | undefined {
   const git = (...args: string[]): string =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
-  const differs = git('status', '--porcelain', '--', '.', `:!${'test/suite.json'}`);
+  const differs = git('status', '--porcelain', '--', '.', `:!${RECORD}`);
   return differs === '' ? git('rev-parse', 'HEAD') : undefined;
 }
 
