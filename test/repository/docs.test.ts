@@ -32,7 +32,7 @@ import { parse } from 'yaml';
 import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';
 import { createDraft } from '../../services/trader/src/control/response-draft.ts';
 import { controlEvent } from '../../services/trader/src/store/control-event.ts';
-import { doc, docs, fenced, plain, rows, runnable, section } from '../support/docs.ts';
+import { doc, docs, fenced, plain, rows, section } from '../support/docs.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { type Leaf, leaves } from '../support/schema.ts';
 
@@ -254,14 +254,3 @@ const anchorOf = (heading: string): string =>
     .toLowerCase()
     .replace(/[^\w\- ]/g, '')
     .replaceAll(' ', '-');
-
-test('the commands that need no fleet work as they are written', async () => {
-  const blocks = runnable().filter(({ mark }) => mark === '');
-  assert.ok(blocks.length >= 2, 'no block is marked to be run');
-  for (const { file, script } of blocks) {
-    const { code, stderr } = await runProgram('bash', ['-euo', 'pipefail', '-c', script], {
-      env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
-    });
-    assert.equal(code, 0, `${file}:\n${script}\n${stderr}`);
-  }
-});

@@ -6,13 +6,13 @@ import { ROOT } from '../support/fleet.ts';
 import { ALONE } from '../support/runner/schedule.ts';
 import { FOLDERS, findTestFiles, SHARED, tierOf } from '../support/runner/test-files.ts';
 
-/** Starts members as processes, or containers: the functions of test/support that do. */
+/** Starts members as processes or containers, by the functions of test/support that do, or asks for an engine itself. */
 const STARTS =
-  /^import [^;]*\b(startFleet|startProfile|startTrader|startConsole|composeProject|withoutEngine)\b[^;]* from '[^']*support\/[^']*'/m;
+  /^import [^;]*\b(startFleet|startProfile|startTrader|startConsole|composeProject|withoutEngine)\b[^;]* from '[^']*support\/[^']*'|\bdocker\(\['version'\]\)/m;
 
 const files = findTestFiles(ROOT, FOLDERS);
 
-test('no fast file but the shared ones starts a fleet, a lone member or containers', () => {
+test('no fast file but the shared ones starts a fleet, a profile with the helpers of fleets, or containers', () => {
   const wrong = files
     .filter((file) => tierOf(file) === 'fast' && !(file in SHARED))
     .filter((file) => STARTS.test(readFileSync(join(ROOT, file), 'utf8')));

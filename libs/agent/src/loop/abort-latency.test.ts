@@ -34,7 +34,7 @@ const IN_PROGRESS: Readonly<
 for (const [what, { reply, hasStarted }] of Object.entries(IN_PROGRESS)) {
   for (const code of ['CANCELED', 'DEADLINE_EXCEEDED'] as const) {
     test(`${code} ends ${what} at once and leaves no process`, async (t) => {
-      const run = await scriptedAgent(t, () => reply);
+      const run = await scriptedAgent(t, () => reply, {}, { real: true });
       let abortedAt = 0;
       const { result, context } = await run({
         onEvent: async (event, { controller }) => {
