@@ -15,6 +15,8 @@ export interface ReceivedRequest {
   readonly path: string;
   readonly token: string;
   readonly body: JsonObject | undefined;
+  /** The body as it was sent. */
+  readonly text: string;
 }
 
 export interface Stub {
@@ -25,28 +27,39 @@ export interface Stub {
   readonly asked: ReceivedRequest[];
 }
 
-/** A profile with scripted answers by path, and the operator's keys for it. */
-export async function profileStub(
-  t: TestContext,
-  answers: Readonly<Record<string, { status?: number; body: unknown }>>,
-): Promise<Stub> {
-  const { dir, token: own } = keysFolder(t);
+/** Scripted answers by path, or by the method of a JSON-RPC call. */
+export type Answers = Readonly<Record<string, { status?: number; body?: unknown }>>;
+
+/** A profile with scripted answers, and the operator's keys for it. */
+export async function profileStub(t: TestContext, answers: Answers): Promise<Stub> {
   const asked: ReceivedRequest[] = [];
+  const url = await serveAnswers(t, answers, (request) => asked.push(request));
+  return { ...keysFolder(t), url, asked };
+}
+
+/** Serves the answers on a free port until the test ends, tells `note` of every request, and resolves with the URL. */
+export async function serveAnswers(
+  t: TestContext,
+  answers: Answers,
+  note: (request: ReceivedRequest) => void,
+): Promise<string> {
   const server = createServer(async (request, reply) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString();
+    const { method = '', url: path = '' } = request;
     const token = (request.headers.authorization ?? '').replace('Bearer ', '');
-    const { method = '' } = request;
-    asked.push({ method, path: request.url ?? '', token, body: text === '' ? undefined : JSON.parse(text) });
-    const { status = 200, body } = answers[request.url ?? ''] ?? { status: 404, body: {} };
+    const sent: JsonObject | undefined = text === '' ? undefined : JSON.parse(text);
+    note({ method, path, token, body: sent, text });
+    const { status = 200, body } = answers[path] ??
+      answers[String(sent?.method)] ?? { status: 404, body: {} };
     reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
-  return { dir, url: `http://127.0.0.1:${address.port}`, token: own, asked };
+  return `http://127.0.0.1:${address.port}`;
 }
 
 /** A folder with the keys of a fleet that does not run, and the operator's token. */
