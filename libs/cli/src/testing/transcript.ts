@@ -4,7 +4,10 @@ import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { type Ended, fleet, keysFolder, type ReceivedRequest, serveAnswers } from './profile-stub.ts';
+import { fleet, keysFolder, type ReceivedRequest, serveAnswers } from './profile-stub.ts';
+
+/** `rpc` and `params` are the method and the parameters of a JSON-RPC call, `text` is the body as it was sent. */
+const requestField = z.enum(['of', 'method', 'path', 'token', 'body', 'text', 'rpc', 'params']);
 
 const texts = z.record(z.string(), z.string());
 
@@ -13,16 +16,13 @@ const ended = z.preprocess(
   (given) => (typeof given === 'string' ? { stdout: given } : given),
   z.strictObject({
     stdin: z.string().optional(),
-    env: texts.optional(),
     exit: z.number().default(0),
     stdout: z.string().default(''),
     /** What stdout holds as JSON, instead of the text. */
     json: z.unknown().optional(),
     stderr: z.string().default(''),
     /** All requests of the command; each is compared in the fields that are given. */
-    asks: z
-      .array(z.partialRecord(z.enum(['of', 'method', 'path', 'token', 'body', 'text']), z.unknown()))
-      .optional(),
+    asks: z.array(z.partialRecord(requestField, z.unknown())).optional(),
   }),
 );
 
@@ -39,6 +39,7 @@ const transcript = z.strictObject({
       /** The services that the command reaches: what they answer, or that nothing listens. */
       services: z.record(z.string(), answers.or(z.literal('away'))).default({}),
       files: texts.default({}),
+      env: texts.default({}),
       runs: z.record(z.string(), ended).default({}),
       /** Usage errors: they end with 2 and this message, and ask nobody. */
       refuses: texts.default({}),
@@ -51,7 +52,9 @@ type Case = z.infer<typeof transcript>['tests'][string];
 /**
  * Registers the tests of a transcript: each runs its command lines against services that answer as it says, and compares
  * the exit code, the whole screen and the requests. `{dir}` stands for the folder of the test, `{operator}` for the token
- * of the operator, and `{name}` for the URL of a service, on the command line as on the screen.
+ * of the operator, and `{name}` for the URL of a service, on the command line as on the screen; `{uuid}` and `{now}` stand
+ * for an id and a time that the command makes. A command line without `--reach` gets
+ * `--dir` and `--reach` for all services.
  */
 export function testTranscript(path: string): void {
   const { tests } = transcript.parse(parse(readFileSync(path, 'utf8'), { merge: true }));
@@ -59,54 +62,55 @@ export function testTranscript(path: string): void {
     test(`${basename(path, '.yaml')}: ${name}`, (t) => replay(t, each));
 }
 
-async function replay(t: TestContext, { services, files, runs, refuses }: Case): Promise<void> {
+async function replay(t: TestContext, { services, files, env, runs, refuses }: Case): Promise<void> {
   const { dir, token } = keysFolder(t);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
   const asked: (ReceivedRequest & { readonly of: string })[] = [];
-  const values = new Map([
+  const values: [name: string, value: string][] = [
     ['{dir}', dir],
     ['{operator}', token],
-  ]);
-  const reach: string[] = [];
+  ];
+  const at = Object.keys(services).length === 0 ? [] : ['--dir', dir];
   for (const [of, given] of Object.entries(services)) {
     const note = (request: ReceivedRequest) => asked.push({ of, ...request });
     const url = given === 'away' ? 'http://127.0.0.1:1' : await serveAnswers(t, given, note);
-    values.set(`{${of}}`, url);
-    reach.push('--reach', `${of}=${url}`);
+    values.push([`{${of}}`, url]);
+    at.push('--reach', `${of}=${url}`);
   }
-  const at = reach.length === 0 ? [] : ['--dir', dir, ...reach];
-  const filled = (text: string) =>
-    [...values].reduce((all, [name, value]) => all.replaceAll(name, value), text);
+  const began = Date.now();
+  const isNow = (time: number) => began <= time && time <= Date.now();
   const shown = (text: string) =>
-    [...values].reduce((all, [name, value]) => all.replaceAll(value, name), text);
-  const call = async (line: string, stdin?: string, env?: NodeJS.ProcessEnv): Promise<Ended> => {
+    values
+      .reduce((all, [name, value]) => all.replaceAll(value, name), text)
+      .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, '{uuid}')
+      .replaceAll(/[\d-]+T[\d:.]+Z/g, (time) => (isNow(Date.parse(time)) ? '{now}' : time));
+  const call = async (line: string, stdin?: string) => {
     asked.length = 0;
-    const { code, stdout, stderr } = await fleet([...wordsOf(filled(line)), ...at], stdin, env);
-    return { code, stdout: shown(stdout), stderr: shown(stderr) };
+    const given = wordsOf(values.reduce((all, [name, value]) => all.replaceAll(name, value), line));
+    const words = given.includes('--reach') ? given : [...given, ...at];
+    const { code, stdout, stderr } = await fleet(words, stdin, env);
+    return { exit: code, stdout: shown(stdout), stderr: shown(stderr), asks: asked.map(requestOf) };
+  };
+  const requestOf = ({ of, method, path, token, text: sent }: (typeof asked)[number]) => {
+    const text = shown(sent);
+    const body = text === '' ? undefined : JSON.parse(text);
+    return { of, method, path, token: shown(token), text, body, rpc: body?.method, params: body?.params };
   };
 
-  assert.ok(
-    Object.keys(runs).length + Object.keys(refuses).length > 0,
-    'a test of a transcript runs a command',
-  );
-  for (const [line, { stdin, env, exit, stdout, json, stderr, asks }] of Object.entries(runs)) {
-    const end = await call(line, stdin, env);
+  assert.notDeepEqual([runs, refuses], [{}, {}], 'a test of a transcript runs a command');
+  for (const [line, { stdin, exit, stdout, json, stderr, asks }] of Object.entries(runs)) {
+    const end = await call(line, stdin);
     const screen = json === undefined ? end.stdout : JSON.parse(end.stdout);
-    assert.deepEqual(
-      { exit: end.code, stdout: screen, stderr: end.stderr },
-      { exit, stdout: json ?? stdout, stderr },
-      line,
-    );
+    assert.deepEqual([end.exit, screen, end.stderr], [exit, json ?? stdout, stderr], line);
     if (asks === undefined) continue;
-    const requests = asked.map((each) => ({ ...each, token: shown(each.token), text: shown(each.text) }));
-    assert.equal(requests.length, asks.length, line);
-    for (const [place, expected] of asks.entries())
-      assert.deepEqual({ ...requests[place], ...expected }, requests[place], line);
+    assert.equal(end.asks.length, asks.length, line);
+    for (const [place, request] of end.asks.entries())
+      assert.deepEqual(request, { ...request, ...asks[place] }, line);
   }
   for (const [line, message] of Object.entries(refuses)) {
-    const { code, stdout, stderr } = await call(line);
+    const { exit, stdout, stderr, asks } = await call(line);
     const told = stderr.replace(/\nhint: fleet [a-z -]+\n$/, '');
-    assert.deepEqual([code, stdout, told, asked], [2, '', `fleet: ${message}`, []], line);
+    assert.deepEqual([exit, stdout, told, asks], [2, '', `fleet: ${message}`, []], line);
   }
 }
 
