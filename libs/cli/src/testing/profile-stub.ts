@@ -27,8 +27,10 @@ export interface Stub {
   readonly asked: ReceivedRequest[];
 }
 
-/** Scripted answers by path, or by the method of a JSON-RPC call. */
-export type Answers = Readonly<Record<string, { status?: number; body?: unknown }>>;
+/** Scripted answers by path, or by the method of a JSON-RPC call; a text is sent as it is, everything else as JSON. */
+export type Answers = Readonly<
+  Record<string, { status?: number; headers?: Record<string, string>; body?: unknown }>
+>;
 
 /** A profile with scripted answers, and the operator's keys for it. */
 export async function profileStub(t: TestContext, answers: Answers): Promise<Stub> {
@@ -51,9 +53,13 @@ export async function serveAnswers(
     const token = (request.headers.authorization ?? '').replace('Bearer ', '');
     const sent: JsonObject | undefined = text === '' ? undefined : JSON.parse(text);
     note({ method, path, token, body: sent, text });
-    const { status = 200, body } = answers[path] ??
-      answers[String(sent?.method)] ?? { status: 404, body: {} };
-    reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const {
+      status = 200,
+      headers,
+      body,
+    } = answers[path] ?? answers[String(sent?.method)] ?? { status: 404, body: {} };
+    reply.writeHead(status, { 'content-type': 'application/json', ...headers });
+    reply.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());

@@ -28,7 +28,7 @@ const ended = z.preprocess(
 
 const answers = z.record(
   z.string(),
-  z.strictObject({ status: z.number().optional(), body: z.unknown().optional() }),
+  z.strictObject({ status: z.number().optional(), headers: texts.optional(), body: z.unknown().optional() }),
 );
 
 const transcript = z.strictObject({
@@ -53,8 +53,7 @@ type Case = z.infer<typeof transcript>['tests'][string];
  * Registers the tests of a transcript: each runs its command lines against services that answer as it says, and compares
  * the exit code, the whole screen and the requests. `{dir}` stands for the folder of the test, `{operator}` for the token
  * of the operator, and `{name}` for the URL of a service, on the command line as on the screen; `{uuid}` and `{now}` stand
- * for an id and a time that the command makes. A command line without `--reach` gets
- * `--dir` and `--reach` for all services.
+ * for an id and a time that the command makes. A command line without `--reach` gets `--dir` and `--reach` for all services.
  */
 export function testTranscript(path: string): void {
   const { tests } = transcript.parse(parse(readFileSync(path, 'utf8'), { merge: true }));
@@ -73,7 +72,8 @@ async function replay(t: TestContext, { services, files, env, runs, refuses }: C
   const at = Object.keys(services).length === 0 ? [] : ['--dir', dir];
   for (const [of, given] of Object.entries(services)) {
     const note = (request: ReceivedRequest) => asked.push({ of, ...request });
-    const url = given === 'away' ? 'http://127.0.0.1:1' : await serveAnswers(t, given, note);
+    // Nothing listens at port 2. Requests to port 1 would not be sent (https://fetch.spec.whatwg.org/#port-blocking).
+    const url = given === 'away' ? 'http://127.0.0.1:2' : await serveAnswers(t, given, note);
     values.push([`{${of}}`, url]);
     at.push('--reach', `${of}=${url}`);
   }
