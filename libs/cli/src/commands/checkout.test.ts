@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fleet } from '../testing/profile-stub.ts';
 
 const MAIN = join(import.meta.dirname, '../main.ts');
 
@@ -22,11 +21,4 @@ test('up, down, ps and logs run the command of ./fleet, and end with its exit co
   const { status, stderr } = inMode('docker', 'ps', '-o', 'yaml');
   assert.equal(status, 2);
   assert.match(stderr, /^fleet: ps takes no "-o yaml" for a fleet in containers/);
-});
-
-test('up, down and ps take no words', async () => {
-  for (const verb of ['up', 'down', 'ps']) {
-    const { code, stderr } = await fleet([verb, 'x']);
-    assert.deepEqual([code, stderr], [2, `fleet: ${verb} takes no "x"\nhint: fleet ${verb} --help\n`]);
-  }
 });

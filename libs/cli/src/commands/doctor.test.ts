@@ -5,7 +5,6 @@ import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { examine } from '../local/doctor-report.ts';
-import { fleet } from '../testing/profile-stub.ts';
 import { renderReport } from './doctor.ts';
 
 const FINDINGS: JsonObject[] = [
@@ -58,16 +57,4 @@ test('a report is rendered with a line per check, the fixes and the number of fa
     '1 of 3 checks failed',
   ]);
   assert.deepEqual(renderReport({ findings: FINDINGS.slice(0, 1) }).at(-1), 'nothing failed');
-});
-
-test('the trader and the console have no model to call, and the console has no card', async () => {
-  for (const name of ['trader', 'console']) {
-    const { code, stderr } = await fleet(['doctor', '--profile', name, '--call']);
-    assert.equal(code, 2);
-    const text = `fleet: --call calls a model, and the ${name} has none\nhint: fleet doctor --help\n`;
-    assert.equal(stderr, text);
-  }
-  const { code, stderr } = await fleet(['card', 'console']);
-  assert.equal(code, 2);
-  assert.match(stderr, /^fleet: the console has no agent card/);
 });

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { startStockAgent } from '../../../../test/support/stock-agent.ts';
-import { type Ended, fleet, keysFolder } from '../testing/profile-stub.ts';
+import { fleet, keysFolder } from '../testing/profile-stub.ts';
 
 for (const speaks of ['1.0', '0.3'] as const)
   test(`send talks to any A2A ${speaks} agent`, async (t) => {
@@ -73,76 +73,12 @@ const card = (url: string) => ({
   supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
 });
 
-async function wrong(t: TestContext): Promise<readonly (readonly [args: string[], says: RegExp])[]> {
-  const dir = tempDir(t, { prefix: 'fleet-send-' });
-  const [text, list] = [join(dir, 'a.txt'), join(dir, 'list.json')];
-  writeFileSync(text, 'x\n2');
-  writeFileSync(list, '[]');
-  const large = join(dir, 'large.csv');
+test('files that are too large together are refused', async (t) => {
+  const large = join(tempDir(t, { prefix: 'fleet-send-' }), 'large.csv');
   writeFileSync(large, 'x'.repeat(750_001));
-  return [
-    [['send', 'a', 'b'], /takes one brief: quote it/],
-    [['send', ' '], /the brief is empty: nothing was sent/],
-    [['send', '-'], /the brief is empty/],
-    [['send', 'x', '--file', join(dir, 'none')], /--file .*none does not exist: nothing was sent/],
-    [['send', 'x', '--file', dir], /--file .* is not a file: nothing was sent/],
-    [['send', 'x', '--file', large], /makes the files larger than 750000 bytes together: nothing was sent/],
-    [
-      ['send', '--schema', join(dir, 'none')],
-      /--schema \S+none does not exist: nothing was sent\nhint: fleet send/,
-    ],
-    [['send', '--schema', dir], /--schema \S+ is not a file: nothing was sent/],
-    [['send', '--schema', text], /--schema \S+a\.txt is not JSON \(Unexpected token .*\): nothing was sent/],
-    [
-      ['send', '--schema', list],
-      /--schema \S+ must hold a JSON Schema, which is an object: nothing was sent/,
-    ],
-    [
-      ['send', 'x', '--deadline', 'soon'],
-      /--deadline must be a time from now such as 10m, or one with its zone/,
-    ],
-    [['send', 'x', '--deadline', '2030-01-01'], /--deadline must be/],
-    [['send', 'x', '--budget', 'much'], /--budget must be a whole number/],
-    [['send', 'x', '--priority', 'soon'], /--priority must be one of low, normal, high, urgent\n/],
-    [
-      ['send', 'x', '--url', 'http://127.0.0.1:1', '--budget', '1', '--to', 'neo'],
-      /cannot carry --to, --budget/,
-    ],
-    [['send', 'x', '--url', 'ftp://a'], /--url must be an http or https address/],
-    [['send', 'x', '--url', 'http://a', '--profile', 'neo'], /leave out --profile/],
-    [['send', 'x', '--url', 'http://a', '--token-env', 'NOT_SET_9'], /the variable NOT_SET_9 is not set/],
-    [['send', 'x', '--token-env', 'A'], /--token-env needs --url/],
-    [['send', 'x', '--profile', 'ghost'], /there is no profile ghost, only switch, neo/],
-    [['tasks', '--state', 'lost'], /--state must be one of submitted/],
-    [['tasks', '--limit', '101'], /--limit must be from 1 to 100/],
-    [['watch'], /watch takes the id of one task/],
-    [['answer', 'a'], /takes the id of a task and one text/],
-    [['cost', 'a', 'b'], /cost takes the id of one task/],
-  ];
-}
-
-test('an invalid command line about tasks ends with 2 and says what to change', async (t) => {
-  for (const [args, says] of await wrong(t)) {
-    const { code, stderr } = await fleet(args);
-    assert.equal(code, 2, `${args.join(' ')}: ${stderr}`);
-    assert.match(stderr, says);
-  }
-});
-
-test('without a fleet, the commands about tasks say so', async (t) => {
-  const { dir } = keysFolder(t);
-  // Nothing listens at port 2. Requests to port 1 would not be sent (https://fetch.spec.whatwg.org/#port-blocking).
-  const reach = ['--dir', dir, '--reach', 'switch=http://127.0.0.1:2'];
-  const all: readonly Promise<Ended>[] = [
-    fleet(['send', 'x', ...reach]),
-    fleet(['tasks', ...reach]),
-    fleet(['cancel', 't', ...reach]),
-    fleet(['cost', 't', ...reach]),
-  ];
-  for (const { code, stderr } of await Promise.all(all)) {
-    assert.equal(code, 1);
-    assert.match(stderr, /^fleet: no fleet runs \(.*\): make up first\n$/);
-  }
+  const { code, stderr } = await fleet(['send', 'x', '--file', large]);
+  assert.equal(code, 2);
+  assert.match(stderr, /makes the files larger than 750000 bytes together: nothing was sent/);
 });
 
 test('a dispatch whose answer is lost is sent again under the same task_id', async (t) => {

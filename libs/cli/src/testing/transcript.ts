@@ -32,7 +32,8 @@ const answers = z.record(
 );
 
 const transcript = z.strictObject({
-  given: z.unknown(),
+  /** Values that the tests name by anchors. */
+  given: z.unknown().optional(),
   tests: z.record(
     z.string(),
     z.strictObject({
@@ -41,7 +42,7 @@ const transcript = z.strictObject({
       files: texts.default({}),
       env: texts.default({}),
       runs: z.record(z.string(), ended).default({}),
-      /** Usage errors: they end with 2 and this message, and ask nobody. */
+      /** Usage errors: they end with 2, this message and the command whose help to read, and ask nobody. */
       refuses: texts.default({}),
     }),
   ),
@@ -109,8 +110,9 @@ async function replay(t: TestContext, { services, files, env, runs, refuses }: C
   }
   for (const [line, message] of Object.entries(refuses)) {
     const { exit, stdout, stderr, asks } = await call(line);
-    const told = stderr.replace(/\nhint: fleet [a-z -]+\n$/, '');
-    assert.deepEqual([exit, stdout, told, asks], [2, '', `fleet: ${message}`, []], line);
+    const [, told, name = '-'] = /^fleet: (.*)\nhint: (fleet [a-z -]+) --help\n$/s.exec(stderr) ?? [];
+    assert.deepEqual([exit, stdout, told ?? stderr, asks], [2, '', message, []], line);
+    assert.ok(line.startsWith(name), stderr);
   }
 }
 
