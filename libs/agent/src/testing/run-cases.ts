@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ScriptedAgent, type ScriptedRun, scriptedAgent } from './scripted-run.ts';
+import { asked, type Reply, use } from './scripted-server.ts';
+
+type Script = Parameters<typeof scriptedAgent>[1];
+
+/** A task for an agent whose model follows a script, and how it ends. */
+export interface RunCase {
+  readonly name: string;
+  /** The answers in turn, of which the last is repeated; or what answers each request. */
+  readonly script: readonly Reply[] | Script;
+  readonly config?: Parameters<typeof scriptedAgent>[2];
+  readonly task?: Parameters<ScriptedAgent>[0];
+  /** What the run shows at its end. A regular expression stands for a text that it matches. */
+  readonly expect: { readonly [K in keyof Ending]?: Pattern<Ending[K]> };
+  /** The last message of requests, by their numbers from 1. */
+  readonly asks?: Readonly<Record<number, RegExp>>;
+  readonly check?: (run: ScriptedRun) => void;
+}
+
+type Ending = ReturnType<typeof endingOf>;
+type Pattern<T> = T extends string
+  ? string | RegExp
+  : T extends readonly string[]
+    ? readonly (string | RegExp)[]
+    : T;
+
+const endingOf = ({ result, requests, guards, context }: ScriptedRun) => ({
+  status: result.status,
+  error: result.error?.code,
+  message: result.error?.message,
+  text: result.text,
+  remaining: result.remaining ?? [],
+  nextSteps: result.nextSteps,
+  files: result.artifacts.filesChanged,
+  evidence: (result.evidence ?? []).map(({ kind, detail }) => `${kind} ${detail}`),
+  guards,
+  requests: requests.length,
+  source: context.budget.usage().source,
+});
+
+/** Declares a test for each case. No run may spend more than its limit. */
+export function runCases(cases: readonly RunCase[]): void {
+  for (const { name, script, config, task, expect, asks = {}, check } of cases)
+    test(name, async (t) => {
+      const answer: Script =
+        typeof script === 'function' ? script : (turn) => script[turn - 1] ?? script.at(-1) ?? assert.fail();
+      const run = await (await scriptedAgent(t, answer, config))(task);
+      assertLike(Object.fromEntries(Object.entries(endingOf(run)).filter(([key]) => key in expect)), expect);
+      for (const [turn, text] of Object.entries(asks))
+        assert.match(asked(run.requests[Number(turn) - 1] ?? assert.fail(`no request ${turn}`)), text);
+      const { budget } = run.context;
+      assert.ok(budget.spent() <= (task?.limit ?? Infinity), `${budget.spent()} tokens are spent`);
+      check?.(run);
+    });
+}
+
+/** Compares like `deepEqual`, where a regular expression is equal to a text that it matches. */
+export function assertLike(actual: unknown, expected: unknown): void {
+  assert.deepEqual(actual, filledIn(expected, actual));
+}
+
+function filledIn(pattern: unknown, actual: unknown): unknown {
+  if (pattern instanceof RegExp) return typeof actual === 'string' && pattern.test(actual) ? actual : pattern;
+  if (Array.isArray(pattern))
+    return pattern.map((one, at) => filledIn(one, Array.isArray(actual) ? actual[at] : undefined));
+  if (typeof pattern !== 'object' || pattern === null) return pattern;
+  const values = new Map(Object.entries(actual ?? {}));
+  return Object.fromEntries(
+    Object.entries(pattern).map(([key, one]) => [key, filledIn(one, values.get(key))]),
+  );
+}
+
+export const writes = (path: string, content = 'x'): Reply => use([['write_file', { path, content }]]);
+export const reads = (path: string): Reply => use([['read_file', { path }]]);
+export const runs = (command: string): Reply => use([['shell_exec', { command }]]);
