@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { assertLike } from './assert-like.ts';
 import { type ScriptedAgent, type ScriptedRun, scriptedAgent } from './scripted-run.ts';
 import { asked, type Reply, use } from './scripted-server.ts';
 
@@ -54,22 +55,6 @@ export function runCases(cases: readonly RunCase[]): void {
       assert.ok(budget.spent() <= (task?.limit ?? Infinity), `${budget.spent()} tokens are spent`);
       check?.(run);
     });
-}
-
-/** Compares like `deepEqual`, where a regular expression is equal to a text that it matches. */
-export function assertLike(actual: unknown, expected: unknown): void {
-  assert.deepEqual(actual, filledIn(expected, actual));
-}
-
-function filledIn(pattern: unknown, actual: unknown): unknown {
-  if (pattern instanceof RegExp) return typeof actual === 'string' && pattern.test(actual) ? actual : pattern;
-  if (Array.isArray(pattern))
-    return pattern.map((one, at) => filledIn(one, Array.isArray(actual) ? actual[at] : undefined));
-  if (typeof pattern !== 'object' || pattern === null) return pattern;
-  const values = new Map(Object.entries(actual ?? {}));
-  return Object.fromEntries(
-    Object.entries(pattern).map(([key, one]) => [key, filledIn(one, values.get(key))]),
-  );
 }
 
 export const writes = (path: string, content = 'x'): Reply => use([['write_file', { path, content }]]);

@@ -1,48 +1,104 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { edits, inTurn, replaces, rewrites, stops, times } from '../../testing/acts.ts';
-import { edit, guarded, look, shell } from '../../testing/guarded.ts';
+import { edits, inTurn, replaces, rewrites, times } from '../../testing/acts.ts';
+import { type GuardCase, guardCases } from '../../testing/guard-cases.ts';
+import { type Act, edit, guarded, look, shell } from '../../testing/guarded.ts';
 
-test('edits of one file: a warning at 3, a stronger one at 6, and no stop while they lead on', async () => {
-  const { after, fired, guards } = guarded();
-  const acts = edits(40);
-  assert.deepEqual(await after(...acts.slice(0, 2)), []);
-  assert.deepEqual(await after(...acts.slice(2, 3)), [
-    "You've edited a.ts 3 times. Consider stepping back: is your approach correct, or should you try a fundamentally different solution?",
-  ]);
-  assert.deepEqual(await after(...acts.slice(3, 5)), []);
-  assert.match(
-    (await after(...acts.slice(5, 6))).join(),
-    /^You've edited a\.ts 6 times, and no check .* A run that goes on in circles is ended\.$/,
-  );
-  assert.deepEqual(await after(...acts.slice(6)), []);
-  assert.deepEqual(fired, ['loop warn', 'loop harder']);
-  assert.equal(guards.before({ tool: 'x', input: {}, key: '1', mutates: false }).kind, 'allow');
-});
+const FAILS = shell('npm test', 1, 'no');
+const THERE = replaces('a.ts', 'return first;', 'return second;');
+const BACK = replaces('a.ts', 'let x; return second;', 'let x; return first;');
 
-test('rewriting one place again and again ends the run', async () => {
-  const { after, fired, guards } = guarded();
-  const told = await after(...rewrites(8));
-  assert.match(
-    told.join('\n'),
-    /You've edited the same files \(a\.ts\) 5 times since a check passed, and the edits restore/,
-  );
-  assert.deepEqual(stops(told), ['stop: the same files (a.ts) were edited in circles, and no check passed']);
-  assert.deepEqual(fired, ['loop warn', 'loop warn', 'loop harder', 'loop stop']);
-  assert.equal(guards.before({ tool: 'x', input: {}, key: '1', mutates: false }).kind, 'stop');
-});
+const BETWEEN: readonly [what: string, act: Act][] = [
+  ['another file', edit('b.ts')],
+  ['a look', look('a.ts')],
+  ['a check that fails', FAILS],
+];
 
-test('all limits scale with the threshold', async () => {
-  const { after, fired } = guarded({ loopDetectionThreshold: 6 });
-  assert.deepEqual(await after(...edits(5)), []);
-  assert.match((await after(...edits(6).slice(5))).join(), /edited a\.ts 6 times/);
-  assert.equal(fired.length, 1);
-  const same = times(12, () => look('a', 'text'));
-  assert.deepEqual(await after(...same.slice(0, 5)), []);
-  assert.match((await after(...same.slice(5, 6))).join(), /You've called read_file 6 times/);
-  assert.deepEqual(stops(await after(...same.slice(6, 10))), []);
-  assert.equal(stops(await after(...same.slice(10))).length, 1);
-});
+guardCases([
+  {
+    name: 'edits of one file: a warning at 3, a stronger one at 6, and no stop while they lead on',
+    acts: edits(40),
+    told: {
+      3: "You've edited a.ts 3 times. Consider stepping back: is your approach correct, or should you try a fundamentally different solution?",
+      6: /^You've edited a\.ts 6 times, and no check .* A run that goes on in circles is ended\.$/,
+    },
+    fired: ['loop warn', 'loop harder'],
+  },
+  {
+    name: 'rewriting one place again and again ends the run',
+    acts: rewrites(8),
+    told: {
+      3: /^You've edited a\.ts 3 times/,
+      5: /^You've edited the same files \(a\.ts\) 5 times since a check passed, and the edits restore/,
+      6: /^stop: the same files \(a\.ts\) were edited in circles, and no check passed$/m,
+    },
+    fired: ['loop warn', 'loop warn', 'loop harder', 'loop stop'],
+  },
+  {
+    name: 'all limits scale with the threshold',
+    hooks: { loopDetectionThreshold: 6 },
+    acts: [...edits(6), ...times(12, () => look('a'))],
+    told: {
+      6: /edited a\.ts 6 times/,
+      12: /You've called read_file 6 times/,
+      17: /^stop: /,
+    },
+  },
+  {
+    name: 'what is far apart does not count',
+    acts: times(24, (at) => (at % 2 === 0 ? shell('ls', 0, 'a b') : look(`file-${at}`, `text ${at}`))),
+    told: {},
+    fired: [],
+  },
+  {
+    name: 'two spellings of the path of an edit count as one file',
+    acts: [edit('./a.ts', 'a.ts'), edit('a.ts'), edit('x/../a.ts', 'a.ts')],
+    told: { 3: /./ },
+  },
+  {
+    name: 'two spellings of the path of a look count as one file',
+    acts: [look('a'), look('./a'), look('x/../a')],
+    told: { 3: /./ },
+  },
+  ...BETWEEN.map(
+    ([what, between]): GuardCase => ({
+      name: `${what} between the edits of a file resets its count`,
+      acts: edits(4).toSpliced(2, 0, between),
+      told: {},
+    }),
+  ),
+  {
+    name: 'two files that are rewritten in turn: a warning, then a stop',
+    acts: inTurn(12),
+    told: {
+      8: /^You've edited the same files \(a\.ts, b\.ts\) 8 times since a check passed, .* Verify what you have/,
+      9: 'stop: the same files (a.ts, b.ts) were edited in circles, and no check passed',
+    },
+    fired: ['loop warn', 'loop stop'],
+  },
+  {
+    name: 'restoring and repeating count from the second time on in one place',
+    acts: [THERE, FAILS, BACK, FAILS, THERE, FAILS, BACK, FAILS, THERE],
+    told: { 7: /^You've edited the same files \(a\.ts\) 4 times/, 9: /^stop: / },
+  },
+  {
+    name: 'writing many files once is not a loop',
+    acts: times(100, (at) => edit(`src/${at}.ts`)),
+    told: {},
+  },
+  {
+    name: 'prose may be reworded again and again if it is read in between',
+    acts: edits(20, 'a.md').flatMap((act, round) => [act, look('a.md', round)]),
+    told: {},
+  },
+  {
+    name: 'with loop detection off, there are no warnings',
+    hooks: { loopDetection: false },
+    acts: [...edits(50), ...inTurn(50), ...times(50, () => look('a'))],
+    told: {},
+    fired: [],
+  },
+]);
 
 test('a run ends only between two answers, and after a warning that was in a request', async () => {
   const { guards, fired } = guarded();
@@ -67,64 +123,6 @@ test('a run ends only between two answers, and after a warning that was in a req
   assert.equal(heeded.guards.state().stop, undefined, 'a warning that was heeded');
 });
 
-test('what is far apart does not count', async () => {
-  const { after, fired } = guarded();
-  for (let round = 0; round < 12; round += 1)
-    assert.deepEqual(await after(shell('ls', 0, 'a b'), look(`file-${round}`, `text ${round}`)), []);
-  assert.deepEqual(fired, []);
-});
-
-test('two spellings of a path count as one file', async () => {
-  const { after } = guarded();
-  assert.equal((await after(edit('./a.ts', 'a.ts'), edit('a.ts'), edit('x/../a.ts', 'a.ts'))).length, 1);
-  const calls = guarded();
-  assert.equal((await calls.after(look('a'), look('./a'), look('x/../a'))).length, 1);
-});
-
-test('editing another file or running a verification resets a file’s count', async () => {
-  for (const [what, between] of Object.entries({
-    'another file': edit('b.ts'),
-    'a look': look('a.ts'),
-    'a check that fails': shell('npm test', 1, 'no'),
-  })) {
-    const { after } = guarded();
-    const [first, second, third, fourth] = edits(4);
-    assert.ok(first && second && third && fourth);
-    assert.deepEqual(await after(first, second, between, third, fourth), [], what);
-  }
-});
-
-test('two files that are rewritten in turn: a warning, then a stop', async () => {
-  const { after, fired } = guarded();
-  const told = await after(...inTurn(12));
-  assert.match(
-    told[0] ?? '',
-    /^You've edited the same files \(a\.ts, b\.ts\) 8 times since a check passed, .* Verify what you have/,
-  );
-  assert.deepEqual(told.slice(1), [
-    'stop: the same files (a.ts, b.ts) were edited in circles, and no check passed',
-  ]);
-  assert.deepEqual(fired, ['loop warn', 'loop stop']);
-});
-
-test('restoring and repeating count from the second time on in one place', async () => {
-  const there = replaces('a.ts', 'return first;', 'return second;');
-  const back = replaces('a.ts', 'let x; return second;', 'let x; return first;');
-  const { after } = guarded();
-  assert.deepEqual(
-    await after(there, shell('npm test', 1, 'no'), back, shell('npm test', 1, 'no')),
-    [],
-    'an undo',
-  );
-  const told = await after(there, shell('npm test', 1, 'no'), back, shell('npm test', 1, 'no'), there);
-  assert.equal(stops(told).length, 1, told.join('\n'));
-});
-
-test('writing many files once is not a loop', async () => {
-  const { after } = guarded();
-  assert.deepEqual(await after(...times(100, (at) => edit(`src/${at}.ts`))), []);
-});
-
 test('a passing check resets all counts; one that fails, hides its exit code or runs no test does not', async () => {
   for (const [act, told] of [
     [shell('npm test'), 0],
@@ -140,16 +138,4 @@ test('a passing check resets all counts; one that fails, hides its exit code or 
     await after(act);
     assert.equal(guards.state().loop.score === 0 ? 0 : 1, told, JSON.stringify([act, before]));
   }
-});
-
-test('prose may be reworded again and again if it is read in between', async () => {
-  const { after } = guarded();
-  for (let round = 0; round < 20; round += 1)
-    assert.deepEqual(await after(...edits(round + 1, 'a.md').slice(-1), look('a.md', round)), []);
-});
-
-test('with loop detection off, there are no warnings', async () => {
-  const { after, fired } = guarded({ loopDetection: false });
-  assert.deepEqual(await after(...edits(50), ...inTurn(50), ...times(50, () => look('a'))), []);
-  assert.deepEqual(fired, []);
 });

@@ -1,101 +1,92 @@
-import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { edits, stops, times } from '../../testing/acts.ts';
-import { type Act, edit, fails, guarded, look, shell } from '../../testing/guarded.ts';
+import { edits, times } from '../../testing/acts.ts';
+import { type GuardCase, guardCases } from '../../testing/guard-cases.ts';
+import { type Act, edit, fails, look, shell } from '../../testing/guarded.ts';
 
-test('identical calls: a warning at 3, a stop at 5', async () => {
-  const { after, fired } = guarded();
-  const acts = times(5, () => look('a'));
-  assert.deepEqual(await after(...acts.slice(0, 2)), []);
-  assert.match((await after(look('a'))).join(), /^You've called read_file 3 times with the same input\./);
-  assert.deepEqual(await after(look('a')), []);
-  assert.deepEqual(await after(look('a')), [
-    'stop: read_file was called again and again with the same input and the same result',
-  ]);
-  assert.deepEqual(fired, ['loop warn', 'loop stop']);
+const call = (input: object): Act => ({
+  ...shell('ls'),
+  call: { tool: 'shell_exec', input, mutates: true },
 });
+const LONG = 'one line of a text that is long enough to be told apart from the other texts of this test';
+const FAILS = shell('npm test', 1, 'AssertionError: 1 !== 2');
+const failsAfter = (ms: number): Act =>
+  shell('npm test', 1, `AssertionError: 1 !== 2\nduration_ms ${ms}.${ms}\nran in ${ms}0 ms`);
+/** Twenty acts: one and the same in turn with another. */
+const inTurnWith = (act: Act, other: (at: number) => Act): Act[] =>
+  times(20, (at) => (at % 2 === 0 ? act : other(at)));
 
-test('a new answer, an edit or a pause ends a repetition', async () => {
-  const { after } = guarded();
-  assert.deepEqual(await after(...times(20, (at) => look('a', `version ${at}`))), []);
-  assert.deepEqual(await after(...times(20, (at) => shell('git status', 0, `version ${at}`))), []);
-  assert.deepEqual(await after(...times(20, (at) => (at % 2 === 0 ? look('a') : edit(`${at}.md`)))), []);
-  assert.deepEqual(await after(...times(20, (at) => (at % 2 === 0 ? look('b') : shell('sleep 1')))), []);
-  assert.deepEqual(await after(...times(20, () => shell('sleep 30 && gh run view'))), [], 'it polls');
-  assert.equal((await after(...times(3, () => shell('git status')))).length, 1);
-  const quick = guarded();
-  assert.equal(stops(await quick.after(...times(5, () => shell('sleep 0; ls')))).length, 1);
-});
+/** Acts that are no repetition. */
+const NONE: readonly [name: string, acts: readonly Act[]][] = [
+  ['looks at a file that changes', times(20, (at) => look('a', `version ${at}`))],
+  ['commands with other outputs', times(20, (at) => shell('git status', 0, `version ${at}`))],
+  ['looks with edits in between', inTurnWith(look('a'), (at) => edit(`${at}.md`))],
+  ['looks with pauses in between', inTurnWith(look('b'), () => shell('sleep 1'))],
+  ['a command that polls', times(20, () => shell('sleep 30 && gh run view'))],
+  ['a check that passes after each change', inTurnWith(shell('npm test'), (at) => edit(`${at}.ts`))],
+  ['different calls that show the same short text', times(20, (at) => shell(`head -${50 + at} a`, 0, 'x'))],
+  ['equal errors with other edits in between', edits(10).flatMap((act) => [FAILS, act])],
+  ['equal errors with other commands in between', inTurnWith(FAILS, (at) => shell(`chmod +x tool-${at}`))],
+  ['different errors', times(20, (at) => shell('npm test', 1, `${at} tests failed`))],
+  [
+    'equal errors about different addresses',
+    times(20, (at) => fails('web_fetch', { url: `http://${at}` }, 'it answered 404')),
+  ],
+  ['failed commands about different files', times(20, (at) => shell(`test -e ${at}`, 1))],
+];
 
-test('a check that passes may be repeated six times, and no more if nothing changes', async () => {
-  const { after } = guarded();
-  assert.deepEqual(await after(...times(4, () => shell('npm test'))), []);
-  assert.match(
-    (await after(...times(2, () => shell('npm test')))).join(),
-    /^You've called shell_exec 5 times/,
-  );
-  assert.equal(stops(await after(shell('npm test'))).length, 1);
-  const other = guarded();
-  const acts = times(20, (at) => (at % 2 === 0 ? edit(`${at}.ts`) : shell('npm test')));
-  assert.deepEqual(await other.after(...acts), []);
-});
-
-test('different calls that show the same are a repetition, unless it is short', async () => {
-  const { after } = guarded();
-  const text = 'one line of a text that is long enough to be told apart from the other texts of this test';
-  const told = await after(...times(6, (at) => shell(`head -${50 + at} a.txt`, 0, text)));
-  assert.match(told[0] ?? '', /^Your calls have shown the same 3 times\./);
-  assert.deepEqual(told.slice(1), ['stop: different calls showed the same again and again']);
-  const short = guarded();
-  assert.deepEqual(await short.after(...times(20, (at) => look(`file-${at}`, 'x'))), []);
-});
-
-test('identical calls are recognized despite key order and whitespace in commands', async () => {
-  const { after } = guarded();
-  const call = (input: object): Act => ({
-    ...shell('ls'),
-    call: { tool: 'shell_exec', input, mutates: true },
-  });
-  const acts = [
-    call({ command: 'ls  -l', timeout_s: 5 }),
-    call({ timeout_s: 5, command: ' ls -l\n' }),
-    call({ command: 'ls -l', timeout_s: 5 }),
-  ];
-  assert.match((await after(...acts)).join(), /^You've called shell_exec 3 times with the same input/);
-});
-
-test('identical errors: a warning at 3, a stop at 5, unless a check passes in between', async () => {
-  const { after } = guarded();
-  const failing = (at: number): Act =>
-    shell('npm test', 1, `AssertionError: 1 !== 2\nduration_ms ${at}.${at}\nran in ${at}0 ms`);
-  const told = await after(...times(4, (at) => failing(at)));
-  assert.match(told.join(), /^shell_exec has failed 3 times with the same error\./);
-  assert.deepEqual(await after(failing(9)), ['stop: shell_exec failed again and again with the same error']);
-  const cleared = guarded();
-  await cleared.after(...times(4, failing), shell('npm test'));
-  assert.deepEqual(await cleared.after(...times(2, failing)), []);
-});
-
-test('equal errors with something different tried in between are no repetition', async () => {
-  const failing = shell('npm test', 1, 'AssertionError: 1 !== 2');
-  const acts = edits(10);
-  const { after } = guarded();
-  for (const act of acts) assert.deepEqual(stops(await after(failing, act)), []);
-  const other = guarded();
-  for (let at = 0; at < 10; at += 1)
-    assert.deepEqual(await other.after(failing, shell(`chmod +x tool-${at}`)), []);
-});
-
-test('different errors, or errors about different targets, are not a repetition', async () => {
-  const { after } = guarded();
-  assert.deepEqual(await after(...times(20, (at) => shell('npm test', 1, `${at} tests failed`))), []);
-  assert.deepEqual(
-    await after(...times(20, (at) => fails('web_fetch', { url: `http://${at}` }, 'it answered 404'))),
-    [],
-  );
-  assert.deepEqual(await after(...times(20, (at) => shell(`test -e ${at}`, 1))), []);
-  const guesses = times(3, (at) =>
-    fails('edit_file', { path: 'a', old_text: `${at}` }, 'old_text does not occur'),
-  );
-  assert.equal((await after(...guesses)).length, 1, 'the same file is the same thing');
-});
+guardCases([
+  {
+    name: 'identical calls: a warning at 3, a stop at 5',
+    acts: times(5, () => look('a')),
+    told: {
+      3: /^You've called read_file 3 times with the same input\./,
+      5: 'stop: read_file was called again and again with the same input and the same result',
+    },
+    fired: ['loop warn', 'loop stop'],
+  },
+  ...NONE.map(([name, acts]): GuardCase => ({ name: `no repetition: ${name}`, acts, told: {} })),
+  {
+    name: 'a command that does not pause is repeated',
+    acts: times(5, () => shell('sleep 0; ls')),
+    told: { 3: /./, 5: /^stop: / },
+  },
+  {
+    name: 'a check that passes may be repeated six times, and no more if nothing changes',
+    acts: times(7, () => shell('npm test')),
+    told: { 5: /^You've called shell_exec 5 times/, 7: /^stop: / },
+  },
+  {
+    name: 'different calls that show the same long text are a repetition',
+    acts: times(6, (at) => shell(`head -${50 + at} a.txt`, 0, LONG)),
+    told: {
+      3: /^Your calls have shown the same 3 times\./,
+      5: 'stop: different calls showed the same again and again',
+    },
+  },
+  {
+    name: 'identical calls are recognized despite key order and whitespace in commands',
+    acts: [
+      call({ command: 'ls  -l', timeout_s: 5 }),
+      call({ timeout_s: 5, command: ' ls -l\n' }),
+      call({ command: 'ls -l', timeout_s: 5 }),
+    ],
+    told: { 3: /^You've called shell_exec 3 times with the same input/ },
+  },
+  {
+    name: 'identical errors: a warning at 3, a stop at 5',
+    acts: times(5, failsAfter),
+    told: {
+      3: /^shell_exec has failed 3 times with the same error\./,
+      5: 'stop: shell_exec failed again and again with the same error',
+    },
+  },
+  {
+    name: 'a check that passes between identical errors ends the repetition',
+    acts: [...times(4, failsAfter), shell('npm test'), ...times(2, failsAfter)],
+    told: { 3: /./ },
+  },
+  {
+    name: 'equal errors about the same file are a repetition',
+    acts: times(3, (at) => fails('edit_file', { path: 'a', old_text: `${at}` }, 'old_text does not occur')),
+    told: { 3: /./ },
+  },
+]);
