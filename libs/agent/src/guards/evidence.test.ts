@@ -3,10 +3,12 @@ import { test } from 'node:test';
 import type { Priority } from '@hermes-fleet/protocol';
 import type { JournalEntry } from '../run/run-state.ts';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
+import { type RunCase, reads, runCases, runs, writes } from '../testing/run-cases.ts';
 import { isReview, scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 import { doneSoFar, evidenceOf, lastChange, maxNudges } from './evidence.ts';
 
+const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
 const wrote = (detail: string, ok = true): JournalEntry => ({ tool: 'write_file', ok, detail });
 const edited = (detail: string): JournalEntry => ({ tool: 'edit_file', ok: true, detail });
 const read = (detail: string, ok = true): JournalEntry => ({ tool: 'read_file', ok, detail });
@@ -67,7 +69,7 @@ test('a failed write is no last change where the file was written before, if onl
 
 test('a low-priority task gets a verification prompt only for a structured reply', () => {
   assert.deepEqual(
-    (['low', 'normal', 'high', 'urgent'] as const).map((priority) => [
+    PRIORITIES.map((priority) => [
       maxNudges(priority, 'prose'),
       maxNudges(priority, 'json'),
       maxNudges(priority, 'structured'),
@@ -83,19 +85,18 @@ test('a low-priority task gets a verification prompt only for a structured reply
 
 const TOLD = /^Not verified yet\. Nothing was checked after the last write of a\.txt\./;
 const OK = say('Fine.\n```review\n{"verdict":"ok"}\n```');
-const write = use([['write_file', { path: 'a.txt', content: 'A' }]]);
-const look = use([['read_file', { path: 'a.txt' }]]);
-const command = (line: string): Reply => use([['shell_exec', { command: line }]]);
+const write = writes('a.txt', 'A');
+const look = reads('a.txt');
 
 /** The model's steps at the start, and after each verification prompt. */
 const HABITS = {
   'writes nothing': [[], []],
   'writes and looks': [[write, look], []],
-  'writes and runs a check': [[write, command('grep -q A a.txt')], []],
+  'writes and runs a check': [[write, runs('grep -q A a.txt')], []],
   'writes and checks when told': [[write], [look]],
   'writes, and again when told': [[write], [write]],
   'writes and never checks': [[write], []],
-  'writes and fails its check': [[write, command('exit 1')], []],
+  'writes and fails its check': [[write, runs('exit 1')], []],
 } as const satisfies Record<string, readonly [readonly Reply[], readonly Reply[]]>;
 
 function script(habit: keyof typeof HABITS): (turn: number, request: ChatRequest) => Reply {
@@ -110,83 +111,110 @@ function script(habit: keyof typeof HABITS): (turn: number, request: ChatRequest
 const UNVERIFIED = 'verify a.txt: nothing was checked after the last write';
 const FAILED = 'the last shell_exec failed: exit 1';
 
-/** Per habit and priority: verification prompts, reviews, final status, and remaining work. */
-const ROWS: [
-  habit: keyof typeof HABITS,
-  priority: Priority,
-  told: number,
-  reviews: number,
-  ends: string,
-  says: string[],
+/** Per habit: verification prompts by priority, the priorities at which nothing is verified, and the doubt that remains. */
+const ROWS: readonly [
+  keyof typeof HABITS,
+  told: number[],
+  unverified: readonly Priority[],
+  doubt?: string,
 ][] = [
-  ['writes nothing', 'low', 0, 0, 'done', []],
-  ['writes nothing', 'normal', 0, 0, 'done', []],
-  ['writes nothing', 'high', 0, 0, 'done', []],
-  ['writes nothing', 'urgent', 0, 0, 'done', []],
-  ['writes and looks', 'low', 0, 0, 'done', []],
-  ['writes and looks', 'normal', 0, 0, 'done', []],
-  ['writes and looks', 'high', 0, 1, 'done', []],
-  ['writes and looks', 'urgent', 0, 1, 'done', []],
-  ['writes and runs a check', 'low', 0, 0, 'done', []],
-  ['writes and runs a check', 'normal', 0, 0, 'done', []],
-  ['writes and runs a check', 'high', 0, 1, 'done', []],
-  ['writes and runs a check', 'urgent', 0, 1, 'done', []],
-  ['writes and checks when told', 'low', 0, 0, 'done', [UNVERIFIED]],
-  ['writes and checks when told', 'normal', 1, 0, 'done', []],
-  ['writes and checks when told', 'high', 1, 1, 'done', []],
-  ['writes and checks when told', 'urgent', 1, 1, 'done', []],
-  ['writes, and again when told', 'low', 0, 0, 'done', [UNVERIFIED]],
-  ['writes, and again when told', 'normal', 2, 0, 'done', [UNVERIFIED]],
-  ['writes, and again when told', 'high', 3, 1, 'done', [UNVERIFIED]],
-  ['writes, and again when told', 'urgent', 3, 1, 'done', [UNVERIFIED]],
-  ['writes and never checks', 'low', 0, 0, 'done', [UNVERIFIED]],
-  ['writes and never checks', 'normal', 2, 0, 'done', [UNVERIFIED]],
-  ['writes and never checks', 'high', 3, 1, 'done', [UNVERIFIED]],
-  ['writes and never checks', 'urgent', 3, 1, 'done', [UNVERIFIED]],
-  ['writes and fails its check', 'low', 0, 0, FAILED, [UNVERIFIED]],
-  ['writes and fails its check', 'normal', 2, 0, FAILED, [UNVERIFIED]],
-  ['writes and fails its check', 'high', 3, 1, FAILED, [UNVERIFIED]],
-  ['writes and fails its check', 'urgent', 3, 1, FAILED, [UNVERIFIED]],
+  ['writes nothing', [0, 0, 0, 0], []],
+  ['writes and looks', [0, 0, 0, 0], []],
+  ['writes and runs a check', [0, 0, 0, 0], []],
+  ['writes and checks when told', [0, 1, 1, 1], ['low']],
+  ['writes, and again when told', [0, 2, 3, 3], PRIORITIES],
+  ['writes and never checks', [0, 2, 3, 3], PRIORITIES],
+  ['writes and fails its check', [0, 2, 3, 3], PRIORITIES, FAILED],
 ];
 
-for (const habit of Object.keys(HABITS) as (keyof typeof HABITS)[]) {
+for (const [habit, told, unverified, doubt] of ROWS)
   test(`a model that ${habit}, by priority`, async (t) => {
     const run = await scriptedAgent(t, script(habit));
-    for (const [, priority, told, reviews, ends, says] of ROWS.filter(([name]) => name === habit)) {
+    for (const [at, priority] of PRIORITIES.entries()) {
       const { result, requests, guards } = await run({ task: { priority }, contextId: priority });
       const own = requests.filter((request) => !isReview(request));
-      const last = userTexts(own.at(-1) ?? assert.fail());
-      assert.equal(last.filter((text) => TOLD.test(text)).length, told, priority);
-      assert.equal(requests.length - own.length, reviews, priority);
-      const asked = guards.filter((guard) => guard.startsWith('verify'));
-      assert.deepEqual(asked, Array(told).fill('verify warn'), priority);
-      const { status, remaining = [] } = result;
+      const reviews = at > 1 && habit !== 'writes nothing' ? 1 : 0;
+      const ending = {
+        told: userTexts(own.at(-1) ?? assert.fail()).filter((text) => TOLD.test(text)).length,
+        guards: guards.filter((guard) => guard.startsWith('verify')),
+        reviews: requests.length - own.length,
+        reviewed: result.evidence?.filter(({ kind }) => kind === 'review').length,
+        status: result.status,
+        remaining: result.remaining,
+        nextSteps: result.nextSteps,
+      };
       assert.deepEqual(
-        [status, ...remaining],
-        ends === 'done' ? ['done'] : ['partial', ends],
-        JSON.stringify(result),
+        ending,
+        {
+          told: told[at],
+          guards: Array(told[at]).fill('verify warn'),
+          reviews,
+          reviewed: reviews,
+          status: doubt === undefined ? 'done' : 'partial',
+          remaining: doubt && [doubt],
+          nextSteps: unverified.includes(priority) ? [UNVERIFIED] : [],
+        },
+        priority,
       );
-      assert.deepEqual(result.nextSteps, says, priority);
-      const kinds = result.evidence?.map(({ kind }) => kind) ?? [];
-      assert.equal(kinds.filter((kind) => kind === 'review').length, reviews, priority);
     }
   });
-}
 
-test('a task without a priority counts as normal', async (t) => {
-  const run = await scriptedAgent(t, script('writes and never checks'));
-  const { guards, result } = await run();
-  assert.deepEqual([guards, result.nextSteps], [['verify warn', 'verify warn'], [UNVERIFIED]]);
-});
+const LAST_CHANGES: readonly [call: [string, object], why: string][] = [
+  [['edit_file', { path: 'gone.txt', old_text: 'a', new_text: 'b' }], 'there is no such file or directory'],
+  [['write_file', { path: 'a.txt' }], 'wrong input: '],
+];
+const PR = 'https://git.invalid/fleet/pull/7';
 
-test('an unverified structured reply gets one prompt even at low priority, and is partial', async (t) => {
-  const run = await scriptedAgent(t, script('writes and never checks'));
-  const { guards, result } = await run({ task: { priority: 'low', replySchema: 'structured' } });
-  assert.deepEqual(
-    [guards, result.status, result.remaining],
-    [['verify warn'], 'partial', ['nothing was verified after the last write']],
-  );
-});
+runCases([
+  {
+    name: 'a task without a priority counts as normal',
+    script: script('writes and never checks'),
+    expect: { guards: ['verify warn', 'verify warn'], nextSteps: [UNVERIFIED] },
+  },
+  {
+    name: 'an unverified structured reply gets one prompt even at low priority, and is partial',
+    script: script('writes and never checks'),
+    task: { task: { priority: 'low', replySchema: 'structured' } },
+    expect: {
+      guards: ['verify warn'],
+      status: 'partial',
+      remaining: ['nothing was verified after the last write'],
+    },
+  },
+  {
+    name: 'a model that admits unfinished work gets no verification prompt',
+    script: [write, say('Half.\n```outcome\n{"status":"partial","remaining":["b.txt"]}\n```')],
+    task: { task: { priority: 'urgent' } },
+    expect: { status: 'partial', remaining: ['b.txt'], requests: 2, nextSteps: [UNVERIFIED] },
+  },
+  {
+    name: 'reading past the end of a file verifies nothing',
+    script: [write, use([['read_file', { path: 'a.txt', offset: 1000 }]]), say('Done.')],
+    task: { task: { priority: 'low' } },
+    expect: { evidence: [], nextSteps: [UNVERIFIED] },
+  },
+  ...LAST_CHANGES.map(
+    ([call, why]): RunCase => ({
+      name: `the result says why the last ${call[0]} failed`,
+      script: [use([call]), say('Done.')],
+      expect: { status: 'partial', remaining: [new RegExp(`^the last ${call[0]} failed: ${why}`)] },
+    }),
+  ),
+  {
+    name: 'a claimed pull request is reported as an unconfirmed claim',
+    script: [say(`Opened it.\n\`\`\`outcome\n{"status":"done","pr":"${PR}"}\n\`\`\``)],
+    expect: {
+      status: 'done',
+      text: 'Opened it.',
+      evidence: [`claimed pull request ${PR}`],
+      nextSteps: [`confirm the pull request ${PR}: the model claims it, and nothing confirms it`],
+    },
+    check({ result, context }) {
+      assert.equal(result.artifacts.pr, null);
+      assert.doesNotMatch(JSON.stringify(context.events), /git\.invalid/);
+    },
+  },
+]);
 
 test('no verification prompt is sent if the budget cannot cover it, and the result says so', async (t) => {
   const run = await scriptedAgent(t, script('writes and never checks'));
@@ -198,54 +226,6 @@ test('no verification prompt is sent if the budget cannot cover it, and the resu
   assert.equal(result.nextSteps[0], UNVERIFIED);
   assert.match(result.nextSteps[1] ?? '', /^review the changes: the second check was left out \(.*budget/);
   assert.ok(context.budget.spent() <= limit);
-});
-
-test('a model that admits unfinished work gets no verification prompt', async (t) => {
-  const unfinished = say('Half.\n```outcome\n{"status":"partial","remaining":["b.txt"]}\n```');
-  const run = await scriptedAgent(t, (turn) => (turn === 1 ? write : unfinished));
-  const { result, requests } = await run({ task: { priority: 'urgent' } });
-  assert.deepEqual([result.status, result.remaining, requests.length], ['partial', ['b.txt'], 2]);
-  assert.deepEqual(result.nextSteps, [UNVERIFIED]);
-});
-
-test('reading past the end of a file verifies nothing', async (t) => {
-  const past = use([['read_file', { path: 'a.txt', offset: 1000 }]]);
-  const run = await scriptedAgent(t, (turn) => [write, past][turn - 1] ?? say('Done.'));
-  const { result } = await run({ task: { priority: 'low' } });
-  assert.deepEqual([result.evidence, result.nextSteps], [[], [UNVERIFIED]], JSON.stringify(result));
-});
-
-test('the result says why the last change failed', async (t) => {
-  const edit = { path: 'gone.txt', old_text: 'a', new_text: 'b' };
-  for (const [call, why] of [
-    [['edit_file', edit], 'there is no such file or directory'],
-    [['write_file', { path: 'a.txt' }], 'wrong input: '],
-  ] as [[string, object], string][]) {
-    const run = await scriptedAgent(t, (turn) => (turn === 1 ? use([call]) : say('Done.')));
-    const { result } = await run();
-    assert.equal(result.status, 'partial');
-    assert.equal(
-      result.remaining?.[0]?.startsWith(`the last ${call[0]} failed: ${why}`),
-      true,
-      result.remaining?.[0],
-    );
-  }
-});
-
-test('a claimed pull request is reported as an unconfirmed claim', async (t) => {
-  const pr = 'https://git.invalid/fleet/pull/7';
-  const run = await scriptedAgent(t, () =>
-    say(`Opened it.\n\`\`\`outcome\n{"status":"done","pr":"${pr}"}\n\`\`\``),
-  );
-  const { result, context } = await run();
-  assert.equal(result.status, 'done', JSON.stringify(result));
-  assert.equal(result.artifacts.pr, null);
-  assert.deepEqual(result.evidence, [{ kind: 'claimed', detail: `pull request ${pr}` }]);
-  assert.deepEqual(result.nextSteps, [
-    `confirm the pull request ${pr}: the model claims it, and nothing confirms it`,
-  ]);
-  assert.equal(result.text, 'Opened it.');
-  assert.doesNotMatch(JSON.stringify(context.events), /git\.invalid/);
 });
 
 const JUDGES_NOTHING =

@@ -13,14 +13,7 @@ const ran = (detail: string, exitCode: number): JournalEntry => ({
 const refused = (tool: string): JournalEntry => ({ tool, ok: false, refused: true, detail: 'no such tool' });
 
 test('a refused call to keep notes changes nothing, one to write does', () => {
-  for (const tool of [
-    'TodoWrite',
-    'create_task',
-    'save_memory',
-    'write_plan',
-    'progress_edit',
-    'append_note',
-  ])
+  for (const tool of 'TodoWrite create_task save_memory write_plan progress_edit append_note'.split(' '))
     assert.equal(lastChange([WROTE, refused(tool)]), WROTE, tool);
   for (const tool of ['Write', 'NotebookEdit', 'apply_patch', 'create_file', 'str_replace'])
     assert.equal(lastChange([WROTE, refused(tool)])?.tool, tool);
