@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Priority } from '@hermes-fleet/protocol';
 import type { JournalEntry } from '../run/run-state.ts';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-import { type RunCase, reads, runCases, runs, writes } from '../testing/run-cases.ts';
+import { reads, runCases, runs, writes } from '../testing/run-cases.ts';
 import { isReview, scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 import { doneSoFar, evidenceOf, lastChange, maxNudges } from './evidence.ts';
@@ -159,28 +159,7 @@ for (const [habit, told, unverified, doubt] of ROWS)
     }
   });
 
-const LAST_CHANGES: readonly [call: [string, object], why: string][] = [
-  [['edit_file', { path: 'gone.txt', old_text: 'a', new_text: 'b' }], 'there is no such file or directory'],
-  [['write_file', { path: 'a.txt' }], 'wrong input: '],
-];
-const PR = 'https://git.invalid/fleet/pull/7';
-
 runCases([
-  {
-    name: 'a task without a priority counts as normal',
-    script: script('writes and never checks'),
-    expect: { guards: ['verify warn', 'verify warn'], nextSteps: [UNVERIFIED] },
-  },
-  {
-    name: 'an unverified structured reply gets one prompt even at low priority, and is partial',
-    script: script('writes and never checks'),
-    task: { task: { priority: 'low', replySchema: 'structured' } },
-    expect: {
-      guards: ['verify warn'],
-      status: 'partial',
-      remaining: ['nothing was verified after the last write'],
-    },
-  },
   {
     name: 'a model that admits unfinished work gets no verification prompt',
     script: [write, say('Half.\n```outcome\n{"status":"partial","remaining":["b.txt"]}\n```')],
@@ -192,27 +171,6 @@ runCases([
     script: [write, use([['read_file', { path: 'a.txt', offset: 1000 }]]), say('Done.')],
     task: { task: { priority: 'low' } },
     expect: { evidence: [], nextSteps: [UNVERIFIED] },
-  },
-  ...LAST_CHANGES.map(
-    ([call, why]): RunCase => ({
-      name: `the result says why the last ${call[0]} failed`,
-      script: [use([call]), say('Done.')],
-      expect: { status: 'partial', remaining: [new RegExp(`^the last ${call[0]} failed: ${why}`)] },
-    }),
-  ),
-  {
-    name: 'a claimed pull request is reported as an unconfirmed claim',
-    script: [say(`Opened it.\n\`\`\`outcome\n{"status":"done","pr":"${PR}"}\n\`\`\``)],
-    expect: {
-      status: 'done',
-      text: 'Opened it.',
-      evidence: [`claimed pull request ${PR}`],
-      nextSteps: [`confirm the pull request ${PR}: the model claims it, and nothing confirms it`],
-    },
-    check({ result, context }) {
-      assert.equal(result.artifacts.pr, null);
-      assert.doesNotMatch(JSON.stringify(context.events), /git\.invalid/);
-    },
   },
 ]);
 

@@ -14,9 +14,11 @@ const NOT_DONE: readonly [what: string, text: string, remaining: RegExp][] = [
   ],
 ];
 
-const REFUSED: readonly [string, object][] = [
-  ['write_file', { path: 'a.txt' }],
-  ['save_document', { path: 'a.txt', content: 'A' }],
+/** Last changes that fail, and why. */
+const FAILED: readonly [call: [string, object], why: string][] = [
+  [['write_file', { path: 'a.txt' }], 'wrong input: '],
+  [['save_document', { path: 'a.txt', content: 'A' }], ''],
+  [['edit_file', { path: 'gone.txt', old_text: 'a', new_text: 'b' }], 'there is no such file or directory'],
 ];
 
 /** Calls after the work, and whether the work is done then. */
@@ -43,11 +45,11 @@ runCases([
       asks: { 2: TOLD },
     }),
   ),
-  ...REFUSED.map(
-    (call): RunCase => ({
-      name: `a task whose ${call[0]} was refused is not done, whatever the model says`,
+  ...FAILED.map(
+    ([call, why]): RunCase => ({
+      name: `a task whose ${call[0]} failed is not done, whatever the model says, and says why`,
       script: [use([call]), runs('ls'), say('All done.')],
-      expect: { status: 'partial', remaining: [new RegExp(`^the last ${call[0]} failed: `)] },
+      expect: { status: 'partial', remaining: [new RegExp(`^the last ${call[0]} failed: ${why}`)] },
     }),
   ),
   ...LAST_CALLS.map(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject, RunEvent } from '@hermes-fleet/protocol';
+import type { JsonObject, RunEvent, TaskDispatch } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type RunCase, reads, runCases, runs, writes } from '../testing/run-cases.ts';
 import { scriptedAgent } from '../testing/scripted-run.ts';
@@ -20,11 +20,14 @@ const LIE = {
 /** Alternates between two files, always with new content. */
 const pingPong = (turn: number): Reply => writes(turn % 2 === 1 ? 'a.js' : 'b.js', `${turn}`);
 
-/** Work that nothing checks: how often the guard asks for a check, and how the task ends. */
-const UNCHECKED: readonly [isOn: boolean, reply: 'structured' | 'prose', told: number, status: string][] = [
-  [true, 'structured', 2, 'partial'],
-  [false, 'structured', 0, 'partial'],
-  [false, 'prose', 0, 'done'],
+type Task = Partial<TaskDispatch['task']>;
+const STRUCTURED = { replySchema: 'structured' } as const;
+/** Work that nothing checks: whether the guard is on, how often it asks for a check, and how the task ends. */
+const UNCHECKED: readonly [what: string, isOn: boolean, task: Task, told: number, status: string][] = [
+  ['a structured reply', true, STRUCTURED, 2, 'partial'],
+  ['a structured reply at low priority', true, { ...STRUCTURED, priority: 'low' }, 1, 'partial'],
+  ['a structured reply with the guard off', false, STRUCTURED, 0, 'partial'],
+  ['prose with the guard off', false, { replySchema: 'prose' }, 0, 'done'],
 ];
 
 runCases([
@@ -55,11 +58,11 @@ runCases([
     },
   },
   ...UNCHECKED.map(
-    ([verifyBeforeComplete, replySchema, told, status]): RunCase => ({
-      name: `a ${replySchema} reply without a check after the last write is ${status}, the guard ${verifyBeforeComplete ? 'on' : 'off'}`,
+    ([what, verifyBeforeComplete, task, told, status]): RunCase => ({
+      name: `${what} without a check after the last write is ${status}`,
       script: [runs('echo 1 > a.js; true'), say('Verified it all.')],
       config: { hooks: { verifyBeforeComplete } },
-      task: { task: { replySchema } },
+      task: { task },
       expect: {
         status,
         remaining: status === 'done' ? [] : ['nothing was verified after the last write'],
@@ -130,6 +133,7 @@ runCases([
       say(`I spent 3 tokens. All tests pass.\n\`\`\`outcome\n${JSON.stringify(LIE)}\n\`\`\``),
     ],
     expect: {
+      text: 'I spent 3 tokens. All tests pass.',
       files: ['real.txt'],
       evidence: ['claimed pull request https://git.invalid/pull/1'],
       nextSteps: [
@@ -139,6 +143,7 @@ runCases([
     },
     check({ result, context }) {
       assert.equal(result.artifacts.pr, null);
+      assert.doesNotMatch(JSON.stringify(context.events), /git\.invalid/);
       assert.ok(context.budget.spent() > 1000, String(context.budget.spent()));
     },
   },

@@ -145,16 +145,6 @@ runCases([
       },
     }),
   ),
-  {
-    name: "the model's statements about its spending are ignored",
-    script: [
-      use([['list_files', {}]]),
-      say('I have spent 5 tokens.\n```outcome\n{"status":"done","tokens_spent":5}\n```'),
-    ],
-    task: { limit: 6000 },
-    expect: { status: 'done' },
-    check: ({ context: { budget } }) => assert.ok(budget.spent() > 500, String(budget.spent())),
-  },
   ...FLOODS.map(
     ([what, reply, remaining]): RunCase => ({
       name: `an answer that exceeds max_tokens ${what} is cut, and costs no more than allowed`,
