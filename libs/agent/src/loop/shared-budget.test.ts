@@ -1,50 +1,42 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { use } from '../testing/scripted-server.ts';
-import { abortOf, calls, results, scripted, watched } from '../testing/watched-tools.ts';
-
-/** Calls that do not run at the same time wait for each other for ever. */
-const deadline = { timeout: 120_000 };
+import { abortOf, calls, results, scripted, test, watched } from '../testing/watched-tools.ts';
 
 const killed = new FleetError('SHUTTING_DOWN', 'killed');
 
-test(
-  'delegations that run at the same time share the budget, and leave the caller a share',
-  deadline,
-  async (t) => {
-    const seen: number[] = [];
-    const tools = watched(async (_name, { budget }, { reached }) => {
-      await reached(3);
-      const before = budget.remaining();
-      seen.push(before);
-      await assert.rejects(
-        budget.reserve({ inputTokens: before + 1, maxOutputTokens: 1 }),
-        /left of this share of the budget/,
-      );
-      const call = await budget.reserve({ inputTokens: 100, maxOutputTokens: 50 });
-      await call.settle({
-        inputTokens: 100,
-        outputTokens: 20,
-        cacheReadTokens: 0,
-        cacheWriteTokens: 0,
-        source: 'metered',
-      });
-      await budget.addDelegated(1000, 'part');
-      return String(before - budget.remaining());
+test('delegations that run at the same time share the budget, and leave the caller a share', async (t) => {
+  const seen: number[] = [];
+  const tools = watched(async (_name, { budget }, { reached }) => {
+    await reached(3);
+    const before = budget.remaining();
+    seen.push(before);
+    await assert.rejects(
+      budget.reserve({ inputTokens: before + 1, maxOutputTokens: 1 }),
+      /left of this share of the budget/,
+    );
+    const call = await budget.reserve({ inputTokens: 100, maxOutputTokens: 50 });
+    await call.settle({
+      inputTokens: 100,
+      outputTokens: 20,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      source: 'metered',
     });
-    const run = await scripted(t, [use(calls('s1', 's2', 's3'))], tools);
-    const { requests, context } = await run({ limit: 100_000, contextId: 'shares' });
-    assert.deepEqual(results(requests.at(-1) ?? assert.fail()), ['1120', '1120', '1120']);
-    assert.equal(new Set(seen).size, 1, 'the shares are equal, whatever the others spend');
-    const [share = 0] = seen;
-    assert.ok(share > 20_000 && share <= 25_000, String(share));
-    assert.equal(JSON.stringify(context.checkpoints.at(-1)).includes('"shares"'), false);
-    assert.ok(context.budget.spent() >= 3 * 1120);
-  },
-);
+    await budget.addDelegated(1000, 'part');
+    return String(before - budget.remaining());
+  });
+  const run = await scripted(t, [use(calls('s1', 's2', 's3'))], tools);
+  const { requests, context } = await run({ limit: 100_000, contextId: 'shares' });
+  assert.deepEqual(results(requests.at(-1) ?? assert.fail()), ['1120', '1120', '1120']);
+  assert.equal(new Set(seen).size, 1, 'the shares are equal, whatever the others spend');
+  const [share = 0] = seen;
+  assert.ok(share > 20_000 && share <= 25_000, String(share));
+  assert.equal(JSON.stringify(context.checkpoints.at(-1)).includes('"shares"'), false);
+  assert.ok(context.budget.spent() >= 3 * 1120);
+});
 
-test('the tokens of a share outlast a restart', deadline, async (t) => {
+test('the tokens of a share outlast a restart', async (t) => {
   let isFirst = true;
   const left: number[] = [];
   const tools = watched(async (_name, call, { reached }) => {

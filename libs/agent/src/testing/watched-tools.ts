@@ -1,8 +1,12 @@
-import type { TestContext } from 'node:test';
+import { test as declare, type TestContext } from 'node:test';
 import { defineTool, type Tool, type ToolCall } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { scriptedAgent } from './scripted-run.ts';
 import { type ChatRequest, type Reply, say } from './scripted-server.ts';
+
+/** Declares a test with a deadline, since calls that do not run at the same time wait for each other for ever. */
+export const test = (name: string, run: (t: TestContext) => Promise<void>): void =>
+  void declare(name, { timeout: 120_000 }, run);
 
 /** The tool results in a request. */
 export const results = ({ messages }: ChatRequest): string[] =>
