@@ -8,7 +8,7 @@ import { AgentConfigSchema } from '../config/config.ts';
 import { callModel } from '../model/call/model-call.ts';
 import { createModel } from '../model/create-model.ts';
 import { makeAgent, makeContext, makeTask, memoryTokens, type TestRun } from '../testing/harness.ts';
-import { type Delta, env, KEYED, type Reply, scriptedServer } from '../testing/scripted-server.ts';
+import { call, env, KEYED, type Reply, say, scriptedServer } from '../testing/scripted-server.ts';
 import { createPendingWrites } from './pending-writes.ts';
 
 test('the first error is thrown once, after all writes have ended', async () => {
@@ -35,31 +35,24 @@ const LONG_MS = 300;
 type Save = (count: number) => Promise<void>;
 
 /** The first two answers call a tool; the others finish. */
-const TWO_CALLS = (call: number): Reply =>
-  call > 2
-    ? { deltas: [{ content: 'Done.' }], finish: 'stop' }
+const twoCalls = (turn: number): Reply =>
+  turn > 2
+    ? say('Done.')
     : {
-        deltas: [{ content: 'Now. ' }, callOf('write_file', { path: `${call}.txt`, content: 'x' })],
+        deltas: [{ content: 'Now. ' }, call('c', 'write_file', { path: `${turn}.txt`, content: 'x' })],
         finish: 'tool_calls',
       };
 
-const callOf = (name: string, input: object): Delta => ({
-  tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name, arguments: JSON.stringify(input) } }],
-});
-
 /** A run whose model writes a file in each of its first two steps, with observers. */
-async function bench(
-  t: TestContext,
-  options: { script?: (call: number) => Reply; store?: Partial<TokenStore> } = {},
-) {
-  const server = await scriptedServer(t, options.script ?? TWO_CALLS);
+async function bench(t: TestContext, store: TokenStore = memoryTokens()) {
+  const server = await scriptedServer(t, twoCalls);
   const agent = await makeAgent(
     t,
     { ...KEYED, base_url: server.url, hooks: { verifyBeforeComplete: false } },
     { env },
   );
   const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1', 'tree');
-  const context = makeContext({ store: { ...memoryTokens(), ...options.store } });
+  const context = makeContext({ store });
   const written = (): number => [1, 2].filter((n) => existsSync(join(tree, `${n}.txt`))).length;
   let saves = 0;
   const run = (save: Save, report = context.report): Promise<RunOutcome> =>
@@ -96,16 +89,14 @@ test('a tool call waits for the settlement of its step, and a failed settlement 
   const tokens = memoryTokens();
   let settlements = 0;
   const { run, written, calls } = await bench(t, {
-    store: {
-      ...tokens,
-      async settle(id, entry) {
-        settlements += 1;
-        const before = written();
-        await sleep(LONG_MS);
-        assert.equal(written(), before);
-        if (settlements === 2) throw full;
-        await tokens.settle(id, entry);
-      },
+    ...tokens,
+    async settle(id, entry) {
+      settlements += 1;
+      const before = written();
+      await sleep(LONG_MS);
+      assert.equal(written(), before);
+      if (settlements === 2) throw full;
+      await tokens.settle(id, entry);
     },
   });
   await assert.rejects(
@@ -155,7 +146,7 @@ test('an abort during a save starts no further call', async (t) => {
 });
 
 test('a model call that is never made costs nothing', async (t) => {
-  const server = await scriptedServer(t, () => ({ deltas: [{ content: 'x' }], finish: 'stop' }));
+  const server = await scriptedServer(t, () => say('x'));
   const config = AgentConfigSchema.parse({ ...KEYED, base_url: server.url });
   const model = await createModel(config, 'sonnet', env);
   const reason = new Error('canceled');
