@@ -1,6 +1,3 @@
-/** True where the tests were asked for every case: `EXHAUSTIVE=1`. */
-const isExhaustive = (): boolean => process.env.EXHAUSTIVE === '1';
-
 /** How many of very many cases a test runs: one, or every n-th of them. */
 export type Share = 'one' | number;
 
@@ -9,10 +6,15 @@ export type Share = 'one' | number;
  * them. With EXHAUSTIVE=1, a share of every n-th takes all. SAMPLE_FROM=<number> repeats the selection of an earlier
  * run, whose number is printed. Throws if SAMPLE_FROM is not a whole number.
  */
-export function sample<T>(cases: readonly T[], share: Share, say: (line: string) => void): T[] {
-  const oneOf = share === 'one' ? cases.length : share;
-  if (oneOf <= 1 || (share !== 'one' && isExhaustive())) return [...cases];
-  const asked = process.env.SAMPLE_FROM ?? String(Math.floor(Math.random() * oneOf));
+export function sample<T>(
+  cases: readonly T[],
+  share: Share,
+  say: (line: string) => void,
+  env: NodeJS.ProcessEnv = process.env,
+): T[] {
+  const oneOf = share === 'one' ? cases.length : Math.min(share, cases.length);
+  if (oneOf <= 1 || (share !== 'one' && env.EXHAUSTIVE === '1')) return [...cases];
+  const asked = env.SAMPLE_FROM ?? String(Math.floor(Math.random() * oneOf));
   if (!/^\d{1,9}$/.test(asked)) throw new Error(`SAMPLE_FROM=${asked}: must be a whole number`);
   const from = Number(asked) % oneOf;
   const taken = cases.filter((_, at) => at % oneOf === from);

@@ -9,12 +9,20 @@ describe('sample', () => {
   it('takes one case or every n-th, and says how to take them again', () => {
     const said: string[] = [];
     const say = (line: string): void => void said.push(line);
-    const one = sample(CASES, 'one', say);
-    const third = sample(CASES, 3, say);
+    const one = sample(CASES, 'one', say, {});
+    const third = sample(CASES, 3, say, {});
     assert.deepEqual([one.length, new Set(third.map((each) => each % 3)).size], [1, 1]);
     assert.equal(said[0], `1 of 10 cases: SAMPLE_FROM=${one[0]}`);
     assert.match(said[1] ?? '', /^[34] of 10 cases: SAMPLE_FROM=[012], or EXHAUSTIVE=1 for all$/);
-    assert.deepEqual(sample(CASES, 1, say), CASES);
+    assert.deepEqual(sample(CASES, 1, say, {}), CASES);
+  });
+
+  it('takes the cases again that were named, and every case of a share with EXHAUSTIVE=1', () => {
+    const say = (): void => undefined;
+    assert.deepEqual(sample(CASES, 3, say, { SAMPLE_FROM: '1' }), [1, 4, 7]);
+    assert.deepEqual(sample(CASES, 'one', say, { SAMPLE_FROM: '7', EXHAUSTIVE: '1' }), [7]);
+    assert.deepEqual(sample(CASES, 3, say, { SAMPLE_FROM: '1', EXHAUSTIVE: '1' }), CASES);
+    assert.equal(sample([0, 1], 3, say, { SAMPLE_FROM: '2' }).length, 1, 'a share is never empty');
   });
 });
 
@@ -56,5 +64,6 @@ describe('sweepCrashes', () => {
       act: async (point: string) => (point === 'b' ? assert.fail('alive') : point),
     };
     await assert.rejects(sweepCrashes(quiet, outlived), /^Error: died at "b"$/);
+    await assert.rejects(sweepCrashes(quiet, { ...sweep, start: () => [] }), /no point to die at/);
   });
 });

@@ -14,12 +14,16 @@ export interface CrashSweep<Point, Left> {
   readonly atOnce?: number;
 }
 
-/** Crashes a process at each point of the share, in their order. An error names its point. Resolves with their number. */
+/**
+ * Crashes a process at each point of the share, in their order. Resolves with their number. Rejects where there is no
+ * point; any other error names its point.
+ */
 export async function sweepCrashes<Point, Left>(
   t: { diagnostic(line: string): void },
   { start, act, check, share, atOnce = 1 }: CrashSweep<Point, Left>,
 ): Promise<number> {
   const points = sample(await start(), share, (line) => t.diagnostic(line));
+  if (points.length === 0) throw new Error('there is no point to die at');
   const next = points.values();
   async function sweep(): Promise<void> {
     for (const point of next)
