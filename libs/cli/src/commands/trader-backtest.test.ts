@@ -39,7 +39,7 @@ test('a backtest of one strategy prints its figures, and the decisions of its sc
 const SYNTHETIC = ['--synthetic', '--bars', '50'];
 const GRID = [...SYNTHETIC, '--strategy', 'grid_trader'];
 const WALK = ['--bars', '0', '--seed', '-1', '--volatility-bps', '-1', '--interval-s', '0'];
-/** What the command refuses by itself, then what the backtest refuses: a process each, so that one has several faults. */
+/** What the command refuses by itself, then what the backtest refuses: a process each, so that some have several faults. */
 const WRONG: readonly (readonly [readonly string[], RegExp])[] = [
   [[], /name a file of bars with --csv, or use --synthetic/],
   [['--csv', 'x.csv', '--synthetic'], /contradict/],
@@ -49,7 +49,11 @@ const WRONG: readonly (readonly [readonly string[], RegExp])[] = [
   [[...GRID, '--params', '[1]'], /--params must be a JSON object/],
   [[...SYNTHETIC, '--compare', '--params', '{}'], /--params must be given once per --strategy: 1 for 0/],
   [['--synthetic', '--bars', 'many'], /--bars must be a number, not "many"/],
-  [SYNTHETIC, /--strategy name a strategy/],
+  [
+    [...GRID, '--market', '{"fees": 1, "fees_bps": 1}'],
+    /--market fees_bps must be .*\n {2}--market fees is not a market setting/,
+  ],
+  [[...GRID, '--concern', 'a:b'], /--concern trader\.yaml has no concern a:b; it has/],
   [
     [...GRID, '--params', '{"levels": 0, "levles": 2}'],
     /--params levels must be at least 1\n {2}--params levles there is no such param/,

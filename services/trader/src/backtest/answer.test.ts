@@ -67,6 +67,7 @@ test('a wrong request or file ends with exit code 2, names what is wrong, and wr
     { concern: 'no:such' },
     /^concern: trader\.yaml has no concern no:such; it has qndd8o9ppop6:xrpusd/,
   );
+  refused({ concern: undefined, strategies: [] }, /^strategy: name a strategy of trader\.yaml, or a kind$/);
   refused(
     { strategies: [{ strategy: 'x' }] },
     /^strategy: x is not a kind \(trend_follower, .*\), nor one of 9cf/,
