@@ -224,10 +224,13 @@ function attemptIn(record: JsonObject): Audited {
   };
 }
 
-export function codesOf(response: unknown): string[] {
+/** The errors of a response. */
+export function errorsOf(response: unknown): JsonObject[] {
   const errors = isJsonObject(response) && Array.isArray(response.errors) ? response.errors : [];
-  return errors.filter(isJsonObject).map(({ code }) => String(code));
+  return errors.filter(isJsonObject);
 }
+
+export const codesOf = (response: unknown): string[] => errorsOf(response).map(({ code }) => String(code));
 
 /** Reads a nested JSON value by keys and indices; undefined if the path does not exist. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
