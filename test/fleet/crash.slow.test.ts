@@ -72,12 +72,13 @@ test('processes are killed: every accepted task ends once, is done once, and is 
   const counters = () => Promise.all(PROFILES.map((profile) => countersOf(fleet, profile)));
 
   await t.test('switch killed after it sent a task out: the work is not sent twice', async () => {
-    const { id } = await startLongTask(fleet, 'orphaned');
+    const { id, worker } = await startLongTask(fleet, 'orphaned');
     roots.push({ profile: 'switch', id });
     await fleet.kill('switch');
     await fleet.up();
-    const { status, tokens_spent } = await endOf(fleet, id);
+    const { status, executed_by, tokens_spent } = await endOf(fleet, id);
     assert.match(String(status), /^(done|error|partial)$/);
+    if (status === 'done') assert.equal(executed_by, worker);
     assert.ok(Number(tokens_spent) > 0, 'what was spent before the crash is not lost');
     assert.equal(endings(fleet, 'switch').get(id)?.length, 1);
     assert.equal(endedAtWorkers(fleet), 1, 'the work was done by more than one task');
