@@ -30,22 +30,14 @@ export function startMembers(
 ): RunningMembers {
   const isNamed = ({ name }: PlannedMember): boolean => members.some((member) => member === name);
   const running = new Map<PlannedMember, Running>();
-  const startAll = async (planned: readonly PlannedMember[]): Promise<void> => {
-    const started = planned.filter(isNamed).map((member) => {
-      const one = startMember(plan, member, env);
-      running.set(member, one);
-      return one.started;
-    });
-    await Promise.all(started);
-  };
-  // As processes start: switch checks the trader's MCP server at its own start.
-  const started = startAll([plan.trader]).then(() => startAll([...plan.profiles, plan.console]));
+  for (const member of [plan.trader, ...plan.profiles, plan.console].filter(isNamed))
+    running.set(member, startMember(plan, member, env));
+  const started = Promise.all([...running.values()].map((one) => one.started)).then(() => undefined);
   const stopAll = (planned: readonly PlannedMember[]): Promise<unknown> =>
     Promise.all(planned.map((member) => running.get(member)?.stop()));
   return {
     started,
     async stop() {
-      await started.catch(() => undefined);
       await stopAll(plan.profiles);
       await stopAll([plan.trader]);
       await stopAll([plan.console]);
@@ -72,6 +64,8 @@ function startMember(plan: FleetPlan, member: PlannedMember, env: Readonly<Recor
   return {
     started,
     async stop() {
+      // It listens for signals once it has started.
+      await started.catch(() => undefined);
       if (!hasStarted) return;
       signals.emit('SIGTERM');
       const code = await exited.promise;
@@ -80,7 +74,7 @@ function startMember(plan: FleetPlan, member: PlannedMember, env: Readonly<Recor
   };
 }
 
-function start(name: string, env: NodeJS.ProcessEnv, host: Host): Promise<void> {
+async function start(name: string, env: NodeJS.ProcessEnv, host: Host): Promise<void> {
   if (name === 'console') return startConsole(readConsole([], env), env, host);
   if (name === 'trader') return startTrader(readTrader([], env), env, host);
   return startProfile(readProfile(['--profile', name], env), env, host);
