@@ -19,3 +19,5 @@ export const GUARDS = [
 ];
 /** What a task can wait for: a slot of the agent, a peer, an answer of its caller. */
 export const QUEUES = ['own', 'waiting', 'input'];
+/** The tier of tasks that are relayed, and of tasks that no model of the profile could take. */
+export const NO_TIER = 'none';

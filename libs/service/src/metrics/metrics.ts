@@ -1,20 +1,21 @@
 import { type Count, UnmetKind } from '@hermes-fleet/protocol';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { registerFamilies } from './families.ts';
 import {
   COMPACTIONS,
-  GUARDS,
   METHODS,
   MODEL_CALLS,
+  NO_TIER,
   OVERRUNS,
   PUSH_RESULTS,
-  QUEUES,
   RESULTS,
   RETRIES,
   STATUSES,
   TOKEN_TYPES,
 } from './known-labels.ts';
+import { startKnownSeries } from './known-series.ts';
 import { allowList, bounded, OTHER } from './labels.ts';
+import { collectNodeMetrics } from './node-metrics.ts';
 
 /**
  * The metrics of a process (docs/metrics.md). Recorders never throw: an amount that is not a positive finite number
@@ -81,16 +82,6 @@ export interface MetricsOptions {
   readonly defaultMetrics?: boolean;
 }
 
-/** The interval at which the delay of the event loop is measured. Each measurement wakes an idle process. */
-const EVENT_LOOP_MS = 100;
-/** The tier of tasks that are relayed, and of tasks that no model of the profile could take. */
-const NO_TIER = 'none';
-/** Gauges of prom-client with the ending of a counter; their counterparts without it have the same values by type. */
-const MISNAMED = [
-  'nodejs_active_handles_total',
-  'nodejs_active_requests_total',
-  'nodejs_active_resources_total',
-];
 const OF_ALL = {
   profile: { scope: 'profile', caller: 'all' },
   taskTree: { scope: 'task_tree', caller: 'all' },
@@ -105,10 +96,7 @@ export function createMetrics({
   defaultMetrics = true,
 }: MetricsOptions): FleetMetrics {
   const registry = new Registry();
-  if (defaultMetrics) {
-    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_MS });
-    for (const name of MISNAMED) registry.removeSingleMetric(name);
-  }
+  if (defaultMetrics) collectNodeMetrics(registry);
   const families = registerFamilies(registry);
 
   const label = {
@@ -142,38 +130,7 @@ export function createMetrics({
     route: bounded(64),
   };
 
-  for (const caller of new Set([...callers, OTHER])) {
-    for (const model_tier of tiers) {
-      for (const type of TOKEN_TYPES) families.tokensSpent.inc({ profile, caller, model_tier, type }, 0);
-    }
-  }
-  for (const model_tier of tiers) families.tokenDrift.zero({ profile, model_tier });
-  for (const model_tier of new Set([...tiers, NO_TIER])) {
-    for (const status of STATUSES) {
-      families.tasks.inc({ profile, model_tier, status }, 0);
-      families.taskDuration.zero({ profile, model_tier, status });
-      families.taskTurnaround.zero({ profile, model_tier, status });
-    }
-  }
-  families.admissions.inc({ profile, decision: 'accepted', reason: 'none' }, 0);
-  for (const reason of UnmetKind.options)
-    families.admissions.inc({ profile, decision: 'blocked', reason }, 0);
-  for (const kind of UnmetKind.options) families.peerRefusals.inc({ kind }, 0);
-  for (const peer of peers) {
-    families.peerLastAnnounce.set({ peer }, 0);
-    for (const direction of ['in', 'out']) {
-      for (const result of RESULTS) families.announces.inc({ peer, direction, result }, 0);
-    }
-  }
-  for (const gauge of [families.queueDepth, families.queueOldestAge])
-    for (const queue of QUEUES) gauge.set({ queue }, 0);
-  for (const reason of RETRIES) families.retries.inc({ reason }, 0);
-  for (const intervention of GUARDS) families.guards.inc(intervention, 0);
-  for (const action of OVERRUNS) families.budgetOverruns.inc({ action }, 0);
-  for (const outcome of MODEL_CALLS) families.modelCall.zero({ outcome });
-  for (const stage of COMPACTIONS) families.compactions.inc({ stage }, 0);
-  for (const result of RESULTS) families.eventsPublished.inc({ result }, 0);
-  for (const result of PUSH_RESULTS) families.pushAttempts.inc({ result }, 0);
+  startKnownSeries(families, { profile, peers, callers, tiers });
 
   const add: Readonly<Record<Count['counter'], (by: number, ...labels: string[]) => void>> = {
     tasks: (by, tier = '', status = '') =>
