@@ -1,3 +1,3 @@
 import { testExecutors } from './testing/executor-sweep.ts';
 
-testExecutors('sample');
+testExecutors(4);

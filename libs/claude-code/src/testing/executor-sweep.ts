@@ -71,20 +71,19 @@ const CASES = [
   ...ECHO_CASES,
 ];
 
-/** Executors that take seconds for a case, and the part of the cases that each slow run takes of them. */
-const ONE_OF: Readonly<Record<string, number>> = { 'loop with anthropic': 4, 'claude-code': 4 };
+/** Executors that take seconds for a case. */
+const SLOW = new Set(['loop with anthropic', 'claude-code']);
 /** Executors whose program is installed for the slow tests only. */
 const SLOW_ONLY = new Set(['claude-code']);
 
-/** Registers the cases of each executor: of the slow ones a sample, or one random case of each that needs no program. */
-export function testExecutors(share: 'one' | 'sample'): void {
+/** Registers the cases of each executor: the share of the slow ones, and all others; or one of each that needs no program. */
+export function testExecutors(share: Share): void {
   for (const executor of EXECUTORS_UNDER_TEST) {
     const { name } = executor;
     if (share === 'one' && SLOW_ONLY.has(name)) continue;
     const own = share === 'one' ? CASES.filter(({ skipFor }) => skipFor?.(executor) === undefined) : CASES;
-    const taken: Share = share === 'one' ? 'one' : (ONE_OF[name] ?? 1);
     const say = (line: string): void => void process.stdout.write(`${name}: ${line}\n`);
-    testExecutor(executor, sample(own, taken, say));
+    testExecutor(executor, sample(own, share === 'one' || SLOW.has(name) ? share : 1, say));
   }
   test('every case applies to some executor', () => {
     for (const { name, skipFor } of CASES)
