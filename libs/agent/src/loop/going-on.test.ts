@@ -3,12 +3,10 @@ import { test } from 'node:test';
 import { type EarlierConversation, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { LeadProvider } from '../agent.ts';
 import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
+import { reads, writes } from '../testing/run-cases.ts';
 import { type ScriptedRun, scriptedAgent, userTexts } from '../testing/scripted-run.ts';
-import { type Reply, say, use } from '../testing/scripted-server.ts';
+import { say } from '../testing/scripted-server.ts';
 import { createLoopConversation } from './loop-conversation.ts';
-
-const write = (path: string): Reply => use([['write_file', { path, content: 'x' }]]);
-const read = (path: string): Reply => use([['read_file', { path }]]);
 
 /** What the ledger keeps of a run. */
 function left(
@@ -21,8 +19,8 @@ function left(
 }
 
 test('a further task sees the conversation so far, and its evidence is its own', async (t) => {
-  const replies = [write('a.txt'), read('a.txt'), say('Written.'), read('a.txt'), say('It says x.')];
-  const run = await scriptedAgent(t, (turn) => replies[turn - 1] ?? say('?'));
+  const replies = [writes('a.txt'), reads('a.txt'), say('Written.'), reads('a.txt'), say('It says x.')];
+  const run = await scriptedAgent(t, replies);
   const first = await run({ brief: 'Write a.txt.' });
   assert.deepEqual(
     first.result.evidence?.map(({ kind }) => kind),
@@ -58,7 +56,7 @@ test('a task that ended at its step limit is continued, with steps and guards of
   const run = await scriptedAgent(
     t,
     (_, request) =>
-      userTexts(request).filter((text) => /Go on/.test(text)).length > 1 ? say('Done.') : read('a.txt'),
+      userTexts(request).filter((text) => /Go on/.test(text)).length > 1 ? say('Done.') : reads('a.txt'),
     { limits: { max_steps: 2 } },
   );
   const first = await run({ brief: 'Read.' });
@@ -75,9 +73,7 @@ test('a task that ended at its step limit is continued, with steps and guards of
 });
 
 test('a task that was canceled in its first model call is known to the next one', async (t) => {
-  const run = await scriptedAgent(t, (turn) =>
-    turn === 1 ? { hang: true, deltas: [{ content: 'I' }] } : say('Done.'),
-  );
+  const run = await scriptedAgent(t, [{ hang: true, deltas: [{ content: 'I' }] }, say('Done.')]);
   const canceled = new FleetError('CANCELED', 'the task was canceled by its caller');
   const first = await run({
     brief: 'The secret word is plum.',
@@ -90,8 +86,8 @@ test('a task that was canceled in its first model call is known to the next one'
 });
 
 test('a run that resumes has the conversation once', async (t) => {
-  const replies = [say('One.'), read('a.txt'), say('Two.')];
-  const run = await scriptedAgent(t, (turn) => replies[turn - 1] ?? say('Two.'));
+  const replies = [say('One.'), reads('a.txt'), say('Two.')];
+  const run = await scriptedAgent(t, replies);
   const earlier = left(await run({ brief: 'First.' }));
   const killed = new FleetError('SHUTTING_DOWN', 'killed');
   let checkpoint: JsonObject | undefined;

@@ -204,15 +204,12 @@ test('a restart does not reset the loop detector', async (t) => {
 
 test('progress events report the start and end of each call, without text of the model', async (t) => {
   const made = 'a_name_that_the_model_made_up';
-  const run = await scriptedAgent(t, (turn) =>
-    turn === 1
-      ? use([
-          ['list_files', {}],
-          [made, {}],
-          ['read_file', { path: 'secret-plan.txt' }],
-        ])
-      : say('Looked.'),
-  );
+  const calls: [string, object][] = [
+    ['list_files', {}],
+    [made, {}],
+    ['read_file', { path: 'secret-plan.txt' }],
+  ];
+  const run = await scriptedAgent(t, [use(calls), say('Looked.')]);
   const { context } = await run({ limit: 20_000 });
   const told = context.events.flatMap((event: RunEvent) =>
     event.type === 'progress' && 'tool' in event.data ? [event.data] : [],
@@ -242,12 +239,8 @@ test('tool calls are logged if configured, without secrets', async (t) => {
       ...silentLog,
       info: (fields: object, message: string) => void logged.push({ ...fields, message }),
     };
-    const run = await scriptedAgent(
-      t,
-      (turn) => (turn === 1 ? runs('API_KEY=abcdefgh12345 true') : say('Done.')),
-      { hooks: { logToolUse } },
-      { log },
-    );
+    const script = [runs('API_KEY=abcdefgh12345 true'), say('Done.')];
+    const run = await scriptedAgent(t, script, { hooks: { logToolUse } }, { log });
     await run();
     const used = logged.filter((line) => 'tool' in line);
     assert.equal(used.length, logToolUse ? 1 : 0);

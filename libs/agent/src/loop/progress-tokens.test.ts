@@ -17,11 +17,10 @@ const reported = (prompt: number, cached: number, output: number, reasoning: num
 
 test('each call of the model is in one event, with its tokens and its model', async (t) => {
   const path = 'CANARY.txt';
-  const run = await scriptedAgent(t, (turn) =>
-    turn === 1
-      ? use([['write_file', { path, content: 'CANARY' }]], reported(1_200, 200, 30, 11))
-      : say('CANARY done.', reported(1_300, 300, 20, 0)),
-  );
+  const run = await scriptedAgent(t, [
+    use([['write_file', { path, content: 'CANARY' }]], reported(1_200, 200, 30, 11)),
+    say('CANARY done.', reported(1_300, 300, 20, 0)),
+  ]);
   const { context } = await run({ limit: 50_000, brief: 'CANARY brief', task: { priority: 'low' } });
   const told = progressOf(context.events).filter(({ usage }) => usage !== undefined);
   const of = (input: number, output: number, cached: number, reasoning: number): JsonObject => ({

@@ -31,10 +31,7 @@ test('a call that the provider refuses for the moment is repeated, and costs not
   const clock: Clock = { ...systemClock, sleep: async (ms) => void waits.push(ms) };
   const run = await scriptedAgent(
     t,
-    (turn) => {
-      const status = statuses[turn - 1];
-      return status === undefined ? say('Done.', USAGE) : refused(status);
-    },
+    [...statuses.map((status) => refused(status)), say('Done.', USAGE)],
     { model_calls: { new_task_patience_s: 600 } },
     { clock },
   );
@@ -81,11 +78,10 @@ for (const [what, reply] of [
   ['ends without a finish reason', { unfinished: true }],
 ] as const)
   test(`an answer that ${what} is asked for again, what was received is charged, and its text is void`, async (t) => {
-    const run = await scriptedAgent(t, (turn) =>
-      turn === 1
-        ? { ...reply, deltas: [{ content: 'I begin to write\n' }, { content: '```outcome\n' }] }
-        : say('Done.', USAGE),
-    );
+    const run = await scriptedAgent(t, [
+      { ...reply, deltas: [{ content: 'I begin to write\n' }, { content: '```outcome\n' }] },
+      say('Done.', USAGE),
+    ]);
     const { result, context, requests } = await run({ limit: 100_000 });
     assert.deepEqual(
       [result.status, result.text, requests.length],
@@ -114,11 +110,8 @@ for (const [key, deltas] of [
   ['idle_s', [{ content: 'I think' }]],
 ] as const)
   test(`an answer beyond ${key} is asked for again, and its input is charged`, async (t) => {
-    const run = await scriptedAgent(
-      t,
-      (turn) => (turn === 1 ? { hang: true, deltas: [...deltas] } : say('Done.', USAGE)),
-      { model_calls: { [key]: 1 } },
-    );
+    const script: Reply[] = [{ hang: true, deltas: [...deltas] }, say('Done.', USAGE)];
+    const run = await scriptedAgent(t, script, { model_calls: { [key]: 1 } });
     const { result, context, requests } = await run({ limit: 100_000 });
     assert.deepEqual([result.status, requests.length], ['done', 2], JSON.stringify(result));
     const [retry] = retriesOf(context.events);

@@ -206,7 +206,7 @@ const ROWS: readonly Row[] = [
 
 for (const row of ROWS) {
   test(`a ${row.schema} reply${row.outputSchema ? ' with a schema' : ''}: ${row.what}`, async (t) => {
-    const run = await scriptedAgent(t, (turn) => row.says[turn - 1] ?? row.says.at(-1) ?? assert.fail());
+    const run = await scriptedAgent(t, row.says);
     const { outputSchema } = row;
     const { result, requests, guards } = await run({
       task: { replySchema: row.schema, ...(outputSchema ? { outputSchema } : {}) },

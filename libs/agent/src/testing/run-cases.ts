@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertLike } from './assert-like.ts';
-import { type ScriptedAgent, type ScriptedRun, scriptedAgent } from './scripted-run.ts';
+import { type Script, type ScriptedAgent, type ScriptedRun, scriptedAgent } from './scripted-run.ts';
 import { asked, type Reply, use } from './scripted-server.ts';
-
-type Script = Parameters<typeof scriptedAgent>[1];
 
 /** A task for an agent whose model follows a script, and how it ends. */
 export interface RunCase {
   readonly name: string;
-  /** The answers in turn, of which the last is repeated; or what answers each request. */
-  readonly script: readonly Reply[] | Script;
+  readonly script: Script;
   readonly config?: Parameters<typeof scriptedAgent>[2];
   readonly task?: Parameters<ScriptedAgent>[0];
   /** What the run shows at its end. A regular expression stands for a text that it matches. */
@@ -45,9 +42,7 @@ const endingOf = ({ result, requests, guards, context }: ScriptedRun) => ({
 export function runCases(cases: readonly RunCase[]): void {
   for (const { name, script, config, task, expect, asks = {}, check } of cases)
     test(name, async (t) => {
-      const answer: Script =
-        typeof script === 'function' ? script : (turn) => script[turn - 1] ?? script.at(-1) ?? assert.fail();
-      const run = await (await scriptedAgent(t, answer, config))(task);
+      const run = await (await scriptedAgent(t, script, config))(task);
       assertLike(Object.fromEntries(Object.entries(endingOf(run)).filter(([key]) => key in expect)), expect);
       for (const [turn, text] of Object.entries(asks))
         assert.match(asked(run.requests[Number(turn) - 1] ?? assert.fail(`no request ${turn}`)), text);

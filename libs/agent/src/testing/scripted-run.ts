@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type {
   EarlierConversation,
@@ -38,16 +39,24 @@ export type ScriptedAgent = (o?: {
   onEvent?: (event: RunEvent, context: TestRun) => unknown;
 }) => Promise<ScriptedRun>;
 
+/** The answers in turn, of which the last is repeated; or what answers each request. */
+export type Script = readonly Reply[] | ((turn: number, request: ChatRequest) => Reply);
+
 /** An agent whose model follows a script; runs one task after the other. */
 export async function scriptedAgent(
   t: TestContext,
-  script: (turn: number, request: ChatRequest) => Reply,
+  script: Script,
   config: z.input<typeof AgentConfigSchema> = {},
   options: TestAgentOptions = {},
 ): Promise<ScriptedAgent> {
   const guards: string[] = [];
   const ratios: number[] = [];
-  const server = await scriptedServer(t, script);
+  const server = await scriptedServer(
+    t,
+    typeof script === 'function'
+      ? script
+      : (turn) => script[turn - 1] ?? script.at(-1) ?? assert.fail('no answer'),
+  );
   const agent = await makeAgent(
     t,
     { ...KEYED, base_url: server.url, ...config },

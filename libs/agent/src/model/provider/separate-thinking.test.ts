@@ -92,7 +92,7 @@ describe('a model that thinks in its text', () => {
   });
 
   it('is asked for a reply when it only thought', async (t) => {
-    const run = await scriptedAgent(t, (turn) => say(turn === 1 ? '<think>hm' : 'Here.', USAGE));
+    const run = await scriptedAgent(t, [say('<think>hm', USAGE), say('Here.', USAGE)]);
     const { result, requests } = await run();
     assert.deepEqual([result.text, requests.length], ['Here.', 2], JSON.stringify(result));
   });

@@ -15,8 +15,7 @@ const skip = existsSync('/bin/bash') ? false : 'there is no bash here';
 /** What the tool answers to calls of `shell_exec`. */
 async function answers(t: TestContext, ...inputs: object[]) {
   const calls = inputs.map((input): [string, object] => ['shell_exec', input]);
-  const script = [use(calls), say('Done.')];
-  const run = await scriptedAgent(t, (turn) => script[turn - 1] ?? say('Done.'));
+  const run = await scriptedAgent(t, [use(calls), say('Done.')]);
   const { requests, result } = await run();
   const told = requests.at(-1)?.messages.filter(({ role }) => role === 'tool') ?? [];
   return { told: told.map(({ content }) => String(content)), result };
@@ -25,7 +24,7 @@ async function answers(t: TestContext, ...inputs: object[]) {
 /** What a command prints, run by an agent with this configuration. */
 async function printed(t: TestContext, command: string, shell: Shell): Promise<string> {
   const script = [use([['shell_exec', { command }]]), say('Done.')];
-  const run = await scriptedAgent(t, (turn) => script[turn - 1] ?? assert.fail(), { tools: { shell } });
+  const run = await scriptedAgent(t, script, { tools: { shell } });
   const { requests } = await run();
   const offered = requests[0]?.tools?.find((tool) => tool.function.name === 'shell_exec');
   const told = requests.at(-1)?.messages.findLast(({ role }) => role === 'tool')?.content;
