@@ -103,27 +103,6 @@ test('every command has a summary and an example, and every group a description'
   }
 });
 
-for (const [args, message, hint] of [
-  [['fly'], "unknown command 'fly'", 'fleet --help'],
-  [['help', 'fly'], "unknown command 'fly'", 'fleet --help'],
-  [['fly', '--help'], "unknown command 'fly'", 'fleet --help'],
-  [['sned', 'x'], "unknown command 'sned' (Did you mean send?)", 'fleet --help'],
-  [['--nope'], "unknown option '--nope'", 'fleet --help'],
-  [
-    ['trader'],
-    'trader needs a command: list, get, decide, orders, fills, performance, backtest, account, audit',
-    'fleet trader --help',
-  ],
-  [['trader', 'audit', 'burn'], "unknown command 'burn'", 'fleet trader audit --help'],
-  [['peers', '--profil', 'neo'], "unknown option '--profil' (Did you mean --profile?)", 'fleet peers --help'],
-  [['peers', '--profile'], "option '--profile <name>' argument missing", 'fleet peers --help'],
-  [['peers', '-o', 'xml'], '--output must be text, json or yaml, not "xml"', 'fleet peers --help'],
-] as const)
-  test(`fleet ${args.join(' ')} is a usage error of one line, with a hint`, async () => {
-    const text = `fleet: ${message}\nhint: ${hint}\n`;
-    assert.deepEqual(await fleet(args), { code: 2, stdout: '', stderr: text });
-  });
-
 test('with JSON or YAML, an error is the only document on stdout', async (t) => {
   const usage = await fleet(['peers', '--nope', '-o', 'json']);
   assert.deepEqual([usage.code, usage.stderr], [2, '']);

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { GROUPS, USAGES } from '../commands.ts';
 import { fleet, keysFolder, type ReceivedRequest, serveAnswers } from './profile-stub.ts';
 
 /** `rpc` and `params` are the method and the parameters of a JSON-RPC call, `text` is the body as it was sent. */
@@ -42,6 +43,8 @@ const transcript = z.strictObject({
       files: texts.default({}),
       env: texts.default({}),
       runs: z.record(z.string(), ended).default({}),
+      /** Errors: they end with 1 and this message, with a hint if there is one. */
+      fails: texts.default({}),
       /** Usage errors: they end with 2, this message and the command whose help to read, and ask nobody. */
       refuses: texts.default({}),
     }),
@@ -62,7 +65,7 @@ export function testTranscript(path: string): void {
     test(`${basename(path, '.yaml')}: ${name}`, (t) => replay(t, each));
 }
 
-async function replay(t: TestContext, { services, files, env, runs, refuses }: Case): Promise<void> {
+async function replay(t: TestContext, { services, files, env, runs, fails, refuses }: Case): Promise<void> {
   const { dir, token } = keysFolder(t);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
   const asked: (ReceivedRequest & { readonly of: string })[] = [];
@@ -98,7 +101,7 @@ async function replay(t: TestContext, { services, files, env, runs, refuses }: C
     return { of, method, path, token: shown(token), text, body, rpc: body?.method, params: body?.params };
   };
 
-  assert.notDeepEqual([runs, refuses], [{}, {}], 'a test of a transcript runs a command');
+  assert.notDeepEqual([runs, fails, refuses], [{}, {}, {}], 'a test of a transcript runs a command');
   for (const [line, { stdin, exit, stdout, json, stderr, asks }] of Object.entries(runs)) {
     const end = await call(line, stdin);
     const screen = json === undefined ? end.stdout : JSON.parse(end.stdout);
@@ -108,12 +111,22 @@ async function replay(t: TestContext, { services, files, env, runs, refuses }: C
     for (const [place, request] of end.asks.entries())
       assert.deepEqual(request, { ...request, ...asks[place] }, line);
   }
+  for (const [line, message] of Object.entries(fails)) {
+    const { exit, stdout, stderr } = await call(line);
+    assert.deepEqual([exit, stdout, stderr], [1, '', `fleet: ${message}\n`], line);
+  }
   for (const [line, message] of Object.entries(refuses)) {
     const { exit, stdout, stderr, asks } = await call(line);
-    const [, told, name = '-'] = /^fleet: (.*)\nhint: (fleet [a-z -]+) --help\n$/s.exec(stderr) ?? [];
-    assert.deepEqual([exit, stdout, told ?? stderr, asks], [2, '', message, []], line);
-    assert.ok(line.startsWith(name), stderr);
+    const told = `fleet: ${message}\nhint: ${calledBy(line)} --help\n`;
+    assert.deepEqual([exit, stdout, stderr, asks], [2, '', told, []], line);
   }
+}
+
+/** The command or the group of commands that a command line begins with. */
+function calledBy(line: string): string {
+  const names = [...Object.keys(GROUPS), ...USAGES.map(({ name }) => name)].map((name) => `fleet ${name}`);
+  const found = names.filter((name) => `${line} `.startsWith(`${name} `));
+  return found.toSorted((a, b) => b.length - a.length)[0] ?? 'fleet';
 }
 
 /** The words of a command line after `fleet`; quotes keep spaces. */
