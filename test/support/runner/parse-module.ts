@@ -8,7 +8,11 @@ export interface Module {
   readonly declared: ReadonlySet<string>;
   /** Texts that may be paths: up to its first variable part, a template names a folder. */
   readonly paths: readonly string[];
-  /** Words with a slash, which a script does not quote. */
+  /** What stands behind the root of the repository. */
+  readonly fromRoot: readonly string[];
+  /** Texts without a slash, which may be files of the root. */
+  readonly names: readonly string[];
+  /** Words that may be paths, or names with an ending, which a script does not quote. */
   readonly words: readonly string[];
 }
 
@@ -23,7 +27,10 @@ const QUOTED = /'([^'\n]+)'|"([^"\n]+)"|`([^`\n]+)`/g;
 /** A literal is taken for a path if it has a slash or the ending of a file, or stands behind the folder of its own file. */
 const PATH = /^[\w@.+ -]*(\/|\.[a-z]{1,4}$)/;
 const IN_OWN_FOLDER = /\bimport\.meta\.dirname,\s*'([^']+)'/g;
-const WORD = /[\w.@-]*\/[\w./@-]+/g;
+/** Tests name the root `ROOT`, and read a document of it by `doc`. */
+const FROM_ROOT = /(?:\bROOT,\s*|\bdoc\()'([^']+)'/g;
+const NAME = /'([\w.-]+)'/g;
+const WORD = /[\w.@-]*\/[\w./@-]+|[\w-]+\.[a-z]{1,4}\b/g;
 
 /** Parses what a file imports, exports and names. Types are left out: they are gone when a test runs. */
 export function parseModule(text: string): Module {
@@ -50,7 +57,10 @@ export function parseModule(text: string): Module {
   );
   const paths = literals.filter((literal) => PATH.test(literal));
   for (const [, name = ''] of text.matchAll(IN_OWN_FOLDER)) paths.push(`./${name}`);
-  return { imports, passedOn, all, declared, paths, words: text.match(WORD) ?? [] };
+  const [fromRoot = [], names = []] = [FROM_ROOT, NAME].map((pattern) =>
+    [...rest.matchAll(pattern)].map(([, name = '']) => name),
+  );
+  return { imports, passedOn, all, declared, paths, fromRoot, names, words: text.match(WORD) ?? [] };
 }
 
 /** The names of a clause such as `{ a, b as c, type D }`. */

@@ -82,12 +82,36 @@ test('a path in a text reaches its file, from the file or from the root; a path 
     assert.deepEqual(reached(t, text, others), files, text);
 });
 
+test('a name without a slash is a file of the root in a test below test/; a document only where the root is named', (t) => {
+  const others = {
+    Dockerfile: '',
+    'tsconfig.json': '',
+    'README.md': '',
+    'docs/a.txt': '',
+    'examples/a.py': '',
+  };
+  const at = 'test/fleet/f.test.ts';
+  for (const [text, files] of [
+    ["['Dockerfile', 'tsconfig.json']", ['Dockerfile', 'tsconfig.json']],
+    ['// `Dockerfile`', []],
+    ["write('README.md')", []],
+    ["doc('README.md')", ['README.md']],
+    ["join(ROOT, 'README.md')", ['README.md']],
+    ["join(ROOT, 'examples')", ['examples/a.py']],
+    ["'docs'", []],
+  ] as const)
+    assert.deepEqual(reached(t, text, others, at), files, text);
+  assert.deepEqual(reached(t, "names.has('tsconfig.json') && read('Dockerfile')", others), []);
+});
+
 test('a script reaches the programs that it runs', (t) => {
   const others = { fleet: 'exec sh "$(dirname "$0")/deploy/run.sh"', 'deploy/run.sh': '' };
   assert.deepEqual(reached(t, "spawn('./fleet')", others), ['deploy/run.sh', 'fleet']);
   assert.deepEqual(reached(t, "'deploy/run.sh'", { 'deploy/run.sh': 'node libs/a/src/two.ts' }), [
     ...['deploy/run.sh', ...a('two')],
   ]);
+  const named = { 'deploy/run.sh': 'cp tsconfig.json "$dir"', 'tsconfig.json': '' };
+  assert.deepEqual(reached(t, "'deploy/run.sh'", named), ['deploy/run.sh', 'tsconfig.json']);
 });
 
 test('what starts a fleet reaches every member and the shipped configuration', (t) => {
@@ -98,6 +122,18 @@ test('what starts a fleet reaches every member and the shipped configuration', (
   assert.deepEqual(reached(t, "import '../support/fleet.ts';", others, 'test/fleet/f.test.ts'), [
     ...['deploy/trader/trader.yaml', ...members, 'test/support/fleet.ts'],
   ]);
+});
+
+test('of those that start the console, the ones that look at its pages reach them', (t) => {
+  const web = 'services/console/src/web';
+  const others = {
+    [`${web}/static-files.ts`]: "join(import.meta.dirname, 'assets')",
+    [`${web}/assets/a.css`]: '',
+    [`${web}/testing/browser.ts`]: '',
+  };
+  const names = (file: string): string[] => reached(t, `import '../../../${web}/${file}';`, others);
+  assert.deepEqual(names('static-files.ts'), [`${web}/static-files.ts`]);
+  assert.ok(names('testing/browser.ts').includes(`${web}/assets/a.css`));
 });
 
 test('versions of packages are reached by every test, and the rules of the repository reach everything', (t) => {

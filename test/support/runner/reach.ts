@@ -1,6 +1,7 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { z } from 'zod';
+import { COMPOSED } from './composed.ts';
 import { type Module, parseModule } from './parse-module.ts';
 
 /** What the test files of a repository reach. */
@@ -20,34 +21,11 @@ const OF_EVERY_TEST = /^(package-lock\.json|(.*\/)?package\.json)$/;
 /** A script names the programs that it runs; what other texts name, such as documents, no test runs by reading them. */
 const SCRIPT = /^fleet$|\.sh$/;
 
-const MEMBERS = ['profile', 'trader', 'console'].map((name) => `services/${name}/src/main.ts`);
+/** Tests name files of the root without a slash. Elsewhere such a text is a file of a user's project. */
+const NAMES_OF_ROOT = /^test\//;
 
-/** What a file starts or reads by a path that it composes. A folder stands for every file below it. */
-const COMPOSED: Readonly<Record<string, { readonly reached: readonly string[]; readonly because: string }>> =
-  {
-    'test/support/fleet.ts': {
-      reached: [...MEMBERS, 'deploy/profiles/', 'deploy/trader/', 'deploy/console/'],
-      because: 'a fleet of processes starts every member, with the shipped configuration',
-    },
-    'test/support/compose.ts': {
-      reached: ['docker-compose.yml', 'deploy/', 'libs/cli/src/main.ts', ...MEMBERS],
-      because: 'a fleet in containers runs the image and the Compose file',
-    },
-    'test/support/swarm.ts': {
-      reached: ['deploy/', 'libs/cli/src/main.ts', ...MEMBERS],
-      because: 'a fleet on Swarm runs the image',
-    },
-    'services/console/src/web/static-files.ts': {
-      reached: ['services/console/src/web/assets/'],
-      because: 'the console serves every file of its pages',
-    },
-    'test/eval/main.ts': { reached: ['test/eval/briefs/'], because: 'every brief is loaded' },
-    'test/bench/http/server.ts': { reached: ['test/bench/servers/'], because: 'a server has a name' },
-    'libs/agent/src/subagents/load-definitions.ts': {
-      reached: ['libs/agent/src/subagents/builtin/'],
-      because: 'every definition is loaded',
-    },
-  };
+/** A document of the root. Texts of tests have such names too, so a test reads one only where it says that it is of the root. */
+const DOCUMENT = /\.md$/;
 
 /** The files that one file leads to, and those that only pass on the names that it imports. */
 interface Next {
@@ -82,14 +60,19 @@ export function reachGraph(root: string): ReachGraph {
     return file !== undefined && files.has(file) ? file : undefined;
   };
   const below = (folder: string): string[] => [...files].filter((file) => file.startsWith(folder));
-  const named = (from: string, path: string): string[] =>
-    [join(dirname(from), path), normalize(path)].flatMap((place) => {
-      const target = place.replace(/\/$/, '');
-      if (files.has(place)) return [place];
-      const isOwn = target === '.' || from.startsWith(`${target}/`);
-      if (isOwn || !folders.has(target)) return [];
-      return below(`${target}/`).filter((file) => !file.endsWith('.ts'));
-    });
+  const at = (from: string, place: string): string[] => {
+    const target = place.replace(/\/$/, '');
+    if (files.has(place)) return [place];
+    const isOwn = target === '.' || from.startsWith(`${target}/`);
+    if (isOwn || !folders.has(target)) return [];
+    return below(`${target}/`).filter((file) => !file.endsWith('.ts'));
+  };
+  const named = (from: string, path: string): string[] => [
+    ...at(from, join(dirname(from), path)),
+    ...(path.includes('/') ? at(from, normalize(path)) : []),
+  ];
+  const inRoot = (name: string): string[] =>
+    files.has(name) && !name.includes('/') && !DOCUMENT.test(name) ? [name] : [];
 
   /** The file passes this name on or declares it. */
   const has = (file: string, name: string): boolean => {
@@ -127,11 +110,15 @@ export function reachGraph(root: string): ReachGraph {
     return found;
   };
   const findNext = (file: string): Next => {
-    const ends = (COMPOSED[file]?.reached ?? []).flatMap((path) => (path.endsWith('/') ? below(path) : path));
+    const ends = (COMPOSED[file]?.reached ?? []).flatMap((path) =>
+      path.endsWith('/') ? below(path).filter((found) => !found.endsWith('.test.ts')) : path,
+    );
     const through: string[] = [];
-    if (SCRIPT.test(file)) ends.push(...moduleOf(file).words.flatMap((word) => named(file, word)));
+    if (SCRIPT.test(file))
+      ends.push(...moduleOf(file).words.flatMap((word) => [...named(file, word), ...inRoot(word)]));
     if (!file.endsWith('.ts')) return { through, ends };
-    const { imports, paths } = moduleOf(file);
+    const { imports, paths, fromRoot, names } = moduleOf(file);
+    if (NAMES_OF_ROOT.test(file)) ends.push(...names.flatMap(inRoot));
     for (const { specifier, names } of imports) {
       const target = imported(file, specifier);
       if (target === undefined) continue;
@@ -142,7 +129,9 @@ export function reachGraph(root: string): ReachGraph {
         ends.push(...found.ends);
       }
     }
+    if (COMPOSED[file]?.instead) return { through, ends };
     ends.push(...paths.flatMap((path) => named(file, path)));
+    ends.push(...fromRoot.flatMap((path) => at(file, normalize(path))));
     return { through, ends };
   };
 
