@@ -136,6 +136,19 @@ test('of those that start the console, the ones that look at its pages reach the
   assert.ok(names('testing/browser.ts').includes(`${web}/assets/a.css`));
 });
 
+test('a changed file that is gone is reached by what imports or names it, or its folder', (t) => {
+  const gone = [...a('gone'), 'deploy/x/gone.sql', 'deploy/profiles/neo/gone.yaml'];
+  const tests = {
+    'test/one.test.ts': "import '../libs/a/src/gone.ts';",
+    'test/two.test.ts': "join(ROOT, 'deploy/x')",
+    'test/three.test.ts': "import './support/fleet.ts';",
+    'test/four.test.ts': "import { one } from '@hermes-fleet/a';",
+  };
+  const { reaches } = reachGraph(write(t, { ...A, ...tests, 'test/support/fleet.ts': '' }), gone);
+  const found = Object.keys(tests).map((file) => gone.filter((path) => reaches(file, new Set([path]))));
+  assert.deepEqual(found, [...gone.map((path) => [path]), []]);
+});
+
 test('versions of packages are reached by every test, and the rules of the repository reach everything', (t) => {
   const rules = 'test/repository/r.test.ts';
   const graph = reachGraph(write(t, { ...A, 'package-lock.json': '', [TEST]: '', [rules]: '' }));

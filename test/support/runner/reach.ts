@@ -39,10 +39,12 @@ const Manifest = z.object({ name: z.string(), exports: z.record(z.string(), z.st
  * Finds what a test file reaches, across packages, without running it: what it imports, except types, and the files that
  * a text names by a path, relative to itself or from the root, such as programs that a test starts. Through a file that
  * only passes names on, such as an `index.ts`, it follows the names that are imported. A path of a folder reaches the
- * files below it that are not TypeScript. Each file is read once.
+ * files below it that are not TypeScript. Each file is read once. A changed file that is gone takes part without contents:
+ * what named it, or its folder, reaches it still.
  */
-export function reachGraph(root: string): ReachGraph {
-  const files = new Set(filesBelow(root, ''));
+export function reachGraph(root: string, changed: Iterable<string> = []): ReachGraph {
+  const present = new Set(filesBelow(root, ''));
+  const files = new Set([...present, ...changed]);
   const folders = new Set([...files].flatMap(foldersOf));
   const packages = packageEntries(root);
   const ofEveryTest = [...files].filter((file) => OF_EVERY_TEST.test(file));
@@ -51,7 +53,8 @@ export function reachGraph(root: string): ReachGraph {
   const known = new Map<string, ReadonlyMap<string, number>>();
 
   const moduleOf = (file: string): Module => {
-    const read = modules.get(file) ?? parseModule(readFileSync(join(root, file), 'utf8'));
+    const read =
+      modules.get(file) ?? parseModule(present.has(file) ? readFileSync(join(root, file), 'utf8') : '');
     modules.set(file, read);
     return read;
   };
