@@ -35,7 +35,7 @@ const { groups, leftOut, lines } = chooseFiles({
   options,
   existing,
   record,
-  graph: () => reachGraph(ROOT),
+  graph: (changed) => reachGraph(ROOT, changed),
 });
 for (const line of lines) console.log(line);
 if (groups.flat().length === 0 && !options.due && !options.changed) {

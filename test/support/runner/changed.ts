@@ -45,7 +45,7 @@ export function selectChanged(root: string, files: readonly string[], changed: r
   const sources = new Set(changed.filter((file) => file.endsWith('.ts')));
   const wholePackages = new Set(changed.filter((file) => !sources.has(file)).map(packageOf));
   const packages = new Set(changed.map(packageOf));
-  const { reaches } = reachGraph(root);
+  const { reaches } = reachGraph(root, changed);
   return files.filter((file) => {
     if (!isUnitTest(file)) return false;
     if (file.startsWith(RULES)) return true;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -38,11 +38,11 @@ function repository(t: TestContext) {
   const choose = (args: string, of: SuiteRecord = record) => {
     const existing = findTestFiles(root, FOLDERS);
     const options = readOptions(args.split(' ').filter(Boolean));
-    const graph = () => reachGraph(root);
+    const graph = (changed: ReadonlySet<string>) => reachGraph(root, changed);
     const { groups, leftOut, lines } = chooseFiles({ root, options, existing, record: of, graph });
     return { due: groups[0], part: groups[1], leftOut, lines };
   };
-  return { write, choose, record };
+  return { root, write, choose, record };
 }
 
 test('without options the fast files run, with a folder all of it, and a tier narrows both', (t) => {
@@ -54,7 +54,7 @@ test('without options the fast files run, with a folder all of it, and a tier na
 });
 
 test('what is due runs, then a sixth of the others; the rest is left out', (t) => {
-  const { write, choose, record } = repository(t);
+  const { root, write, choose, record } = repository(t);
   write('libs/c/src/source.ts', 'export const changed = 1;');
   // One commit: the sixth is the second of six files.
   assert.deepEqual(choose('--tier slow --due --sixth'), {
@@ -67,6 +67,8 @@ test('what is due runs, then a sixth of the others; the rest is left out', (t) =
   const { due, lines } = choose('--tier slow --due', { ...record, commit: 'f'.repeat(40) });
   assert.deepEqual(due, SLOW);
   assert.match(lines[0] ?? '', /does not have the commit of test\/suite\.json/);
+  rmSync(join(root, 'libs/e/src/source.ts'));
+  assert.deepEqual(choose('--tier slow --due').due, [SLOW[2], SLOW[4]], 'a removed file makes its tests due');
 });
 
 for (const [args, reason] of [
