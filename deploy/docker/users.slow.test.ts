@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -55,8 +55,14 @@ test('in the container, contexts have users of their own under Landlock', {
   for (const folder of ['/tmp', '/dev/shm']) assert.notEqual(asUser(`ls ${folder}`).status, 0, folder);
 
   // The tests of the parts, as the gateway's user in the container; `libs` of the image has no tests.
-  const names = ['confinement/command-users', 'confinement/landlock', 'tree/context-store'];
-  const tests = names.map((name) => `libs/workspace/src/${name}.test.ts`);
+  const tests = [
+    'libs/workspace/src/confinement/command-users.test.ts',
+    'libs/workspace/src/confinement/contract.test.ts',
+    'libs/workspace/src/confinement/landlock.test.ts',
+    'libs/workspace/src/tree/context-store.slow.test.ts',
+  ];
+  // Node runs the files that exist, and says nothing of the others.
+  for (const file of tests) assert.ok(existsSync(join(root, file)), file);
   const gitconfig = join(tempDir(t), 'gitconfig');
   writeFileSync(gitconfig, '[core]\n', { mode: 0o644 });
   const mounts = [`${root}/libs:/app/libs:ro`, `${gitconfig}:/etc/gitconfig:ro`].flatMap((mount) => [

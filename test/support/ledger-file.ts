@@ -4,6 +4,7 @@ export interface LoggedEvent {
   readonly seq: number;
   readonly taskId: string;
   readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** The events in a profile's ledger file, read while its owner runs: the bus must finally have all of them. */
@@ -13,7 +14,7 @@ export function readLedgerFile(file: string): { id: string; events: LoggedEvent[
     db.exec('PRAGMA busy_timeout = 5000');
     const events = db
       .prepare(
-        "SELECT e.seq, t.id AS task_id, e.type FROM events e JOIN tasks t ON t.n = e.task WHERE e.type <> 'text' ORDER BY e.seq",
+        "SELECT e.seq, t.id AS task_id, e.type, e.data FROM events e JOIN tasks t ON t.n = e.task WHERE e.type <> 'text' ORDER BY e.seq",
       )
       .all();
     const unfinished = db.prepare('SELECT count(*) AS count FROM unfinished').get();
@@ -26,6 +27,7 @@ export function readLedgerFile(file: string): { id: string; events: LoggedEvent[
         seq: Number(row.seq),
         taskId: String(row.task_id),
         type: String(row.type),
+        data: JSON.parse(String(row.data)),
       })),
       unfinished: Number(unfinished?.count),
     };

@@ -24,9 +24,18 @@ export async function startLongTask(
   await until(() => {
     const [file] = globSync(`workspaces/*/contexts/*/tree/${taskId}.txt`, { cwd: fleet.dir });
     worker = file?.split('/')[1] ?? '';
-    return worker !== '';
-  }, 'a worker to start on the task');
+    // The file is there before its write is on record: a crash in between leaves a write that may not be repeated.
+    return worker !== '' && runsCommand(fleet, worker);
+  }, 'a command of the task to run at a worker');
   return { id: body.result.task.id, worker };
+}
+
+/** The latest call of a worker is one that has begun, and its task has ended a call before. */
+function runsCommand(fleet: Fleet, worker: string): boolean {
+  const { events } = readLedgerFile(join(fleet.dir, 'state', worker, 'ledger.db'));
+  const calls = events.filter(({ data }) => data.phase === 'started' || data.phase === 'ended');
+  const phases = calls.filter(({ taskId }) => taskId === calls.at(-1)?.taskId).map(({ data }) => data.phase);
+  return phases.length > 1 && phases.at(-1) === 'started';
 }
 
 /** The TASK_RESULT of a task of switch, once it has ended. */

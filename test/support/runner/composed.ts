@@ -35,14 +35,6 @@ export const COMPOSED: Readonly<Record<string, Composed>> = {
     reached: ['deploy/swarm/', 'deploy/prometheus/', ...IMAGE, ...SHIPPED],
     because: 'a fleet on Swarm runs the image',
   },
-  'deploy/docker/users.slow.test.ts': {
-    reached: [
-      ...['confinement/command-users', 'confinement/landlock', 'tree/context-store'].map(
-        (name) => `libs/workspace/src/${name}.test.ts`,
-      ),
-    ],
-    because: 'these tests run in the container',
-  },
   Makefile: { reached: ['fleet'], because: 'the targets that use a fleet are its commands' },
   'test/compose/make-up.slow.test.ts': {
     reached: ['Makefile'],
