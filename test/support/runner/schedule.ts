@@ -15,26 +15,25 @@ export type Costs = Readonly<Record<string, number>>;
 /** Files that run when no other test does, after the others: by path, with the reason. */
 export const ALONE: Readonly<Record<string, string>> = {
   'test/compose/swarm.slow.test.ts': 'a Swarm replaces a member that is slow to answer',
+  'test/fleet/connections.slow.test.ts': 'it measures how long callers wait beside a flood of connections',
+  'test/fleet/many-streams.slow.test.ts': 'a thousand streams are read at the same time',
 };
 
-/** What runs at once on a core: two test processes, each of which waits for its children half of the time. */
-const SLOTS_PER_CORE = 6;
-const PROCESS_SLOTS = 3;
-/** A fleet starts like several test files, and then waits: it uses 0.45 cores on average. */
-const FLEET_SLOTS = 2;
+/** What runs at once on a core: two test processes or fleets, each of which waits for its children half of the time. */
+const SLOTS_PER_CORE = 2;
 /** The engine works beside the test, and containers have a time limit for their start and health. */
-const CONTAINER_SLOTS = 5;
+const CONTAINER_SLOTS = 2;
 /** CPU seconds assumed of a file that the record does not have. */
 const GUESS = { fleet: 20, containers: 20, other: 1 };
 
-/** A slot of a fleet needs about one GiB, and some are left to the rest of the machine. */
-const SLOTS_PER_GIB = 0.75;
+/** A whole fleet takes about two GiB. */
+const GIB_PER_SLOT = 2;
 
 /** The slots of a machine with this many cores and bytes of memory. */
 export const slotsOf = (cores: number, memoryBytes: number): number =>
   Math.max(
     CONTAINER_SLOTS,
-    Math.min(cores * SLOTS_PER_CORE, Math.floor((memoryBytes / 2 ** 30) * SLOTS_PER_GIB)),
+    Math.min(cores * SLOTS_PER_CORE, Math.floor(memoryBytes / 2 ** 30 / GIB_PER_SLOT)),
   );
 
 /** CPU seconds of a file, from the record or guessed by its kind. */
@@ -64,7 +63,7 @@ export function planJobs(
 
 function jobOf(files: readonly string[]): Job {
   if (files.some(startsContainers)) return { files, slots: CONTAINER_SLOTS, group: 'containers' };
-  return { files, slots: files.some(startsFleet) ? FLEET_SLOTS : PROCESS_SLOTS };
+  return { files, slots: 1 };
 }
 
 /**
@@ -110,5 +109,5 @@ const REFERENCES = 5;
 /** The jobs, with up to five jobs without files evenly among them: they stand for the reference work. */
 export function withReferences(jobs: readonly Job[]): Job[] {
   const every = Math.max(1, Math.ceil(jobs.length / REFERENCES));
-  return jobs.flatMap((job, at) => (at % every === 0 ? [{ files: [], slots: PROCESS_SLOTS }, job] : [job]));
+  return jobs.flatMap((job, at) => (at % every === 0 ? [{ files: [], slots: 1 }, job] : [job]));
 }
