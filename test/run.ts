@@ -21,6 +21,8 @@ const GRACE_S = 300;
 
 // Test processes and what they start share what Node makes of the TypeScript.
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.cache/node');
+// A make that a test starts is not a part of the make that runs the tests, which would have it print its folders.
+for (const name of ['MAKEFLAGS', 'MFLAGS', 'MAKELEVEL']) delete process.env[name];
 // The runner adds a few listeners for each file that runs.
 process.setMaxListeners(100);
 

@@ -45,15 +45,15 @@ test('a file that did not run counts as a skipped test, a limit that was passed 
 
 test('a fast file above its limit is told what to do; a slow file has no limit', () => {
   const [line, ...others] = overLimits(
-    [resultOf('libs/a.test.ts', 8.1), resultOf('libs/b.test.ts', 8), resultOf('libs/c.slow.test.ts', 80)],
+    [resultOf('libs/a.test.ts', 10.1), resultOf('libs/b.test.ts', 9.9), resultOf('libs/c.slow.test.ts', 80)],
     1,
   );
   assert.equal(
     line,
-    'libs/a.test.ts used 8.1 CPU seconds, more than 8.0 (8 on an ordinary machine): make it cheaper, or rename it to libs/a.slow.test.ts',
+    'libs/a.test.ts used 10.1 CPU seconds, more than 8.0 (8 on an ordinary machine): make it cheaper, or rename it to libs/a.slow.test.ts',
   );
   assert.deepEqual(others, []);
-  assert.deepEqual(overLimits([resultOf('libs/a.test.ts', 15.9)], 2), []);
+  assert.deepEqual(overLimits([resultOf('libs/a.test.ts', 19.9)], 2), []);
   assert.deepEqual(overLimits([resultOf('test/fleet/promises.test.ts', 100)], 1), []);
 });
 
