@@ -110,6 +110,8 @@ test('a profile that moves keeps its tasks', { timeout: 300_000 }, async (t) => 
       role: 'orchestrator',
       orchestrate: true,
       routing: { peer_down_after_s: 600 },
+      // The move takes minutes on a slow machine.
+      queue: { max_wait_s: 600 },
       agents: { neo: { url: 'http://127.0.0.1:$' + '{NEO_PORT}', token_env: 'SWITCH_TO_NEO' } },
     },
     callers: { neo: { token_env: 'NEO_TO_SWITCH', scopes: ['announce'] } },
