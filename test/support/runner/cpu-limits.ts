@@ -8,10 +8,10 @@ const NAMED = 10;
 /** The CPU time of one file differs by up to a quarter between two runs. */
 const NOISE = 1.25;
 
-/** The cost of the reference work beside what it costs on an ordinary machine: what limits are multiplied by. */
+/** The cost of the reference work beside what it costs on an ordinary machine, at least 1: what limits are multiplied by. */
 export function scaleOf(references: readonly number[]): number {
   const sorted = references.toSorted((a, b) => a - b);
-  return (sorted[Math.floor(sorted.length / 2)] ?? REFERENCE_CPU_S) / REFERENCE_CPU_S;
+  return Math.max(1, (sorted[Math.floor(sorted.length / 2)] ?? REFERENCE_CPU_S) / REFERENCE_CPU_S);
 }
 
 /** A line for each limit of CPU time that fast files passed, which says what to do; limits are multiplied by the scale. */

@@ -71,4 +71,5 @@ test('the scale is the median of the measured reference work', () => {
   const measured = [3, 9, 1].map((times) => times * REFERENCE_CPU_S);
   assert.equal(scaleOf(measured), 3);
   assert.equal(scaleOf([]), 1);
+  assert.equal(scaleOf([REFERENCE_CPU_S / 2]), 1, 'a fast machine makes no limit smaller');
 });
