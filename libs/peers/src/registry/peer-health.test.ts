@@ -108,6 +108,26 @@ it('three tasks in a row that failed at once open the circuit, and then one task
   assert.equal(openFor(), 0);
 });
 
+it('refusals and latency count half after each 30 s without a dispatch', () => {
+  const clock = manualClock(NOW);
+  const health = createPeerHealth(clock);
+  const near = (actual: number, expected: number) =>
+    assert.ok(Math.abs(actual - expected) < 1e-9, `${actual}`);
+  health.recordAccepted(800);
+  health.recordRefused();
+  clock.advance(30_000);
+  near(health.snapshot().blockedRate, 0.15);
+  near(health.snapshot().latencyMs, 400);
+  health.recordRefused();
+  near(health.snapshot().blockedRate, 0.15 * 0.7 + 0.3);
+  near(health.snapshot().latencyMs, 400);
+  clock.advance(60_000);
+  health.recordAccepted(100);
+  near(health.snapshot().blockedRate, (0.15 * 0.7 + 0.3) * 0.7 * 0.25);
+  // What is left of the old latency has a weight of 0.7 / 4.
+  near(health.snapshot().latencyMs, 400 * 0.175 + 100 * 0.825);
+});
+
 it('accepted and refused dispatches move the averages, and a tracked task counts until it leaves', () => {
   const health = createPeerHealth(manualClock(NOW));
   health.recordRefused();

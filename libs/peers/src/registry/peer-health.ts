@@ -7,8 +7,13 @@ const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 30_000;
 /** Weight of the newest observation in the exponential moving averages. */
 const ALPHA = 0.3;
+/** After this time without an observation, the averages count half. */
+const HALF_LIFE_MS = 30_000;
 
-/** Health of a peer as this profile observed it: a circuit breaker and moving averages, in memory. */
+/**
+ * Health of a peer as this profile observed it: a circuit breaker and moving averages, in memory. The averages fade with
+ * time, so that a peer that was slow or refused once is tried again, also while others have room.
+ */
 export interface PeerHealth {
   /** The peer answered. Closes the circuit. */
   recordAnswer(): void;
@@ -45,6 +50,9 @@ export function createPeerHealth(clock: Clock, random: () => number = Math.rando
   let trial: { readonly until: number } | undefined;
   let blockedRate = 0;
   let latencyMs = 0;
+  let observedAt = clock.monotonic();
+  /** The part of the averages that still counts. */
+  const kept = (): number => 0.5 ** ((clock.monotonic() - observedAt) / HALF_LIFE_MS);
 
   /** True if the time is in the future. If it is further ahead than the longest pause, the clock was set back. */
   const isAhead = (until: number): boolean => clock.now() < until && until - clock.now() <= LONGEST_PAUSE_MS;
@@ -80,11 +88,15 @@ export function createPeerHealth(clock: Clock, random: () => number = Math.rando
     },
     recordAccepted(latency) {
       recordAnswer();
-      blockedRate *= 1 - ALPHA;
-      latencyMs = latencyMs === 0 ? latency : latencyMs * (1 - ALPHA) + latency * ALPHA;
+      const known = latencyMs === 0 ? 0 : (1 - ALPHA) * kept();
+      latencyMs = latencyMs * known + latency * (1 - known);
+      blockedRate *= (1 - ALPHA) * kept();
+      observedAt = clock.monotonic();
     },
     recordRefused() {
-      blockedRate = blockedRate * (1 - ALPHA) + ALPHA;
+      latencyMs *= kept();
+      blockedRate = blockedRate * kept() * (1 - ALPHA) + ALPHA;
+      observedAt = clock.monotonic();
     },
     recordEnded(failedAtOnce) {
       failedTasks = failedAtOnce ? failedTasks + 1 : 0;
@@ -105,11 +117,14 @@ export function createPeerHealth(clock: Clock, random: () => number = Math.rando
       };
     },
     load,
-    snapshot: () => ({
-      circuitOpenUntil: openUntil(),
-      inFlight: load.inFlight,
-      blockedRate,
-      latencyMs,
-    }),
+    snapshot() {
+      const part = kept();
+      return {
+        circuitOpenUntil: openUntil(),
+        inFlight: load.inFlight,
+        blockedRate: blockedRate * part,
+        latencyMs: latencyMs * part,
+      };
+    },
   };
 }
