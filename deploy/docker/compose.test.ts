@@ -4,14 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 const root = join(import.meta.dirname, '../..');
-const compose = spawnSync(
-  'docker',
-  ['compose', '--file', 'docker-compose.yml', '--profile', '*', 'config', '--format', 'json'],
-  {
-    cwd: root,
-    encoding: 'utf8',
-  },
-);
+const compose = spawnSync('docker', ['compose', '--profile', '*', 'config', '--format', 'json'], {
+  cwd: root,
+  encoding: 'utf8',
+});
 const skip = compose.error || compose.status !== 0 ? 'docker compose is not installed' : false;
 
 interface Service {

@@ -31,6 +31,10 @@ export const COMPOSED: Readonly<Record<string, Composed>> = {
     reached: ['docker-compose.yml', '.env', ...IMAGE],
     because: 'a profile by itself runs the image with the limits of the Compose file',
   },
+  'deploy/docker/compose.test.ts': {
+    reached: ['docker-compose.yml', '.env'],
+    because: 'docker compose reads both, and is told neither',
+  },
   'test/support/swarm.ts': {
     reached: ['deploy/swarm/', 'deploy/prometheus/', ...IMAGE, ...SHIPPED],
     because: 'a fleet on Swarm runs the image',
