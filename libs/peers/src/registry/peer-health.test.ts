@@ -124,7 +124,7 @@ it('refusals and latency count half after each 30 s without a dispatch', () => {
   clock.advance(60_000);
   health.recordAccepted(100);
   near(health.snapshot().blockedRate, (0.15 * 0.7 + 0.3) * 0.7 * 0.25);
-  // What is left of the old latency has a weight of 0.7 / 4.
+  // The old latency has a weight of 0.7, of which two half-lives leave a quarter.
   near(health.snapshot().latencyMs, 400 * 0.175 + 100 * 0.825);
 });
 
