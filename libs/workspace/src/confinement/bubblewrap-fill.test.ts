@@ -12,7 +12,6 @@ test('a command that owns its root can fill no file system in memory but those w
     reach,
     readable: [],
     asRoot: false,
-    closesNesting: false,
     ownNetwork: false,
   });
   const run = (script: string) =>

@@ -15,8 +15,6 @@ export function bubblewrapArgs(options: {
   readonly readable: readonly string[];
   /** True when root starts it: it keeps the capabilities that `setpriv` needs, and makes no user namespace. */
   readonly asRoot: boolean;
-  /** Closes nested user namespaces: bubblewrap 0.8 or newer, and only within a user namespace, so not as root. */
-  readonly closesNesting: boolean;
   /** True for a network namespace of its own, with nothing but a loopback interface. */
   readonly ownNetwork: boolean;
 }): string[] {
@@ -39,7 +37,7 @@ export function bubblewrapArgs(options: {
   args.push('--new-session', '--die-with-parent');
   const kept = options.asRoot
     ? ROOT_KEEPS.flatMap((capability) => ['--cap-add', capability])
-    : ['--unshare-user', ...(options.closesNesting ? ['--disable-userns'] : [])];
+    : ['--unshare-user'];
   args.push('--cap-drop', 'ALL', ...kept);
   return args;
 }

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openScene, type Scene } from '../testing/confinement-scene.ts';
+import { ALL_ATTACKS, KERNEL_ATTACKS } from '../testing/kernel-attacks.ts';
 import { landlockHelper, withoutLandlock } from '../testing/landlock-helper.ts';
 import { closedToOthers, nodeForOthers } from '../testing/other-users.ts';
 import { cannotConfine, mayChangeUsers, SECRET } from '../testing/place.ts';
@@ -53,7 +54,7 @@ const CONFINEMENTS: readonly UnderTest[] = [
 ];
 
 const ALL: readonly Kind[] = ['bubblewrap', 'users', 'landlock', 'unconfined'];
-/** Files that every user may read are open where only users confine. */
+/** Files that every user may read, and all system calls, are open where only users confine. */
 const BY_USERS: readonly Kind[] = ['users', 'unconfined'];
 const NOBODY: readonly Kind[] = ['unconfined'];
 
@@ -107,6 +108,15 @@ for (const { kind, name, unavailable, options } of CONFINEMENTS)
         assert.equal(exitCode === 0, isAllowed, `${name}: ${stdout}${stderr}`);
         if (!isAllowed) assert.doesNotMatch(stdout + stderr, new RegExp(SECRET));
       });
+    const { stdout } = await scene.run(ALL_ATTACKS);
+    const lines = stdout.split('\n');
+    for (const { what, byUsers = false } of KERNEL_ATTACKS) {
+      const works = kind === 'unconfined' ? byUsers || isRoot : kind === 'users' && byUsers;
+      await t.test(`${works ? 'can' : 'cannot'} ${what}`, () => {
+        const line = lines.find((each) => each.endsWith(` ${what}`));
+        assert.equal(line?.startsWith('0 '), works, line ?? stdout);
+      });
+    }
   });
 
 test('the same holds for bubblewrap with a gateway of a user', {

@@ -10,6 +10,7 @@ import { COMMAND_ENV } from './command-env.ts';
 import { type Confinement, makePassableDirectory, makeSharedDirectory } from './confinement.ts';
 import { describe } from './describe.ts';
 import { LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
+import { findFilter } from './seccomp/filter.ts';
 import type { UserRange } from './user-range.ts';
 import { usersFor } from './users-for.ts';
 import { asRoot, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
@@ -53,6 +54,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const [servers, places] = [join(root, 'mcp'), join(root, 'mcp-places')];
   const readable = await readablePaths(options.readable ?? []);
   const { network = 'full' } = options;
+  const filter = findFilter();
   const programs: Programs = {
     bwrap: 'bwrap',
     setpriv: 'setpriv',
@@ -66,7 +68,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const build = (how: How, note = '', less?: string, limits = options.limits): Confinement => {
     const limited = (lasting: boolean) =>
       limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });
-    const parts = { readable, programs, network, monitor };
+    const parts = { readable, programs, network, filter, monitor };
     const wrap = createWrapper(how, { ...parts, command: limited(false), server: limited(true) });
     const otherUser = (how.method === 'bubblewrap' && asRoot()) || how.method === 'uid';
     const launchIn =
@@ -106,7 +108,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     if (options.confine !== 'auto' && options.confine !== method) continue;
     if (network === 'none' && method !== 'bubblewrap') continue;
     const landlock = method === 'uid' ? await probeLandlock(programs.landlock, options.clock) : undefined;
-    const all = { ...how, restricts: landlock !== undefined && 'abi' in landlock };
+    const restricts = landlock !== undefined && 'abi' in landlock;
+    const filters = landlock !== undefined && 'missing' in landlock && landlock.filters;
+    const all: How = { ...how, helper: restricts ? 'restricts' : filters ? 'filters' : undefined };
     // Other processes of the same user may take all the room; that says nothing about the method.
     const uncounted = options.limits && { ...options.limits, processes: 0 };
     const reason = await probe(build(all, '', undefined, uncounted), root, options);
@@ -121,9 +125,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       };
       const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
-      const described = describe({ ...how, landlock, withoutUsers, asRoot: asRoot() });
+      const described = describe({ ...how, filter, landlock, withoutUsers, asRoot: asRoot() });
       const note = described.note + withoutLimits;
-      const sharesUser = method === 'uid' && !all.restricts && withoutUsers !== undefined;
+      const sharesUser = method === 'uid' && !restricts && withoutUsers !== undefined;
       const users = found && 'users' in found && found;
       return chosen({ ...candidate, ...described, note, sharesUser, ...users });
     }
@@ -153,7 +157,6 @@ function noNetworkNamespace(why: string): FleetError {
 }
 
 const CANDIDATES: readonly How[] = [
-  ...(asRoot() ? [] : [{ method: 'bubblewrap', closesNesting: true } as const]),
   { method: 'bubblewrap' },
   { method: 'uid', marked: true },
   { method: 'uid' },

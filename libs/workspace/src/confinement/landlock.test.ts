@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
-import { silentLog } from '@hermes-fleet/protocol/testing';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { runCommand } from '../process/run-command.ts';
 import { landlockHelper, withoutLandlock } from '../testing/landlock-helper.ts';
 import { nodeForOthers } from '../testing/other-users.ts';
@@ -44,8 +44,23 @@ test('a confinement by user names the ABI of Landlock, or why it is missing', { 
     const { confinement: open, run } = await start(t, { confine: 'uid', programs: { landlock } });
     assert.match(open.note, /^shell commands run confined by uid, as another user; .*; without Landlock \(/);
     assert.match(open.less ?? '', reason);
+    assert.match(open.less ?? '', /without a filter of system calls \(it needs the helper\)/);
     assert.equal((await run('true')).exitCode, 0);
   }
+});
+
+test('where the kernel has no Landlock, the helper filters system calls all the same', {
+  skip,
+}, async (t) => {
+  const folder = tempDir(t);
+  chmodSync(folder, 0o755);
+  const landlock = join(folder, 'helper');
+  const refuses = 'case " $* " in *" --write "*) echo "no Landlock" >&2; exit 125 ;; esac';
+  writeFileSync(landlock, `#!/bin/sh\n${refuses}\nexec ${landlockHelper(t)} "$@"\n`, { mode: 0o755 });
+  const { confinement, run } = await start(t, { confine: 'uid', programs: { landlock } });
+  assert.match(confinement.less ?? '', /without Landlock \(no Landlock\), [^;]+$/);
+  const { stdout } = await run('id -u; ls /var/tmp >/dev/null && unshare --user true || echo refused');
+  assert.equal(stdout, '1001\nrefused\n');
 });
 
 test('a command has the same user, groups and rights with Landlock and without', { skip }, async (t) => {
@@ -140,7 +155,14 @@ test('the helper passes on the exit code, and runs nothing that it cannot restri
   assert.equal(status('--write', '/', '--', '/bin/sh', '-c', 'exit 7'), 7);
   assert.equal(status('--write', '/', '--', '/nowhere/at/all'), 127);
   assert.equal(status('--read', '/var', '--', '/bin/sh', '-c', 'exit 7'), 126);
-  for (const args of [['sh'], ['--'], ['--all', '/', '--', 'true'], ['--user', '0', '--', 'true'], []]) {
+  for (const args of [
+    ['sh'],
+    ['--'],
+    ['--all', '/', '--', 'true'],
+    ['--user', '0', '--', 'true'],
+    ['--seccomp', '/dev/null', '--', 'true'],
+    [],
+  ]) {
     assert.equal(status(...args), 125, args.join(' '));
   }
 });

@@ -34,47 +34,56 @@ const WRITABLE = [
   ...['/dev/pts', '/dev/shm', '/dev/mqueue', '/proc', '/tmp'],
 ];
 
-/** The ABI of this kernel's Landlock, or why it cannot be used. */
-export type LandlockProbe = { readonly abi: number } | { readonly missing: string };
+/** The ABI of this kernel's Landlock, or why it cannot be used; `filters` when the helper works without it. */
+export type LandlockProbe =
+  | { readonly abi: number }
+  | { readonly missing: string; readonly filters: boolean };
 
 /** Finds the ABI of this kernel's Landlock by restricting a command. */
 export async function probeLandlock(helper: string, clock: Clock): Promise<LandlockProbe> {
-  if (!existsSync(helper)) return { missing: `${helper} is not installed` };
+  if (!existsSync(helper)) return { missing: `${helper} is not installed`, filters: false };
   const limits = { timeoutMs: PROBE_MS, keepBytes: 1000, maxBytes: 10_000, clock };
-  const restricted = { command: helper, args: ['--write', '/', '--', helper, '--abi'] };
-  const { exitCode, stdout, stderr } = await runCommand(restricted, {
-    cwd: '/',
-    env: COMMAND_ENV,
-    ...limits,
-  });
-  if (exitCode === 0 && /^\d+\n$/.test(stdout)) return { abi: Number(stdout) };
-  return { missing: stderr.trim().split('\n')[0] || `${helper} does not work` };
+  const ask = async (...args: string[]) => {
+    const line = { command: helper, args: [...args, '--', helper, '--abi'] };
+    const { exitCode, stdout, stderr } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
+    return { abi: exitCode === 0 && /^\d+\n$/.test(stdout) ? Number(stdout) : undefined, stderr };
+  };
+  const { abi, stderr } = await ask('--write', '/');
+  if (abi !== undefined) return { abi };
+  const missing = stderr.trim().split('\n')[0] || `${helper} does not work`;
+  return { missing, filters: (await ask()).abi !== undefined };
 }
 
 /**
- * Runs the command as another user, as `asUser` does, and restricted to `reach` and the readable paths. Rights add up:
- * a path of `reach.readOnly` inside a writable one stays writable.
+ * Runs the command as another user, as `asUser` does, under the filter of system calls, and restricted to `reach` and the
+ * readable paths, if there are paths. Rights add up: a path of `reach.readOnly` inside a writable one stays writable.
  */
 export function dropUserRestricted(
   helper: string,
   command: string,
   args: readonly string[],
   {
-    reach,
-    readable,
+    paths,
+    filter,
     user,
     markGid,
   }: {
-    readonly reach: Reach;
-    readonly readable: readonly string[];
+    readonly paths: { readonly reach: Reach; readonly readable: readonly string[] } | undefined;
+    /** The file of a filter of system calls. */
+    readonly filter: string | undefined;
     readonly user: CommandUser;
     readonly markGid?: number | undefined;
   },
 ): CommandLine {
+  const restricted = paths === undefined ? [] : restrictions(paths.reach, paths.readable);
+  const filtered = filter === undefined ? [] : ['--seccomp', filter];
+  const ids = ['--user', String(user.uid), ...(markGid === undefined ? [] : ['--mark', String(markGid)])];
+  const line = { command: helper, args: [...ids, ...filtered, ...restricted, '--', command, ...args] };
+  return markGid === undefined ? line : { ...line, markGid };
+}
+
+function restrictions(reach: Reach, readable: readonly string[]): string[] {
   const read = [...SYSTEM, ...SETTINGS, ...OPTIONAL_SETTINGS, ...readable, ...reach.readOnly];
   const write = [...WRITABLE, ...reach.writable];
-  const paths = [...read.flatMap((path) => ['--read', path]), ...write.flatMap((path) => ['--write', path])];
-  const ids = ['--user', String(user.uid), ...(markGid === undefined ? [] : ['--mark', String(markGid)])];
-  const line = { command: helper, args: [...ids, ...paths, '--', command, ...args] };
-  return markGid === undefined ? line : { ...line, markGid };
+  return [...read.flatMap((path) => ['--read', path]), ...write.flatMap((path) => ['--write', path])];
 }

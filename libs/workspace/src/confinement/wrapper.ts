@@ -4,6 +4,7 @@ import { bubblewrapArgs } from './bubblewrap.ts';
 import { COMMAND_USER } from './command-user.ts';
 import type { ConfinementMethod, Reach } from './confinement.ts';
 import { dropUserRestricted } from './landlock.ts';
+import type { SystemCallFilter } from './seccomp/filter.ts';
 import { asUser, createMarks } from './uid-drop.ts';
 
 /** How commands are confined. */
@@ -11,9 +12,8 @@ export interface How {
   readonly method: ConfinementMethod;
   /** Each command gets a group that marks its processes. */
   readonly marked?: boolean;
-  readonly closesNesting?: boolean;
-  /** Landlock restricts the command's files. */
-  readonly restricts?: boolean;
+  /** The helper runs the command: it applies the filter of system calls, and Landlock where the kernel has it. */
+  readonly helper?: 'filters' | 'restricts' | undefined;
 }
 
 /** Paths of the confining programs. */
@@ -38,6 +38,7 @@ export function createWrapper(
     readonly readable: readonly string[];
     readonly programs: Programs;
     readonly network: 'full' | 'none';
+    readonly filter: SystemCallFilter;
     readonly monitor: CommandMonitor | undefined;
     /** Sets the limits of a command, and of an MCP server. */
     readonly command: Limited;
@@ -45,6 +46,7 @@ export function createWrapper(
   },
 ) {
   const { readable, programs, monitor } = options;
+  const filter = 'file' in options.filter ? options.filter.file : undefined;
   const nextMark = createMarks(process.pid);
   const confined = (program: string, given: readonly string[], reach: Reach, use: Use): CommandLine => {
     if (how.method === 'none') return { command: program, args: given };
@@ -53,22 +55,30 @@ export function createWrapper(
     const user = reach.user ?? COMMAND_USER;
     if (how.method === 'uid') {
       const markGid = how.marked && use === 'command' ? nextMark() : undefined;
-      if (!how.restricts) return dropUser(programs.setpriv, prepared, { user, markGid });
+      if (how.helper === undefined) return dropUser(programs.setpriv, prepared, { user, markGid });
       const { command, args } = lineOf(prepared);
-      return dropUserRestricted(programs.landlock, command, args, { reach, readable, user, markGid });
+      const paths = how.helper === 'restricts' ? { reach, readable } : undefined;
+      return dropUserRestricted(programs.landlock, command, args, { paths, filter, user, markGid });
     }
     if (how.method !== 'bubblewrap') return lineOf(prepared);
-    const { closesNesting = false } = how;
     const ownNetwork = use !== 'server' && options.network === 'none';
-    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), closesNesting, ownNetwork });
+    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), ownNetwork });
     const inner = asRoot() ? dropUser(programs.setpriv, prepared, { user }) : lineOf(prepared);
-    return { command: programs.bwrap, args: [...outer, '--', inner.command, ...inner.args] };
+    const args = [...outer, '--', inner.command, ...inner.args];
+    if (filter === undefined) return { command: programs.bwrap, args };
+    return {
+      command: '/bin/sh',
+      args: ['-c', WITH_FILTER, filter, programs.bwrap, '--seccomp', '9', ...args],
+    };
   };
   return (command: string, args: readonly string[], reach: Reach, use: Use): CommandLine => {
     const line = confined(command, args, reach, use);
     return monitor === undefined ? line : { ...line, monitor };
   };
 }
+
+/** bubblewrap reads the filter to its end and closes it, so that each command needs the file opened anew. */
+const WITH_FILTER = 'exec "$@" 9<"$0"';
 
 const run = (script: string): string => (script === '' ? 'exec "$@"' : `${script}; exec "$@"`);
 
