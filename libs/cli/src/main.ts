@@ -1,5 +1,9 @@
 #!/usr/bin/env node
+import { closeInheritedDescriptors } from '@hermes-fleet/service/descriptors';
 import { run } from './run.ts';
+
+const argv = process.argv.slice(2);
+closeInheritedDescriptors(argv);
 
 // A reader that has enough, such as `head`, closes the pipe: that is no error of the command.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -10,7 +14,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
-process.exitCode = await run(process.argv.slice(2), process.env, {
+process.exitCode = await run(argv, process.env, {
   stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,

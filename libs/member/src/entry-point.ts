@@ -1,6 +1,7 @@
 import { AgentCard } from '@hermes-fleet/a2a';
 import { FleetError } from '@hermes-fleet/protocol';
 import { createSecretEnv, type SecretEnv } from '@hermes-fleet/service';
+import { closeInheritedDescriptors } from '@hermes-fleet/service/descriptors';
 import { memberCard } from './card.ts';
 import type { DoctorReport } from './doctor.ts';
 import type { MemberEnvironment } from './environment.ts';
@@ -35,6 +36,7 @@ export async function runEntryPoint<E extends MemberEnvironment>(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
+  closeInheritedDescriptors(argv);
   // Pending work of a start may be unreferenced: without this timer, the process could exit before the start is done.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {

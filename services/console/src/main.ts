@@ -1,10 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
 import { FleetError } from '@hermes-fleet/protocol';
+import { closeInheritedDescriptors } from '@hermes-fleet/service/descriptors';
 import { readEnvironment } from './environment.ts';
 
 /** Checks the configuration and what the console connects to instead of serving; prints a JSON report. */
 const DOCTOR = '--doctor';
 const argv = process.argv.slice(2);
+closeInheritedDescriptors(argv);
 
 // Batches of events, and rows of the views, make much garbage that dies young. Each of these flags of V8 trades some time for
 // memory that would never be given back: together some milliseconds for each thousand events, and 30 MB (make bench ONLY=console).

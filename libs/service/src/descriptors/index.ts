@@ -1,0 +1,1 @@
+export { closeInheritedDescriptors } from './close-inherited.ts';
