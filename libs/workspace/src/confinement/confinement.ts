@@ -27,10 +27,8 @@ export interface ServerPlace {
 export interface Confinement {
   /** `none`: no method works on this machine, so the agent's commands are not run. */
   readonly method: ConfinementMethod;
-  /** One line for the start-up log: the method in use, or how to enable one. */
+  /** One line for the start-up log, `/ready` and `fleet doctor`: the method and its protections, or how to enable one. */
   readonly note: string;
-  /** What commands can reach that bubblewrap would close, for `/ready` and `fleet doctor`; undefined for nothing. */
-  readonly less?: string | undefined;
   /** Returns a command line that runs confined to `reach`; with `none` and `unconfined`, the command itself. */
   wrap(command: string, args: readonly string[], reach: Reach): CommandLine;
   /** Confines a server that all tasks share: it may write to the folder `mcp` of the workspace only. */

@@ -65,7 +65,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const withoutLimits = options.limits !== undefined && prlimit === undefined ? WITHOUT_PRLIMIT : '';
   const memoryMb = options.limits?.memoryMb ?? 0;
   const monitor = memoryMb > 0 ? createMemoryWatch({ limitMb: memoryMb, clock: options.clock }) : undefined;
-  const build = (how: How, note = '', less?: string, limits = options.limits): Confinement => {
+  const build = (how: How, note = '', limits = options.limits): Confinement => {
     const limited = (lasting: boolean) =>
       limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });
     const parts = { readable, programs, network, filter, monitor };
@@ -78,7 +78,6 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     return {
       method: how.method,
       note: note + withoutLimits,
-      less,
       otherUser,
       wrap: (command, args, reach) => wrap(command, args, reach, 'command'),
       launch: launchIn(servers, 'server'),
@@ -100,7 +99,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   };
   if (options.confine === 'unconfined') {
     const note = "shell commands run UNCONFINED: they can read this gateway's secrets";
-    return chosen(build({ method: 'unconfined' }, note, note));
+    return chosen(build({ method: 'unconfined' }, note));
   }
   const reasons: string[] = [];
   for (const how of CANDIDATES) {
@@ -113,7 +112,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     const all: How = { ...how, helper: restricts ? 'restricts' : filters ? 'filters' : undefined };
     // Other processes of the same user may take all the room; that says nothing about the method.
     const uncounted = options.limits && { ...options.limits, processes: 0 };
-    const reason = await probe(build(all, '', undefined, uncounted), root, options);
+    const reason = await probe(build(all, '', uncounted), root, options);
     if (reason === undefined) {
       const candidate = build(all);
       const parts = {
@@ -125,11 +124,10 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       };
       const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
-      const described = describe({ ...how, filter, landlock, withoutUsers, asRoot: asRoot() });
-      const note = described.note + withoutLimits;
+      const note = describe({ ...how, filter, network, landlock, withoutUsers, asRoot: asRoot() });
       const sharesUser = method === 'uid' && !restricts && withoutUsers !== undefined;
       const users = found && 'users' in found && found;
-      return chosen({ ...candidate, ...described, note, sharesUser, ...users });
+      return chosen({ ...candidate, note: note + withoutLimits, sharesUser, ...users });
     }
     reasons.push(`${method}: ${reason}`);
   }
@@ -145,7 +143,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     );
   }
   const note = `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`;
-  return chosen(build({ method: 'none' }, note, note));
+  return chosen(build({ method: 'none' }, note));
 }
 
 function noNetworkNamespace(why: string): FleetError {

@@ -7,6 +7,7 @@ import type { SystemCallFilter } from './seccomp/filter.ts';
 export interface Found {
   readonly method: ConfinementMethod;
   readonly asRoot: boolean;
+  readonly network: 'full' | 'none';
   readonly filter: SystemCallFilter;
   /** Only with the method `uid`. */
   readonly landlock?: LandlockProbe | undefined;
@@ -14,35 +15,51 @@ export interface Found {
   readonly withoutUsers?: string | undefined;
 }
 
-/** One line for the start-up log, and what isolates less (SECURITY.md#limits). */
-export function describe(found: Found): { note: string; less: string | undefined } {
+/** What commands are kept from, and why they are not here, if so. */
+type Protection = readonly [what: string, off: string | undefined];
+
+/** From this ABI on, Landlock restricts signals and abstract sockets. */
+const LANDLOCK_SCOPES = 6;
+
+/** One line for the start-up log, `/ready` and `fleet doctor`: the method, and which protections are on here (SECURITY.md#limits). */
+export function describe(found: Found): string {
   const { landlock } = found;
   const method = landlock && 'abi' in landlock ? `uid with Landlock ${landlock.abi}` : found.method;
   const user = found.method === 'uid' || found.asRoot ? 'another user' : 'this user';
-  const less = found.method === 'uid' ? lessByUser(found) : lessByBubblewrap(found);
-  const note = `shell commands run confined by ${method}, as ${user}`;
-  return { note: less === undefined ? note : `${note}; ${less}`, less };
+  const protections = found.method === 'uid' ? byUser(found) : byBubblewrap(found);
+  const on = protections.filter(([, off]) => off === undefined).map(([what]) => what);
+  const off = protections.flatMap(([what, why]) => (why === undefined ? [] : `${what} (${why})`));
+  return `shell commands run confined by ${method}, as ${user}; on: ${on.join(', ')}; off: ${off.join(', ') || 'nothing'}`;
 }
 
-function lessByUser({ filter, landlock, withoutUsers }: Found): string {
-  const less = [
-    'without bubblewrap, commands see the command lines of all processes, and share /tmp and /dev/shm',
+function byBubblewrap({ filter, network }: Found): Protection[] {
+  const shared = network === 'full' ? 'commands have the network of the machine' : undefined;
+  return [
+    ['files', undefined],
+    ['command lines', undefined],
+    ['signals', undefined],
+    ['temporary files', undefined],
+    ['system calls', 'missing' in filter ? filter.missing : undefined],
+    ['abstract sockets', shared],
+    ['network', shared],
   ];
-  if (landlock && 'missing' in landlock) {
-    less.push(`without Landlock (${landlock.missing}), they can open every file that is open to all users`);
-  }
-  if ('missing' in filter) less.push(unfiltered(filter.missing));
-  else if (landlock === undefined || ('missing' in landlock && !landlock.filters))
-    less.push(unfiltered('it needs the helper'));
-  if (withoutUsers !== undefined) {
-    less.push(`the commands of all contexts run as user ${COMMAND_UID} (${withoutUsers})`);
-  }
-  return less.join('; ');
 }
 
-function lessByBubblewrap({ filter }: Found): string | undefined {
-  return 'missing' in filter ? unfiltered(filter.missing) : undefined;
+function byUser({ filter, landlock, withoutUsers }: Found): Protection[] {
+  const abi = landlock && 'abi' in landlock ? landlock.abi : 0;
+  const missing = landlock && 'missing' in landlock ? landlock.missing : 'not tried';
+  const unscoped = abi >= LANDLOCK_SCOPES ? undefined : `Landlock ${LANDLOCK_SCOPES} is missing`;
+  const unfiltered =
+    landlock && 'missing' in landlock && !landlock.filters ? 'the helper is missing' : undefined;
+  return [
+    ['files', abi > 0 ? undefined : `what is open to all users, without Landlock: ${missing}`],
+    ['users of contexts', withoutUsers && `all run as user ${COMMAND_UID}: ${withoutUsers}`],
+    ['command lines', 'without bubblewrap, /proc shows all'],
+    // Users alone keep contexts from each other's processes.
+    ['signals', withoutUsers && unscoped],
+    ['temporary files', 'without bubblewrap, all share /tmp and /dev/shm'],
+    ['system calls', 'missing' in filter ? filter.missing : unfiltered],
+    ['abstract sockets', unscoped],
+    ['network', 'without bubblewrap, commands have that of the gateway'],
+  ];
 }
-
-const unfiltered = (why: string): string =>
-  `without a filter of system calls (${why}), commands can use keyrings and make user namespaces`;
