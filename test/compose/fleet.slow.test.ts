@@ -15,6 +15,7 @@ import {
 import { composeWork, DASHBOARD, type Panel } from '../support/compose-work.ts';
 import { withoutEngine } from '../support/engine.ts';
 import { until } from '../support/fleet.ts';
+import { attackFromWithin } from '../support/inside.ts';
 import { decide } from '../support/lone-trader.ts';
 import { prometheus } from '../support/prometheus.ts';
 import { call, resultOf, runbook, textMessage } from '../support/rpc.ts';
@@ -134,6 +135,14 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 800_000 },
   await t.test('a browser drives an open profile: not with a foreign name', () =>
     driveAsBrowser(fleet, open),
   );
+
+  await t.test('nothing leaves the sandbox', async (st) => {
+    const gateway = /\d+/.exec(open.inside("grep -la '^node.services/profile' /proc/[0-9]*/cmdline"))?.[0];
+    const { url: askingForTokens } = operator;
+    const target = { url: open.url, token: undefined };
+    await attackFromWithin(st, target, { mode: 'container', gateway: Number(gateway), askingForTokens });
+    assert.equal(open.inside('cat /state/open'), '');
+  });
 
   await t.test('the machine filled: not beyond what a context may have of the disk', () => fillDisk(open));
 

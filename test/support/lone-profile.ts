@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -15,6 +15,7 @@ const TOKEN = 'token-of-the-test-as-operator-0123456789';
 export interface LoneProfile extends Target {
   readonly token: string;
   readonly ledgerFile: string;
+  readonly pid: number;
   /** Its output so far. */
   log(): string;
   /** SIGKILL; resolves when it is gone. */
@@ -44,6 +45,10 @@ export interface LoneProfileOptions {
   /** config.yaml, beside the model. */
   readonly config?: Section;
   readonly env?: Record<string, string>;
+  /** A command line that starts the entry point's, which follows it: a shell that opens files, or that becomes another user. */
+  readonly startedBy?: readonly string[];
+  /** Whom the home belongs to; default: this user. */
+  readonly owner?: number;
   /** The number of files and connections that the process may have open. */
   readonly maxOpenFiles?: number;
 }
@@ -59,6 +64,8 @@ export async function startProfile(
     callers = {},
     config = {},
     env = {},
+    startedBy = [],
+    owner,
     maxOpenFiles,
   }: LoneProfileOptions = {},
 ): Promise<LoneProfile> {
@@ -83,6 +90,9 @@ export async function startProfile(
     join(dir, 'IDENTITY.md'),
     `---\nname: ${name}\ndescription: A profile of a test.\n---\n# ${name}\n`,
   );
+  if (owner !== undefined)
+    for (const path of ['.', ...readdirSync(home, { recursive: true, encoding: 'utf8' })])
+      chownSync(join(home, path), owner, owner);
   const isTls = own.tls !== undefined;
   const url = isTls ? `https://localhost:${port}` : `http://127.0.0.1:${port}`;
   let log = '';
@@ -105,7 +115,7 @@ export async function startProfile(
     const limit = maxOpenFiles === undefined ? '' : `ulimit -n ${maxOpenFiles}; `;
     const started = spawn(
       '/bin/sh',
-      ['-c', `${limit}exec "$@"`, 'sh', process.execPath, main, '--profile', name],
+      ['-c', `${limit}exec "$@"`, 'sh', ...startedBy, process.execPath, main, '--profile', name],
       {
         cwd: ROOT,
         env: { ...environment, ...more },
@@ -137,6 +147,9 @@ export async function startProfile(
     url,
     token: TOKEN,
     ledgerFile,
+    get pid() {
+      return child?.pid ?? 0;
+    },
     log: () => log,
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

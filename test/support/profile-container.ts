@@ -41,6 +41,9 @@ export interface OpenContainer {
   inside(script: string): string;
 }
 
+/** Whoever starts the gateway has files open, which no command may get (inside.ts). */
+const WITH_DESCRIPTORS = 'exec 63</etc/passwd 200>>/state/open; exec "$@"';
+
 /** A profile in a container by itself, whose callers need no token, with this config.yaml beside the model. */
 export async function startOpenContainer(
   t: TestContext,
@@ -73,7 +76,8 @@ export async function startOpenContainer(
   ].flatMap((volume) => ['--volume', volume]);
   const { status, stderr } = docker([
     ...['run', '--detach', '--network', 'host', '--name', name, ...asProfile(), ...volumes],
-    ...['--env', `HEALTH_PORT=${port}`, image, 'node', 'services/profile/src/main.ts', '--profile', 'neo'],
+    ...['--env', `HEALTH_PORT=${port}`, image, 'bash', '-c', WITH_DESCRIPTORS, 'bash'],
+    ...['node', 'services/profile/src/main.ts', '--profile', 'neo'],
   ]);
   if (status !== 0) throw new Error(`the container did not start: ${stderr}`);
   const url = `http://127.0.0.1:${port}`;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { cannotConfine, nodeForOthers } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
@@ -17,6 +18,33 @@ const INSTALL = [
   'npm install --silent --no-audit --no-fund --offline && rm -rf node_modules',
   'npm ci --silent --no-audit --no-fund --offline && node_modules/.bin/dep',
 ].join(' && ');
+
+const PIP = [
+  'mkdir -p wheel/pkg && cd wheel && echo "print(\\"pkg runs\\")" > pkg/__main__.py && touch pkg/__init__.py',
+  'printf "from setuptools import setup\\nsetup(name=\\"pkg\\", version=\\"1\\", packages=[\\"pkg\\"])\\n" > setup.py',
+  '/usr/bin/python3 -m pip install --quiet --no-index --no-build-isolation --no-deps --target ../installed . 2>&1',
+  'PYTHONPATH=../installed /usr/bin/python3 -m pkg | grep "pkg runs"',
+].join(' && ');
+
+const CARGO = [
+  'mkdir -p crate/dep/src crate/src && cd crate',
+  'printf "[package]\\nname = \\"dep\\"\\nversion = \\"1.0.0\\"\\n" > dep/Cargo.toml && echo "pub fn f() -> u8 { 7 }" > dep/src/lib.rs',
+  'printf "[package]\\nname = \\"app\\"\\nversion = \\"1.0.0\\"\\n[dependencies]\\ndep = { path = \\"dep\\" }\\n" > Cargo.toml',
+  'echo "fn main() { println!(\\"{}\\", dep::f()) }" > src/main.rs && /usr/bin/cargo run --offline --quiet | grep 7',
+].join(' && ');
+
+/** Programs that ask more of the kernel than most: what they do, by the program. */
+const OPTIONAL: Readonly<Record<string, string>> = {
+  '/usr/bin/make':
+    'printf "all: a b\\na b:\\n\\ttouch \\$@\\n" > Makefile && make -j2 && test -e a && test -e b',
+  '/usr/bin/python3': `/usr/bin/python3 -c "import multiprocessing as m; p = m.Pool(2); print(p.map(abs, [-1])); p.close(); p.join()"`,
+  '/usr/bin/pip3': PIP,
+  '/usr/bin/cargo': CARGO,
+  '/usr/bin/gdb': 'gdb -batch -ex run -ex "info proc" --args /bin/echo debugged | grep debugged',
+  '/usr/bin/strace': 'strace -f -o trace /bin/sh -c "true; true" && grep -q exit_group trace',
+  '/usr/bin/chromium':
+    'chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=1000 --dump-dom "data:text/html,<p id=x></p><script>x.textContent=6*7</script>" 2>/dev/null | grep -q ">42<"',
+};
 
 const hasNpm = spawnSync('npm', ['--version']).status === 0;
 const hasSanitizer =
@@ -42,6 +70,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       'a repository with many files':
         'mkdir many && cd many && git init -q . && seq 1000 | split -l 1 - f && git add -A && git commit -qm x && git gc -q && cd .. && rm -rf many',
       ...(hasNpm && { 'an installation': INSTALL }),
+      ...Object.fromEntries(Object.entries(OPTIONAL).filter(([program]) => existsSync(program))),
       ...(hasSanitizer && {
         'a program with a sanitizer':
           'echo "int main(){return 0;}" > s.c && gcc -fsanitize=address s.c -o s && ./s',

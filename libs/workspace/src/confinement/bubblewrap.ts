@@ -5,6 +5,11 @@ import { SETTINGS, SYSTEM } from './system-paths.ts';
 
 const TMP_BYTES = 256 * 1024 * 1024;
 
+/** Files of /proc that belong to no namespace; Docker closes them in containers. */
+const MASKED = ['kcore', 'keys', 'key-users', 'latency_stats', 'sched_debug', 'timer_list'].map(
+  (name) => `/proc/${name}`,
+);
+
 /** Capabilities needed to enter a directory of the commands' user and to become that user, who has none of them. */
 const ROOT_KEEPS = ['CAP_DAC_READ_SEARCH', 'CAP_SETUID', 'CAP_SETGID'];
 
@@ -31,6 +36,8 @@ export function bubblewrapArgs(options: {
   for (const path of writable) args.push('--bind', path, path);
   for (const path of readOnly) args.push('--ro-bind', path, path);
   args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--proc', '/proc');
+  // A device on a mount without devices: nobody can open it.
+  for (const path of MASKED.filter((each) => existsSync(each))) args.push('--ro-bind', '/dev/null', path);
   // bubblewrap makes them as file systems in memory without a size.
   args.push('--remount-ro', '/dev', '--remount-ro', '/');
   if (options.ownNetwork) args.push('--unshare-net');

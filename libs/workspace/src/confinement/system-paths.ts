@@ -4,6 +4,8 @@ export const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/li
 export const SETTINGS = [
   '/etc/alternatives',
   '/etc/ca-certificates',
+  '/etc/chromium.d',
+  '/etc/fonts',
   '/etc/group',
   '/etc/hosts',
   '/etc/ld.so.cache',
