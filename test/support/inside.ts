@@ -50,6 +50,10 @@ const attacks = (of: Surroundings): readonly Attack[] => [
   { what: 'lower it by its old name', script: 'echo 0 > /proc/self/oom_adj' },
   { what: 'read the environment of the gateway', script: `cat /proc/${of.gateway}/environ` },
   { what: 'read the files of the gateway', script: `cat /proc/${of.gateway}/fd/*` },
+  {
+    what: 'debug the gateway',
+    script: `perl -e 'exit(syscall(${process.arch === 'x64' ? 101 : 117}, 0x4206, ${of.gateway}, 0, 0) < 0)'`,
+  },
   { what: 'signal the gateway', script: `kill -0 ${of.gateway}` },
   {
     what: 'see the command lines of others',
@@ -172,7 +176,7 @@ export async function attackFromWithin(
   assert.equal(await state(), 'TASK_STATE_WORKING', 'the neighbour goes on');
   assert.equal((await fetch(`${target.url}/ready`)).status, 200);
 
-  await run('attacker', shell(LEAVE_BEHIND));
+  await run('attacker', runbook('leave.sh', LEAVE_BEHIND, 'bash ./leave.sh'));
   const found = await run('newcomer', runbook('attacks.sh', program(LEFT), 'sh ./attacks.sh'));
   assert.deepEqual(breaches(found, LEFT, mode), [], found);
   await call(target, 'CancelTask', { id });

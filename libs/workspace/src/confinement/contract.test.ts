@@ -61,6 +61,10 @@ const NOBODY: readonly Kind[] = ['unconfined'];
 /** What a command tries, the script that does it, and the confinements under which it succeeds. */
 type Attempt = readonly [what: string, script: (scene: Scene) => string, allowed: readonly Kind[]];
 
+const PTRACE_SEIZE = 0x4206;
+const seize = (pid: number): string =>
+  `perl -e 'exit(syscall(${process.arch === 'x64' ? 101 : 117}, ${PTRACE_SEIZE}, ${pid}, 0, 0) < 0)'`;
+
 const renamed = (path: string): string => `mv ${path} ${path}-moved && mv ${path}-moved ${path}`;
 
 const ATTEMPTS: readonly Attempt[] = [
@@ -83,6 +87,8 @@ const ATTEMPTS: readonly Attempt[] = [
   ["rename a neighbour's context", ({ neighbour }) => renamed(dirname(neighbour.tree)), NOBODY],
   ["read a neighbour's environment", ({ neighbour }) => `cat /proc/${neighbour.pid}/environ`, NOBODY],
   ["enter a neighbour's folder", ({ neighbour }) => `cat /proc/${neighbour.pid}/cwd/file`, NOBODY],
+  ['debug the gateway', ({ gateway }) => seize(gateway), NOBODY],
+  ['debug a neighbour', ({ neighbour }) => seize(neighbour.pid), NOBODY],
   ['signal a neighbour', ({ neighbour }) => `kill -0 ${neighbour.pid}`, NOBODY],
   ...['/tmp', '/dev/shm'].flatMap((folder): Attempt[] => [
     [`read a neighbour's file in ${folder}`, ({ neighbour }) => `cat ${folder}/${neighbour.name}`, NOBODY],

@@ -42,8 +42,6 @@ const SOCK_PACKET = 10;
 /** The type of a socket without `SOCK_NONBLOCK` and `SOCK_CLOEXEC`. */
 const SOCKET_TYPE = 0xf;
 
-const PTRACE_ATTACH = 16;
-const PTRACE_SEIZE = 0x4206;
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 
@@ -62,9 +60,9 @@ export const RULES: readonly Rule[] = [
   ...refused('bpf', 'perf_event_open', 'userfaultfd', 'lookup_dcookie', 'fanotify_init'),
   // Memory that no count of the kernel shows.
   ...refused('memfd_secret'),
-  // Other processes. A debugger that starts its program (PTRACE_TRACEME) works.
-  { call: 'ptrace', answer: 'EPERM', when: [{ argument: 0, is: [PTRACE_ATTACH, PTRACE_SEIZE] }] },
-  ...refused('process_vm_readv', 'process_vm_writev', 'pidfd_getfd', 'kcmp', 'move_pages', 'migrate_pages'),
+  // Other processes. Debuggers and leak sanitizers attach to processes of the same command: namespaces, users and Landlock keep
+  // them from those of others.
+  ...refused('pidfd_getfd', 'kcmp', 'move_pages', 'migrate_pages'),
   // Namespaces. Flags of clone3 are behind a pointer, so it does not exist: the C library goes on with clone.
   { call: 'clone', answer: 'EPERM', when: [anyOf(0, ANY_NAMESPACE)] },
   { call: 'unshare', answer: 'EPERM', when: [anyOf(0, ANY_NAMESPACE | TIME_NAMESPACE)] },
