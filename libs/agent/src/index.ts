@@ -18,6 +18,7 @@ export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';
 export { createGuards, withNotes } from './guards/guards.ts';
 export type { FileLimits } from './inbox/read-files.ts';
+export { MAX_CALLS, SURPLUS } from './loop/limited-calls.ts';
 export { createLoopConversation, FOLLOW_UP_TOKENS } from './loop/loop-conversation.ts';
 export { createTextReporter, type TextReporter } from './loop/text-reporter.ts';
 export { toolContext } from './loop/tool-context.ts';

@@ -132,6 +132,25 @@ test('its own tools follow no link or pattern out of the workspace', live, async
   );
 });
 
+test(
+  'of an answer with many calls it runs the first 64, and the model learns that the rest was not run',
+  live,
+  async (t) => {
+    const fixture = await claude(t, (call): AnthropicReply => {
+      if (call > 1) return { text: 'Done.' };
+      return {
+        calls: Array.from({ length: 70 }, (_, at) => ['Write', { file_path: `${at}.txt`, content: 'x' }]),
+      };
+    });
+    const { result } = await runTask(fixture);
+    assert.deepEqual([result.status, result.artifacts.filesChanged.length], ['partial', 64]);
+    const told = resultsOf(fixture.server.requests.at(-1) ?? assert.fail());
+    assert.equal(told.length, 70);
+    for (const [at, { isError, text }] of told.entries())
+      assert.equal(isError && /not run: of the calls of one answer/.test(text), at >= 64, `${at} ${text}`);
+  },
+);
+
 test('when the process dies, its commands end before the run does', live, async (t) => {
   const seconds = `3211.${process.pid}`;
   const fixture = await claude(t, () => ({

@@ -40,7 +40,7 @@ function open(
     wrapUpIfDue: async () => undefined,
     pause: async () => {},
   };
-  return { claude, calls: createSessionCalls(options, resources) };
+  return { claude, state: options.state, calls: createSessionCalls(options, resources) };
 }
 
 test("the save and the event of a call of Claude Code's own begin in one turn, before either has ended", async (t) => {
@@ -86,4 +86,30 @@ test("a call of Claude Code's own is a span from the hook before it to its resul
   await calls.afterFailure({ call, response: {}, error: 'the disk is full' });
   const { isEnded, attributes } = tracing.only('execute_tool write_file');
   assert.deepEqual([isEnded, attributes['hermes.tool.ok']], [true, false]);
+});
+
+test('of the calls of one answer, the first 64 run, and the rest is refused with few entries in the record', async (t) => {
+  let saves = 0;
+  const { calls, state } = open(t, { save: async () => void saves++, progress: async () => {} });
+  const makes = async (count: number) => {
+    const answers: string[] = [];
+    for (let at = 0; at < count; at += 1)
+      answers.push(JSON.stringify(await calls.before({ ...call, id: `${state.step}-${at}` })));
+    calls.onResults(
+      answers.map((text, at) => ({ id: `${state.step}-${at}`, isError: true, text })).slice(64),
+    );
+    await calls.settled();
+    return answers;
+  };
+  state.step = 1;
+  const answers = await makes(1_000);
+  assert.deepEqual(new Set(answers.slice(0, 64)), new Set(['{}']));
+  for (const text of answers.slice(64)) assert.match(text, /"deny".*"not run: of the calls of one answer/);
+  assert.equal(saves, 64);
+  assert.deepEqual(
+    state.journal.map(({ tool, refused }) => [tool, refused]),
+    [['write_file', true]],
+  );
+  state.step = 2;
+  assert.deepEqual(await makes(1), ['{}']);
 });

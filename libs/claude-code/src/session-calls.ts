@@ -18,6 +18,7 @@ import {
 } from '@hermes-fleet/agent';
 import { type JsonObject, ToolError, type ToolResult, taskFields, toolFailure } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import { createCallLimit } from './call-limit.ts';
 import { annotateCall, denyCall, type ToolHookInput, type ToolUse } from './hooks.ts';
 import { checkNativePaths, normalizedPath } from './native-paths.ts';
 import { createNativeSpans } from './native-spans.ts';
@@ -94,6 +95,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
   );
   const calls = new Map<string, ToolUse>();
   const spans = createNativeSpans(resources);
+  const surplusOf = createCallLimit(state);
   const handled = new Set<string>();
   /** Orders everything that changes the state. */
   const record = createSerialQueue();
@@ -135,9 +137,10 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
       handled.add(call.id);
       return { ...denyCall(STOPPING), ...haltIfOver() };
     }
-    if (state.tools_off) {
+    const notNow = state.tools_off ? TOOLS_OFF : surplusOf(guardedOf(call).tool);
+    if (notNow !== undefined) {
       handled.add(call.id);
-      return denyCall(TOOLS_OFF);
+      return denyCall(notNow);
     }
     const refusal = await refusalOf(call);
     if (refusal !== undefined) return { ...denyCall(refusal), ...haltIfOver() };

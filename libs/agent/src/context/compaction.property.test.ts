@@ -54,9 +54,7 @@ const conversation = fc.array(turn, { maxLength: 8 }).map((turns) => [
         })),
       ],
     },
-    ...calls.map(({ id, tool, input, ok, output: value }, index) =>
-      toolMessage({ id, tool, input, index }, { ok, output: value }),
-    ),
+    ...calls.map(({ id, tool, ok, output: value }) => toolMessage({ id, tool }, { ok, output: value })),
     ...(prompt === null ? [] : [{ role: 'user' as const, content: prompt }]),
   ]),
 ]);

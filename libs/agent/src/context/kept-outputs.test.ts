@@ -20,7 +20,7 @@ const oneCall = (output: JsonObject): ModelMessage[] => [
     role: 'assistant',
     content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'shell_exec', input: {} }],
   },
-  toolMessage({ id: 'c', tool: 'shell_exec', input: {}, index: 0 }, { ok: false, output }),
+  toolMessage({ id: 'c', tool: 'shell_exec' }, { ok: false, output }),
 ];
 
 const STREAMS = { exit_code: 1, stdout: 'a line of stdout\n'.repeat(600), stderr: 'of stderr\n'.repeat(600) };

@@ -32,6 +32,9 @@ const WRITING = /write|edit|create|patch|replace|save|append|insert/i;
 /** Names of tools with which it keeps its own notes (but `NotebookEdit` edits a file). */
 const NOTING = /todo|task|plan|memory|note(?!book)|progress|scratchpad/i;
 
+/** True if a refused call of this tool was to change something; a list of tasks is none. */
+export const isRefusedChange = (tool: string): boolean => WRITING.test(tool) && !NOTING.test(tool);
+
 /**
  * The last call that was to change something, successful or not. Looking is none: a `grep` without a match and a `diff` with a
  * difference answer a question, also if the `grep` searches the output of tests. Nor is a failed write of a file that an
@@ -42,8 +45,7 @@ export function lastChange(journal: readonly JournalEntry[]): JournalEntry | und
   const isAlone = !journal.some(({ ok }) => ok);
   return journal.findLast((entry, at) => {
     const { tool, detail = '', exit_code: exitCode } = entry;
-    if (entry.refused)
-      return (WRITING.test(tool) && !NOTING.test(tool)) || (isAlone && tool === 'shell_exec');
+    if (entry.refused) return isRefusedChange(tool) || (isAlone && tool === 'shell_exec');
     if (isFileTool(entry)) return !wasReadAgain(journal, entry, at);
     if (isStart(entry) && !entry.ok) return true;
     if (tool !== 'shell_exec') return false;

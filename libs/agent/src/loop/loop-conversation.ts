@@ -11,11 +11,12 @@ import type { ModelRetry } from '../model/call/retries.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { inModelSpan } from '../run/spans.ts';
 import { toolDefinitions } from '../run/tool.ts';
+import { limitedCalls, MAX_CALLS } from './limited-calls.ts';
 import { createPendingCalls } from './pending-calls.ts';
 import { createPendingWrites } from './pending-writes.ts';
 import { reportFallback, reportRetry } from './report-retry.ts';
 import { createTextReporter } from './text-reporter.ts';
-import { createToolCalls, type Together } from './tool-calls.ts';
+import { createToolCalls, type StepEnd, type Together } from './tool-calls.ts';
 import { toolContext } from './tool-context.ts';
 
 /** The estimated cost of a follow-up prompt and a short answer, besides the conversation itself. */
@@ -155,6 +156,17 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     }
   }
 
+  function accepted(messages: readonly ModelMessage[], end: StepEnd): ModelMessage[] {
+    const limited = limitedCalls(withoutEmpty(messages));
+    const { made } = limited;
+    if (made > MAX_CALLS)
+      log.warn(
+        { ...taskFields(task), calls: made, most: MAX_CALLS },
+        'an answer of the model has too many calls: the last ones are not run',
+      );
+    return calls.accepted(limited.messages, end);
+  }
+
   async function step(): Promise<void> {
     await wrapUpIfDue();
     let reporter = createTextReporter(report, resources.clock);
@@ -175,7 +187,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
         window.metered(sent, meteredInputTokens);
         resources.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
       }
-      const kept = state.tools_off ? withoutCalls(messages) : calls.accepted(withoutEmpty(messages), end);
+      const kept = state.tools_off ? withoutCalls(messages) : accepted(messages, end);
       state.messages.push(...kept);
       state.step += 1;
       if (endsConversation(kept)) state.finished = end.finishReason;

@@ -1,6 +1,7 @@
 import { toolFailure } from '@hermes-fleet/protocol';
 import { NOT_RUN, type PendingCall, pendingCalls } from '../messages/history.ts';
 import type { ConversationOptions } from '../run/conversation.ts';
+import { MAX_CALLS, surplusReason } from './limited-calls.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
 export interface PendingCallsOptions extends Pick<ConversationOptions, 'state' | 'save'> {
@@ -11,7 +12,7 @@ export interface PendingCallsOptions extends Pick<ConversationOptions, 'state' |
   pauseIfStopping(): Promise<void>;
 }
 
-/** Carries out the calls of the model's last answer, of which there may be any number. */
+/** Carries out the first calls of the model's last answer, and answers all. */
 export interface PendingCalls {
   run(): Promise<void>;
   /** After a crash: a call that may have run is not repeated unless it may be. After a pause no call has run. */
@@ -27,7 +28,8 @@ const STOPPED = 'not run: the conversation was ended, since it repeated itself';
 
 /**
  * Calls that may run at the same time do, next to each other in the answer and at most 8; every other call runs alone, after
- * all before it and before all after it (docs/agent.md#the-loop). Results are recorded in the order of the calls.
+ * all before it and before all after it (docs/agent.md#the-loop). Results are recorded in the order of the calls. After the
+ * first MAX_CALLS, the rest of an answer is answered as not run.
  */
 export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
   const { state, calls } = options;
@@ -42,7 +44,8 @@ export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
   }
 
   async function run(): Promise<void> {
-    let pending: readonly PendingCall[] = pendingCalls(state.messages);
+    const all = pendingCalls(state.messages);
+    let pending: readonly PendingCall[] = all.filter(({ place }) => place < MAX_CALLS);
     while (pending.length > 0) {
       const [first] = pending;
       if (first === undefined) return;
@@ -56,6 +59,8 @@ export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
         pending = pending.slice(next.length);
       }
     }
+    for (const call of all.filter(({ place }) => place >= MAX_CALLS))
+      calls.answerUnsaved(call, toolFailure(surplusReason(call.place)));
   }
 
   return {
@@ -69,7 +74,7 @@ export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
       }
       const [first, ...rest] = pendingCalls(state.messages);
       // Calls that run at the same time are all repeatable, so only the first can be one that is not.
-      if (first === undefined || calls.isRepeatable(first)) return run();
+      if (first === undefined || first.place >= MAX_CALLS || calls.isRepeatable(first)) return run();
       calls.answerUnknown(first);
       for (const call of rest) calls.answer(call, toolFailure(NOT_RUN));
     },

@@ -10,6 +10,8 @@ export interface PendingCall {
   readonly input: unknown;
   /** Index among the parts of its message, from 0. */
   readonly index: number;
+  /** Index among the calls of its message, from 0. */
+  readonly place: number;
 }
 
 /**
@@ -21,10 +23,12 @@ export function pendingCalls(messages: readonly ModelMessage[]): PendingCall[] {
   const last = messages[at];
   if (last?.role !== 'assistant' || typeof last.content === 'string') return [];
   const answered = messages.slice(at + 1).flatMap(answeredIds);
+  let calls = 0;
   return last.content.flatMap((part, index) => {
     if (part.type !== 'tool-call' || part.providerExecuted) return [];
+    const place = calls++;
     const at = answered.indexOf(part.toolCallId);
-    if (at === -1) return [{ id: part.toolCallId, tool: part.toolName, input: part.input, index }];
+    if (at === -1) return [{ id: part.toolCallId, tool: part.toolName, input: part.input, index, place }];
     answered.splice(at, 1);
     return [];
   });
@@ -39,7 +43,7 @@ const answeredIds = (message: ModelMessage): string[] =>
 export const NOT_RUN = 'not run: the gateway was restarted before it';
 
 /** The message that carries a call's result. */
-export function toolMessage(call: PendingCall, result: ToolResult): ModelMessage {
+export function toolMessage(call: Pick<PendingCall, 'id' | 'tool'>, result: ToolResult): ModelMessage {
   return {
     role: 'tool',
     content: [
