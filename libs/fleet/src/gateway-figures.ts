@@ -30,6 +30,11 @@ export function followFigures(options: FiguresOptions, versions: readonly string
     defaultBudget: options.defaultBudget,
     countCache: options.countCache ?? false,
     ownSpends: options.agent.minimumBudget > 0,
+    onClockBehind: (clockDay, day) =>
+      log.warn(
+        { clock_day: clockDay, day },
+        `the clock is on ${clockDay}, before ${day}, for which tokens are booked: further ones count for ${day} until the clock is there, or until it has been behind for 24 hours of running`,
+      ),
   });
   metrics.count(figures.totals());
   figures.follow({ counted: metrics.count, booked: spending.booked, ended: spending.ended });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { type Caller, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { routes } from './testing/fleet-routes.ts';
 import { dispatching } from './testing/messages.ts';
 import { spending } from './testing/relay-fleet.ts';
@@ -197,6 +198,23 @@ describe('a ceiling on the tokens of a caller and day', () => {
     assert.deepEqual((await left()).callers.operator, day(1_000, 0, 200));
     await spent(await send(800));
     await refused(await send(110));
+  });
+
+  it('is not opened by a clock that is set back; the log names both days', async (t) => {
+    const { script, spent } = hanging();
+    const { clock, advance } = noon();
+    const log = recordingLog();
+    const { send, refused, left } = await limited(t, ceilings, { script, clock, log });
+    await spent(await send(900, '900'));
+    advance(-24 * HOUR_MS);
+    const { detail } = await refused(await send(200));
+    assert.match(detail, /100 are left .* its clock before 2026-05-31, .*it is on 2026-05-30/);
+    assert.equal((await left()).day, '2026-05-31');
+    const warned = log.entries.filter(({ message }) => /^the clock is on/.test(message));
+    assert.deepEqual(
+      warned.map(({ level, message }) => [level, message.split(': ')[0]]),
+      [['warn', 'the clock is on 2026-05-30, before 2026-05-31, for which tokens are booked']],
+    );
   });
 });
 

@@ -30,6 +30,8 @@ export interface FiguresListener {
 /** Sums that are kept with the tasks, and outlive them. They begin with the file, or with its upgrade to this schema. */
 export interface Figures {
   totals(): Count[];
+  /** The latest day with tokens, `YYYY-MM-DD`; undefined without any. Further ones count for no earlier day. */
+  latestDay(): string | undefined;
   spentOn(day: string): DaySpending[];
   /** The tokens that a task has spent, without its open reservations. */
   spentBy(taskId: string): Pick<DaySpending, 'tokens' | 'cacheTokens'>;

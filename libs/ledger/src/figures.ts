@@ -2,6 +2,7 @@ import type { Clock, Count, LedgerCounter, TokenEntry } from '@hermes-fleet/prot
 import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
 import { KINDS, tokenEntry } from './rows.ts';
+import { latestDay, spendingDay, utcDay } from './spending-days.ts';
 import type { Sums } from './sums.ts';
 
 const COUNTERS: Readonly<Record<LedgerCounter, true>> = {
@@ -21,23 +22,32 @@ export interface Recorded {
   readonly bookings: readonly Booking[];
 }
 
-/** The UTC calendar day of a time in ms since the epoch, as `YYYY-MM-DD`. */
-export const utcDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-
 export interface RecordedFigures extends Figures {
   /** Tells the listeners what a committed transaction recorded. */
   announce(recorded: Recorded, endedTask?: string): void;
+  /** Must be called after days were removed. */
+  removedDays(): void;
 }
 
 export function createFigures(store: Pick<Store, 'read'>): RecordedFigures {
   const listeners: FiguresListener[] = [];
+  /** Undefined until it is asked for, and after a change. */
+  let latest: { readonly day: string | undefined } | undefined;
   return {
     totals: () => store.read((db) => db.all('SELECT * FROM totals').map(total)),
+    latestDay() {
+      latest ??= { day: store.read(latestDay) };
+      return latest.day;
+    },
     spentOn: (day) =>
       store.read((db) => db.all('SELECT * FROM spending WHERE day = ?', day).map(daySpending)),
     spentBy: (taskId) => store.read((db) => spentBy(db, taskId)),
     follow: (listener) => void listeners.push(listener),
+    removedDays() {
+      latest = undefined;
+    },
     announce({ counts, bookings }, endedTask) {
+      if (bookings.some(({ day }) => day.day !== latest?.day)) latest = undefined;
       for (const { counted, booked, ended } of listeners) {
         if (counts.length > 0) counted?.(counts);
         for (const booking of bookings) booked?.(booking);
@@ -77,7 +87,7 @@ export function book(db: Queries, clock: Clock, sums: Sums, row: Row): Recorded 
     `INSERT INTO spending (day, caller, kind, tokens, cache_tokens) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens, cache_tokens = cache_tokens + excluded.cache_tokens
      RETURNING *`,
-    utcDay(clock.now()),
+    spendingDay(utcDay(clock.now()), latestDay(db)),
     caller,
     entry.kind,
     tokens,

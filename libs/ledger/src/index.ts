@@ -13,7 +13,6 @@ export type {
   ResultsMode,
 } from './context-types.ts';
 export type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
-export { utcDay } from './figures.ts';
 export type { JoinTokenRecord, LedgerJoins, WorkerRecord } from './join-types.ts';
 export { joinTokenProblem, nameTaken } from './joins.ts';
 export { type LedgerOptions, openLedger } from './ledger.ts';
@@ -21,6 +20,7 @@ export { type FiguresReader, openFigures } from './open-figures.ts';
 export { type OutboxReader, openOutbox } from './open-outbox.ts';
 export type { LedgerPush, NewPushConfig, PushConfig, PushLimits, PushVersion } from './push-types.ts';
 export { isOpen } from './questions.ts';
+export { spendingDay, utcDay } from './spending-days.ts';
 export { impliedState, isTerminal } from './states.ts';
 export type {
   Answer,

@@ -26,6 +26,7 @@ import { createPushConfigs } from './push-configs.ts';
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { findSentWork } from './sent-work.ts';
+import { createSpendingDays } from './spending-days.ts';
 import { createSubtasksContexts } from './subtasks-context.ts';
 import { createSums } from './sums.ts';
 import { listTasks } from './task-list.ts';
@@ -59,6 +60,7 @@ export function createLedger(
 ): Ledger {
   const relays = createWakeups();
   const sums = createSums(store);
+  const days = createSpendingDays(clock);
   const live = createLiveTasks();
   const writes = createTaskWrites(store, live);
   const checkpoints = createCheckpoints(store, live, writes);
@@ -148,11 +150,18 @@ export function createLedger(
         db.run('DELETE FROM peers WHERE agent_id = ?', agentId);
       }),
     prune: async (before, batch) => {
-      const pruned = await store.write((db) => {
-        const taskIds = pruneTasks(db, clock, sums, before, batch);
-        writes.removed(taskIds);
-        return taskIds;
-      }, forget);
+      const pruned = await store.write(
+        (db) => {
+          days.prune(db, before);
+          const taskIds = pruneTasks(db, clock, sums, before, batch);
+          writes.removed(taskIds);
+          return taskIds;
+        },
+        (taskIds) => {
+          figures.removedDays();
+          forget(taskIds);
+        },
+      );
       return pruned.length;
     },
     hasContext: (contextId) => store.read((db) => hasContext(db, contextId)),

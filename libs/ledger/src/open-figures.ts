@@ -8,7 +8,7 @@ import type { Ledger } from './types.ts';
 
 /** The figures of a ledger that another process may own. */
 export interface FiguresReader extends Pick<Ledger, 'unfinished' | 'keptCheckpoints' | 'get'> {
-  readonly figures: Pick<Figures, 'spentOn' | 'spentBy'>;
+  readonly figures: Pick<Figures, 'latestDay' | 'spentOn' | 'spentBy'>;
   close(): void;
 }
 

@@ -3,18 +3,15 @@ import { integer, type Queries, text } from '@hermes-fleet/store';
 import { rememberCallers } from './context-callers.ts';
 import { pruneConversations } from './conversations.ts';
 import { groupsBefore } from './ended-counts.ts';
-import { utcDay } from './figures.ts';
 import { taskState } from './rows.ts';
 import type { Sums } from './sums.ts';
 
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), oldest first, with all their
- * rows, remembers their callers, and returns their ids; also removes the spending of the days before that time, and
- * conversations of contexts without tasks that ended before it. The terminal event is a task's last: at or below the cursor,
+ * rows, remembers their callers, and returns their ids; also removes conversations of contexts without tasks that ended before it. The terminal event is a task's last: at or below the cursor,
  * all events of the task are published.
  */
 export function pruneTasks(db: Queries, clock: Clock, sums: Sums, before: number, batch: number): string[] {
-  db.run('DELETE FROM spending WHERE day < ?', utcDay(before));
   const old = groupsBefore(db, before)
     .flatMap(({ caller, state }) =>
       db.all(

@@ -279,8 +279,8 @@ export interface Ledger {
   forgetPeer(agentId: string): Promise<void>;
   /**
    * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows, remembers
-   * their callers (see `LedgerContexts`), and resolves with their number. Keeps tasks with events that the bus has not
-   * acknowledged. Also removes the spending of days before, and up to `batch` older conversations of contexts without a task.
+   * their callers (see `LedgerContexts`), and resolves with their number. Keeps tasks with events that the bus has not acknowledged.
+   * Also removes the spending of days before (see `SpendingDays`), and up to `batch` older conversations of contexts without a task.
    */
   prune(before: number, batch: number): Promise<number>;
   /** True when the ledger has tasks of the context. */

@@ -27,7 +27,11 @@ export function examineSpending(options: ExamineSpendingOptions): readonly Findi
 /** A profile that never ran has spent nothing. */
 function viewOf(options: ExamineSpendingOptions): SpendingView {
   if (!existsSync(options.ledgerFile)) {
-    const figures = { spentOn: () => [], spentBy: () => ({ tokens: 0, cacheTokens: 0 }) };
+    const figures = {
+      latestDay: () => undefined,
+      spentOn: () => [],
+      spentBy: () => ({ tokens: 0, cacheTokens: 0 }),
+    };
     return createSpending({ ...options, figures }).view();
   }
   const reader = openFigures(options.ledgerFile);
@@ -40,7 +44,19 @@ function viewOf(options: ExamineSpendingOptions): SpendingView {
   }
 }
 
-function addCeilings(findings: FindingList, { day, endsAt, taskTree, profile, callers }: SpendingView): void {
+function addCeilings(
+  findings: FindingList,
+  { day, clockDay, endsAt, taskTree, profile, callers }: SpendingView,
+): void {
+  if (clockDay !== undefined) {
+    const detail = `the clock is on ${clockDay}, before ${day}, for which tokens are booked: further ones count for ${day}`;
+    findings.add(
+      'clock',
+      'warning',
+      detail,
+      'set the clock if it is wrong; else it passes after 24 hours of running',
+    );
+  }
   if (taskTree !== undefined)
     findings.add('tokens_per_task_tree', 'ok', `${taskTree} tokens for a task and all that it delegates`);
   const days = [...callers].map(([name, figures]) => [`callers.${name}.tokens_per_day`, figures] as const);

@@ -23,12 +23,12 @@ export function leftOf({ limit, spent, reserved }: DayFigures): number | undefin
   return limit === undefined ? undefined : Math.max(0, limit - spent - reserved);
 }
 
-/** The ceiling of one day that a task with this budget would exceed. */
+/** The ceiling of one day that a task with this budget would exceed. `frees` says when the day ends. */
 export function dayUnmet(
   profile: string,
   { key, ...figures }: DayCeiling,
   budget: number | undefined,
-  endsAt: string,
+  frees: string,
 ): Unmet[] {
   const { limit, spent, reserved } = figures;
   const left = leftOf(figures);
@@ -39,7 +39,7 @@ export function dayUnmet(
   const state = `${left} are left (${spent} spent, ${reserved} reserved by unfinished tasks), and the task may spend ${budget}`;
   return unmet(
     key,
-    `${ceiling}: ${state}; ${whenFree(budget, { limit, spent }, endsAt)}`,
+    `${ceiling}: ${state}; ${whenFree(budget, { limit, spent }, frees)}`,
     spent + budget <= limit,
   );
 }
@@ -55,11 +55,11 @@ export function treeUnmet(profile: string, limit: number | undefined, budget: nu
 function whenFree(
   budget: number,
   { limit, spent }: { readonly limit: number; readonly spent: number },
-  endsAt: string,
+  frees: string,
 ): string {
   if (budget > limit) return `no day has as many: set token_budget to at most ${limit}`;
-  if (spent + budget > limit) return `it frees at ${endsAt}`;
-  return `it frees as unfinished tasks end with tokens left, or at ${endsAt}`;
+  if (spent + budget > limit) return `it frees ${frees}`;
+  return `it frees as unfinished tasks end with tokens left, or ${frees}`;
 }
 
 const unmet = (name: string, detail: string, transient: boolean): Unmet[] => [

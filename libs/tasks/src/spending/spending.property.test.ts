@@ -27,6 +27,7 @@ const step = fc.oneof(
     share: fc.integer({ min: 0, max: 100 }),
   }),
   fc.record({ kind: fc.constant('day' as const) }),
+  fc.record({ kind: fc.constant('set' as const), days: fc.constantFrom(-40, -2, -1, 1, 2, 40) }),
 );
 
 const config = FleetConfigSchema.parse({
@@ -57,7 +58,7 @@ const shown = ({ day, profile, callers }: SpendingView): unknown => ({
 });
 
 test(
-  'no sequence of tasks passes a ceiling, and a restart at any point gives the same figures',
+  'no sequence of tasks passes a ceiling, wherever the clock is set; a restart at any point gives the same figures',
   deadline,
   async (t) => {
     const dir = tempDir(t);
@@ -85,7 +86,9 @@ test(
           const tasks: { id: string; left: number; isOwn: boolean }[] = [];
           const picked = (at: number) => (tasks.length > 0 ? tasks[at % tasks.length] : undefined);
           for (const each of steps) {
+            const before = spending.view();
             if (each.kind === 'day') clock.advance(DAY_MS);
+            else if (each.kind === 'set') clock.set(each.days * DAY_MS);
             else if (each.kind === 'send') {
               const id = systemIds.uuid();
               const dispatch = decodeDispatch({
@@ -129,6 +132,9 @@ test(
               }
             }
             const view = spending.view();
+            if (before.profile.spent > 0)
+              assert.ok(view.day >= before.day, `${view.day} after ${before.day}`);
+            if (view.day === before.day) assert.ok(view.profile.spent >= before.profile.spent);
             const { spent = 0, reserved = 0 } = view.callers.get('operator') ?? {};
             assert.ok(spent + reserved <= LIMITS.operator, `operator: ${spent} + ${reserved}`);
             const own = view.profile;

@@ -4,6 +4,7 @@ import {
   type DaySpending,
   type Figures,
   type Ledger,
+  spendingDay,
   type TaskRecord,
   utcDay,
 } from '@hermes-fleet/ledger';
@@ -20,8 +21,10 @@ export interface SpendingOptions {
   readonly config: FleetConfig;
   /** Supported handshake versions. */
   readonly versions: readonly string[];
-  readonly figures: Pick<Figures, 'spentOn' | 'spentBy'>;
+  readonly figures: Pick<Figures, 'latestDay' | 'spentOn' | 'spentBy'>;
   readonly clock: Pick<Clock, 'now'>;
+  /** Called when the clock is found to be on a day before the one that tokens count for, once for each day of the clock. */
+  readonly onClockBehind?: (clockDay: string, day: string) => void;
   /** `budget.default` of config.yaml. */
   readonly defaultBudget: number | undefined;
   /** Cache reads and writes count as spent. */
@@ -31,8 +34,10 @@ export interface SpendingOptions {
 }
 
 export interface SpendingView {
-  /** The UTC calendar day, `YYYY-MM-DD`. */
+  /** The UTC calendar day that tokens count for, `YYYY-MM-DD`. */
   readonly day: string;
+  /** The day of the clock, if it is before `day`: then tokens were counted for a later day than the clock's. */
+  readonly clockDay?: string | undefined;
   /** The end of the day, when everything but the reservations frees; ISO 8601. */
   readonly endsAt: string;
   readonly taskTree: number | undefined;
@@ -78,15 +83,20 @@ export function createSpending(options: SpendingOptions): Spending {
 
   const reservations = createReservations();
   let day = '';
+  /** The day of the clock, if it is before `day`. */
+  let behind: string | undefined;
   /** The tokens of the day, by caller. */
   const spent = new Map<string, Record<DaySpending['kind'], number>>();
 
   const cost = ({ tokens, cacheTokens }: Pick<Booking, 'tokens' | 'cacheTokens'>): number =>
     countCache ? tokens + cacheTokens : tokens;
 
-  /** Begins a new day with what the ledger knows of it. */
+  /** Begins a new day with what the ledger knows of it. It is no earlier than the latest day with tokens. */
   function turn(): void {
-    const today = utcDay(clock.now());
+    const clockDay = utcDay(clock.now());
+    const today = spendingDay(clockDay, figures.latestDay());
+    if (today !== clockDay && clockDay !== behind) options.onClockBehind?.(clockDay, today);
+    behind = today === clockDay ? undefined : clockDay;
     if (today === day) return;
     const known = figures.spentOn(today);
     day = today;
@@ -122,10 +132,10 @@ export function createSpending(options: SpendingOptions): Spending {
     const budget = budgetOf(dispatch);
     const days: DayCeiling[] = [{ key: `callers.${name}.tokens_per_day`, ...ofCaller(name) }];
     if (isOwn) days.push({ key: 'tokens_per_day', ...ofProfile() });
-    const endsAt = endOf(day);
+    const frees = behind === undefined ? `at ${endOf(day)}` : whenBehindFrees(day, behind);
     return [
       ...treeUnmet(profile, tree, budget),
-      ...days.flatMap((ceiling) => dayUnmet(profile, ceiling, budget, endsAt)),
+      ...days.flatMap((ceiling) => dayUnmet(profile, ceiling, budget, frees)),
     ];
   }
 
@@ -162,6 +172,7 @@ export function createSpending(options: SpendingOptions): Spending {
       const names = new Set([...configured, ...spent.keys(), ...reservations.callers()]);
       return {
         day,
+        clockDay: behind,
         endsAt: endOf(day),
         taskTree: tree,
         profile: ofProfile(),
@@ -190,6 +201,9 @@ function dispatchOf(record: TaskRecord, versions: readonly string[]): TaskDispat
     return undefined;
   }
 }
+
+const whenBehindFrees = (day: string, clockDay: string): string =>
+  `at ${endOf(day)}, or when the profile has run for 24 hours with its clock before ${day}, for which tokens are booked (it is on ${clockDay}: set it if it is wrong)`;
 
 const endOf = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString();
 
