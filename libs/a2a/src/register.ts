@@ -67,10 +67,14 @@ export interface A2AOptions {
 
 /**
  * Serves A2A 1.0 and 0.3 over JSON-RPC at POST /jsonrpc, /jsonrpc/ and /, and the agent card, in a Fastify scope with its
- * own body parser and error format. `closeStreams` ends every stream after the event in progress and answers every
- * waiting SendMessage with the current task; closing the app does the same.
+ * own body parser and error format. `closeStreams` ends every stream after the event in progress, or at its end within
+ * 2 s if its task has ended, and answers every waiting SendMessage with the current task; closing the app does the same.
+ * `openCalls` is the number of both.
  */
-export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeStreams(): Promise<void> } {
+export function registerA2A(
+  app: FastifyInstance,
+  options: A2AOptions,
+): { closeStreams(): Promise<void>; openCalls(): number } {
   const calls = new OpenCalls({
     stream: options.maxStreamsPerCaller ?? 256,
     send: options.maxWaitingPerCaller ?? 1_000,
@@ -106,5 +110,5 @@ export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeS
     for (const url of ['/jsonrpc', '/jsonrpc/', '/'])
       scope.post(url, { sse: { kind: 'manual' }, bodyLimit: limit + RELAY_BYTES }, handler);
   });
-  return { closeStreams: () => calls.close() };
+  return { closeStreams: () => calls.close(), openCalls: () => calls.size };
 }

@@ -143,7 +143,7 @@ export async function serveMember(
     graceMs: drainMs + graceMs + service.afterTasksMs,
     steps: [
       ...(drainMs > 0
-        ? [{ name: 'finish the tasks', run: () => finishTasks({ gateway, clock, log }, drainMs) }]
+        ? [{ name: 'finish the tasks', run: () => finishTasks({ gateway, a2a, clock, log }, drainMs) }]
         : []),
       ...service.shutdownSteps(serving, () => stopping.abort(), graceMs),
       ...(tracing ? [{ name: 'send the last traces', run: () => tracing.close() }] : []),

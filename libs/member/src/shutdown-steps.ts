@@ -19,24 +19,40 @@ export interface ServingMember {
 }
 
 const DRAIN_POLL_MS = 200;
+/** The time in which callers read how their tasks ended: a caller that is not connected may come back, and an open call may need longer. */
+const HAND_OVER_MS = { least: 1_000, most: 5_000 };
 
-/** Takes no new task, and waits for at most `drainMs` until all that the member has have ended (docs/operations.md#stop-crash-restart). */
+export interface FinishedParts {
+  readonly gateway: Pick<Gateway, 'drain'>;
+  /** The streams and the waiting calls of callers. */
+  readonly a2a: { openCalls(): number };
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Takes no new task, and waits for at most `drainMs` until all that the member has have ended, and their callers have read
+ * how (docs/operations.md#stop-crash-restart).
+ */
 export async function finishTasks(
-  {
-    gateway,
-    clock,
-    log,
-  }: { readonly gateway: Pick<Gateway, 'drain'>; readonly clock: Clock; readonly log: Log },
+  { gateway, a2a, clock, log }: FinishedParts,
   drainMs: number,
 ): Promise<void> {
   const giveUpAt = clock.monotonic() + drainMs;
   for (;;) {
     const { running, waiting } = gateway.drain();
-    if (running + waiting === 0) return;
+    if (running + waiting === 0) break;
     if (clock.monotonic() >= giveUpAt) {
       log.warn({ running, waiting }, 'tasks are left for the next start: they did not end in time');
       return;
     }
+    await clock.sleep(DRAIN_POLL_MS);
+  }
+  const endedAt = clock.monotonic();
+  const until = (ms: number): number => Math.min(giveUpAt, endedAt + ms);
+  for (;;) {
+    const now = clock.monotonic();
+    if (now >= until(a2a.openCalls() > 0 ? HAND_OVER_MS.most : HAND_OVER_MS.least)) return;
     await clock.sleep(DRAIN_POLL_MS);
   }
 }

@@ -24,6 +24,7 @@ import {
   taskView,
   textArtifact,
 } from '../wire/task-view.ts';
+import { CLOSING } from './open-calls.ts';
 import { requireTask } from './read-tasks.ts';
 
 export interface StreamItem {
@@ -50,42 +51,61 @@ interface FollowOptions {
   urlOf: PartUrl;
   signal: AbortSignal;
   /** Awaited before a large update is read; disposed when the next update is asked for. */
-  takeTurn?: (() => Promise<Disposable>) | undefined;
+  takeTurn?: ((signal: AbortSignal) => Promise<Disposable>) | undefined;
 }
 
 /**
  * Streams a task: first its snapshot after event `afterSeq`, then an update for every later event up to the terminal one,
  * or with `untilAsked` up to a question to the caller. The ledger's log is the only source, so a resumed stream neither
- * misses nor repeats an event. Rejects with the signal's reason. It keeps no content of an update that was taken.
+ * misses nor repeats an event. Rejects with the signal's reason, but a stream whose task has ended when the service closes
+ * goes on to its end. It keeps no content of an update that was taken.
  */
 export async function* followTask(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
-  const { ledger, record, afterSeq, untilAsked, signal } = options;
+  const { ledger, record, afterSeq, signal } = options;
   const begun = yield* snapshot(options);
   if (begun.isLast) return;
-  let { state, hasText } = begun;
-  for await (const event of ledger.watch(record.id, afterSeq, signal)) {
+  const place = { ...begun, seq: afterSeq };
+  try {
+    yield* updates(options, place);
+  } catch (thrown) {
+    if (signal.reason !== CLOSING || !isTerminal(requireTask(ledger, record.id).state)) throw thrown;
+    // The follower may not find this service again. All is in the ledger, so there is nothing to wait for.
+    yield* updates({ ...options, signal: new AbortController().signal }, place);
+  }
+}
+
+/** The updates after `place`, which moves on with each event that was sent. */
+async function* updates(options: FollowOptions, place: Place): AsyncGenerator<StreamItem, void, undefined> {
+  const { ledger, record, untilAsked, signal } = options;
+  for await (const event of ledger.watch(record.id, place.seq, signal)) {
     if (TERMINAL_EVENTS.has(event.type)) {
       yield* endUpdates(options, event);
       return;
     }
     if (event.type === 'text') {
       using _turn = await turnFor(options, deltaOf(event).length);
-      yield item(event.seq, textUpdate(record, event, hasText));
-      hasText = true;
+      yield item(event.seq, textUpdate(record, event, place.hasText));
+      place.hasText = true;
     } else if (event.type === 'artifact') {
       yield* chunkUpdates(options, event);
     } else {
-      state = currentState(ledger, event) ?? impliedState(event.type) ?? state;
-      yield item(event.seq, statusUpdate(record, event, state, questionOf(ledger, event)));
-      if (untilAsked && state === 'input_required') return;
+      place.state = currentState(ledger, event) ?? impliedState(event.type) ?? place.state;
+      yield item(event.seq, statusUpdate(record, event, place.state, questionOf(ledger, event)));
+      if (untilAsked && place.state === 'input_required') return;
     }
+    place.seq = event.seq;
   }
 }
 
 /** What a stream goes on from. */
-interface Begun {
-  readonly state: TaskState;
-  readonly hasText: boolean;
+interface Place {
+  state: TaskState;
+  hasText: boolean;
+  /** The last event that was sent. */
+  seq: number;
+}
+
+interface Begun extends Pick<Place, 'state' | 'hasText'> {
   /** Nothing follows the snapshot. */
   readonly isLast: boolean;
 }
@@ -138,8 +158,8 @@ async function* endUpdates(
   yield* finalUpdates(ended ?? requireTask(ledger, record.id), event);
 }
 
-async function turnFor({ takeTurn }: FollowOptions, bytes: number): Promise<Disposable | undefined> {
-  return bytes > LARGE_BYTES ? await takeTurn?.() : undefined;
+async function turnFor({ takeTurn, signal }: FollowOptions, bytes: number): Promise<Disposable | undefined> {
+  return bytes > LARGE_BYTES ? await takeTurn?.(signal) : undefined;
 }
 
 /** The length of the text and the output of a task that has ended: the rest of a result is short. */

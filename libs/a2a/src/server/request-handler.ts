@@ -180,7 +180,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { modes, ...shape } = options;
     const { signal } = call;
-    const takeTurn = (): Promise<Disposable> => takeTurnOf(turns, call);
+    const takeTurn = (until: AbortSignal): Promise<Disposable> => takeTurnOf(turns, call, until);
     const shown = {
       ...{ ...shape, takeTurn },
       ...{ hasHandshake: () => hasHandshake(call), urlOf: urlOf(call, record.id) },
@@ -264,7 +264,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
 }
 
 /** Throws SHUTTING_DOWN to a call that waits for its turn when the service closes. */
-async function takeTurnOf(turns: Turns, { caller, signal }: Call): Promise<Disposable> {
+async function takeTurnOf(turns: Turns, { caller }: Call, signal: AbortSignal): Promise<Disposable> {
   try {
     return await turns.take(caller.name, signal);
   } catch (thrown) {
