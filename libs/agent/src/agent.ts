@@ -33,9 +33,9 @@ import { createModel } from './model/create-model.ts';
 import { createModelWindow, type ModelWindow } from './model/probe/model-window.ts';
 import type { CompactionStage, CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
-import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
 import { type AgentToolSource, createToolbox } from './tools/toolbox.ts';
+import { trackRuns } from './track-runs.ts';
 
 /** An executor that replaces the model loop for a run's main conversation. */
 export interface ConversationLead {
@@ -260,38 +260,4 @@ function leadOf(
   throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
     fields: [{ path: 'config.yaml executor', reason }],
   });
-}
-
-/** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
-function trackRuns(executor: Executor): {
-  executor: Executor;
-  tasks(): UnfinishedTask[];
-  close(): Promise<void>;
-} {
-  const closing = new AbortController();
-  const active = new Map<Promise<unknown>, UnfinishedTask>();
-  return {
-    tasks: () => [...active.values()],
-    executor: {
-      model: executor.model,
-      async run(task, context) {
-        const run = executor.run(task, {
-          ...context,
-          signal: AbortSignal.any([context.signal, closing.signal]),
-        });
-        active.set(run, { id: task.id, rootId: rootIdOf(task) });
-        try {
-          return await run;
-        } finally {
-          active.delete(run);
-        }
-      },
-    },
-    async close() {
-      closing.abort(
-        new FleetError('SHUTTING_DOWN', 'the profile is shutting down; the task resumes at its next start'),
-      );
-      await Promise.allSettled(active.keys());
-    },
-  };
 }

@@ -1,0 +1,37 @@
+import { type Executor, FleetError } from '@hermes-fleet/protocol';
+import { rootIdOf } from './tools/scratchpad.ts';
+import type { UnfinishedTask } from './tools/scratchpad-sweep.ts';
+
+/** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
+export function trackRuns(executor: Executor): {
+  executor: Executor;
+  tasks(): UnfinishedTask[];
+  close(): Promise<void>;
+} {
+  const closing = new AbortController();
+  const active = new Map<Promise<unknown>, UnfinishedTask>();
+  return {
+    tasks: () => [...active.values()],
+    executor: {
+      model: executor.model,
+      async run(task, context) {
+        const run = executor.run(task, {
+          ...context,
+          signal: AbortSignal.any([context.signal, closing.signal]),
+        });
+        active.set(run, { id: task.id, rootId: rootIdOf(task) });
+        try {
+          return await run;
+        } finally {
+          active.delete(run);
+        }
+      },
+    },
+    async close() {
+      closing.abort(
+        new FleetError('SHUTTING_DOWN', 'the profile is shutting down; the task resumes at its next start'),
+      );
+      await Promise.allSettled(active.keys());
+    },
+  };
+}
