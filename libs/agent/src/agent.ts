@@ -31,6 +31,7 @@ import type { MeasuredCall } from './model/call/measured-model.ts';
 import type { ModelCalls } from './model/call/model-calls.ts';
 import { createModel } from './model/create-model.ts';
 import { createModelWindow, type ModelWindow } from './model/probe/model-window.ts';
+import { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-network.ts';
 import type { CompactionStage, CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
@@ -71,6 +72,8 @@ export interface AgentOptions {
   readonly responseHandler?: 'agent' | 'llm' | 'echo';
   /** An existing confinement, e.g. the one that launches MCP servers. By default the agent creates its own. */
   readonly confinement?: Confinement;
+  /** The network of its commands, where `tools.shell.network` names hosts. By default the agent opens its own. */
+  readonly network?: AllowedNetwork | undefined;
   /** Where tasks work, in place of the trees that the configuration describes. They confine and record commands themselves. */
   readonly workspaces?: Workspaces;
   /** Required for `executor: claude-code`. */
@@ -144,11 +147,14 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       ? undefined
       : await createModel(config, tier, env, { window, calls, measurement, others: options.modelFallbacks });
   const lead = leadOf(handler, options);
+  await using opening = new AsyncDisposableStack();
+  const network =
+    options.network ?? opening.use(await openConfiguredNetwork(config.tools.shell.network, options));
   const commandsDir = join(options.stateDir, 'commands');
   const made =
     options.confinement ??
     (await createConfinement({
-      ...confinementSettings(config),
+      ...confinementSettings(config, network),
       workspaceRoot: options.workspaceRoot,
       stateDir: options.stateDir,
       readable: (await lead?.readableDirectories(config, options.env)) ?? config.tools.shell.readable,
@@ -174,7 +180,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       root: options.workspaceRoot,
       path: config.workspace.path,
       isolation: config.workspace.isolation,
-      setUp: handler === 'agent' ? setUpOf(config, disk) : undefined,
+      setUp: handler === 'agent' ? setUpOf(config, disk, network) : undefined,
       confinement,
     }));
   const subagents =
@@ -193,6 +199,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
           clock: options.clock,
           subagents: subagents?.definitions,
           remotes: options.remotes,
+          network,
         })
       : { tools: [], release: async () => {} };
   const releaseContext = async (contextId: string): Promise<void> => {
@@ -227,6 +234,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     unfinished: () => [...running.tasks(), ...(options.unfinished?.() ?? [])],
   });
   const contexts = workspaces.contexts && createAgentContexts(workspaces.contexts, releaseContext);
+  const opened = opening.move();
   return {
     executor: running.executor,
     ...(contexts && { contexts }),
@@ -246,6 +254,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     ],
     async close() {
       await Promise.all([running.close(), sweeping.close(), contexts?.close()]);
+      await opened.disposeAsync();
     },
   };
 }

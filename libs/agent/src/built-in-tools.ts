@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Clock, FleetError, type RemoteAgents } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { type AgentConfig, commandLimits } from './config/config.ts';
+import type { AllowedNetwork } from './network/allowed-network.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
 import type { AgentTool } from './run/conversation.ts';
 import { toolDefinitions } from './run/tool.ts';
@@ -35,6 +36,7 @@ export interface AgentToolsOptions {
   /** Undefined if sub-agents are disabled. */
   readonly subagents: readonly SubagentDefinition[] | undefined;
   readonly remotes?: RemoteAgents | undefined;
+  readonly network?: AllowedNetwork | undefined;
 }
 
 export interface AgentTools {
@@ -48,12 +50,12 @@ export interface AgentTools {
  * commands cannot run the configured shell.
  */
 export async function createAgentTools(options: AgentToolsOptions): Promise<AgentTools> {
-  const { config, profile, stateDir, clock, subagents, remotes } = options;
+  const { config, profile, stateDir, clock, subagents, remotes, network } = options;
   const { workspace, shell, progress, scratchpad, memory, web, publish, ask } = config.tools;
   const canRun = options.confinement.method !== 'none';
   const isRunbook = options.model === 'offline/runbook';
   const found = { path: shell.path, isPlain: isRunbook, confinement: options.confinement, clock };
-  const commands = { profile, shell: await findShell(found), env: shell.env, clock };
+  const commands = { profile, shell: await findShell(found), env: shell.env, network, clock };
   const background = createBackground(commands);
   // Claude Code has one turn for each command.
   const hasBackground = config.executor === 'loop';

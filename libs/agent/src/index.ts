@@ -39,6 +39,7 @@ export { type ProbedModel, probedModel, probeModel } from './model/probe/probe-m
 export { anthropicAddress, modelKey } from './model/provider/provider-address.ts';
 export { providerFailure } from './model/provider/provider-failure.ts';
 export { testCall } from './model/test-call.ts';
+export { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-network.ts';
 export type {
   AgentTool,
   Conversation,

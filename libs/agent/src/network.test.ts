@@ -7,7 +7,10 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV, createConfinement, runCommand } from '@hermes-fleet/workspace';
 import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
 import { AgentConfigSchema } from './config/config.ts';
+import { networkScene } from './testing/allowed-network.ts';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
+import { scriptedAgent } from './testing/scripted-run.ts';
+import { say, use } from './testing/scripted-server.ts';
 
 /** A service of the machine; returns its port, and how many connected. */
 async function service(t: TestContext): Promise<{ port: number; connected(): number }> {
@@ -63,15 +66,16 @@ test('with network: none, what needs the loopback interface of its own works, an
   assert.deepEqual([await connect(confinement.launch), connected()], ['hello\n', 1]);
 });
 
-test('network: none is refused at start where no namespace confines commands, and says what to do', async (t) => {
+test('network: none, and one of named hosts, are refused at start where no namespace confines commands, and say what to do', async (t) => {
   const place = makePlace(t);
-  const parts = { ...place, network: 'none', clock: systemClock, log: silentLog } as const;
+  const parts = { ...place, clock: systemClock, log: silentLog } as const;
   const absent = { bwrap: '/bin/false', setpriv: 'setpriv' };
   for (const options of [
-    { confine: 'uid' },
-    { confine: 'unconfined' },
-    { confine: 'auto', programs: absent },
-    { confine: 'bubblewrap', programs: absent },
+    { network: 'none', confine: 'uid' },
+    { network: 'none', confine: 'unconfined' },
+    { network: 'none', confine: 'auto', programs: absent },
+    { network: { folder: place.stateDir }, confine: 'uid' },
+    { network: { folder: place.stateDir }, confine: 'bubblewrap', programs: absent },
   ] as const)
     await assert.rejects(createConfinement({ ...parts, ...options }), (error) => {
       assert.ok(error instanceof FleetError);
@@ -81,22 +85,84 @@ test('network: none is refused at start where no namespace confines commands, an
       );
       assert.match(
         error.message,
-        /none needs bubblewrap.*install bubblewrap, or set tools\.shell\.network: full$/,
+        /network: (none|allow) needs bubblewrap.*install bubblewrap, or set tools\.shell\.network: full$/,
       );
       return true;
     });
 });
 
-test('network: none does not go with executor: claude-code', () => {
-  const config = { executor: 'claude-code', model: 'claude-x', tools: { shell: { network: 'none' } } };
-  const parsed = AgentConfigSchema.safeParse(config);
-  assert.deepEqual(
-    parsed.error?.issues.map(({ path, message }) => [path.join('.'), message]),
-    [
+test('networks without full reach do not go with executor: claude-code', () => {
+  for (const network of ['none', { allow: ['a.example'] }] as const) {
+    const config = { executor: 'claude-code', model: 'claude-x', tools: { shell: { network } } };
+    const parsed = AgentConfigSchema.safeParse(config);
+    assert.deepEqual(
+      parsed.error?.issues.map(({ path, message }) => [path.join('.'), message]),
       [
-        'tools.shell.network',
-        'claude-code runs as a command and needs the network: use full, or executor: loop',
+        [
+          'tools.shell.network',
+          'claude-code runs as a command and needs the network: use full, or executor: loop',
+        ],
       ],
-    ],
+    );
+  }
+});
+
+test('the model is told which hosts its commands reach, and what was refused to one', {
+  skip: cannotConfine('bubblewrap'),
+}, async (t) => {
+  const { network, place, confinement } = await networkScene(t, { allow: ['*.pkg.test', 'b.test:8443'] });
+  const script = [
+    use([
+      ['shell_exec', { command: 'curl -sS https://evil.example; echo "$HTTPS_PROXY"' }],
+      ['shell_start', { command: 'curl -sS https://bad.example; mkfifo f; cat f' }],
+      ['shell_exec', { command: 'true' }],
+    ]),
+    use([['shell_output', { id: 'p1.1', wait_s: 5 }]]),
+    say('Done.'),
+  ];
+  const run = await scriptedAgent(
+    t,
+    script,
+    { tools: { shell: { network: { allow: ['unused.test'] } } } },
+    { network, place, confinement },
   );
+  const { requests } = await run();
+  const offered = requests[0]?.tools?.find((tool) => tool.function.name === 'shell_exec');
+  assert.match(
+    String(offered?.function.description),
+    /reaches these hosts only, by HTTP and HTTPS, through the proxy of HTTPS_PROXY: \*\.pkg\.test, b\.test:8443\.$/,
+  );
+  const told = requests
+    .at(-1)
+    ?.messages.flatMap(({ role, content }) => (role === 'tool' ? [String(content)] : []));
+  assert.ok(told);
+  const refused = (host: string): string =>
+    `"network_refused":["${host}:443: it is not in tools.shell.network.allow"]`;
+  assert.ok(told[0]?.includes(refused('evil.example')), told[0]);
+  assert.match(told[0] ?? '', /http:\/\/127\.0\.0\.1:3128/);
+  assert.ok(`${told[1]}${told[3]}`.includes(refused('bad.example')), told.join('\n'));
+  assert.doesNotMatch(told[2] ?? '', /refused/);
+});
+
+test('with network: full and none, nothing of a proxy is there', {
+  skip: cannotConfine('bubblewrap'),
+}, async (t) => {
+  for (const network of ['full', 'none'] as const) {
+    const script = [
+      use([
+        ['shell_exec', { command: 'env | grep -ci proxy; ls /.hermes-fleet; ls /proc | grep -c "^[0-9]"' }],
+      ]),
+      say('Done.'),
+    ];
+    const run = await scriptedAgent(t, script, { tools: { shell: { confine: 'bubblewrap', network } } });
+    const { requests } = await run();
+    const offered = requests[0]?.tools?.find((tool) => tool.function.name === 'shell_exec');
+    assert.doesNotMatch(String(offered?.function.description), /proxy/);
+    const [told = ''] =
+      requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [String(content)] : [])) ??
+      [];
+    // bubblewrap, the shell, and the three that list.
+    assert.match(told, /"stdout":"0\\n[45]\\n"/, told);
+    assert.match(told, /cannot access '\/\.hermes-fleet'/);
+  }
 });

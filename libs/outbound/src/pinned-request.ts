@@ -19,7 +19,7 @@ export function pinnedRequest(
 ): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
-    const options = { method, headers, signal, agent: false, lookup: lookupOf(addresses) };
+    const options = { method, headers, signal, agent: false, lookup: pinnedLookup(addresses) };
     const sent = request(url, options, resolve);
     sent.once('error', reject);
     // An unrequested protocol upgrade closes the connection without an error or a response.
@@ -28,7 +28,8 @@ export function pinnedRequest(
   });
 }
 
-function lookupOf(addresses: readonly Address[]): LookupFunction {
+/** Answers every look-up of a connection with these addresses. */
+export function pinnedLookup(addresses: readonly Address[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;
     if (options.all) callback(null, [...addresses]);

@@ -1,9 +1,11 @@
+export { PROXY_FOLDER } from './confinement/bubblewrap.ts';
 export { COMMAND_ENV } from './confinement/command-env.ts';
 export { COMMAND_GID, COMMAND_UID } from './confinement/command-user.ts';
 export type { Confinement } from './confinement/confinement.ts';
 export { type ConfinementOptions, createConfinement } from './confinement/create-confinement.ts';
 export { killLeftovers, recorded } from './confinement/leftovers.ts';
 export { parseUserRange, type UserRange } from './confinement/user-range.ts';
+export type { CommandNetwork } from './confinement/wrapper.ts';
 export { createDiskSpace, type DiskSpace, withMonitor } from './disk/disk-space.ts';
 export {
   type AnchoredFolder,
@@ -18,6 +20,7 @@ export type { CommittedFiles } from './git/committed-files.ts';
 export { LEFT_OUT } from './git/diff.ts';
 export { createGit, gitIdentity } from './git/git.ts';
 export { type CommandLimits, defaultMemoryMb, defaultProcesses, limitMet } from './limits/command-limits.ts';
+export { type ProxiedCommand, throughProxy } from './network/proxied-command.ts';
 export { type BackgroundProcess, startBackground } from './process/background.ts';
 export { CapturedOutput } from './process/captured-output.ts';
 export { createCommandRecords } from './process/command-records.ts';

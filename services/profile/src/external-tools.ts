@@ -1,4 +1,4 @@
-import { type AgentConfig, type AgentOptions, mcpToolSource } from '@hermes-fleet/agent';
+import { type AgentConfig, type AgentOptions, type AllowedNetwork, mcpToolSource } from '@hermes-fleet/agent';
 import {
   createA2ATools,
   createFleetTools,
@@ -26,6 +26,7 @@ export interface ExternalToolsOptions {
   /** Called by each tool call, because the gateway is created after its agent. */
   readonly subtasks: () => SubtaskRunner;
   readonly mcp: McpPool;
+  readonly network?: AllowedNetwork | undefined;
   readonly env: SecretEnv;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,7 +44,7 @@ export interface ExternalTools {
 
 /** Offers the fleet, registered A2A agents and MCP servers as tools, and as agents for `delegate` (docs/agent.md#tools). */
 export function createExternalTools(options: ExternalToolsOptions): ExternalTools {
-  const { profile, config, peers, subtasks, mcp, clock, log, tracing } = options;
+  const { profile, config, peers, subtasks, mcp, network, clock, log, tracing } = options;
   const { tools } = config;
   const { orchestrate, limits, tiers, agents } = options.fleet.fleet;
   const delegateSubtask = createSubtaskDelegation({
@@ -69,7 +70,7 @@ export function createExternalTools(options: ExternalToolsOptions): ExternalTool
   );
   return {
     agentOptions: {
-      toolSources: [async () => usable(), mcpToolSource(mcp, config, { clock, log, tracing })],
+      toolSources: [async () => usable(), mcpToolSource(mcp, config, { clock, log, tracing, network })],
       remotes,
       outsideCapabilities: () => [...(hasBrowser() ? [BROWSER] : []), ...usable().map(({ name }) => name)],
       peersSummary: () => peersSummary(peers, tiers, clock.now()),

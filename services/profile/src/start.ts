@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import { confinementSettings, createAgent, createModelMonitors, type FileLimits } from '@hermes-fleet/agent';
+import {
+  confinementSettings,
+  createAgent,
+  createModelMonitors,
+  type FileLimits,
+  openConfiguredNetwork,
+} from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import { registerDrainRoute, registerFleetMcp } from '@hermes-fleet/fleet';
@@ -62,8 +68,11 @@ export async function startProfile(
   );
 
   const memberPeers = createMemberPeers(member);
+  const network = opened.use(
+    await openConfiguredNetwork(agentConfig.tools.shell.network, { stateDir, clock, log }),
+  );
   const confinement = await createConfinement({
-    ...confinementSettings(agentConfig),
+    ...confinementSettings(agentConfig, network),
     workspaceRoot: workspaceDir,
     stateDir,
     readable: await claudeCode.readableDirectories(agentConfig, env),
@@ -75,6 +84,7 @@ export async function startProfile(
   const mcp = await openMcp({
     config: agentConfig.mcp,
     confinement,
+    network,
     clock,
     log,
     onOperation: metrics.mcpOperation,
@@ -89,6 +99,7 @@ export async function startProfile(
     config: agentConfig,
     peers: memberPeers.peers,
     mcp,
+    network,
     env,
     clock,
     log,
@@ -117,6 +128,7 @@ export async function startProfile(
     unfinished: () => unfinishedTasks(ledger),
     releaseContext: mcp.release,
     confinement,
+    network,
     claudeCode,
     env,
     clock,

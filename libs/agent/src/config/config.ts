@@ -8,6 +8,7 @@ import {
   type SetUpCommands,
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
+import type { AllowedNetwork } from '../network/allowed-network.ts';
 import { IgnoredKeys } from './ignored-keys.ts';
 import { FallbackModel, ModelCallsConfig, modelKeys } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
@@ -156,7 +157,7 @@ export const AgentConfigSchema = z
         const message = 'claude-code calls one model: remove them, or use executor: loop';
         ctx.addIssue({ code: 'custom', path: ['fallback_models'], message });
       }
-      if (value.executor === 'claude-code' && value.tools?.shell?.network === 'none') {
+      if (value.executor === 'claude-code' && (value.tools?.shell?.network ?? 'full') !== 'full') {
         const message = 'claude-code runs as a command and needs the network: use full, or executor: loop';
         ctx.addIssue({ code: 'custom', path: ['tools', 'shell', 'network'], message });
       }
@@ -196,26 +197,31 @@ export const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>
   Object.entries(mcp.servers).flatMap(([name, { notes = [] }]) =>
     notes.map((note) => `config.yaml mcp.servers.${name}.${note}`),
   );
-/** The options of a confinement that the configuration sets. */
-export function confinementSettings({
-  tools: { shell },
-  workspace,
-}: AgentConfig): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath'> {
+/** The options of a confinement that the configuration sets, with the network that it opened, if it names hosts. */
+export function confinementSettings(
+  { tools: { shell }, workspace }: AgentConfig,
+  network: AllowedNetwork | undefined,
+): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath'> {
   return {
     confine: shell.confine,
-    network: shell.network,
+    network: typeof shell.network === 'string' ? shell.network : (network ?? 'none'),
     limits: commandLimits(shell.limits),
     repositoryPath: workspace.path,
   };
 }
 
 /** The set-up of new contexts, undefined where none is configured. */
-export function setUpOf({ workspace, tools }: AgentConfig, disk: DiskSpace): SetUpCommands | undefined {
+export function setUpOf(
+  { workspace, tools }: AgentConfig,
+  disk: DiskSpace,
+  network: AllowedNetwork | undefined,
+): SetUpCommands | undefined {
   const { setup: commands, setup_timeout_s, max_mb } = workspace;
   if (commands.length === 0) return undefined;
   const maxBytes = max_mb === 0 ? undefined : max_mb * 1024 * 1024;
   const { path: shell = '/bin/sh', env } = tools.shell;
-  return { commands, shell, env, timeoutMs: setup_timeout_s * 1000, maxBytes, disk };
+  const proxied = network && (() => network.open({ command: 'workspace.setup' }));
+  return { commands, shell, env, timeoutMs: setup_timeout_s * 1000, maxBytes, disk, proxied };
 }
 
 export const commandLimits = (limits: AgentConfig['tools']['shell']['limits']): CommandLimits => ({

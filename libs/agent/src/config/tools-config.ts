@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseRule } from '../network/allowed-hosts.ts';
 import { IgnoredTools } from './ignored-keys.ts';
 
 const toggle = z.boolean().default(true);
@@ -39,6 +40,31 @@ const ShellLimits = z.strictObject({
   cpu_s: z.int().min(0).default(14_400),
 });
 
+const Hosts = z
+  .array(
+    z
+      .string()
+      .max(300)
+      .refine(
+        (entry) => parseRule(entry) !== undefined,
+        'must be host, host:port, *.domain or *.domain:port, such as registry.npmjs.org',
+      ),
+  )
+  .max(200)
+  .default([]);
+
+const ShellNetwork = z
+  .union([
+    z.enum(['full', 'none']),
+    z
+      .strictObject({ allow: Hosts, allow_internal: Hosts })
+      .refine(
+        ({ allow, allow_internal: internal }) => allow.length + internal.length > 0,
+        'names no host; name one, or use none',
+      ),
+  ])
+  .default('full');
+
 /** The agent's tools: docs/agent.md#tools. */
 export const Tools = z.strictObject({
   workspace: enabled,
@@ -52,8 +78,8 @@ export const Tools = z.strictObject({
       env: ShellEnv,
       /** Directories that commands may read besides the system's. */
       readable: z.array(z.string().startsWith('/', 'must be an absolute path')).max(100).default([]),
-      /** `none`: commands reach no network. Needs bubblewrap. */
-      network: z.enum(['full', 'none']).default('full'),
+      /** `none`: commands reach no network; `allow`: these hosts only. Both need bubblewrap. */
+      network: ShellNetwork,
       limits: ShellLimits.prefault({}),
     })
     .prefault({}),

@@ -1,3 +1,4 @@
+export { type NetworkScene, networkScene } from './allowed-network.ts';
 export {
   type AnthropicReply,
   type AnthropicServer,

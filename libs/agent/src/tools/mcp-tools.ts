@@ -12,8 +12,9 @@ import {
   taskFields,
   toolFailure,
 } from '@hermes-fleet/protocol';
-import type { Workspace } from '@hermes-fleet/workspace';
+import { throughProxy, type Workspace } from '@hermes-fleet/workspace';
 import { z } from 'zod';
+import type { AllowedNetwork } from '../network/allowed-network.ts';
 import { inMcpSpan } from '../run/spans.ts';
 import { mcpToolName } from './mcp-names.ts';
 
@@ -43,6 +44,8 @@ export interface McpToolsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly tracing?: Tracing | undefined;
+  /** For the servers of scope `task`, where `tools.shell.network` names hosts. */
+  readonly network?: AllowedNetwork | undefined;
 }
 
 /**
@@ -128,7 +131,7 @@ export function mcpToolSource(
         { ...taskFields(task), server, left_out: leftOut.slice(0, 20) },
         'tools of an MCP server left out',
       );
-    return tools.map((tool) => toTool(pool, server, tool, options.tracing));
+    return tools.map((tool) => toTool(pool, server, tool, options));
   }
 }
 
@@ -153,7 +156,7 @@ function toTool(
   pool: Pick<McpPool, 'callTool'>,
   server: string,
   tool: McpTool,
-  tracing: Tracing | undefined,
+  { tracing, network }: McpToolsOptions,
 ): Tool<McpToolCall> {
   const { description = '', inputSchema, readOnly } = tool;
   const said = description.trim();
@@ -167,12 +170,17 @@ function toTool(
     async run(raw, { task, signal, stopping, workspace }) {
       const input = readInput(raw);
       if (input === undefined) return toolFailure('wrong input: it must be an object');
+      const who = { context_id: task.contextId, server };
       const call = (traceparent: string | undefined) =>
         pool.callTool(server, tool.name, input, {
           // A stop need not wait for a call that can be repeated.
           signal: readOnly ? AbortSignal.any([signal, stopping]) : signal,
           timeoutMs: CALL_MS,
-          place: { context: task.contextId, dir: workspace.dir, wrap: workspace.wrap },
+          place: {
+            context: task.contextId,
+            dir: workspace.dir,
+            wrap: (command, args) => throughProxy(workspace.wrap, network?.open(who))(command, args),
+          },
           meta: {
             on_behalf_of: task.caller.name,
             task_id: task.id,

@@ -9,6 +9,7 @@ import {
   CWD_SYNONYMS,
   commandIn,
   commandShape,
+  refusedBy,
   type ShellOptions,
   shellLine,
   withFolderInCommand,
@@ -43,7 +44,10 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
   let kept = 0;
   const tool = defineFileTool({
     name: 'shell_exec',
-    description: `Run a command with ${basename(options.shell)} in the workspace. Nothing may be left running.`,
+    description: [
+      `Run a command with ${basename(options.shell)} in the workspace. Nothing may be left running.`,
+      ...(options.network === undefined ? [] : [options.network.description]),
+    ].join(' '),
     mutates: true,
     inputSchema: z.strictObject({
       ...commandShape,
@@ -58,11 +62,12 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
       is_background: IN_BACKGROUND,
       background: IN_BACKGROUND,
     },
-    async run(input, { workspace, signal }) {
+    async run(input, call) {
+      const { workspace, signal } = call;
       const command = commandIn(input.command, input.cwd);
       if (command.includes('\0')) return { ok: false, output: 'a command must not contain a null byte' };
       const timeoutS = input.timeout_s ?? options.timeoutS;
-      const { line, env } = shellLine(options, workspace, command);
+      const { line, env, proxied } = shellLine(options, call, command);
       const keepBytes = Math.max(LEAST_BYTES, Math.min(KEEP_BYTES, Math.floor((KEEP_ALL_BYTES - kept) / 2)));
       const limits = { timeoutMs: timeoutS * 1000, keepBytes, maxBytes: MAX_BYTES };
       const place = { cwd: workspace.dir, env };
@@ -71,7 +76,7 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
         const result = await runCommand(line, { ...place, ...limits, signal, clock: options.clock });
         return {
           ok: result.exitCode === 0 && result.killed === undefined,
-          output: report(result, timeoutS, options.limits),
+          output: { ...report(result, timeoutS, options.limits), ...refusedBy(proxied) },
           detail: command,
           exitCode: result.killed === undefined ? result.exitCode : null,
         };

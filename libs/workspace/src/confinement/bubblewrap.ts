@@ -10,6 +10,9 @@ const MASKED = ['kcore', 'keys', 'key-users', 'latency_stats', 'sched_debug', 't
   (name) => `/proc/${name}`,
 );
 
+/** Where a confined command finds the folder of `CommandNetwork`: no folder of the machine that is shown can cover it. */
+export const PROXY_FOLDER = '/.hermes-fleet';
+
 /** Capabilities needed to enter a directory of the commands' user and to become that user, who has none of them. */
 const ROOT_KEEPS = ['CAP_DAC_READ_SEARCH', 'CAP_SETUID', 'CAP_SETGID'];
 
@@ -22,6 +25,8 @@ export function bubblewrapArgs(options: {
   readonly asRoot: boolean;
   /** True for a network namespace of its own, with nothing but a loopback interface. */
   readonly ownNetwork: boolean;
+  /** Shown read-only as PROXY_FOLDER. */
+  readonly proxyFolder?: string | undefined;
 }): string[] {
   const { writable, readOnly } = options.reach;
   const shown = [...SETTINGS, ...options.readable].filter((path) => existsSync(path));
@@ -32,6 +37,7 @@ export function bubblewrapArgs(options: {
   ];
   args.push(...bounded('/tmp'), '--dev', '/dev', ...bounded('/dev/shm'));
   for (const directory of parents([...shown, ...writable, ...readOnly])) args.push('--dir', directory);
+  if (options.proxyFolder !== undefined) args.push('--ro-bind', options.proxyFolder, PROXY_FOLDER);
   for (const path of shown) args.push('--ro-bind', path, path);
   for (const path of writable) args.push('--bind', path, path);
   for (const path of readOnly) args.push('--ro-bind', path, path);

@@ -13,7 +13,7 @@ import { LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
 import { findFilter } from './seccomp/filter.ts';
 import type { UserRange } from './user-range.ts';
 import { usersFor } from './users-for.ts';
-import { asRoot, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
+import { asRoot, type CommandNetwork, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
 
 export interface ConfinementOptions {
   /** `auto` selects the strongest method that works on this machine. */
@@ -26,8 +26,8 @@ export interface ConfinementOptions {
   readonly stateDir: string;
   /** Read-only paths in addition to the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
-  /** `none`: commands, and servers of tasks, have a network namespace of their own, which only bubblewrap makes; default `full`. */
-  readonly network?: 'full' | 'none';
+  /** Default `full`. */
+  readonly network?: CommandNetwork;
   /** Limits of each command and each stdio MCP server; default: no limits. */
   readonly limits?: CommandLimits;
   /** Paths of the confining programs; default: found on the PATH, and the helper where the image has it. */
@@ -90,8 +90,8 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       },
     };
   };
-  if (network === 'none' && !['auto', 'bubblewrap'].includes(options.confine))
-    throw noNetworkNamespace(`${options.confine} has no namespace`);
+  if (network !== 'full' && !['auto', 'bubblewrap'].includes(options.confine))
+    throw noNetworkNamespace(network, `${options.confine} has no namespace`);
   /** The servers' folder belongs to the user whom the chosen method gives them. */
   const chosen = async (confinement: Confinement): Promise<Confinement> => {
     await makeSharedDirectory(servers, confinement.otherUser);
@@ -105,7 +105,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   for (const how of CANDIDATES) {
     const { method } = how;
     if (options.confine !== 'auto' && options.confine !== method) continue;
-    if (network === 'none' && method !== 'bubblewrap') continue;
+    if (network !== 'full' && method !== 'bubblewrap') continue;
     const landlock = method === 'uid' ? await probeLandlock(programs.landlock, options.clock) : undefined;
     const restricts = landlock !== undefined && 'abi' in landlock;
     const filters = landlock !== undefined && 'missing' in landlock && landlock.filters;
@@ -132,7 +132,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     reasons.push(`${method}: ${reason}`);
   }
   const why = [...new Set(reasons)].join('; ');
-  if (network === 'none') throw noNetworkNamespace(why);
+  if (network !== 'full') throw noNetworkNamespace(network, why);
   if (options.confine !== 'auto') {
     throw new FleetError(
       'CONFIG_INVALID',
@@ -146,8 +146,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   return chosen(build({ method: 'none' }, note));
 }
 
-function noNetworkNamespace(why: string): FleetError {
-  const reason = `none needs bubblewrap, which does not confine commands here (${why})`;
+function noNetworkNamespace(network: Exclude<CommandNetwork, 'full'>, why: string): FleetError {
+  const mode = network === 'none' ? 'none' : 'allow';
+  const reason = `${mode} needs bubblewrap, which does not confine commands here (${why})`;
   const message = `tools.shell.network: ${reason}; install bubblewrap, or set tools.shell.network: full`;
   return new FleetError('CONFIG_INVALID', message, {
     fields: [{ path: 'config.yaml tools.shell.network', reason }],

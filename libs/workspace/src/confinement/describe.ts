@@ -2,12 +2,13 @@ import { COMMAND_UID } from './command-user.ts';
 import type { ConfinementMethod } from './confinement.ts';
 import type { LandlockProbe } from './landlock.ts';
 import type { SystemCallFilter } from './seccomp/filter.ts';
+import type { CommandNetwork } from './wrapper.ts';
 
 /** How the commands of a profile are confined, as found out at start. */
 export interface Found {
   readonly method: ConfinementMethod;
   readonly asRoot: boolean;
-  readonly network: 'full' | 'none';
+  readonly network: CommandNetwork;
   readonly filter: SystemCallFilter;
   /** Only with the method `uid`. */
   readonly landlock?: LandlockProbe | undefined;

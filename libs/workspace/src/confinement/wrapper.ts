@@ -31,13 +31,19 @@ export const asRoot = (): boolean => process.getuid?.() === 0;
 /** A command of a task, a server that all tasks share, or an instance that only measures a server of tasks. */
 export type Use = 'command' | 'server' | 'probe';
 
+/**
+ * What commands, and servers of tasks, reach: `none` and a folder give them a network namespace of their own, which only
+ * bubblewrap makes. The folder is shown to them, see `ProxiedCommand`.
+ */
+export type CommandNetwork = 'full' | 'none' | { readonly folder: string };
+
 /** Returns a function that confines a command line. */
 export function createWrapper(
   how: How,
   options: {
     readonly readable: readonly string[];
     readonly programs: Programs;
-    readonly network: 'full' | 'none';
+    readonly network: CommandNetwork;
     readonly filter: SystemCallFilter;
     readonly monitor: CommandMonitor | undefined;
     /** Sets the limits of a command, and of an MCP server. */
@@ -61,8 +67,10 @@ export function createWrapper(
       return dropUserRestricted(programs.landlock, command, args, { paths, filter, user, markGid });
     }
     if (how.method !== 'bubblewrap') return lineOf(prepared);
-    const ownNetwork = use !== 'server' && options.network === 'none';
-    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), ownNetwork });
+    const network = use === 'server' ? 'full' : options.network;
+    const proxyFolder = typeof network === 'string' ? undefined : network.folder;
+    const parts = { reach, readable, asRoot: asRoot(), proxyFolder };
+    const outer = bubblewrapArgs({ ...parts, ownNetwork: network !== 'full' });
     const inner = asRoot() ? dropUser(programs.setpriv, prepared, { user }) : lineOf(prepared);
     const args = [...outer, '--', inner.command, ...inner.args];
     if (filter === undefined) return { command: programs.bwrap, args };

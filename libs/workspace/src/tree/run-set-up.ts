@@ -5,6 +5,7 @@ import { COMMAND_ENV } from '../confinement/command-env.ts';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type DiskSpace, withMonitor } from '../disk/disk-space.ts';
 import { type Git, type GitPlace, gitIdentity } from '../git/git.ts';
+import { type ProxiedCommand, throughProxy } from '../network/proxied-command.ts';
 import { type CommandResult, runCommand } from '../process/run-command.ts';
 import type { Base } from '../stores/base.ts';
 import { receivePack } from '../stores/pack-file.ts';
@@ -29,6 +30,8 @@ export interface SetUpCommands {
   readonly maxBytes: number | undefined;
   /** Ends a command that takes too much of the disk. */
   readonly disk: Pick<DiskSpace, 'monitor'>;
+  /** Opens the way of a command to the network; absent where the confinement has one, or none at all. */
+  readonly proxied?: (() => ProxiedCommand) | undefined;
 }
 
 export interface SetUpParts {
@@ -87,7 +90,8 @@ export async function runSetUp(
   // Set within the confinement: the programs that confine a command do not get them.
   const configured = Object.entries(setUp.env).map(([name, value]) => `${name}=${value}`);
   for (const command of setUp.commands) {
-    const line = place.wrap('/bin/sh', [
+    const proxied = setUp.proxied?.();
+    const line = throughProxy(place.wrap, proxied)('/bin/sh', [
       '-c',
       'exec env "$@"',
       'sh',
@@ -104,7 +108,7 @@ export async function runSetUp(
       clock,
       ...OUTPUT,
     });
-    const reason = reasonOf(result, timeoutMs);
+    const reason = reasonOf(result, timeoutMs, proxied?.refused());
     if (reason !== undefined) return { command, reason, output: outputOf(result) };
   }
 
@@ -130,12 +134,17 @@ export async function runSetUp(
   return undefined;
 }
 
-function reasonOf(result: CommandResult, timeoutMs: number): string | undefined {
+function reasonOf(
+  result: CommandResult,
+  timeoutMs: number,
+  refused: readonly string[] = [],
+): string | undefined {
   if (result.killed === 'timeout')
     return `not complete after ${timeoutMs / 1000} s (workspace.setup_timeout_s)`;
   if (result.killed !== undefined) return result.limit ?? 'it printed too much';
   if (result.exitCode === 0) return undefined;
-  return result.exitCode === null ? `ended by ${result.signal}` : `exit code ${result.exitCode}`;
+  const end = result.exitCode === null ? `ended by ${result.signal}` : `exit code ${result.exitCode}`;
+  return refused.length === 0 ? end : `${end}; the network refused ${refused.join('; ')}`;
 }
 
 const outputOf = ({ stdout, stderr }: CommandResult): string =>

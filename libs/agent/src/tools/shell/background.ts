@@ -1,5 +1,5 @@
 import { type Clock, FleetError, type JsonObject, ToolError, type ToolResult } from '@hermes-fleet/protocol';
-import { type BackgroundProcess, startBackground } from '@hermes-fleet/workspace';
+import { type BackgroundProcess, type ProxiedCommand, startBackground } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool, ToolContext } from '../../run/conversation.ts';
 import { defineFileTool } from '../../run/tool.ts';
@@ -8,6 +8,7 @@ import {
   CWD_SYNONYMS,
   commandIn,
   commandShape,
+  refusedBy,
   type ShellOptions,
   shellLine,
   withFolderInCommand,
@@ -39,6 +40,7 @@ const MAX_PARTIAL = 3;
 interface Started {
   readonly process: BackgroundProcess;
   readonly command: string;
+  readonly proxied: ProxiedCommand | undefined;
   /** Bytes of the output that the model has seen, or that were left out. */
   read: number;
   /** All bytes of the output at the last look. */
@@ -93,13 +95,13 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
   }
 
   async function begin(all: Processes, name: string, command: string, call: ToolContext): Promise<Started> {
-    const { line, env } = shellLine(options, call.workspace, command);
+    const { line, env, proxied } = shellLine(options, call, command);
     const place = { cwd: call.workspace.dir, env, keepBytes: KEEP_BYTES, clock };
     const process = await startBackground(line, place).catch((error: unknown) => {
       if (!(error instanceof FleetError) || error.code !== 'CAPACITY') throw error;
       throw new ToolError(`the command did not start: ${error.message}; try again later`);
     });
-    const started = { process, command, read: 0, looked: 0, isTooLong: false };
+    const started = { process, command, proxied, read: 0, looked: 0, isTooLong: false };
     all.started.set(name, started);
     void limitOutput(started);
     return started;
@@ -216,6 +218,7 @@ function shown(id: string, started: Started): ToolResult {
     ...(end !== undefined && { exited_with: end.exitCode }),
     ...(killed !== undefined && { killed }),
     ...(leftOut > 0 && { left_out: `${leftOut} bytes before; have the command write long output to a file` }),
+    ...refusedBy(started.proxied),
     output: complete < totalBytes && started.read === complete ? text.slice(0, -1) : text,
   };
   return { ok: true, output, detail: command };

@@ -1,6 +1,8 @@
-import { COMMAND_ENV, gitIdentity, type OpenTree, type Workspace } from '@hermes-fleet/workspace';
+import { taskFields } from '@hermes-fleet/protocol';
+import { COMMAND_ENV, gitIdentity, type ProxiedCommand, throughProxy } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import type { AgentTool } from '../../run/conversation.ts';
+import type { AllowedNetwork } from '../../network/allowed-network.ts';
+import type { AgentTool, ToolContext } from '../../run/conversation.ts';
 import type { Unsupported } from '../../run/unsupported.ts';
 
 /** How the agent's commands run. */
@@ -10,6 +12,8 @@ export interface ShellOptions {
   readonly shell: string;
   /** `tools.shell.env`. */
   readonly env: Readonly<Record<string, string>>;
+  /** Where `tools.shell.network` names hosts. */
+  readonly network?: AllowedNetwork | undefined;
 }
 
 /** The working tree may belong to a user other than the command's. */
@@ -22,18 +26,26 @@ const IN_HOME = '[ -d "$HOME" ] || mkdir -p "$HOME"; exec "$@"';
 
 /** The confined command line that runs a command in the shell, and its environment. */
 export function shellLine(
-  { profile, shell, env }: ShellOptions,
-  workspace: Pick<Workspace, 'env'> & Pick<OpenTree, 'wrap'>,
+  { profile, shell, env, network }: ShellOptions,
+  { workspace, task }: Pick<ToolContext, 'workspace' | 'task'>,
   command: string,
 ) {
+  const proxied = network?.open(taskFields(task));
   // Set within the confinement: the programs that confine a command do not get them.
   const configured = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const inner = [...(configured.length > 0 ? ['env', ...configured] : []), shell, '-c', command];
   return {
-    line: workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', ...inner]),
+    line: throughProxy(workspace.wrap, proxied)('/bin/sh', ['-c', IN_HOME, 'sh', ...inner]),
     env: { ...COMMAND_ENV, ...gitIdentity(profile), ...TRUST_WORKSPACE, ...workspace.env },
+    proxied,
   };
 }
+
+/** The field of a result that names what the network refused. */
+export const refusedBy = (proxied: ProxiedCommand | undefined): { network_refused?: string[] } => {
+  const refused = proxied?.refused() ?? [];
+  return refused.length === 0 ? {} : { network_refused: [...refused] };
+};
 
 /** The parameters of a tool that runs a command. */
 export const commandShape = {
