@@ -97,17 +97,24 @@ test('what is not named, an address, and a name without a public address are ref
     reached += 1;
     response.end();
   });
-  const allow = [`inner.test:${port}`, `*.wild.test:${port}`, `localhost:${port}`, `mine.test:${port}`];
-  const resolve: HostProxyOptions['resolve'] = async (host) => [
-    { address: host === 'mine.test' ? '8.8.8.8' : '127.0.0.1', family: 4 },
+  const allow = [
+    `inner.test:${port}`,
+    `*.wild.test:${port}`,
+    `localhost:${port}`,
+    `mine.test:${port}`,
+    `*.mine.test:${port}`,
   ];
-  const own = () => new Set(['8.8.8.8']);
+  const resolve: HostProxyOptions['resolve'] = async (host) => {
+    if (host === 'mapped.mine.test') return [{ address: '::ffff:8.8.8.8', family: 6 }];
+    return [{ address: host === 'mine.test' ? '8.8.8.8' : '127.0.0.1', family: 4 }];
+  };
+  const own = () => ['8.8.8.8', 'fe80::1', '127.0.0.1'];
   const { ask, refused } = await proxy(t, { hosts: { allow, allowInternal: [] }, resolve, own });
   const expected = [
     ['other.test', 'it is not in tools.shell.network.allow'],
     ['127.0.0.1', 'it is an address, and tools.shell.network.allow does not have it'],
     ['[::1]', 'it is an address, and tools.shell.network.allow does not have it'],
-    ...['inner.test', 'a.wild.test', 'localhost', 'mine.test'].map((host) => [
+    ...['inner.test', 'a.wild.test', 'localhost', 'mine.test', 'mapped.mine.test'].map((host) => [
       host,
       'it has no public address, and tools.shell.network.allow_internal does not have it',
     ]),

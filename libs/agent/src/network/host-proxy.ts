@@ -5,7 +5,7 @@ import {
   request as requestHttp,
   type ServerResponse,
 } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { BlockList, connect, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
@@ -21,7 +21,7 @@ export interface HostProxyOptions {
   /** Default: the system's resolver. */
   readonly resolve?: Resolve | undefined;
   /** Addresses of this machine, public ones too; default: those of its interfaces. */
-  readonly own?: () => ReadonlySet<string>;
+  readonly own?: () => readonly string[];
   readonly clock: Clock;
 }
 
@@ -141,7 +141,7 @@ export function createHostProxy({
         throw error;
       },
     );
-    const isOwn = named === 'public' && found.some(({ address }) => own().has(address));
+    const isOwn = named === 'public' && isOneOf(own(), found);
     return found.length === 0 || isOwn ? refuse(NOT_PUBLIC) : found;
   }
 
@@ -157,8 +157,17 @@ const NOT_PUBLIC = 'it has no public address, and tools.shell.network.allow_inte
 
 const nameOf = ({ host, port }: Target): string => `${host}:${port}`;
 
-const ownAddresses = (): ReadonlySet<string> =>
-  new Set(Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address)));
+const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((found) => (found ?? []).map(({ address }) => address));
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+/** In every notation, IPv4 within IPv6 too. */
+function isOneOf(own: readonly string[], found: readonly Address[]): boolean {
+  const all = new BlockList();
+  for (const address of own) all.addAddress(address, familyOf(address));
+  return found.some(({ address }) => all.check(address, familyOf(address)));
+}
 
 const unreachable = (target: Target, why: string): FleetError =>
   new FleetError('PEER_UNREACHABLE', `${nameOf(target)} cannot be reached: ${why}`);
