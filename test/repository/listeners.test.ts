@@ -26,6 +26,11 @@ test('only the named files listen', () => {
   assert.deepEqual(listening.sort(), Object.keys(LISTENERS).sort());
 });
 
+test('one file reads the bodies of requests, and bounds their nesting', () => {
+  const parsing = sources.filter(({ text }) => /ddContentTypeParser\(/.test(text)).map(({ file }) => file);
+  assert.deepEqual(parsing, ['libs/service/src/http/json-body.ts']);
+});
+
 test('startProfile is called from the main of the profile service alone', () => {
   const calling = sources
     .filter(({ text }) => /(?<!function )\bstartProfile\(/.test(text))

@@ -7,7 +7,6 @@ export { createPushSigner } from './push/signature.ts';
 export type { PushResult } from './push/target.ts';
 export { type A2AOptions, registerA2A } from './register.ts';
 export type { CustomMethod, CustomMethodCall, CustomMethodReply } from './rpc/custom-method.ts';
-export { bodyText } from './rpc/envelope.ts';
 export type { OnRefused, RefusedRequest } from './rpc/refused-request.ts';
 export { PUSH_METADATA } from './server/push-methods.ts';
 export { ownArtifacts } from './wire/artifact-view.ts';

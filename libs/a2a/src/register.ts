@@ -11,7 +11,7 @@ import {
   type Scope,
   systemIds,
 } from '@hermes-fleet/protocol';
-import { isAnonymous, translateError } from '@hermes-fleet/service';
+import { isAnonymous, takeJsonAsText, translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from './card/card-route.ts';
 import { bodyTooLarge, RELAY_BYTES, readBody } from './rpc/body-limit.ts';
@@ -82,13 +82,7 @@ export function registerA2A(
   registerArtifactRoute(app, options);
   const { bodyLimit: limit = DEFAULT_BODY_LIMIT } = app.initialConfig;
   app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer' },
-      // Fastify passes on what it throws.
-      (_request, body: Buffer, done) => done(null, readBody(body, limit)),
-    );
+    takeJsonAsText(scope, (body) => readBody(body, limit));
     scope.setErrorHandler(async (thrown, request, reply) => {
       const translated = translateError(thrown, request, reply);
       const error = translated.code === 'BODY_TOO_LARGE' ? bodyTooLarge(limit) : translated;

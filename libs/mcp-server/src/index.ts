@@ -4,6 +4,7 @@ export { type McpOrigin, type McpRouteOptions, registerMcpRoute } from './mcp-ro
 export { type McpScopeOptions, registerMcpScope } from './mcp-scope.ts';
 export { CALL_CANCELED, CALLER_GONE, SERVER_CLOSING } from './open-calls.ts';
 export type { ProtectedResource } from './protected-resource.ts';
+export { messageId, readMcpMessage } from './read-message.ts';
 export {
   createMcpResponder,
   type McpCall,

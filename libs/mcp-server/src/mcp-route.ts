@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { type Caller, type Ids, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { translateError } from '@hermes-fleet/service';
+import { checkNesting, translateError } from '@hermes-fleet/service';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { registerMcpScope } from './mcp-scope.ts';
@@ -26,8 +26,6 @@ export interface McpRouteOptions {
   /** The handlers for one request. */
   readonly handlers: (origin: McpOrigin) => McpHandlers;
   readonly resource: ProtectedResource;
-  /** Decodes the bytes of a body; throws PARSE_ERROR. */
-  readonly readBody: (body: Buffer) => string;
   readonly maxCallsPerCaller: number;
   readonly ids: Ids;
 }
@@ -53,6 +51,7 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
     let message: JsonObject = {};
     try {
       message = readMcpMessage(text);
+      checkNesting(message);
       if (message.method === 'tools/call') return await stream(request, reply, message);
       // A newer client cancels by disconnecting, and has no session that tells its calls from those of others.
       if (message.method === 'notifications/cancelled' && isOf2025(message, sentHeaders(request)))
@@ -109,7 +108,6 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
   }
 
   registerMcpScope(app, {
-    readBody: options.readBody,
     answer,
     onClosing: () => calls.close(),
     resource: options.resource,

@@ -1,12 +1,10 @@
 import type { FleetError } from '@hermes-fleet/protocol';
-import { translateError } from '@hermes-fleet/service';
+import { takeJsonAsText, translateError } from '@hermes-fleet/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { challenge, type ProtectedResource, registerProtectedResource } from './protected-resource.ts';
 import { errorText, sendText } from './wire.ts';
 
 export interface McpScopeOptions {
-  /** Decodes the bytes of a body; throws PARSE_ERROR. */
-  readonly readBody: (body: Buffer) => string;
   /** Answers a request with this body; an empty text for none. */
   readonly answer: (request: FastifyRequest, reply: FastifyReply, text: string) => Promise<FastifyReply>;
   /** Called before a request that was refused before `answer` gets its error. */
@@ -24,12 +22,7 @@ export function registerMcpScope(app: FastifyInstance, options: McpScopeOptions)
   const { resource } = options;
   registerProtectedResource(app, resource);
   app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer' },
-      async (_request: unknown, body: Buffer) => options.readBody(body),
-    );
+    takeJsonAsText(scope);
     scope.setErrorHandler(async (thrown, request, reply) => {
       const error = translateError(thrown, request, reply);
       if (error.code === 'UNAUTHENTICATED') challenge(request, reply, resource);

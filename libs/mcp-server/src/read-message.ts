@@ -1,13 +1,12 @@
-import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { parseBody } from '@hermes-fleet/service';
 
-/** Reads a body with one JSON-RPC message. Throws PARSE_ERROR, and INVALID_REQUEST for a batch and for other JSON. */
+/**
+ * Reads a body with one JSON-RPC message. Throws PARSE_ERROR, and INVALID_REQUEST for a batch and for other JSON. Its
+ * nesting is still to be checked.
+ */
 export function readMcpMessage(text: string): JsonObject {
-  let body: JsonValue;
-  try {
-    body = JSON.parse(text);
-  } catch (cause) {
-    throw new FleetError('PARSE_ERROR', 'the body is not JSON', { cause });
-  }
+  const body = parseBody(text);
   if (Array.isArray(body))
     throw new FleetError('INVALID_REQUEST', 'batches are not supported; send one message at a time');
   if (!isJsonObject(body)) throw new FleetError('INVALID_REQUEST', 'the body is not a JSON-RPC message');

@@ -163,6 +163,7 @@ export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
 export { isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
 export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';
 export { mediaTypeOfName } from './wire/media-types.ts';
+export { isNestedDeeper, MAX_NESTING } from './wire/nesting.ts';
 export { fieldErrors, fieldPath, parseMessage } from './wire/parse.ts';
 export {
   answerVersion,

@@ -32,6 +32,22 @@ it('a message of exactly the maximum size is accepted by the worker too, althoug
   assert.equal(worker('neo').runs.length, 1);
 });
 
+it('a dispatch of the most levels is accepted by the worker too, although as a data part it has more', async (t) => {
+  const { orchestrator, worker } = await relayFleet(t, { neo: { script: async () => DONE } });
+  await orchestrator.serve();
+  const send = (levels: number) => {
+    const deep = '['.repeat(levels - 1) + ']'.repeat(levels - 1);
+    const text = `{"type":"TASK_DISPATCH","protocol_version":"2.0","task":{"task_id":"deep"},"brief":"go","deep":${deep}}`;
+    return rpc(orchestrator, 'SendMessage', {
+      message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text }] },
+    });
+  };
+  const { error } = await send(101);
+  assert.ok(isJsonObject(error) && /nested deeper than 100 levels/.test(String(error.message)));
+  assert.match(JSON.stringify(await send(100)), /"TASK_STATE_COMPLETED"/);
+  assert.equal(worker('neo').runs.length, 1);
+});
+
 it('an answer of exactly the maximum size reaches the worker too', async (t) => {
   const { orchestrator } = await relayFleet(t, { neo: { script: asking('Which room?') } });
   await orchestrator.serve();

@@ -13,6 +13,7 @@ export type { Host } from './host.ts';
 export { type AppOptions, createApp, isAnonymous } from './http/app.ts';
 export { type ConnectionLimits, limitConnections } from './http/connections.ts';
 export { type ErrorBody, errorBody, translateError } from './http/errors.ts';
+export { bodyText, checkNesting, parseBody, takeJsonAsText } from './http/json-body.ts';
 export type { Readiness } from './http/probes.ts';
 export { sendHead } from './http/send-head.ts';
 export type { ListenerTls } from './http/tls-listener.ts';

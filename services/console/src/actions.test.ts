@@ -111,6 +111,12 @@ test('a profile that is away or refuses is named with its reason', deadline, asy
   const bad = await browser.send('POST', '/api/send', { dispatch: { ...dispatch('a'), deadline: 'soon' } });
   const { error } = (await bad.json()) as { error: { code: string; fields: { path: string }[] } };
   assert.deepEqual([error.code, error.fields.map(({ path }) => path)], ['INVALID_PARAMS', ['deadline']]);
+  const deep = JSON.parse(`${'{"a":'.repeat(1_600)}1${'}'.repeat(1_600)}`);
+  for (const path of ['/api/send', '/api/route'])
+    assert.deepEqual(await errorOf(await browser.send('POST', path, { dispatch: deep })), [
+      400,
+      'INVALID_REQUEST',
+    ]);
   assert.deepEqual(await errorOf(await browser.get('/api/tasks/neo/x/content')), [502, 'PEER_UNREACHABLE']);
   assert.deepEqual(await errorOf(await browser.get('/api/tasks/other/x/content')), [404, 'NOT_FOUND']);
   await entry.end();

@@ -29,6 +29,12 @@ const ODD: readonly Odd[] = [
     retryable: false,
   },
   {
+    what: 'JSON that is nested too deep',
+    body: `{"jsonrpc":"2.0","id":1,"result":{"id":"x","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"metadata":{"a":${'['.repeat(5_000)}"${SECRET}"${']'.repeat(5_000)}}}}`,
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  {
     what: 'an error of another shape',
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: SECRET }),
     code: 'PEER_REFUSED',

@@ -1,4 +1,11 @@
-import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import {
+  type Clock,
+  FleetError,
+  isJsonObject,
+  isNestedDeeper,
+  type JsonObject,
+  MAX_NESTING,
+} from '@hermes-fleet/protocol';
 import type { TlsFetch, TlsKeys } from '@hermes-fleet/tls';
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
@@ -59,6 +66,8 @@ export interface RpcCall {
 }
 
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+/** Twice what a request may have: an answer may hold a request, and what else it holds is read by code that recurses. */
+const MAX_ANSWER_NESTING = 2 * MAX_NESTING;
 
 /** Makes a JSON-RPC call and validates its result. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
 export async function callPeer<S extends z.ZodType>(
@@ -192,6 +201,8 @@ export function readResult<S extends z.ZodType>(
   if (!isJsonObject(body) || body.jsonrpc !== '2.0') {
     throw invalidAnswer(peer.name, method, 'something that is not JSON-RPC');
   }
+  if (isNestedDeeper(body, MAX_ANSWER_NESTING))
+    throw invalidAnswer(peer.name, method, `JSON of more than ${MAX_ANSWER_NESTING} levels`);
   const result = schema.safeParse(
     peer.version === '0.3' ? fromLegacyResult(method, body.result) : body.result,
   );

@@ -1,8 +1,11 @@
 import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
-import { bodyText } from './envelope.ts';
+import { bodyText } from '@hermes-fleet/service';
 
 /** More than all the profiles that pass a dispatch on add to its request: its path, names and ids. */
 export const RELAY_BYTES = 16_384;
+
+/** More levels than a dispatch gains when it is passed on: it may have arrived as a text, or by `/mcp`. */
+export const RELAY_LEVELS = 10;
 
 export const bodyTooLarge = (limit: number): FleetError =>
   new FleetError('BODY_TOO_LARGE', `the body is larger than ${limit} bytes; send less`);
@@ -13,19 +16,21 @@ export const bodyTooLarge = (limit: number): FleetError =>
  */
 export function readBody(body: Buffer, limit: number): string {
   const text = bodyText(body);
-  if (body.byteLength > limit && !isRelayed(text)) throw bodyTooLarge(limit);
+  if (body.byteLength > limit && !isRelayedIn(text)) throw bodyTooLarge(limit);
   return text;
 }
 
-/** True for a request with a TASK_DISPATCH that has a `task.path`. */
-function isRelayed(text: string): boolean {
-  let body: unknown;
+function isRelayedIn(text: string): boolean {
   try {
-    body = JSON.parse(text);
+    const body: unknown = JSON.parse(text);
+    return isJsonObject(body) && isRelayed(body.params);
   } catch {
     return false;
   }
-  const params = isJsonObject(body) ? body.params : undefined;
+}
+
+/** True for the params of a request with a TASK_DISPATCH that has a `task.path`. */
+export function isRelayed(params: unknown): boolean {
   const message = isJsonObject(params) ? params.message : undefined;
   const parts = isJsonObject(message) && Array.isArray(message.parts) ? message.parts : [];
   return parts.some((part) => {

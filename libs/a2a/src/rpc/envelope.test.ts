@@ -10,6 +10,18 @@ test('params may have 100 levels, and no more', () => {
   assert.equal(readEnvelope(nested(100_000)).ok, false);
 });
 
+test('a dispatch that another profile passes on may have more levels: it may have arrived as a text, or by /mcp', () => {
+  const dispatch = (levels: number, task: string): boolean => {
+    // params, message, parts and the part are four levels, the dispatch is the fifth.
+    const data = `{"type":"TASK_DISPATCH","task":${task},"brief":${'['.repeat(levels - 5)}${']'.repeat(levels - 5)}}`;
+    const params = `{"message":{"parts":[{"data":${data}}]}}`;
+    return readEnvelope(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":${params}}`).ok;
+  };
+  const passedOn = '{"path":["switch"]}';
+  assert.deepEqual([dispatch(100, '{}'), dispatch(101, '{}')], [true, false]);
+  assert.deepEqual([dispatch(110, passedOn), dispatch(111, passedOn)], [true, false]);
+});
+
 test('a null member is unset, also where every name is already camelCase', () => {
   assert.deepEqual(TaskParams.parse({ id: 't-1', historyLength: null }), { id: 't-1' });
 });

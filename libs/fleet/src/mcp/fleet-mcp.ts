@@ -1,4 +1,3 @@
-import { bodyText } from '@hermes-fleet/a2a';
 import {
   type CallToolResult,
   type McpHandlers,
@@ -42,7 +41,6 @@ export function registerFleetMcp(app: FastifyInstance, options: FleetMcpOptions)
     info: { name: profile, version, instructions: INSTRUCTIONS },
     tools: FLEET_MCP_TOOLS,
     resource: { name: `${profile} of a Hermes Fleet`, scopes: ['dispatch', 'read'], publicUrl },
-    readBody: bodyText,
     maxCallsPerCaller: options.maxCallsPerCaller,
     ids: options.ids,
     handlers: (origin): McpHandlers => ({

@@ -86,6 +86,28 @@ test('only single messages of MCP by POST are answered', async (t) => {
   }
 });
 
+test('a message of more than 100 levels is refused, whatever it asks for, and starts nothing', async (t) => {
+  const { post, one } = await mcpFleet(t, spending(1));
+  const schema = (levels: number) => `${'{"not":'.repeat(levels)}{}${'}'.repeat(levels)}`;
+  const call = (name: string, levels: number) =>
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":{"brief":"x","output_schema":${schema(levels)}}}}`;
+  const deep = (levels: number) => [
+    call('fleet_dispatch', levels - 4),
+    call('fleet_route', levels - 4),
+    `{"jsonrpc":"2.0","id":1,"method":"ping","params":${schema(levels - 2)}}`,
+    `{"jsonrpc":"2.0","id":1,"result":${schema(levels - 2)}}`,
+  ];
+  for (const levels of [101, 400, 1_600, 100_000])
+    for (const body of deep(levels)) {
+      const reply = await post(body);
+      const { error } = JSON.parse(await reply.text());
+      assert.deepEqual([reply.status, error.code], [400, -32600], `${levels}: ${body.slice(0, 80)}`);
+      assert.match(error.message, /^the body is nested deeper than 100 levels/);
+    }
+  assert.equal(one.ledger.list({ pageSize: 1 }).totalSize, 0);
+  for (const body of deep(100)) assert.ok((await post(body)).status < 300, body.slice(0, 80));
+});
+
 test('behind a proxy that ends TLS, the metadata has the public address', async (t) => {
   const { url } = await mcpFleet(t, spending(1), { publicUrl: 'https://localhost:4443' });
   for (const [host, origin] of [

@@ -58,6 +58,22 @@ const cases: readonly {
     message: 'the body is not JSON; send one JSON value',
   },
   {
+    name: 'a body that is not UTF-8',
+    path: '/echo',
+    init: post(new Uint8Array([0x22, 0xff, 0x22])),
+    status: 400,
+    code: 'PARSE_ERROR',
+    message: 'the body is not JSON: it is not UTF-8',
+  },
+  ...[101, 1_600, 500_000].map((levels) => ({
+    name: `a body of ${levels} levels`,
+    path: '/echo',
+    init: post('['.repeat(levels) + ']'.repeat(levels)),
+    status: 400,
+    code: 'INVALID_REQUEST',
+    message: 'the body is nested deeper than 100 levels; send flatter JSON',
+  })),
+  {
     name: 'a body over the limit',
     path: '/echo',
     init: post(`"${'x'.repeat(MIB)}"`),

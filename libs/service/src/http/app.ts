@@ -15,6 +15,7 @@ import { createAllowedMethods } from './allowed-methods.ts';
 import { createClientErrors } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { errorBody, translateError } from './errors.ts';
+import { takeJson } from './json-body.ts';
 import { addLogField, decorate, observe, pathOf, requestId } from './observe.ts';
 import { createForeignRequest } from './own-hosts.ts';
 import { type Readiness, registerProbes } from './probes.ts';
@@ -66,14 +67,13 @@ const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
 /**
  * The HTTP application that every process shares (docs/operations.md); it does not listen. Every route requires a token
  * unless its config has `public: true`. The token is checked before the body is read, and the handler finds
- * `request.caller`. Without an authenticator, requests of foreign web pages are refused instead; see `hosts`. The body of
- * an error is `{error: {code, message, fields}}`, its status is the catalogue's.
+ * `request.caller`. Without an authenticator, requests of foreign web pages are refused instead; see `hosts`. A body is JSON
+ * of at most 100 levels (`takeJson`). The body of an error is `{error: {code, message, fields}}`, its status is the catalogue's.
  *
  * A plugin for another protocol registers in its own scope (`app.register(async (scope) => ...)`) and sets its error
  * handler and content type parsers there. They override the default ones, also for 401, 408, 413 and 415:
  *
- *     scope.removeAllContentTypeParsers();
- *     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text));
+ *     takeJsonAsText(scope); // the handler checks the nesting of what it parses: checkNesting
  *     scope.setErrorHandler((thrown, request, reply) => {
  *       const error = translateError(thrown, request, reply); // status, headers and log line
  *       return reply.send(inItsOwnFormat(error)); // after reply.code(200), if the protocol requires it
@@ -135,7 +135,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     tcpSocket,
   );
   const keepAlive = `timeout=${Math.floor(connections.unauthenticatedIdleMs / 1000)}`;
-  app.removeContentTypeParser('text/plain');
+  takeJson(app);
   decorate(app);
 
   const allowedMethods = createAllowedMethods();

@@ -38,7 +38,10 @@ export const routes = (app: FastifyInstance): void => {
   );
 };
 
-export const post = (body: string, headers: Record<string, string> = {}): RequestInit => ({
+export const post = (
+  body: NonNullable<RequestInit['body']>,
+  headers: Record<string, string> = {},
+): RequestInit => ({
   method: 'POST',
   body,
   headers: { ...AUTHORIZATION, ...JSON_TYPE, ...headers },

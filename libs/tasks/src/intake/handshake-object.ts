@@ -5,12 +5,11 @@ import {
   HANDSHAKE_MEDIA_TYPE,
   type InboundMessage,
   isHandshakeObject,
+  isNestedDeeper,
   type JsonObject,
+  MAX_NESTING,
   mayHoldHandshake,
 } from '@hermes-fleet/protocol';
-
-/** As for the parameters of a request (docs/handshake.md#fields-and-limits). */
-const MAX_DEPTH = 100;
 
 /**
  * Finds the handshake object of a message: the first one among its data parts, else its whole text
@@ -57,17 +56,7 @@ function objectInText({ text, taskId }: InboundMessage): JsonObject | undefined 
     return undefined;
   }
   if (!isHandshakeObject(value)) return undefined;
-  if (isDeep(value))
-    throw invalid('message.parts', `has JSON that is nested deeper than ${MAX_DEPTH} levels`);
+  if (isNestedDeeper(value))
+    throw invalid('message.parts', `has JSON that is nested deeper than ${MAX_NESTING} levels`);
   return value;
-}
-
-/** Iterates instead of recursing: a text of a million brackets must not exhaust the stack. */
-function isDeep(value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) return true;
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
-  }
-  return false;
 }

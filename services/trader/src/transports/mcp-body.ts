@@ -1,10 +1,6 @@
-import {
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  jsonMembers,
-} from '@hermes-fleet/protocol';
+import { messageId, readMcpMessage } from '@hermes-fleet/mcp-server';
+import { FleetError, isJsonObject, type JsonObject, jsonMembers } from '@hermes-fleet/protocol';
+import { checkNesting } from '@hermes-fleet/service';
 import { GET_TOOL, LIST_TOOL } from './mcp-tools.ts';
 
 /** A tool call as received. */
@@ -36,19 +32,17 @@ const OF_MCP =
 /** The members of `_meta` that belong to the protocol: since its revision 2026-07-28 they describe the client. */
 const OF_PROTOCOL = /^io\.modelcontextprotocol\//;
 
-/** Throws PARSE_ERROR for invalid JSON, and INVALID_REQUEST for anything but a single message with a single call. */
+/**
+ * Throws PARSE_ERROR for invalid JSON, and INVALID_REQUEST for anything but a single message with a single call, and for what
+ * is nested too deep, but for the arguments of the call.
+ */
 export function readMcpBody(text: string): McpBody {
-  let body: JsonValue;
-  try {
-    body = JSON.parse(text);
-  } catch (cause) {
-    throw new FleetError('PARSE_ERROR', 'the body is not JSON', { cause });
+  const body = readMcpMessage(text);
+  const id = messageId(body.id);
+  if (body.method !== 'tools/call') {
+    checkNesting(body);
+    return { id, message: body, call: undefined, isAttempt: !isOfMcp(body) };
   }
-  if (Array.isArray(body))
-    throw new FleetError('INVALID_REQUEST', 'batches are not supported; send one message at a time');
-  if (!isJsonObject(body)) throw new FleetError('INVALID_REQUEST', 'the body is not a JSON-RPC message');
-  const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null;
-  if (body.method !== 'tools/call') return { id, message: body, call: undefined, isAttempt: !isOfMcp(body) };
   const params = isJsonObject(body.params) ? body.params : {};
   const tool = typeof params.name === 'string' ? params.name : undefined;
   const meta = isJsonObject(params._meta) ? params._meta : {};
@@ -66,7 +60,10 @@ export function readMcpBody(text: string): McpBody {
     ...(envelope.length > 0 && { _meta: Object.fromEntries(envelope) }),
   };
   const isAttempt = tool !== LIST_TOOL && tool !== GET_TOOL;
-  return { id, message: { ...body, params: bare }, call, isAttempt };
+  // The arguments go to the decision service as a text of any depth.
+  const message = { ...body, params: bare };
+  checkNesting(message);
+  return { id, message, call, isAttempt };
 }
 
 function isOfMcp({ method, result, error }: JsonObject): boolean {

@@ -122,6 +122,26 @@ test('on_behalf_of is recorded and grants nothing', async (t) => {
   for (const nobody of [undefined, '', 7, { a: 1 }]) assert.equal(await auditedName(nobody), undefined);
 });
 
+test('what is nested too deep beside the arguments is refused, and an attempt at a decision is audited as it arrived', async (t) => {
+  const transports = await openTransports(t);
+  const deep = '['.repeat(5_000) + ']'.repeat(5_000);
+  const of = (tool: string) =>
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":{}},"x":${deep}}`;
+  const ping = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${deep}}`;
+  const attempt = of('apply_control_decision');
+  for (const body of [attempt, ping]) {
+    const reply = await fetch(`${transports.url}/mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tokenOf('operator')}`, 'content-type': 'application/json' },
+      body,
+    });
+    assert.equal(reply.status, 400);
+    assert.match(await reply.text(), /"code":-32600,"message":"the body is nested deeper than 100 levels/);
+  }
+  const [audited] = transports.audited();
+  assert.deepEqual([audited?.text, audited?.codes], [attempt, ['invalid_payload']]);
+});
+
 test('a decision is in the trace of its call, which its log line names', async (t) => {
   const log = recordingLog();
   const transports = await openTransports(t, { log });

@@ -1,4 +1,3 @@
-import { bodyText } from '@hermes-fleet/a2a';
 import {
   type CallToolResult,
   createMcpResponder,
@@ -104,7 +103,6 @@ export function registerMcp(
   }
 
   registerMcpScope(app, {
-    readBody: bodyText,
     resource: { name: info.name, scopes: [READ, DECIDE], publicUrl },
     answer,
     async onRefused(request, error) {
