@@ -55,16 +55,12 @@ has_engine() {
   docker version --format '{{.Server.Version}}' >/dev/null 2>&1 && docker compose version >/dev/null 2>&1
 }
 
-# Prints the mode of the running fleet, or nothing. An `up` that starts no process does not set the mode.
+# Prints the mode of the running fleet, or nothing: pid files are of processes, the marker is of containers.
 kept_mode() {
-  case $(cat "$marker" 2>/dev/null) in
-    docker) echo docker ;;
-    process)
-      # Another user's pid files are unreadable: keep the mode, and let the command report the missing permission.
-      if [ -d .fleet/run ] && [ ! -r .fleet/run ]; then echo process; return; fi
-      for record in .fleet/run/*.json; do if [ -f "$record" ]; then echo process; break; fi; done
-      ;;
-  esac
+  # Another user's pid files are unreadable: keep the mode, and let the command report the missing permission.
+  if [ -d .fleet/run ] && [ ! -r .fleet/run ]; then echo process; return; fi
+  for record in .fleet/run/*.json; do if [ -f "$record" ]; then echo process; return; fi; done
+  case $(cat "$marker" 2>/dev/null) in docker) echo docker ;; esac
 }
 
 mode() {
@@ -75,10 +71,10 @@ mode() {
   esac
 }
 
-remember() {
+remember_docker() {
   mkdir -p .fleet
   chmod 711 .fleet
-  echo "$1" >"$marker"
+  echo docker >"$marker"
 }
 
 # Installs the dependencies of the checkout, with its pinned Node, where they are not those of the lockfile.
@@ -139,7 +135,7 @@ up_docker() {
   refuse_second_fleet docker
   sh deploy/docker/preflight.sh up || exit 1
   echo "starting the fleet in containers"
-  remember docker
+  remember_docker
   make_readable
   reload_nats
   # shellcheck disable=SC2046 # names have no spaces
@@ -494,7 +490,7 @@ up_process() {
   if [ "${FLEET_MODE:-}" = process ] || [ -n "$(kept_mode)" ]; then echo "starting the fleet as plain processes on this machine"
   else echo "no Docker engine answers: starting the fleet as plain processes on this machine"; fi
   deploy/system-packages.sh
-  remember process
+  rm -f "$marker"
   # shellcheck disable=SC2086 # one word or none
   fleet local up ${FLEET_PORT_OFFSET:+--port-offset $FLEET_PORT_OFFSET}
 }
@@ -528,8 +524,11 @@ case ${1:-} in
     ;;
   down)
     ended=$(mode)
-    case $ended in docker) sh deploy/docker/preflight.sh down; COMPOSE_PROFILES=grafana,welcome,events docker compose down ;; process) fleet local down ;; esac
-    case $(cat "$marker" 2>/dev/null) in "$ended") rm -f "$marker" ;; esac
+    case $ended in
+      docker) sh deploy/docker/preflight.sh down; COMPOSE_PROFILES=grafana,welcome,events docker compose down; rm -f "$marker" ;;
+      process) fleet local down ;;
+      *) exit 2 ;;
+    esac
     ;;
   logs)
     if [ $# -gt 1 ]; then case $(mode) in docker) task_logs_docker "$@"; exit ;; process) fleet_here "$@" ;; *) exit 2 ;; esac; fi

@@ -70,8 +70,14 @@ test('a worker joins with one command and one token, works, and leaves without l
   });
 
   await t.test('it joins, is checked in both directions, and is routed to', async () => {
-    const done = await machine.join(token, '--profile-dir', join(ROOT, 'deploy/profiles/neo'), '--json');
-    assert.equal(done.code, 0, done.stderr);
+    const command = [token, '--profile-dir', join(ROOT, 'deploy/profiles/neo'), '--json'] as const;
+    // The same command twice at once: the second one would start a gateway that no pid file names.
+    const ends = await Promise.all([machine.join(...command), machine.join(...command)]);
+    const done = ends.find(({ code }) => code === 0);
+    assert.ok(done, JSON.stringify(ends));
+    const refused = ends.find((each) => each !== done);
+    assert.equal(refused?.code, 1);
+    assert.match(refused.stdout + refused.stderr, /fleet join \(process \d+, since .*\) is at work on/);
     const summary = JSON.parse(done.stdout);
     assert.deepEqual([summary.name, summary.failed, summary.gateway], ['worker-7', 0, 'started']);
     for (const by of ['worker-7', 'switch'])

@@ -1,64 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { describe, it, type TestContext } from 'node:test';
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
-import { tempDir } from '@hermes-fleet/protocol/testing';
+import { describe, it } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
 import { recordProcess } from '../local/pid-file.ts';
-import { type FleetPlan, planFleet } from '../local/plan.ts';
-import { type BackupSummary, backUpToFile } from './backup.ts';
+import type { FleetPlan } from '../local/plan.ts';
 import { pauseProcesses } from './pause.ts';
 import { restore } from './restore.ts';
-
-const RELEASE = '1.2.3';
-
-const failure = (code: string, reason: RegExp) => (error: unknown) =>
-  error instanceof FleetError && error.code === code && reason.test(error.message);
-
-/** A folder as a fleet of plain processes leaves it. */
-function fleetFolder(t: TestContext): FleetPlan {
-  const plan = planFleet({ root: '/', dir: join(tempDir(t), 'fleet') });
-  const write = (path: string, text: string, mode = 0o600): void => {
-    mkdirSync(join(plan.dir, path, '..'), { recursive: true });
-    writeFileSync(join(plan.dir, path), text, { mode });
-  };
-  for (const name of ['switch', 'neo']) {
-    write(`keys/${name}/A2A_HERMES_TOKEN_OPERATOR`, `hash of ${name}`, 0o400);
-    write(`workspaces/${name}/contexts/c/tree/a file\nwith a line break`, 'x');
-    write(`state/${name}/tmp/spill`, 'of SQLite');
-    using db = new DatabaseSync(join(plan.dir, 'state', name, 'ledger.db'));
-    db.exec(`PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES ('${name}')`);
-  }
-  symlinkSync('/etc', join(plan.dir, 'workspaces/neo/contexts/c/tree/link'));
-  for (const path of ['nats/jetstream/1', 'logs/neo.log', 'cache/x', 'run/old', 'prometheus/data/x'])
-    write(path, path);
-  return plan;
-}
-
-function backUp(plan: FleetPlan, file: string, member?: string): Promise<BackupSummary & { bytes: number }> {
-  return backUpToFile({ plan, member, release: RELEASE, clock: systemClock }, file);
-}
-
-const beside = (plan: FleetPlan, name: string): FleetPlan =>
-  planFleet({ root: '/', dir: join(plan.dir, '..', name) });
-
-const valueIn = (plan: FleetPlan, name: string): unknown => {
-  using db = new DatabaseSync(join(plan.dir, 'state', name, 'ledger.db'));
-  return db.prepare('SELECT a FROM t').get()?.a;
-};
+import { backUp, beside, failure, fleetFolder, valueIn } from './testing/fleet-folder.ts';
 
 describe('a backup', () => {
   it('has everything that the fleet needs, and nothing else', async (t) => {
@@ -184,94 +135,5 @@ describe('a backup', () => {
     assert.equal(signal, 'SIGKILL');
     ticking.stdout.read();
     await once(ticking.stdout, 'data');
-  });
-});
-
-describe('a restore', () => {
-  it('of a file that is no complete backup changes nothing', async (t) => {
-    const plan = fleetFolder(t);
-    const file = join(plan.dir, '../backup.tar.zst');
-    const { bytes } = await backUp(plan, file);
-    const other = beside(plan, 'other');
-    const changed = (change: (content: Buffer) => void): string => {
-      const content = readFileSync(file);
-      change(content);
-      writeFileSync(`${file}.changed`, content);
-      return `${file}.changed`;
-    };
-    const flipped = changed((content) => {
-      const at = Math.floor(bytes / 2);
-      content[at] = (content[at] ?? 0) ^ 1;
-    });
-    await assert.rejects(restore(other, flipped), failure('CONFIG_INVALID', /is no complete backup: /));
-    truncateSync(flipped, bytes - 5);
-    await assert.rejects(restore(other, flipped), failure('CONFIG_INVALID', /is no complete backup: /));
-    await assert.rejects(
-      restore(other, '/etc/hostname'),
-      failure('CONFIG_INVALID', /is no complete backup: /),
-    );
-    await assert.rejects(restore(other, join(plan.dir, 'none')), failure('CONFIG_INVALID', /ENOENT/));
-    assert.equal(existsSync(other.dir), false);
-  });
-
-  it('of an archive that is none of the fleet changes nothing', async (t) => {
-    const plan = fleetFolder(t);
-    const other = beside(plan, 'other');
-    const archive = (manifest: string, ...entries: string[]): string => {
-      const file = join(plan.dir, '../foreign.tar.zst');
-      writeFileSync(join(plan.dir, 'fleet-backup.json'), manifest);
-      const made = spawnSync('tar', ['--zstd', '-cf', file, 'fleet-backup.json', ...entries], {
-        cwd: plan.dir,
-      });
-      assert.equal(made.status, 0, String(made.stderr));
-      return file;
-    };
-    const manifest = (parts: string[], format = 1): string =>
-      JSON.stringify({ format, release: '9.0.0', created_at: '2026-11-28T00:00:00Z', parts });
-    const rows: [text: string, entries: string[], reason: RegExp][] = [
-      ['{}', [], /is no backup of a fleet/],
-      ['not JSON', [], /is no backup of a fleet/],
-      [manifest(['state/neo'], 2), ['state/neo'], /has the format 2, from release 9.0.0/],
-      [manifest(['../etc']), [], /is no backup of a fleet/],
-      [manifest(['state/neo']), ['state/neo', 'logs'], /has an entry that no backup has: logs\//],
-      [manifest(['state/neo']), ['state/neo', 'state/switch'], /no backup has: state\/switch\//],
-    ];
-    for (const [text, entries, reason] of rows)
-      await assert.rejects(restore(other, archive(text, ...entries)), failure('CONFIG_INVALID', reason));
-    assert.equal(existsSync(other.dir), false);
-  });
-
-  it('needs a fleet that is down, and folders that are empty', async (t) => {
-    const plan = fleetFolder(t);
-    const file = join(plan.dir, '../neo.tar.zst');
-    await backUp(plan, file, 'neo');
-    await assert.rejects(
-      restore(plan, file),
-      failure(
-        'CONFIG_INVALID',
-        /has keys\/neo, state\/neo, workspaces\/neo already: restore into a folder without/,
-      ),
-    );
-    const other = beside(plan, 'other');
-    recordProcess(other.runDir, 'switch', process.pid);
-    await assert.rejects(
-      restore(other, file),
-      failure('CONFIG_INVALID', /switch runs: stop the fleet first/),
-    );
-    assert.deepEqual(readdirSync(other.dir), ['run']);
-  });
-
-  it('of a damaged database leaves the folders empty', async (t) => {
-    const plan = fleetFolder(t);
-    const database = join(plan.dir, 'state/neo/ledger.db');
-    const content = readFileSync(database);
-    content.fill(7, 4096);
-    writeFileSync(database, content);
-    const file = join(plan.dir, '../backup.tar.zst');
-    await backUp(plan, file);
-    const other = beside(plan, 'other');
-    await assert.rejects(restore(other, file), failure('CONFIG_INVALID', /state\/neo\/ledger.db is damaged/));
-    assert.deepEqual(readdirSync(join(other.dir, 'state/neo')), []);
-    assert.deepEqual(readdirSync(join(other.dir, 'nats')), []);
   });
 });

@@ -1,5 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { runningProcess } from '../local/pid-file.ts';
@@ -10,7 +19,7 @@ import type { Manifest } from './manifest.ts';
 /**
  * Restores a backup (docs/operations.md#backup-and-restore) into the folder of a fleet that is down, and that has nothing of
  * what the backup holds. The archive is read whole before anything is written, and every database is checked afterwards.
- * Throws CONFIG_INVALID, and leaves the folder as it was, if the archive is damaged, the fleet runs, or a folder is in use.
+ * Throws CONFIG_INVALID, and leaves everything as it was, modes too, if the archive or a database in it is damaged, the fleet runs, or a folder is in use.
  */
 export async function restore(plan: FleetPlan, file: string): Promise<Manifest> {
   const manifest = await checkArchive(file);
@@ -20,26 +29,60 @@ export async function restore(plan: FleetPlan, file: string): Promise<Manifest> 
       'CONFIG_INVALID',
       `${running.map(({ name }) => name).join(', ')} runs: stop the fleet first (make down)`,
     );
-  const used = manifest.parts.filter((part) => !isEmpty(join(plan.dir, part)));
+  const used = manifest.parts.filter((part) => !isFree(plan.dir, part));
   if (used.length > 0)
     throw new FleetError(
       'CONFIG_INVALID',
       `${plan.dir} has ${used.join(', ')} already: restore into a folder without them, or move them away`,
     );
-  // Commands of an agent pass through it on the way to their workspace.
-  mkdirSync(plan.dir, { recursive: true, mode: 0o711 });
+  const undo = remember(plan.dir, manifest.parts);
   try {
+    // Commands of an agent pass through it on the way to their workspace.
+    mkdirSync(plan.dir, { recursive: true, mode: 0o711 });
     await extractArchive(file, plan.dir);
     for (const part of manifest.parts)
       if (part.startsWith('state/')) checkDatabases(join(plan.dir, part), part);
   } catch (error) {
-    for (const part of manifest.parts) empty(join(plan.dir, part));
+    undo();
     throw error;
   }
   return manifest;
 }
 
-const isEmpty = (dir: string): boolean => !existsSync(dir) || readdirSync(dir).length === 0;
+/** True for a part that is not there, or is an empty folder, and can be made. */
+function isFree(dir: string, part: string): boolean {
+  if (dirname(part) !== '.' && !isFolder(join(dir, dirname(part)))) return false;
+  const path = join(dir, part);
+  return isFolder(path) && (!existsSync(path) || readdirSync(path).length === 0);
+}
+
+/** Also true for what is not there. A link that leads nowhere is there. */
+function isFolder(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return true;
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/**
+ * Makes a function that removes what a restore has written below `dir`, where these parts are empty or not there. Folders that
+ * are there, which may be volumes, get their mode and owner back.
+ */
+function remember(dir: string, parts: readonly string[]): () => void {
+  const folders = ['.', ...new Set(parts.map((part) => part.split('/')[0] ?? part)), ...parts];
+  const before = folders.map((name) => {
+    const path = join(dir, name);
+    return { path, stat: statSync(path, { throwIfNoEntry: false }) };
+  });
+  return () => {
+    for (const part of parts) empty(join(dir, part));
+    for (const { path, stat } of before.toReversed()) {
+      if (stat === undefined) rmSync(path, { recursive: true, force: true });
+      else if (stat.isDirectory()) {
+        chownSync(path, stat.uid, stat.gid);
+        chmodSync(path, stat.mode);
+      }
+    }
+  };
+}
 
 /** The folder itself may be a volume. */
 function empty(dir: string): void {
@@ -50,9 +93,18 @@ function empty(dir: string): void {
 /** Reads every page of the databases of a member, with what their write-ahead logs have. */
 function checkDatabases(dir: string, part: string): void {
   for (const name of readdirSync(dir).filter((each) => each.endsWith('.db'))) {
-    using db = new DatabaseSync(join(dir, name));
-    const found = db.prepare('PRAGMA quick_check(1)').get()?.quick_check;
+    const found = damageIn(join(dir, name));
     if (found !== 'ok')
-      throw new FleetError('CONFIG_INVALID', `${part}/${name} is damaged in the backup: ${String(found)}`);
+      throw new FleetError('CONFIG_INVALID', `${part}/${name} is damaged in the backup: ${found}`);
+  }
+}
+
+function damageIn(file: string): string {
+  try {
+    using db = new DatabaseSync(file);
+    return String(db.prepare('PRAGMA quick_check(1)').get()?.quick_check);
+  } catch (error) {
+    // Not a database at all, or one whose schema cannot be read.
+    return error instanceof Error ? error.message : String(error);
   }
 }

@@ -7,6 +7,7 @@ import { type Command, command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
+import { lockFolder } from '../local/folder-lock.ts';
 import { backupUsage, restoreUsage } from '../usage/processes.ts';
 
 const KB = 1_000;
@@ -16,6 +17,7 @@ export const backupCommands: readonly Command[] = [
   command(backupUsage, async ({ values, positionals, stdout, print }) => {
     const file = oneFile('backup', positionals);
     const plan = plannedFleet(values);
+    using _lock = lockFolder(plan.dir, 'fleet backup');
     const options = { plan, member: values.member, release: manifest.version, clock };
     const summary = file === '-' ? await backUp(options, stdout) : await backUpToFile(options, resolve(file));
     const { manifest: made, pausedMs } = summary;
@@ -35,7 +37,9 @@ export const backupCommands: readonly Command[] = [
   command(restoreUsage, async ({ values, positionals, stdout, print }) => {
     const file = oneFile('restore', positionals);
     if (file === '-') throw new FleetError('CONFIG_INVALID', 'a backup is read twice: name a file');
-    const made = await restore(plannedFleet(values), resolve(file));
+    const plan = plannedFleet(values);
+    using _lock = lockFolder(plan.dir, 'fleet restore');
+    const made = await restore(plan, resolve(file));
     if (print) print({ file, ...made });
     else {
       printLines(stdout, [

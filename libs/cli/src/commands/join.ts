@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
 import { textAt } from '../client/fields.ts';
 import { type Command, command } from '../command-line/command.ts';
@@ -21,6 +22,7 @@ import { clientCertificate, servedCertificate, useCertificatesOf } from '../join
 import { readWorkerState, type WorkerState, workerHome } from '../join/worker-home.ts';
 import { tokenHash } from '../keys/init.ts';
 import { readSecret } from '../keys/secret-file.ts';
+import { lockFolder } from '../local/folder-lock.ts';
 import { joinUsage, leaveUsage } from '../usage/workers.ts';
 
 const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
@@ -38,7 +40,11 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout
     url,
     joinToken: token && tokenHash(token),
   });
-  if (known) useCertificatesOf(known.state, env);
+  using changing = new DisposableStack();
+  if (known) {
+    changing.use(lockFolder(known.folder, 'fleet join'));
+    useCertificatesOf(known.state, env);
+  }
   const member = known && (await membershipOf(workerHome(known.folder, known.state), known.state));
   if (known?.state.phase === 'joined' && !member) throw notMember(known.state);
   let state: WorkerState;
@@ -69,6 +75,8 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout
       serverTls: servedCertificate(values['cert-file'], values['key-file']),
     });
     ({ folder } = planned);
+    if (known === undefined || resolve(folder) !== resolve(known.folder))
+      changing.use(lockFolder(folder, 'fleet join'));
     const there = readWorkerState(folder);
     if (there && (there.name !== planned.state.name || there.orchestrator.url !== url))
       throw new FleetError(
@@ -87,6 +95,7 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout
     foreground: values.foreground === true,
     clock,
   });
+  changing.dispose();
   const findings = await awaitSeen(home, state, clock)
     .then(() => examineBothWays(home, state, options))
     .catch(async (error: unknown) => {
@@ -148,6 +157,7 @@ const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stdo
   const left = await leaveFleet(home, state, {
     clock,
     say,
+    lock: () => lockFolder(home.dir, 'fleet leave'),
     startGateway: () => runGateway(home, gateway, { foreground: false, clock }),
     waitMs: durationMs('wait', values.wait, 15 * 60_000),
     now: values.now === true,

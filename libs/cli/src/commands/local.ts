@@ -10,6 +10,7 @@ import { plannedFleet } from '../command-line/running-fleet.ts';
 import { newLink } from '../console/client.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { fleetDown } from '../local/down.ts';
+import { lockFolder } from '../local/folder-lock.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { planPrometheus, prometheusDown, prometheusStatus, prometheusUp } from '../local/prometheus.ts';
 import { fleetStatus } from '../local/ps.ts';
@@ -22,11 +23,14 @@ import { settle } from './first-flight.ts';
 
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */
 export const localCommands: readonly Command[] = [
-  command(localUpUsage, (invocation) => {
+  command(localUpUsage, async (invocation) => {
     noArguments('local up', invocation.positionals);
-    return up(plannedFleet(invocation.values), invocation);
+    const plan = plannedFleet(invocation.values);
+    using _lock = lockFolder(plan.dir, 'fleet up');
+    return await up(plan, invocation);
   }),
   listed(localDownUsage, async (plan) => {
+    using _lock = lockFolder(plan.dir, 'fleet down');
     const seen = await prometheusDown(plan, clock);
     return [...(await fleetDown({ plan, clock })), ...(seen ? [seen] : [])];
   }),

@@ -18,6 +18,8 @@ export interface LeaveOptions {
   /** Does not wait: the orchestrator gives up what the worker has. */
   readonly now: boolean;
   readonly say: (line: string) => void;
+  /** Lets no other command change the worker until its disposal. */
+  readonly lock: () => Disposable;
   /** Starts the gateway, whose tasks are not finished. */
   readonly startGateway: () => Promise<unknown>;
 }
@@ -36,6 +38,7 @@ export interface Left {
  */
 export async function leaveFleet(home: WorkerHome, state: WorkerState, options: LeaveOptions): Promise<Left> {
   const givenUp = state.phase === 'left' ? 0 : await endMembership(home, state, options);
+  using _lock = options.lock();
   writeWorkerState(home, { ...state, phase: 'left' });
   adoptGateway(home);
   const stopped = await stopProcess(home.runDir, home.gateway.name, GRACE_MS, options.clock);
@@ -66,6 +69,7 @@ async function endMembership(home: WorkerHome, state: WorkerState, options: Leav
         `the gateway of ${state.name} does not run; it is started, because it has ${tasks} tasks to finish`,
       );
       isStarted = true;
+      using _lock = options.lock();
       await options.startGateway();
     }
     if (clock.now() >= giveUpAt)

@@ -11,6 +11,7 @@ import { join, resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { OPERATOR, tokenVariable } from '../keys/layout.ts';
+import { LOCK_FILES } from '../local/folder-lock.ts';
 import { nodeOptions } from '../local/node-options.ts';
 import type { PlannedProcess } from '../local/plan.ts';
 
@@ -84,7 +85,7 @@ export function workerHome(
 export function readWorkerState(folder: string): WorkerState | undefined {
   const file = join(folder, 'worker.json');
   if (!existsSync(file)) {
-    if (!existsSync(folder) || readdirSync(folder).length === 0) return undefined;
+    if (!existsSync(folder) || readdirSync(folder).every((name) => LOCK_FILES.has(name))) return undefined;
     throw new FleetError(
       'CONFIG_INVALID',
       `${folder} is not empty, and no worker's: name another folder with --dir, nothing was changed`,

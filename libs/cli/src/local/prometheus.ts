@@ -115,8 +115,8 @@ export async function prometheusUp({ plan, env, clock }: PrometheusOptions): Pro
 
 /** Stops the Prometheus that `up` started; undefined when there is none. */
 export async function prometheusDown(plan: FleetPlan, clock: Clock): Promise<Stopped | undefined> {
-  if (runningProcess(plan.runDir, NAME) === undefined) return undefined;
-  return stopProcess(plan.runDir, NAME, GRACE_MS, clock);
+  const stopped = await stopProcess(plan.runDir, NAME, GRACE_MS, clock);
+  return stopped.state === 'was not running' ? undefined : stopped;
 }
 
 /** The state of the Prometheus that `up` started; undefined when it does not run. */
