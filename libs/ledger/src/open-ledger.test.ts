@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -36,13 +45,53 @@ test('a closed ledger is one file', async (t) => {
   assert.equal(existsSync(`${file}-wal`), false);
 });
 
-test('a file that is not a database is rejected without a change', (t) => {
+test('a file that is not a database, or has lost its content, is rejected with what to do, and without a change', async (t) => {
+  const { ledger, file: whole } = openTestLedger(t);
+  await ledger.close();
   const dir = tempDir(t);
-  for (const content of ['hello', 'not a database, but a long text '.repeat(100)]) {
-    const file = join(dir, `${content.length}.db`);
-    writeFileSync(file, content);
-    assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /is not a readable database/ });
-    assert.equal(readFileSync(file, 'utf8'), content);
+  const REMEDY =
+    /; correct the path, or restore it from a backup .*, or move it away to begin with a new one$/;
+  const rows: [content: string | Buffer, reason: RegExp][] = [
+    ['hello', /is not a readable database \(file is not a database\)/],
+    ['not a database, but a long text '.repeat(100), /is not a readable database \(file is not/],
+    ['', /is empty: what it held is lost/],
+    ['\n', /is empty: what it held is lost/],
+    ...[50, 4_096, 20_000].map((size): [Buffer, RegExp] => [
+      readFileSync(whole).subarray(0, size),
+      /is not a readable database \(database disk image is malformed\)/,
+    ]),
+  ];
+  for (const [index, [content, reason]] of rows.entries()) {
+    const file = join(dir, `${index}.db`);
+    writeFileSync(file, content, { mode: 0o640 });
+    for (const words of [new RegExp(`^${file} `), reason, REMEDY])
+      assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: words });
+    assert.deepEqual(readFileSync(file), Buffer.from(content));
+    assert.equal(statSync(file).mode & 0o777, 0o640);
+  }
+  mkdirSync(join(dir, 'folder.db'));
+  assert.throws(() => open(join(dir, 'folder.db')), { code: 'CONFIG_INVALID', message: /is not a file; / });
+  symlinkSync('/nowhere/ledger.db', join(dir, 'link.db'));
+  assert.throws(() => open(join(dir, 'link.db')), {
+    code: 'CONFIG_INVALID',
+    message: /is a link to a file that is not there; /,
+  });
+  const names = [...rows.keys()].map((index) => `${index}.db`);
+  assert.deepEqual(readdirSync(dir).sort(), [...names, 'folder.db', 'link.db']);
+});
+
+test('a file whose creation was interrupted is made, whatever of it was written', async (t) => {
+  const dir = join(tempDir(t), 'state');
+  const file = join(dir, 'ledger.db');
+  for (const size of ['nothing', 'empty'] as const) {
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(`${file}.new`, '');
+    if (size === 'empty') writeFileSync(file, '');
+    const ledger = open(file);
+    await ledger.accept(newTask());
+    await ledger.close();
+    assert.deepEqual(readdirSync(dir), ['ledger.db']);
+    rmSync(dir, { recursive: true });
   }
 });
 
@@ -50,7 +99,9 @@ test('another kind of database is rejected without a change', (t) => {
   const file = join(tempDir(t), 'other.db');
   using other = new DatabaseSync(file);
   other.exec('CREATE TABLE tasks (id TEXT)');
+  const before = readFileSync(file);
   assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /is a database, but not a ledger/ });
+  assert.deepEqual(readFileSync(file), before);
   other.exec('DROP TABLE tasks; PRAGMA user_version = 1');
   assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /is a database, but not a ledger/ });
 });
@@ -68,8 +119,11 @@ test('a ledger of a newer version is rejected without a change', async (t) => {
   const { ledger, file } = openTestLedger(t);
   await ledger.close();
   using db = new DatabaseSync(file);
-  db.exec(`PRAGMA user_version = ${LEDGER.migrations.length + 1}`);
+  // As a backup by VACUUM INTO has it.
+  db.exec(`PRAGMA journal_mode = DELETE; PRAGMA user_version = ${LEDGER.migrations.length + 1}`);
+  const before = readFileSync(file);
   assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /written by a newer version/ });
+  assert.deepEqual(readFileSync(file), before);
   assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, LEDGER.migrations.length + 1);
 });
 
@@ -136,13 +190,11 @@ test('a failed migration does not change the file', async (t) => {
 
 test('an unwritable path is a configuration error that names it', (t) => {
   const dir = tempDir(t);
-  mkdirSync(join(dir, 'ledger.db'));
-  assert.throws(() => open(join(dir, 'ledger.db')), {
-    code: 'CONFIG_INVALID',
-    message: /ledger\.db: unable to open database file; its directory must be writable/,
-  });
   writeFileSync(join(dir, 'file'), '');
-  assert.throws(() => open(join(dir, 'file', 'ledger.db')), { code: 'CONFIG_INVALID' });
+  assert.throws(() => open(join(dir, 'file', 'ledger.db')), {
+    code: 'CONFIG_INVALID',
+    message: /file\/ledger\.db: .*; its directory must be writable/,
+  });
 });
 
 test('a ledger that another process locks is unavailable, not misconfigured', (t) => {

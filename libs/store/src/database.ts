@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { isStoreFailure, resultCode, SQLITE } from './errors.ts';
-import { migrate, type StoreSchema } from './migrate.ts';
+import { checkKind, migrate, type StoreSchema } from './migrate.ts';
 import { createStatements, type Queries } from './queries.ts';
 
 /** The maximum wait for a lock of another process (a backup, a shell), in ms; it blocks the event loop. */
@@ -41,8 +41,8 @@ export interface Connections {
 
 /**
  * Opens, migrates and identifies a database file. Creates a missing file and its directory, readable by their owner
- * only. Throws CONFIG_INVALID (not a database, another kind of database, newer than the code, not writable) or
- * STORE_UNAVAILABLE (locked, disk full); both name the file.
+ * only. Throws CONFIG_INVALID (not a database, emptied, another kind of database, newer than the code, not writable), and
+ * leaves the file as it was, or STORE_UNAVAILABLE (locked, disk full); both name the file, and say what to do.
  */
 export function openConnections(
   file: string,
@@ -53,10 +53,13 @@ export function openConnections(
   let writer: DatabaseSync | undefined;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    if (!existsSync(file)) writeFileSync(file, '', { mode: 0o600, flag: 'wx' });
+    const finish = beginFile(file);
     writer = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
+    // Before anything is written, which setting the mode of the log does.
+    checkKind(writer, file, schema);
     enableWal(writer, file, cacheKib);
     migrate(writer, file, schema);
+    finish();
     // Not before the migrations: one that makes an index of a large table would sort it in memory.
     writer.exec('PRAGMA temp_store = MEMORY');
     const id = identify(createStatements(writer).writing);
@@ -66,6 +69,29 @@ export function openConnections(
     throw openingError(file, error);
   }
 }
+
+/**
+ * Creates a missing file; the result is called when it has its tables. Until then a mark beside it tells a file whose creation
+ * was interrupted, which is empty, from one that has lost its content: SQLite would begin a new database in both. Throws
+ * CONFIG_INVALID for the second one, and for what is no file.
+ */
+function beginFile(file: string): () => void {
+  const mark = `${file}.new`;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) {
+    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined)
+      throw new FleetError('CONFIG_INVALID', `${file} is a link to a file that is not there; ${REMEDY}`);
+    writeFileSync(mark, '', { mode: 0o600 });
+    writeFileSync(file, '', { mode: 0o600, flag: 'wx' });
+  } else if (!found.isFile()) throw new FleetError('CONFIG_INVALID', `${file} is not a file; ${REMEDY}`);
+  // SQLite takes a file of one byte for an empty one.
+  else if (found.size <= 1 && !existsSync(mark))
+    throw new FleetError('CONFIG_INVALID', `${file} is empty: what it held is lost; ${REMEDY}`);
+  return () => rmSync(mark, { force: true });
+}
+
+const REMEDY =
+  'correct the path, or restore it from a backup (docs/operations.md#backup-and-restore), or move it away to begin with a new one';
 
 /** The first damage that SQLite's check of all pages finds. Reads the whole file once. */
 function damageOf(db: DatabaseSync): string | undefined {
@@ -98,7 +124,7 @@ export function openingError(file: string, error: unknown): FleetError {
   const code = resultCode(error);
   const reason = error instanceof Error ? error.message : String(error);
   if (code === SQLITE.notADatabase || code === SQLITE.corrupt) {
-    const message = `${file} is not a readable database (${reason}); correct the path, or restore it from a backup`;
+    const message = `${file} is not a readable database (${reason}); ${REMEDY}`;
     return new FleetError('CONFIG_INVALID', message, { cause: error });
   }
   if (isStoreFailure(error) && code !== SQLITE.readOnly && code !== SQLITE.cannotOpen) {

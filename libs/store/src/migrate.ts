@@ -20,10 +20,10 @@ export interface StoreSchema {
 }
 
 /**
- * Applies the missing steps in one transaction. Throws CONFIG_INVALID for a file of a newer version, and for another
- * kind of database; both stay unchanged.
+ * Returns the number of steps that were applied to a file. Throws CONFIG_INVALID for a file of a newer version, and for
+ * another kind of database. Changes nothing.
  */
-export function migrate(db: DatabaseSync, file: string, schema: StoreSchema): void {
+export function checkKind(db: DatabaseSync, file: string, schema: StoreSchema): number {
   const { name, applicationId, migrations: steps } = schema;
   const version = pragma(db, 'user_version');
   const isOurs = pragma(db, 'application_id') === applicationId;
@@ -40,6 +40,13 @@ export function migrate(db: DatabaseSync, file: string, schema: StoreSchema): vo
         `${steps.length}); run that version, or restore the backup from before the upgrade`,
     );
   }
+  return version;
+}
+
+/** Applies the missing steps in one transaction. Throws as `checkKind`. */
+export function migrate(db: DatabaseSync, file: string, schema: StoreSchema): void {
+  const { applicationId, migrations: steps } = schema;
+  const version = checkKind(db, file, schema);
   if (version === steps.length) return;
   db.exec('BEGIN IMMEDIATE');
   try {
