@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createClient } from '@hermes-fleet/outbound';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { createTlsFetch } from '@hermes-fleet/tls';
 import { createAuthority, EXPIRED, type TestCertificate } from '@hermes-fleet/tls/testing';
 import { cli } from '../support/joining.ts';
 import { startProfile } from '../support/lone-profile.ts';
@@ -22,7 +22,7 @@ test('a worker joins over TLS, both sides with certificates of their own, and ea
     callers: { operator: { token_env: 'OPERATOR_TOKEN', scopes: OPERATOR_SCOPES } },
   });
   const caller = authority.issue('operator');
-  const send = createTlsFetch({ current: () => ({ ...caller, ca: authority.ca }) });
+  const send = createClient('configured', { tls: { current: () => ({ ...caller, ca: authority.ca }) } });
   // biome-ignore lint/suspicious/noExplicitAny: the body of a reply under test has no type of its own
   const api = async (path: string, body?: object): Promise<any> => {
     const reply = await send(`${orchestrator.url}${path}`, {

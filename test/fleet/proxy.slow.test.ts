@@ -5,9 +5,9 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
+import { createClient } from '@hermes-fleet/outbound';
 import { HANDSHAKE_EXTENSION, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { createTlsFetch } from '@hermes-fleet/tls';
 import { createAuthority, type TestCertificate } from '@hermes-fleet/tls/testing';
 import { ROOT, until } from '../support/fleet.ts';
 import { startProfile } from '../support/lone-profile.ts';
@@ -129,7 +129,7 @@ for (const program of ['nginx', 'caddy'] as const)
     assert.ok(states.length > 2, states.join());
     assert.ok(spreadMs > 1_000, `the events came within ${spreadMs} ms, so they were held back`);
 
-    const send = createTlsFetch(tls);
+    const send = createClient('configured', { tls, redirects: 'returned' });
     const headers = { authorization: `Bearer ${profile.token}`, 'content-type': 'application/json' };
     const post = (path: string, body: string) =>
       send(`${origin}${path}`, { method: 'POST', headers, body, signal: AbortSignal.timeout(20_000) });

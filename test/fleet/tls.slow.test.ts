@@ -4,8 +4,8 @@ import { createServer as createHttp, type RequestListener, type Server } from 'n
 import { createServer } from 'node:https';
 import { type TestContext, test } from 'node:test';
 import { createA2AClient, type PeerReply } from '@hermes-fleet/a2a';
+import { createClient } from '@hermes-fleet/outbound';
 import { HANDSHAKE_EXTENSION, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
-import { createTlsFetch } from '@hermes-fleet/tls';
 import {
   createAuthority,
   EXPIRED,
@@ -79,7 +79,10 @@ function callerOf(authority: TestAuthority, { cert, key }: TestCertificate) {
   });
   const get = async (profile: LoneProfile, path: string) => {
     const headers = { authorization: `Bearer ${profile.token}` };
-    return createTlsFetch(source)(`${profile.url}${path}`, { headers, signal: AbortSignal.timeout(20_000) });
+    return createClient('configured', { tls: source })(`${profile.url}${path}`, {
+      headers,
+      signal: AbortSignal.timeout(20_000),
+    });
   };
   const endpoint = (profile: LoneProfile) => ({
     name: 'switch',

@@ -2,12 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { createClient } from '@hermes-fleet/outbound';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { fetchUnverified } from '@hermes-fleet/tls';
 import { stringify } from 'yaml';
 import { ROOT, runProgram, until } from './fleet.ts';
 import { freeOffset } from './ports.ts';
 import type { Target } from './rpc.ts';
+
+/** Any certificate will do: it is the profile's own. */
+const ask = createClient('configured', { tls: 'unverified' });
 
 const TOKEN = 'token-of-the-test-as-operator-0123456789';
 
@@ -129,7 +132,7 @@ export async function startProfile(
       });
     await until(async () => {
       if (started.exitCode !== null) throw new Error(`${name} ended with ${started.exitCode}:\n${log}`);
-      const ready = fetchUnverified(`${url}/ready`, AbortSignal.timeout(5_000));
+      const ready = ask(`${url}/ready`, { signal: AbortSignal.timeout(5_000) });
       return (await ready.catch(() => undefined))?.status === 200;
     }, `${name} to be ready`);
   };

@@ -2,39 +2,28 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import {
-  type AgentModel,
   createOutputCap,
   inModelSpan,
   MIN_OUTPUT_TOKENS,
   type ModelSpanParts,
   meteredInputTokens,
   providerFailure,
+  SilenceError,
   timeCall,
+  unansweredEnd,
 } from '@hermes-fleet/agent';
 import { type Budget, FleetError, type Log, type Reservation } from '@hermes-fleet/protocol';
 import { limitConnections } from '@hermes-fleet/service';
 import { createInputEstimator, type InputEstimate, isConversation, MessagesBody } from './input-estimate.ts';
-import {
-  authorizedPath,
-  LIMITS,
-  readBody,
-  relayRefusal,
-  requestHeaders,
-  responseHeaders,
-  sendError,
-} from './proxy-http.ts';
+import { authorizedPath, LIMITS, readBody, relayRefusal, responseHeaders, sendError } from './proxy-http.ts';
 import { relayedUsage, toSdkUsage } from './proxy-usage.ts';
 import { createResponseParser, type ReceivedResponse } from './response-parser.ts';
+import { createUpstream, type UpstreamOptions } from './upstream.ts';
 
 /** The task and the tracing are those of the calls' spans. */
-export interface MeteringProxyOptions extends ModelSpanParts {
-  /** The address of the provider's API, without `/v1`. */
-  readonly upstream: string;
-  /** The provider's key; it stays in this process. */
-  readonly apiKey: string;
+export interface MeteringProxyOptions extends ModelSpanParts, UpstreamOptions {
   /** The provider's name of the only model that may be called. */
   readonly modelName: string;
-  readonly model: AgentModel;
   readonly budget: Budget;
   /** True when cached tokens count as spent. */
   readonly countCache: boolean;
@@ -67,11 +56,13 @@ export interface MeteringProxy extends AsyncDisposable {
  * Meters the calls of one run of Claude Code, between it and the provider, on loopback
  * (docs/claude-code.md#token-metering). Its address and key allow calls of one model while the task's budget lasts. Every
  * call is reserved beforehand, its output is limited to what is left, and it is settled with the provider's usage, or
- * with the received part of an interrupted response. When the budget is spent it answers 402. Disposal ends all running
- * calls and waits until they are settled.
+ * with the received part of an interrupted response. When the budget is spent it answers 402. A call ends when the provider
+ * is silent for as long as `model_calls` says, and no redirect is followed or passed on. Disposal ends all running calls and
+ * waits until they are settled.
  */
 export async function openMeteringProxy(options: MeteringProxyOptions): Promise<MeteringProxy> {
   const { model, budget, log } = options;
+  const upstream = createUpstream(options);
   const secret = randomBytes(24).toString('base64url');
   const key = `run-${randomBytes(24).toString('base64url')}`;
   const closing = new AbortController();
@@ -115,19 +106,11 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     response: ServerResponse,
     signal: AbortSignal,
   ): Promise<void> {
-    const counted = await send('/v1/messages/count_tokens', raw, request, signal);
+    using counting = upstream.call('/v1/messages/count_tokens', raw, request.headers, signal);
+    const counted = await counting.answer;
     response.writeHead(counted.status, responseHeaders(counted.headers));
     response.end(await counted.text());
   }
-
-  const send = (path: string, body: unknown, request: IncomingMessage, signal: AbortSignal) =>
-    fetch(`${options.upstream}${path}`, {
-      method: 'POST',
-      headers: { ...requestHeaders(request.headers), 'x-api-key': options.apiKey },
-      body: JSON.stringify(body),
-      redirect: 'manual',
-      signal,
-    });
 
   async function call(
     body: MessagesBody,
@@ -198,7 +181,7 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     return undefined;
   }
 
-  /** Returns undefined when the provider refused the call. */
+  /** Returns undefined when the provider refused the call, or was not reached. */
   async function relay(
     body: MessagesBody,
     request: IncomingMessage,
@@ -207,10 +190,15 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     heard?: () => void,
   ): Promise<ReceivedResponse | undefined> {
     using _call = model.calls?.begin();
-    const answer = await send('/v1/messages', body, request, signal).catch((error: unknown) => {
-      if (!signal.aborted) model.calls?.ended({ kind: 'unreachable' });
-      throw error;
+    using sent = upstream.call('/v1/messages', body, request.headers, signal);
+    const parser = createResponseParser(body.stream === true);
+    const answer = await sent.answer.catch((error: unknown) => {
+      if (!signal.aborted) model.calls?.ended(unansweredEnd(error));
+      if (!(error instanceof SilenceError)) throw error;
+      // The provider may charge for what it has read.
+      refuse(error, response);
     });
+    if (answer === undefined) return parser.end();
     model.calls?.ended(answer.ok ? { kind: 'answered' } : { kind: 'refused', status: answer.status });
     if (!answer.ok) {
       failure = providerFailure(answer.status, { retryable: answer.status === 429 || answer.status >= 500 });
@@ -218,21 +206,23 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
       return undefined;
     }
     failure = undefined;
-    const parser = createResponseParser(body.stream === true);
     const cap = createOutputCap(body.max_tokens);
     response.writeHead(answer.status, responseHeaders(answer.headers));
     try {
       for await (const chunk of answer.body ?? []) {
         if (!response.write(chunk)) await once(response, 'drain', { signal });
         const added = parser.push(chunk);
-        if (added !== '') heard?.();
+        if (added !== '') {
+          sent.heard();
+          heard?.();
+        }
         if (await cap.add(added)) throw new FleetError('MODEL_FAILED', TOO_MUCH, { retryable: false });
       }
-      signal.throwIfAborted();
+      sent.signal.throwIfAborted();
     } catch (error) {
       const received = parser.end();
       if (!signal.aborted) {
-        failure = failureOf(error);
+        failure = upstream.failureOf(error);
         model.calls?.ended({ kind: 'broken' });
         log.warn({ err: error }, BROKE_OFF);
       }
@@ -253,13 +243,17 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     try {
       await route(request, response);
     } catch (error) {
-      if (!ending.aborted && !response.destroyed) {
-        failure = failureOf(error);
-        log.warn({ err: error }, "the model's provider could not be called");
-      }
-      if (response.headersSent) response.destroy();
-      else sendError(response, 502, 'api_error', 'the provider could not be reached');
+      if (!ending.aborted && !response.destroyed) refuse(error, response);
+      else response.destroy();
     }
+  }
+
+  /** Ends a call that got no answer. Claude Code learns no address of the provider. */
+  function refuse(error: unknown, response: ServerResponse): void {
+    failure = upstream.failureOf(error);
+    log.warn({ err: failure }, "the model's provider could not be called");
+    if (response.headersSent) response.destroy();
+    else sendError(response, 502, 'api_error', 'the provider could not be reached');
   }
 
   const server = createServer((request, response) => {
@@ -294,6 +288,3 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
 
 const TOO_MUCH = "the model's provider sent more than was requested";
 const BROKE_OFF = "a response of the model's provider was cut off";
-
-const failureOf = (error: unknown): FleetError =>
-  error instanceof FleetError ? error : providerFailure(undefined, { retryable: true, cause: error });

@@ -118,6 +118,8 @@ function claudeEnvironment(run: {
     ANTHROPIC_API_KEY: run.key,
     CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(run.limits.max_output_tokens),
     CLAUDE_CODE_MAX_RETRIES: '2',
+    // The proxy ends a call that gets no answer (`model_calls`).
+    API_TIMEOUT_MS: String(DAY_MS),
     CLAUDE_CODE_STOP_HOOK_BLOCK_CAP: '50',
     CLAUDE_AGENT_SDK_MCP_NO_PREFIX: '1',
     MCP_TOOL_TIMEOUT: String(DAY_MS),

@@ -27,6 +27,7 @@ async function forwarder(t: TestContext, reading: Promise<void> = Promise.resolv
     input,
     output,
     clock,
+    fetch,
     onError: (message) => errors.push(message),
   }).finally(() => output.end());
   const write = (message: object): unknown =>

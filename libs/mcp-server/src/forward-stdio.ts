@@ -23,8 +23,8 @@ export interface ForwardStdioOptions {
   readonly input: Readable;
   readonly output: Writable;
   readonly clock: Clock;
-  /** Replaces `fetch`, for certificates of one's own. Bodies are texts. */
-  readonly fetch?: ((url: string | URL, init?: RequestInit) => Promise<Response>) | undefined;
+  /** Follows no redirect (`createClient`). */
+  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
   /** Told about a message that could not be delivered, and about what has no answer at the end. */
   readonly onError: (message: string) => void;
 }
@@ -43,7 +43,7 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   const messages = new MessageBuffer();
   const http = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { authorization: `Bearer ${token}` } },
-    ...(options.fetch && { fetch: options.fetch }),
+    fetch: options.fetch,
   });
   /** The ids of requests without an answer, and other messages that are not delivered yet. */
   const open = new Set<unknown>();

@@ -129,12 +129,12 @@ export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]):
     const options = { parsedBody: message };
     if (!isOf2025(message, headers)) {
       // Nothing here changes in a way that a client could listen to.
-      const { fetch } = createMcpHandler(() => server, {
+      const handler = createMcpHandler(() => server, {
         legacy: 'reject',
         responseMode: isStream ? 'sse' : 'auto',
         maxSubscriptions: 0,
       });
-      return fetch(request, options);
+      return handler.fetch(request, options);
     }
     const transport = new Transport2025({ enableJsonResponse: !isStream });
     await server.connect(transport);

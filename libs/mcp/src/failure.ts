@@ -12,7 +12,6 @@ const NETWORK: Readonly<Record<string, string>> = {
   ENETUNREACH: 'network unreachable',
   ETIMEDOUT: 'the network timed out',
   EPIPE: 'the server closed its input',
-  UND_ERR_SOCKET: 'connection closed by the server',
 };
 
 /** The reason that a server cannot be used, without details that callers must not see. */

@@ -1,3 +1,4 @@
+import { createClient } from '@hermes-fleet/outbound';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { ServerFailure } from './failure.ts';
 
@@ -12,10 +13,11 @@ export function createHttpTransport(
   url: string,
   headers: Readonly<Record<string, string>> = {},
 ): StreamableHTTPClientTransport {
+  const send = createClient('configured');
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: async (target, init) => {
-      const response = await fetch(target, init);
+      const response = await send(target, init);
       // The GET stream lives as long as the session, so its limit is per event.
       return bounded(response, init?.method === 'GET' && response.ok ? eventBytes() : replyBytes());
     },

@@ -192,7 +192,7 @@ describe('the health of an HTTP server distinguishes', { timeout: 120_000, concu
       (r) => r.writeHead(200, { 'content-type': 'application/json' }).end('{}'),
       'answered with something that is not MCP',
     ],
-    ['a reset', (r) => r.socket?.destroy(), 'connection closed by the server'],
+    ['a reset', (r) => r.socket?.destroy(), 'connection reset'],
   ] satisfies [string, (response: ServerResponse) => void, string][]) {
     it(`${name}: error`, async (t) => {
       const url = await http(t, (_, response) => void answer(response));

@@ -14,13 +14,15 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 export const ACCEPT_ENCODING = 'gzip, deflate, br';
 
 export interface BodyOptions {
-  /** The limit before and after decompression. */
-  readonly maxBytes: number;
+  /** The limit before and after decompression; none for a stream whose reader has its own. */
+  readonly maxBytes?: number | undefined;
   /** The responding host, for error messages. */
   readonly host: string;
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal | undefined;
   /** Called once, when the body ends for any reason. */
-  readonly onEnd: () => void;
+  readonly onEnd?: () => void;
+  /** What the reader gets for an error of the body; default: the error. */
+  readonly raise?: (error: FleetError) => Error;
 }
 
 /**
@@ -31,24 +33,26 @@ export function boundedBody(
   response: IncomingMessage,
   options: BodyOptions,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const { maxBytes = Number.POSITIVE_INFINITY } = options;
   const chunks = decoded(response, options)[Symbol.asyncIterator]();
   let bytes = 0;
   const end = (): void => {
     response.destroy();
-    options.onEnd();
+    options.onEnd?.();
   };
   return new ReadableStream(
     {
       async pull(controller) {
         try {
           const { done, value } = await chunks.next();
+          options.signal?.throwIfAborted();
           if (done) {
             end();
             controller.close();
             return;
           }
           bytes += value.byteLength;
-          if (bytes > options.maxBytes) throw tooLarge(options);
+          if (bytes > maxBytes) throw tooLarge(options);
           controller.enqueue(new Uint8Array(value));
         } catch (error) {
           end();
@@ -76,11 +80,12 @@ function decoded(response: IncomingMessage, options: BodyOptions): Readable {
 
 /** Limits the compressed bytes, too: many of them may decompress to nothing. */
 function limitBytes(options: BodyOptions): Transform {
+  const { maxBytes = Number.POSITIVE_INFINITY } = options;
   let bytes = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.byteLength;
-      if (bytes > options.maxBytes) done(tooLarge(options));
+      if (bytes > maxBytes) done(tooLarge(options));
       else done(null, chunk);
     },
   });
@@ -90,13 +95,15 @@ function tooLarge({ host, maxBytes }: BodyOptions): FleetError {
   return new FleetError('PEER_REFUSED', `${host} answered with more than ${maxBytes} bytes`);
 }
 
-function errorOf(error: unknown, { signal, host }: BodyOptions): unknown {
-  if (signal.aborted) return signal.reason;
-  if (error instanceof FleetError) return error;
+function errorOf(error: unknown, { signal, host, raise = (own) => own }: BodyOptions): unknown {
+  if (signal?.aborted) return signal.reason;
+  if (error instanceof FleetError) return raise(error);
   // Only errors of the decoders have both an errno and such a code.
   const isInvalidData =
     error instanceof Error && 'errno' in error && 'code' in error && /^(Z|ERR)_/.test(String(error.code));
-  return isInvalidData
-    ? new FleetError('PEER_REFUSED', `the response of ${host} cannot be decompressed`, { cause: error })
-    : new FleetError('PEER_UNREACHABLE', `the response of ${host} ended early`, { cause: error });
+  return raise(
+    isInvalidData
+      ? new FleetError('PEER_REFUSED', `the response of ${host} cannot be decompressed`, { cause: error })
+      : new FleetError('PEER_UNREACHABLE', `the response of ${host} ended early`, { cause: error }),
+  );
 }

@@ -67,14 +67,21 @@ async function lookUp(host: string, resolve: Resolve): Promise<readonly Address[
 
 const ENTRY = /^(\[[^\]]+\]|[^:/?#@\s]+)(?::(\d{1,5}))?$/;
 
-function isAllowed(url: URL, entries: readonly string[]): boolean {
-  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  return entries.some((entry) => {
-    const [, host = '', wanted] = ENTRY.exec(entry) ?? [];
-    const parsed = URL.parse(`http://${host}/`);
-    return parsed?.hostname === url.hostname && (wanted === undefined || Number(wanted) === Number(port));
-  });
+/** The port that an entry of `allowInternal` allows at the URL's host: `any` if it names none; undefined for another host. */
+function portIn(entry: string, { hostname }: URL): number | 'any' | undefined {
+  const [, host = '', port] = ENTRY.exec(entry) ?? [];
+  if (URL.parse(`http://${host}/`)?.hostname !== hostname) return undefined;
+  return port === undefined ? 'any' : Number(port);
 }
+
+const isAllowed = (url: URL, entries: readonly string[]): boolean =>
+  entries.some((entry) => portIn(entry, url) === 'any') || namesPort(url, entries);
+
+/** True when an entry of `allowInternal` names the URL's host with its port. */
+export const namesPort = (url: URL, entries: readonly string[]): boolean =>
+  entries.some((entry) => portIn(entry, url) === portOf(url));
+
+export const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80));
 
 /** A foreign name, quoted and shortened for an error message. */
 export function quoted(name: string): string {

@@ -1,23 +1,31 @@
 import type { IncomingMessage } from 'node:http';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
-import { ACCEPT_ENCODING, boundedBody } from './bounded-body.ts';
+import { ACCEPT_ENCODING } from './bounded-body.ts';
 import { addressesOf, type DestinationRules, parseDestination, quoted } from './destination.ts';
-import { type PinnedRequest, pinnedRequest } from './pinned-request.ts';
+import { redirectOf } from './redirect.ts';
+import { responseOf } from './response.ts';
+import { type OutgoingRequest, sendRequest } from './send-request.ts';
 
-export interface GuardedFetchOptions extends DestinationRules {
+/** What the policy `untrusted` needs of its user. */
+export interface UntrustedRules extends DestinationRules {
+  readonly clock: Clock;
+}
+
+export interface UntrustedRequest {
   readonly method?: 'GET' | 'POST';
   /** Only the headers of web and A2A clients, and of webhooks, are allowed. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** The limit of the response body, before and after decompression. */
   readonly maxBytes: number;
-  /** The limit of the whole exchange with redirects and body. Default: only `signal` ends it. */
+  /** The limit of the whole exchange with redirects and body, ms. Default: only `signal` ends it. */
   readonly timeoutMs?: number;
   /** For GET, at most 5; 0 returns the redirect itself. Default 5. */
   readonly maxRedirects?: number;
   readonly signal: AbortSignal;
-  readonly clock: Clock;
 }
+
+export type GuardedFetchOptions = UntrustedRules & UntrustedRequest;
 
 /** A response whose body must be read to its end or canceled. */
 export interface Fetched {
@@ -32,8 +40,6 @@ const HEADERS = new Set([
   ...['a2a-version', 'a2a-extensions'],
   ...['x-a2a-notification-token', 'webhook-id', 'webhook-timestamp', 'webhook-signature'],
 ]);
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const WITHOUT_BODY = new Set([204, 205, 304]);
 
 /**
  * Requests a URL from an untrusted source such as a model. Allows only http and https, checks every address of the
@@ -45,7 +51,10 @@ export async function guardedFetch(address: string, options: GuardedFetchOptions
   const deadline = startDeadline(options);
   try {
     const { url, incoming } = await followRedirects(address, options, deadline.signal);
-    return { url: url.href, response: responseOf(incoming, url, options.maxBytes, deadline) };
+    const { maxBytes } = options;
+    const onEnd = (): void => deadline[Symbol.dispose]();
+    const body = { maxBytes, host: quoted(url.host), signal: deadline.signal, onEnd };
+    return { url: url.href, response: responseOf(incoming, body) };
   } catch (thrown) {
     deadline[Symbol.dispose]();
     if (deadline.signal.aborted) throw deadline.signal.reason;
@@ -60,7 +69,7 @@ export async function guardedFetch(address: string, options: GuardedFetchOptions
  */
 export async function checkDestination(
   address: string,
-  options: DestinationRules & Pick<GuardedFetchOptions, 'clock' | 'signal' | 'timeoutMs'>,
+  options: UntrustedRules & Pick<UntrustedRequest, 'signal' | 'timeoutMs'>,
 ): Promise<URL> {
   using deadline = startDeadline(options);
   const url = parseDestination(address);
@@ -75,7 +84,7 @@ async function followRedirects(address: string, options: GuardedFetchOptions, si
   for (let hops = 0; ; hops += 1) {
     const addresses = await orAborted(addressesOf(url, options), signal);
     const incoming = await send(url, { method, headers, body, signal, addresses });
-    const location = REDIRECTS.has(incoming.statusCode ?? 0) ? incoming.headers.location : undefined;
+    const location = redirectOf(incoming);
     if (location === undefined || method !== 'GET' || maxRedirects === 0) return { url, incoming };
     incoming.destroy();
     if (hops >= Math.min(maxRedirects, MAX_REDIRECTS))
@@ -86,11 +95,11 @@ async function followRedirects(address: string, options: GuardedFetchOptions, si
   }
 }
 
-async function send(url: URL, request: PinnedRequest): Promise<IncomingMessage> {
+async function send(url: URL, request: OutgoingRequest): Promise<IncomingMessage> {
   try {
-    return await pinnedRequest(url, request);
+    return await sendRequest(url, request);
   } catch (cause) {
-    request.signal.throwIfAborted();
+    request.signal?.throwIfAborted();
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'connection failed';
     throw new FleetError('PEER_UNREACHABLE', `${quoted(url.host)} cannot be reached: ${code}`, { cause });
   }
@@ -111,36 +120,6 @@ function withoutCredentials({
   ...rest
 }: Record<string, string>): Record<string, string> {
   return rest;
-}
-
-function responseOf(incoming: IncomingMessage, url: URL, maxBytes: number, deadline: Deadline): Response {
-  const status = incoming.statusCode ?? 0;
-  const host = quoted(url.host);
-  if (status < 200 || status > 599) {
-    incoming.destroy();
-    throw new FleetError('PEER_REFUSED', `${host} answered with the invalid HTTP status ${status}`);
-  }
-  const headers = headersOf(incoming, host);
-  const onEnd = (): void => deadline[Symbol.dispose]();
-  if (WITHOUT_BODY.has(status)) {
-    incoming.destroy();
-    onEnd();
-    return new Response(null, { status, headers });
-  }
-  const body = boundedBody(incoming, { maxBytes, host, signal: deadline.signal, onEnd });
-  return new Response(body, { status, headers });
-}
-
-function headersOf(incoming: IncomingMessage, host: string): Headers {
-  const headers = new Headers();
-  try {
-    for (const [name, value] of Object.entries(incoming.headers))
-      for (const item of Array.isArray(value) ? value : [value ?? '']) headers.append(name, item);
-  } catch (cause) {
-    incoming.destroy();
-    throw new FleetError('PEER_REFUSED', `${host} answered with an invalid header`, { cause });
-  }
-  return headers;
 }
 
 interface Deadline extends Disposable {

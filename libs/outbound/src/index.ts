@@ -1,10 +1,17 @@
 export { isInternalAddress } from './address.ts';
+export type { ClientTls } from './agents.ts';
+export { createClient, type UntrustedFetch } from './client.ts';
+export type { ConfiguredOptions, TlsFetch } from './configured-fetch.ts';
 export {
   type Address,
   addressesOf,
   type DestinationRules,
+  namesPort,
   parseDestination,
+  portOf,
   type Resolve,
 } from './destination.ts';
-export { checkDestination, type Fetched, type GuardedFetchOptions, guardedFetch } from './guarded-fetch.ts';
-export { pinnedLookup } from './pinned-request.ts';
+export { checkDestination, type Fetched, type UntrustedRules } from './guarded-fetch.ts';
+export { RedirectError } from './redirect.ts';
+export { pinnedLookup } from './send-request.ts';
+export { createTextExchange, type TextAnswer, type TextExchange } from './text-exchange.ts';

@@ -6,8 +6,6 @@ const FAULTS: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'there is no route to the host',
   ENETUNREACH: 'there is no route to its network',
   ECONNRESET: 'the connection was closed before an answer',
-  UND_ERR_SOCKET: 'the connection was closed before an answer',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time: a firewall may drop it',
   CERT_HAS_EXPIRED: 'TLS: its certificate has expired',
   CERT_NOT_YET_VALID: 'TLS: its certificate is not valid yet',
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: its certificate is for another name',

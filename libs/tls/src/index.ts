@@ -10,14 +10,6 @@ export {
   type TlsProblem,
   type TlsReading,
 } from './certificates.ts';
+export { clientOptions, MIN_TLS_VERSION, speaksTls } from './client-options.ts';
 export { type TlsFault, type TlsKeys, tlsFault } from './faults.ts';
-export {
-  agentFor,
-  clientOptions,
-  createTlsFetch,
-  MIN_TLS_VERSION,
-  speaksTls,
-  type TlsFetch,
-} from './https.ts';
 export { createRenewedTls, type RenewedTlsOptions, type TlsSource } from './renewed.ts';
-export { fetchUnverified } from './unverified.ts';

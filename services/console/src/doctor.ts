@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { readStreams } from '@hermes-fleet/events';
+import { createClient, type TlsFetch } from '@hermes-fleet/outbound';
 import { FleetError, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
-import { createTlsFetch, type TlsFetch, tlsFault } from '@hermes-fleet/tls';
+import { tlsFault } from '@hermes-fleet/tls';
 import { type ConsoleTls, readCertificates } from './config/certificates.ts';
 import { type ConsoleConfig, ConsoleConfigSchema } from './config/schema.ts';
 import { FILTERS } from './consume/readers.ts';
@@ -105,7 +106,7 @@ async function examineBus({ nats }: ConsoleConfig, env: SecretEnv, tls: ConsoleT
 }
 
 function examineProfiles({ profiles }: ConsoleConfig, { members }: ConsoleTls): Promise<Finding[]> {
-  const send = members ? createTlsFetch(members) : fetch;
+  const send = createClient('configured', { tls: members });
   return Promise.all(
     Object.entries(profiles).map(async ([subject, { url }]): Promise<Finding> => {
       const problem = await problemAt(`${url}/health`, send);
@@ -133,7 +134,10 @@ async function examineItself({ port }: ConsoleEnvironment): Promise<Finding[]> {
 }
 
 /** Why a URL does not answer 2xx; undefined when it does. */
-async function problemAt(url: string, send: TlsFetch = fetch): Promise<string | undefined> {
+async function problemAt(
+  url: string,
+  send: TlsFetch = createClient('configured'),
+): Promise<string | undefined> {
   try {
     const response = await send(url, { signal: AbortSignal.timeout(HTTP_MS) });
     const text = (await response.text()).slice(0, 300);

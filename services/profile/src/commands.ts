@@ -1,12 +1,13 @@
 import type { Finding } from '@hermes-fleet/fleet';
 import { listenerUrl } from '@hermes-fleet/fleet-config';
 import type { DependencyState } from '@hermes-fleet/member';
+import { createClient } from '@hermes-fleet/outbound';
 import { isJsonObject } from '@hermes-fleet/protocol';
-import { fetchUnverified } from '@hermes-fleet/tls';
 import type { Confinement } from '@hermes-fleet/workspace';
 import type { Configuration } from './configuration.ts';
 
 const ANSWER_MS = 2000;
+const MAX_ANSWER_BYTES = 1_048_576;
 
 const runsCommands = ({ agent, fleet }: Pick<Configuration, 'agent' | 'fleet'>): boolean =>
   agent.tools.shell.enabled && fleet.fleet.response_handler === 'agent';
@@ -51,7 +52,9 @@ export async function examineCommands(
 async function commandsAt(url: string): Promise<{ state: unknown; detail: string } | undefined> {
   let body: unknown;
   try {
-    const reply = await fetchUnverified(url, AbortSignal.timeout(ANSWER_MS));
+    // The certificate of the profile's own listener may be for another name, and nothing secret is sent.
+    const ask = createClient('configured', { tls: 'unverified', maxBytes: MAX_ANSWER_BYTES });
+    const reply = await ask(url, { signal: AbortSignal.timeout(ANSWER_MS) });
     body = await reply.json();
   } catch {
     return undefined;

@@ -1,4 +1,5 @@
 import type { AgentCard } from '@a2a-js/sdk';
+import { createClient, createTextExchange, type TlsFetch } from '@hermes-fleet/outbound';
 import {
   type Clock,
   encodePart,
@@ -7,7 +8,7 @@ import {
   type Log,
   type MessagePart,
 } from '@hermes-fleet/protocol';
-import { createTlsFetch, type TlsFetch, type TlsKeys, type TlsSource } from '@hermes-fleet/tls';
+import type { TlsKeys, TlsSource } from '@hermes-fleet/tls';
 import { type DiscoveredAgent, discoverAgent } from './discover.ts';
 import { fetchCard, readCard } from './fetch-card.ts';
 import { fetchFile } from './fetch-file.ts';
@@ -22,7 +23,6 @@ import {
   toPeerReply,
   toPeerTask,
 } from './peer-task.ts';
-import { createTextExchange } from './text-exchange.ts';
 import {
   type CallOptions,
   callPeer,
@@ -89,9 +89,6 @@ export interface A2AClient {
   discover(url: string, options: CallOptions): Promise<DiscoveredAgent>;
 }
 
-/** A redirect is never followed, because of the token; `redirect: 'error'` would look like a network failure. */
-const plainFetch: TlsFetch = (url, init) => fetch(url, { ...init, redirect: 'manual' });
-
 export function createA2AClient(options: {
   clock: Clock;
   log: Log;
@@ -107,7 +104,8 @@ export function createA2AClient(options: {
   const deps = {
     ...options,
     exchange: createTextExchange(options.tls),
-    fetch: options.tls === undefined ? plainFetch : createTlsFetch(options.tls),
+    // A redirect is never followed, because of the token; as an error it would look like a network failure.
+    fetch: createClient('configured', { tls: options.tls, redirects: 'returned' }),
   };
   const logged = async <T>(peer: string, method: string, work: Promise<T>): Promise<T> => {
     const startedAt = deps.clock.now();

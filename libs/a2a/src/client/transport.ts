@@ -1,3 +1,4 @@
+import type { TextAnswer, TextExchange, TlsFetch } from '@hermes-fleet/outbound';
 import {
   type Clock,
   FleetError,
@@ -6,12 +7,11 @@ import {
   type JsonObject,
   MAX_NESTING,
 } from '@hermes-fleet/protocol';
-import type { TlsFetch, TlsKeys } from '@hermes-fleet/tls';
+import type { TlsKeys } from '@hermes-fleet/tls';
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { fromLegacyResult, toLegacyCall } from './legacy.ts';
 import { invalidAnswer, refusedBy, timedOut, unreachable } from './peer-errors.ts';
-import type { TextAnswer, TextExchange } from './text-exchange.ts';
 
 export interface PeerEndpoint {
   readonly name: string;

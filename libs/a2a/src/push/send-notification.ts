@@ -1,5 +1,5 @@
 import type { PushConfig } from '@hermes-fleet/ledger';
-import { type DestinationRules, guardedFetch } from '@hermes-fleet/outbound';
+import { createClient, type DestinationRules } from '@hermes-fleet/outbound';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Notification } from './notification.ts';
 
@@ -40,8 +40,7 @@ export async function sendNotification(
   { rules, clock, signal, headers }: SendOptions,
 ): Promise<SendFailure | undefined> {
   try {
-    const { response } = await guardedFetch(url, {
-      ...rules,
+    const { response } = await createClient('untrusted', { ...rules, clock })(url, {
       method: 'POST',
       headers: {
         'content-type': contentType,
@@ -55,7 +54,6 @@ export async function sendNotification(
       maxBytes: MAX_ANSWER_BYTES,
       timeoutMs: ATTEMPT_MS,
       signal,
-      clock,
     });
     await response.body?.cancel();
     if (response.ok) return undefined;

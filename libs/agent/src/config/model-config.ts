@@ -1,10 +1,7 @@
 import { z } from 'zod';
 
-/**
- * Node's `fetch` gives up when an answer does not begin, or does not go on, for 300 s (the defaults of undici), so longer
- * deadlines would have no effect.
- */
-const silence = z.number().min(1).max(290).default(240);
+/** Long by default: a server that reads a long prompt on a CPU sends nothing for minutes. */
+const silence = z.number().min(1).max(3_600).default(600);
 
 /** How patient a call of the model is: docs/agent.md#calls-that-fail. */
 export const ModelCallsConfig = z.strictObject({

@@ -56,7 +56,7 @@ export function modelProblem(model: string, baseUrl: string | undefined, hasPack
   return undefined;
 }
 
-/** `fetch` refuses such an address with an error that quotes it. */
+/** Such an address is not requested (`createClient`). */
 function hasUser(address: string | undefined): boolean {
   const url = address === undefined ? null : URL.parse(address);
   return url !== null && (url.username !== '' || url.password !== '');

@@ -1,4 +1,4 @@
-import { guardedFetch, type Resolve } from '@hermes-fleet/outbound';
+import { createClient, type Resolve } from '@hermes-fleet/outbound';
 import {
   bareMediaType,
   type Clock,
@@ -82,9 +82,9 @@ async function fetchBytes(
 ): Promise<{ readonly bytes: Uint8Array; readonly type: string }> {
   try {
     const headers = { accept: acceptOf(part), 'user-agent': 'hermes-fleet' };
-    const guard = { allowInternal, resolve, clock, signal, timeoutMs, headers };
     // One byte more, so that a file of exactly the limit is none beyond it.
-    const { response } = await guardedFetch(url, { ...guard, maxBytes: maxBytes + 1 });
+    const request = { signal, timeoutMs, headers, maxBytes: maxBytes + 1 };
+    const { response } = await createClient('untrusted', { allowInternal, resolve, clock })(url, request);
     if (!response.ok) {
       await response.body?.cancel();
       const isTransient = response.status >= 500 || response.status === 408 || response.status === 429;

@@ -119,6 +119,25 @@ for (const [key, deltas] of [
     assert.ok(context.budget.usage().inputTokens > 1_000, 'the provider may charge what it has read');
   });
 
+test('a provider that takes the connection and never answers ends the run by first_token_s, which the error names', async (t) => {
+  let asked = 0;
+  const server = await restartableServer(t, () => {
+    asked += 1;
+  });
+  const config = {
+    ...KEYED,
+    base_url: `${server.url}/v1`,
+    model_calls: { first_token_s: 1, broken_answers: 1 },
+  };
+  const agent = await makeAgent(t, config, { env });
+  const { error } = await agent.executor.run(makeTask('x'), makeContext({ limit: 100_000 }));
+  assert.deepEqual([error?.code, error?.retryable, asked], ['model_failed', true, 2]);
+  assert.match(
+    error?.message ?? '',
+    /sent no token within 1 s \(model_calls\.first_token_s\) \(the last of 2 attempts in \d s\)/,
+  );
+});
+
 test('what does not pass is not repeated', async (t) => {
   const quota = '{"error":{"message":"no money","code":"insufficient_quota"}}';
   const final = [

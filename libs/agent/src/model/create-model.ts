@@ -9,7 +9,6 @@ import { type CallMeasurement, withMeasurement } from './call/measured-model.ts'
 import { type ModelCalls, observedFetch } from './call/model-calls.ts';
 import { patienceOf } from './call/patience.ts';
 import { createModelWindow, type ModelWindow } from './probe/model-window.ts';
-import { boundedAnswerFetch } from './provider/bounded-answer.ts';
 import { withPromptCache } from './provider/prompt-cache.ts';
 import {
   anthropicAddress,
@@ -17,6 +16,7 @@ import {
   endpointOf,
   type ReadableEnv,
 } from './provider/provider-address.ts';
+import { providerFetch } from './provider/provider-fetch.ts';
 import { packageModel } from './provider/provider-package.ts';
 import { changedBodyFetch } from './provider/request-body.ts';
 import { secretsOf } from './provider/secrets.ts';
@@ -104,7 +104,7 @@ async function remoteModel(
   calls: ModelCalls | undefined,
 ): Promise<LanguageModelV4> {
   const { headers } = config;
-  const fetch = providerFetch(config, endpoint, calls);
+  const send = callFetch(config, endpoint, calls);
   if (named.provider === 'package') {
     const { baseUrl: baseURL, key: apiKey } = endpoint;
     const settings = {
@@ -112,7 +112,7 @@ async function remoteModel(
       ...(baseURL !== undefined && { baseURL }),
       ...(apiKey !== undefined && { apiKey }),
       ...(Object.keys(headers).length > 0 && { headers }),
-      fetch,
+      fetch: send,
     };
     const { package: code = '', factory } = config.provider ?? {};
     return packageModel({ package: code, factory, name: named.name, settings }, env);
@@ -125,7 +125,7 @@ async function remoteModel(
       endpoint.baseUrl === undefined ? {} : { baseURL: `${anthropicAddress(endpoint.baseUrl)}/v1` };
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     const { key: apiKey = '' } = endpoint;
-    const model = createAnthropic({ apiKey, ...address, headers: { ...beta, ...headers }, fetch })(
+    const model = createAnthropic({ apiKey, ...address, headers: { ...beta, ...headers }, fetch: send })(
       named.name,
     );
     return config.prompt_cache ? withPromptCache(model) : model;
@@ -136,20 +136,21 @@ async function remoteModel(
     baseURL: endpoint.baseUrl ?? '',
     ...(endpoint.key !== undefined && { apiKey: endpoint.key }),
     headers,
-    fetch,
+    fetch: send,
     includeUsage: true,
     supportsStructuredOutputs: true,
   });
   return provider(named.name);
 }
 
-function providerFetch(
+function callFetch(
   config: AgentConfig,
   { limitName }: Endpoint,
   calls: ModelCalls | undefined,
 ): typeof fetch {
-  const observed = calls === undefined ? fetch : observedFetch(calls);
-  return changedBodyFetch(boundedAnswerFetch(observed), { extra: config.extra_body, limitName });
+  const send = providerFetch(patienceOf(config.model_calls));
+  const observed = calls === undefined ? send : observedFetch(send, calls);
+  return changedBodyFetch(observed, { extra: config.extra_body, limitName });
 }
 
 function invalid(field: string, reason: string): FleetError {

@@ -1,4 +1,4 @@
-import { guardedFetch, type Resolve } from '@hermes-fleet/outbound';
+import { createClient, type Resolve } from '@hermes-fleet/outbound';
 import {
   type Clock,
   defineTool,
@@ -80,13 +80,10 @@ interface Page {
 
 async function fetchPage(options: WebFetchOptions, address: string, signal: AbortSignal): Promise<Page> {
   try {
-    const { url, response } = await guardedFetch(address, {
+    const { url, response } = await createClient('untrusted', options)(address, {
       headers: HEADERS,
       signal,
-      clock: options.clock,
       timeoutMs: TIMEOUT_MS,
-      resolve: options.resolve,
-      allowInternal: options.allowInternal,
       // `readUpTo` stops before this limit.
       maxBytes: MAX_BYTES * 2,
     });

@@ -1,4 +1,4 @@
-import { guardedFetch, type Resolve } from '@hermes-fleet/outbound';
+import { createClient, type Resolve } from '@hermes-fleet/outbound';
 import {
   type Clock,
   defineTool,
@@ -74,18 +74,17 @@ async function ask(options: WebSearchOptions, query: string, signal: AbortSignal
   const address = addressOf(options.url, query.toWellFormed());
   const token = options.token();
   try {
-    const { response } = await guardedFetch(address, {
+    // The administrator chose the endpoint; a redirect from it must not lead further in.
+    const allowInternal = [...options.allowInternal, hostOf(address)];
+    const { clock, resolve } = options;
+    const { response } = await createClient('untrusted', { clock, resolve, allowInternal })(address, {
       headers: {
         accept: 'application/json',
         'user-agent': 'hermes-fleet',
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
       },
       signal,
-      clock: options.clock,
       timeoutMs: TIMEOUT_MS,
-      resolve: options.resolve,
-      // The administrator chose the endpoint; a redirect from it must not lead further in.
-      allowInternal: [...options.allowInternal, hostOf(address)],
       maxBytes: MAX_BYTES,
     });
     if (!response.ok) {

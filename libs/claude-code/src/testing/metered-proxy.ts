@@ -33,13 +33,17 @@ export const REQUEST = {
 export const USAGE = { input_tokens: 600, output_tokens: 40 };
 
 type ProxyOptions = Parameters<typeof makeContext>[0] &
-  Pick<MeteringProxyOptions, 'tracing'> & { readonly countCache?: boolean };
+  Pick<MeteringProxyOptions, 'tracing'> & {
+    readonly countCache?: boolean;
+    /** `model_calls` of config.yaml. */
+    readonly modelCalls?: object;
+  };
 
 /** A metering proxy in front of a provider at this address. */
 export async function proxyTo(
   t: TestContext,
   upstream: string,
-  { countCache = false, tracing, ...options }: ProxyOptions = {},
+  { countCache = false, tracing, modelCalls = {}, ...options }: ProxyOptions = {},
 ) {
   const context = makeContext(options);
   /** The ends of the calls, as the monitor of the model's health hears of them. */
@@ -62,10 +66,15 @@ export async function proxyTo(
     task: { traceparent: TRACEPARENT },
     tracing,
     log: silentLog,
-    model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env, {
-      calls,
-      measurement,
-    }),
+    model: await createModel(
+      AgentConfigSchema.parse({ model: `anthropic/${MODEL}`, model_calls: modelCalls }),
+      'sonnet',
+      env,
+      {
+        calls,
+        measurement,
+      },
+    ),
     budget: context.budget,
     signal: context.signal,
     onUsage: (usage) => void used.push(usage),

@@ -1,6 +1,6 @@
 import { connectionFault, connectionRefusal } from '@hermes-fleet/a2a/client';
+import type { TlsFetch } from '@hermes-fleet/outbound';
 import { type FieldError, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { TlsFetch } from '@hermes-fleet/tls';
 import { TLS_KEYS, tlsFetch } from './tls.ts';
 
 const CALL_MS = 15_000;

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
+import { createClient } from '@hermes-fleet/outbound';
 import { FleetError } from '@hermes-fleet/protocol';
-import { createTlsFetch, readTls, type TlsFetch, type TlsProblem, type TlsSource } from '@hermes-fleet/tls';
+import { readTls, type TlsProblem, type TlsSource } from '@hermes-fleet/tls';
 
 /** The variables that name the certificates of the command's own connections (docs/cli.md#tls). */
 const VARIABLES = {
@@ -29,7 +30,7 @@ export const certificateVariables = (files: Partial<Record<TlsProblem['key'], st
     }),
   );
 
-const plain: TlsFetch = (url, init) => fetch(url, { ...init, redirect: 'manual' });
+const plain = createClient('configured', { redirects: 'returned' });
 
 let source: TlsSource | undefined;
 let send = plain;
@@ -53,11 +54,11 @@ export function useCertificates(env: NodeJS.ProcessEnv): void {
   if (material === undefined || fields.length > 0)
     throw new FleetError('CONFIG_INVALID', 'the certificates of the environment cannot be used', { fields });
   source = { current: () => material };
-  send = createTlsFetch(source);
+  send = createClient('configured', { tls: source, redirects: 'returned' });
 }
 
 /** The certificates of the environment; undefined without any. */
 export const ownTls = (): TlsSource | undefined => source;
 
 /** As `fetch`, with the certificates of the environment. Follows no redirect. */
-export const tlsFetch: TlsFetch = (url, init) => send(url, init);
+export const tlsFetch: typeof fetch = (url, init) => send(url, init);

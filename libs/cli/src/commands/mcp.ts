@@ -1,5 +1,5 @@
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
-import { ownTls, tlsFetch } from '../client/tls.ts';
+import { tlsFetch } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
@@ -23,21 +23,11 @@ export const mcpCommand = command(mcpUsage, async ({ values, positionals, env, s
     input: stdin(),
     output: stdout,
     clock: systemClock,
-    fetch: ownTls() && mcpFetch,
+    fetch: tlsFetch,
     onError: (message) => printLines(stderr, [`fleet: ${message}`]),
   });
   return isDone ? 0 : 1;
 });
-
-/** The transport of MCP calls it as `fetch`, with texts as bodies. */
-function mcpFetch(url: string | URL, { method, headers, body, signal }: RequestInit = {}): Promise<Response> {
-  return tlsFetch(String(url), {
-    method: method ?? 'GET',
-    headers: Object.fromEntries(new Headers(headers)),
-    ...(typeof body === 'string' ? { body } : {}),
-    signal: signal ?? new AbortController().signal,
-  });
-}
 
 function named(
   values: { readonly url?: string | undefined; readonly 'token-env'?: string | undefined },

@@ -1,9 +1,10 @@
 import { createConnection } from 'node:net';
+import { createClient } from '@hermes-fleet/outbound';
 import type { Clock } from '@hermes-fleet/protocol';
-import { fetchUnverified } from '@hermes-fleet/tls';
 
 const INTERVAL_MS = 100;
 const REQUEST_MS = 2_000;
+const MAX_BYTES = 1_048_576;
 
 /**
  * Polls a URL until it answers 2xx. Resolves with undefined on success, else with the reason: that of `ended`, which
@@ -45,10 +46,13 @@ export async function probe(url: string): Promise<string | undefined> {
 
 /** The answer of a process of this machine, which serves https where its fleet.yaml says so. */
 async function ownAnswer(url: string): Promise<Response> {
-  const reply = await fetch(url, { signal: AbortSignal.timeout(REQUEST_MS) });
+  const reply = await ask(url, { signal: AbortSignal.timeout(REQUEST_MS) });
   if (reply.status !== 400 || !(await reply.clone().text()).includes('TLS_REQUIRED')) return reply;
-  return await fetchUnverified(url.replace('http:', 'https:'), AbortSignal.timeout(REQUEST_MS));
+  return await ask(url.replace('http:', 'https:'), { signal: AbortSignal.timeout(REQUEST_MS) });
 }
+
+/** A certificate of this machine's own process may be for another name, and nothing secret is sent. */
+const ask = createClient('configured', { tls: 'unverified', redirects: 'returned', maxBytes: MAX_BYTES });
 
 /** A NATS server greets a client once it serves, JetStream included. */
 function probeNats(url: string): Promise<string | undefined> {

@@ -76,7 +76,7 @@ async function replay(t: TestContext, { services, files, env, runs, fails, refus
   const at = Object.keys(services).length === 0 ? [] : ['--dir', dir];
   for (const [of, given] of Object.entries(services)) {
     const note = (request: ReceivedRequest) => asked.push({ of, ...request });
-    // Nothing listens at port 2. Requests to port 1 would not be sent (https://fetch.spec.whatwg.org/#port-blocking).
+    // Nothing listens at port 2.
     const url = given === 'away' ? 'http://127.0.0.1:2' : await serveAnswers(t, given, note);
     values.push([`{${of}}`, url]);
     at.push('--reach', `${of}=${url}`);

@@ -6,7 +6,7 @@ import {
   type PeerEndpoint,
   type SendRequest,
 } from '@hermes-fleet/a2a';
-import { guardedFetch, parseDestination } from '@hermes-fleet/outbound';
+import { createClient, parseDestination } from '@hermes-fleet/outbound';
 import { createPeerHealth, type PeerHealth } from '@hermes-fleet/peers';
 import { type Clock, FleetError, type Log, ToolError } from '@hermes-fleet/protocol';
 
@@ -153,10 +153,10 @@ function rpcUrl(cardUrl: string, { base, registered }: AgentAddress): URL {
 }
 
 function guardedRequest({ clock, allowInternal }: A2AToolsOptions): SendRequest {
+  const send = createClient('untrusted', { clock, allowInternal });
   return async (url, init) => {
     const maxRedirects = init.method === 'GET' ? CARD_REDIRECTS : 0;
-    const request = { ...init, clock, allowInternal, maxRedirects, maxBytes: MAX_ANSWER_BYTES };
-    return (await guardedFetch(url, request)).response;
+    return (await send(url, { ...init, maxRedirects, maxBytes: MAX_ANSWER_BYTES })).response;
   };
 }
 

@@ -204,12 +204,11 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
         state: 'unsupported',
         detail: `${name} does not speak the handshake: have its operator delete context ${contextId}`,
       };
-    const { fetch } = client;
     return deleteAtPeer({
       endpoint: peer.endpoint,
       contextId,
       results,
-      fetch,
+      fetch: client.fetch,
       timeoutMs: PEER_TIMEOUT_MS,
       signal,
     });

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connectionFault } from '@hermes-fleet/a2a/client';
+import type { TlsFetch } from '@hermes-fleet/outbound';
 import {
   CHALLENGE_PATH,
   FleetError,
@@ -8,7 +9,6 @@ import {
   joinProof,
   networkFault,
 } from '@hermes-fleet/protocol';
-import type { TlsFetch } from '@hermes-fleet/tls';
 
 const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 4_096;

@@ -1,3 +1,4 @@
+import { createClient, type TlsFetch } from '@hermes-fleet/outbound';
 import {
   type Clock,
   ERRORS,
@@ -8,7 +9,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { createTlsFetch, type TlsFetch, type TlsSource, tlsFault } from '@hermes-fleet/tls';
+import { type TlsSource, tlsFault } from '@hermes-fleet/tls';
 
 /** A profile that the console reaches. */
 export interface ProfileAddress {
@@ -59,9 +60,7 @@ const MAX_FIELDS = 50;
  * because libs/a2a, with the official SDK, needs a twelfth of the memory that the console may use.
  */
 export function createProfileClient(clock: Clock, tls?: TlsSource): ProfileClient {
-  const send: TlsFetch = tls
-    ? createTlsFetch(tls)
-    : (url, init) => fetch(url, { ...init, redirect: 'manual' });
+  const send = createClient('configured', { tls, redirects: 'returned' });
   const request = async (
     profile: ProfileAddress,
     path: string,

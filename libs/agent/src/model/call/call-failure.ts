@@ -1,9 +1,9 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
 import { cleanedError } from '../provider/cleaned-error.ts';
-import { providerFailure } from '../provider/provider-failure.ts';
+import { providerFailure, redirectFailure, redirectIn } from '../provider/provider-failure.ts';
 import { saidBy } from '../provider/said.ts';
-import { SilenceError } from './silence.ts';
+import { SilenceError, silenceFailure } from './silence.ts';
 
 /** Why a call gave no answer, and what may help. */
 export interface CallFailure {
@@ -36,10 +36,9 @@ export interface FailedAttempt {
 export function callFailure(thrown: unknown, { hasBegun, now, secrets }: FailedAttempt): CallFailure {
   const plain = { status: undefined, retryAfterMs: undefined };
   if (thrown instanceof FleetError) return { ...plain, kind: 'final', error: thrown };
-  if (thrown instanceof SilenceError) {
-    const message = `the model's provider ${thrown.message}`;
-    return { ...plain, kind: 'silent', error: modelFailed(message, true, thrown) };
-  }
+  if (thrown instanceof SilenceError) return { ...plain, kind: 'silent', error: silenceFailure(thrown) };
+  const redirect = redirectIn(thrown);
+  if (redirect !== undefined) return { ...plain, kind: 'final', error: redirectFailure(redirect, secrets) };
   const said = saidBy(thrown, secrets);
   const cause = cleanedError(thrown, secrets);
   // An answer of 200 whose first part could not be read broke off too.

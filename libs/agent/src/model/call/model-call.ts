@@ -1,3 +1,4 @@
+import { RedirectError } from '@hermes-fleet/outbound';
 import { type Budget, type Clock, FleetError, type Reservation, systemClock } from '@hermes-fleet/protocol';
 import { APICallError, type FinishReason, type ModelMessage } from 'ai';
 import type { AgentModel } from './agent-model.ts';
@@ -114,12 +115,13 @@ function hasRoom(request: ModelCallRequest, model: AgentModel): boolean {
 /** Statuses of an account or a model that another provider does not share; others are about the request. */
 const OF_PROVIDER: ReadonlySet<number | undefined> = new Set([401, 402, 403, 404, 408, 410, 425, 429]);
 
-/** True when another model may answer. */
+/** True when another model may answer: a redirect is the provider's too. */
 function isAway(error: unknown): boolean {
   if (!(error instanceof FleetError) || error.code !== 'MODEL_FAILED' || error.cause === undefined)
     return false;
   const status = APICallError.isInstance(error.cause) ? error.cause.statusCode : undefined;
-  return error.retryable || OF_PROVIDER.has(status);
+  const isRedirect = error.cause instanceof Error && error.cause.name === RedirectError.name;
+  return error.retryable || isRedirect || OF_PROVIDER.has(status);
 }
 
 const isRetryable = (error: unknown): boolean => error instanceof FleetError && error.retryable;

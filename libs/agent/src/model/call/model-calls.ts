@@ -1,3 +1,6 @@
+import { redirectIn } from '../provider/provider-failure.ts';
+import { SilenceError } from './silence.ts';
+
 /**
  * How an attempt to call the model ended: with an answer, with an HTTP status, without any answer, or by an answer that
  * broke off.
@@ -16,14 +19,21 @@ export interface ModelCalls {
   ended(end: ModelCallEnd): void;
 }
 
+/** How a call that got no answer ended. */
+export const unansweredEnd = (thrown: unknown): ModelCallEnd => {
+  if (thrown instanceof SilenceError) return { kind: 'broken' };
+  const redirect = redirectIn(thrown);
+  return redirect ? { kind: 'refused', status: redirect.status } : { kind: 'unreachable' };
+};
+
 /** `fetch` that reports each attempt as soon as the provider's status is known, before anybody tries again. */
-export function observedFetch(calls: ModelCalls): typeof fetch {
+export function observedFetch(next: typeof fetch, calls: ModelCalls): typeof fetch {
   return async (input, init) => {
     let response: Response;
     try {
-      response = await fetch(input, init);
+      response = await next(input, init);
     } catch (error) {
-      if (!init?.signal?.aborted) calls.ended({ kind: 'unreachable' });
+      if (!init?.signal?.aborted) calls.ended(unansweredEnd(error));
       throw error;
     }
     calls.ended(response.ok ? { kind: 'answered' } : { kind: 'refused', status: response.status });

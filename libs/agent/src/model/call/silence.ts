@@ -1,10 +1,17 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Patience } from './patience.ts';
 
 /** An answer did not begin, or did not go on, in time. */
 export class SilenceError extends Error {
   override readonly name = 'SilenceError';
 }
+
+/** MODEL_FAILED that names the limit. */
+export const silenceFailure = (silence: SilenceError): FleetError =>
+  new FleetError('MODEL_FAILED', `the model's provider ${silence.message}`, {
+    retryable: true,
+    cause: silence,
+  });
 
 export interface SilenceWatch extends Disposable {
   /** Aborts with a SilenceError. */

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { ModelWindow, StatedWindow } from './model-window.ts';
-import type { ProbedModel } from './probe-model.ts';
+import { type ProbedModel, ask as send } from './probe-model.ts';
 
 /** A longer answer is not read: the list of a large provider has about one megabyte. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -172,7 +172,7 @@ async function readJson(
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   };
-  const response = await fetch(url, { headers, signal, redirect: 'manual', ...post });
+  const response = await send(url, { headers, signal, ...post });
   if (!response.ok || response.body === null) {
     await response.body?.cancel();
     if (isBusy(response.status)) throw new Error(`the provider answered ${response.status}`);

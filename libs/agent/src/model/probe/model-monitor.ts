@@ -9,7 +9,7 @@ import {
   type ProbedModel,
   probedModel,
   probeModel,
-  refusesKey,
+  refusesCalls,
 } from './probe-model.ts';
 
 export interface ModelMonitor extends ModelWatch {
@@ -196,7 +196,7 @@ class Monitor implements ModelMonitor {
       this.#record({ state: 'ok', detail: 'answered a call' }, false);
       return;
     }
-    if (end.kind === 'refused' && !refusesKey(end.status) && !isServerError(end.status)) return;
+    if (end.kind === 'refused' && !refusesCalls(end.status) && !isServerError(end.status)) return;
     if (end.kind === 'broken') {
       void this.#measure();
       return;

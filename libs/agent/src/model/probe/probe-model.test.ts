@@ -25,7 +25,9 @@ describe('a probe of a model', () => {
     [405, undefined, 'ok', /^answers$/],
     [501, undefined, 'ok', /^answers$/],
     [429, undefined, 'ok', /^answers$/],
-    [302, undefined, 'ok', /^answers$/],
+    [302, 400, 'ok', /answered 302 when asked for its models/],
+    [302, 307, 'error', /answered 307, a redirect, which is not followed: correct base_url in config\.yaml/],
+    [401, 308, 'error', /answered 308, a redirect/],
     [500, undefined, 'error', /answered 500/],
     [503, undefined, 'error', /answered 503/],
     [401, 400, 'ok', /answered 401 when asked for its models/],
@@ -43,7 +45,7 @@ describe('a probe of a model', () => {
       const found = await probeModel(probedAt(provider.url), 300);
       assert.equal(found.state, state);
       assert.match(found.detail, says);
-      const refused = listed === 401 || listed === 403;
+      const refused = listed === 401 || listed === 403 || listed === 302;
       assert.deepEqual(provider.requests, refused ? [LIST, CALL] : [LIST]);
       assert.equal(provider.headers().authorization, 'Bearer the-key');
     });

@@ -1,3 +1,4 @@
+import { createClient } from '@hermes-fleet/outbound';
 import type { MeasuredModel } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../../config/config.ts';
 import { type ModelName, parseModelName } from '../../config/model-name.ts';
@@ -55,8 +56,8 @@ export function probedModel(config: AgentConfig, env: ReadableEnv): ProbedModel 
 
 /**
  * Asks the provider for its models (docs/agent.md#model-health). Any answer but a server error proves that it can be
- * reached; one that has no such list answers 404. A list may need more rights than calls do: where it refuses the key, an
- * empty call, which no provider can carry out, tells whether calls accept it. Rejects with the signal's reason.
+ * reached; one that has no such list answers 404. A list may need more rights than calls do, or be elsewhere: where it refuses
+ * the key or redirects, an empty call, which no provider can carry out, tells whether calls work. Rejects with the signal's reason.
  */
 export async function probeModel(
   model: ProbedModel,
@@ -67,14 +68,14 @@ export async function probeModel(
   const signal = ending ? AbortSignal.any([ending, timeout]) : timeout;
   try {
     const listed = await statusOf(model.listUrl, { headers: model.headers, signal });
-    if (!refusesKey(listed)) return isServerError(listed) ? answered(listed) : REACHED;
+    if (!refusesCalls(listed)) return isServerError(listed) ? answered(listed) : REACHED;
     const called = await statusOf(model.callUrl, {
       method: 'POST',
       headers: { ...model.headers, 'content-type': 'application/json' },
       body: '{}',
       signal,
     });
-    if (refusesKey(called)) return answered(called);
+    if (refusesCalls(called)) return answered(called);
     return { state: 'ok', detail: `answers calls; it answered ${listed} when asked for its models` };
   } catch (error) {
     ending?.throwIfAborted();
@@ -85,14 +86,22 @@ export async function probeModel(
 
 const REACHED: MeasuredModel = { state: 'ok', detail: 'answers' };
 
-export const refusesKey = (status: number): boolean => status === 401 || status === 403;
+const refusesKey = (status: number): boolean => status === 401 || status === 403;
+
+const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
+/** The key is refused, or the calls are elsewhere. */
+export const refusesCalls = (status: number): boolean => refusesKey(status) || isRedirect(status);
 
 /** 501 says that the provider has no such method. */
 export const isServerError = (status: number): boolean => status >= 500 && status !== 501;
 
 export function answered(status: number): MeasuredModel {
   const hint = refusesKey(status) ? ': check its key in config.yaml' : '';
-  return { state: 'error', detail: `its provider answered ${status}${hint}` };
+  const place = isRedirect(status)
+    ? ', a redirect, which is not followed: correct base_url in config.yaml'
+    : '';
+  return { state: 'error', detail: `its provider answered ${status}${hint}${place}` };
 }
 
 /** Names the system's error code only: the text of the error may contain an address with a password. */
@@ -102,8 +111,11 @@ function unreachable(error: unknown): MeasuredModel {
   return { state: 'error', detail: `its provider could not be reached${code}` };
 }
 
+/** A redirect is an answer, and is not followed. */
+export const ask = createClient('configured', { redirects: 'returned' });
+
 async function statusOf(url: string, init: RequestInit): Promise<number> {
-  const response = await fetch(url, { ...init, redirect: 'manual' });
+  const response = await ask(url, init);
   await response.body?.cancel();
   return response.status;
 }

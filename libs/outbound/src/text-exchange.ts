@@ -1,17 +1,6 @@
-import {
-  type Agent,
-  type AgentOptions,
-  globalAgent,
-  Agent as HttpAgent,
-  type IncomingMessage,
-  request as requestHttp,
-} from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import { agentFor, type TlsSource } from '@hermes-fleet/tls';
-
-/** The time after which an idle connection is closed, ms: a server of Node's defaults closes one after five seconds. */
-const IDLE_MS = 4_000;
-const MAX_IDLE_CONNECTIONS = 64;
+import { type Agent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { agentsFor, type ClientTls, KEPT } from './agents.ts';
 
 export interface Post {
   readonly headers: Readonly<Record<string, string>>;
@@ -39,37 +28,19 @@ export interface TextAnswer {
 /**
  * Sends a POST and reads its answer as text, over connections that are kept for the next one. A request that a kept connection
  * has lost is sent again at once, over a new one: whatever becomes of that copy, the lost one may have arrived. Rejects with
- * network errors and the errors of the options. Follows no redirect. Beside `fetch`, it needs a third of the CPU time, and waits for response headers as long as its caller does.
+ * network errors and the errors of the options. Follows no redirect: it is an answer.
  */
 export type TextExchange = (url: string, post: Post) => Promise<TextAnswer>;
 
-/**
- * Nobody has to close it: idle connections end by themselves, and keep no process alive (Node.js documentation, `http.Agent`).
- * Uses a proxy where `fetch` does (Node.js documentation, "Built-in Proxy Support").
- */
-export function createTextExchange(tls?: TlsSource): TextExchange {
-  // Set where NODE_USE_ENV_PROXY or --use-env-proxy is; the types do not have it.
-  const { options } = globalAgent as Agent & { readonly options?: AgentOptions };
-  const proxied = { proxyEnv: options?.proxyEnv };
-  const keep = { ...proxied, keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
-  const http: Agents = { kept: new HttpAgent(keep), single: new HttpAgent(proxied) };
-  let https: HttpsAgents | undefined;
+/** The policy `configured` of `createClient` for texts. Beside a `fetch`, it needs a third of the CPU time. */
+export function createTextExchange(tls?: ClientTls): TextExchange {
+  const kept = agentsFor(tls, KEPT);
+  const single = agentsFor(tls, {});
   return (url, post) => {
-    if (!url.startsWith('https:')) return exchange(requestHttp, http, url, post);
-    https ??= httpsAgents(tls, keep, proxied);
-    return exchange(requestHttps, { kept: https.kept(), single: https.single() }, url, post);
+    const isTls = url.startsWith('https:');
+    const agents = { kept: kept(isTls), single: single(isTls) };
+    return exchange(isTls ? requestHttps : requestHttp, agents, url, post);
   };
-}
-
-interface HttpsAgents {
-  readonly kept: () => Agent;
-  readonly single: () => Agent;
-}
-
-function httpsAgents(tls: TlsSource | undefined, keep: AgentOptions, single: AgentOptions): HttpsAgents {
-  if (tls !== undefined) return { kept: agentFor(tls, keep), single: agentFor(tls, single) };
-  const [kept, once] = [new HttpsAgent(keep), new HttpsAgent(single)];
-  return { kept: () => kept, single: () => once };
 }
 
 interface Agents {

@@ -5,10 +5,9 @@ import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createServer as createTls, type TLSSocket } from 'node:tls';
-import { readTls, type TlsFiles, type TlsMaterial } from './certificates.ts';
-import { tlsFault } from './faults.ts';
-import { createTlsFetch } from './https.ts';
-import { createAuthority, EXPIRED, NOT_YET_VALID, type TestCertificate } from './testing/certificates.ts';
+import { readTls, type TlsFiles, type TlsMaterial, tlsFault } from '@hermes-fleet/tls';
+import { createAuthority, EXPIRED, NOT_YET_VALID, type TestCertificate } from '@hermes-fleet/tls/testing';
+import { createClient } from './client.ts';
 
 const KEYS = { ca: 'fleet.tls.ca_file', cert: 'fleet.tls.cert_file' };
 const signal = AbortSignal.timeout(20_000);
@@ -39,7 +38,7 @@ function material(files: TlsFiles): TlsMaterial {
   return reading.material;
 }
 
-const fetchWith = (of: TlsMaterial) => createTlsFetch({ current: () => of });
+const fetchWith = (of: TlsMaterial) => createClient('configured', { tls: { current: () => of } });
 
 /** What is said of a request that fails. */
 async function faultOf(url: string, of: TlsMaterial): Promise<string | undefined> {
@@ -113,7 +112,7 @@ test('a request after a renewal uses the new files', async (t) => {
   const [first, second] = [authority.issue('first'), authority.issue('second')];
   const files = { caFile: authority.caFile, ...first };
   let of = material(files);
-  const ask = createTlsFetch({ current: () => of });
+  const ask = createClient('configured', { tls: { current: () => of } });
   const name = async (): Promise<string> => (await ask(url, { signal })).text();
   assert.match(await name(), /"first"/);
   copyFileSync(second.certFile, first.certFile);
@@ -122,12 +121,22 @@ test('a request after a renewal uses the new files', async (t) => {
   assert.match(await name(), /"second"/);
 });
 
-test('a redirect is not followed, and an address without TLS goes as with fetch', async (t) => {
+test('a redirect is not followed over TLS either', async (t) => {
   const authority = createAuthority(t);
-  const redirect = createHttp((_request, reply) => reply.writeHead(302, { location: '/there' }).end());
+  const { cert, key } = authority.issue('server');
+  const redirect = createServer({ cert, key }, (_request, reply) =>
+    reply.writeHead(302, { location: '/there' }).end(),
+  );
   const port = await listen(t, redirect);
   const ask = fetchWith(material({ caFile: authority.caFile }));
-  assert.equal((await ask(`http://127.0.0.1:${port}`, { signal })).status, 302);
+  await assert.rejects(ask(`https://127.0.0.1:${port}`, { signal }), /redirects to https:\S+\/there/);
+});
+
+test('an unverified certificate is taken only where that is asked for', async (t) => {
+  const url = await serve(t, createAuthority(t).issue('server'));
+  const ask = createClient('configured', { tls: 'unverified' });
+  assert.equal((await ask(url)).status, 200);
+  await assert.rejects(createClient('configured')(url), /fetch failed/);
 });
 
 test('an answer with a status that no Response can have is an error of the request, and of nothing else', async (t) => {

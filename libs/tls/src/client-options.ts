@@ -1,0 +1,34 @@
+import { connect, getCACertificates } from 'node:tls';
+import type { TlsMaterial } from './certificates.ts';
+
+/** The oldest version of TLS that any connection of the fleet uses. */
+export const MIN_TLS_VERSION = 'TLSv1.2' as const;
+
+/** The options of a client's connection: own issuers are trusted beside those that Node trusts. */
+export function clientOptions({ ca, cert, key }: TlsMaterial) {
+  return {
+    minVersion: MIN_TLS_VERSION,
+    ...(ca === undefined ? {} : { ca: [...getCACertificates('default'), ca].join('\n') }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+  } as const;
+}
+
+/** True when the port of this address completes a TLS handshake, with whatever certificate. Sends no request. */
+export function speaksTls(url: string, signal: AbortSignal): Promise<boolean> {
+  const { hostname, port, protocol } = new URL(url);
+  const at = Number(port || (protocol === 'https:' ? 443 : 80));
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: at, rejectUnauthorized: false });
+    const end = (spoke: boolean): void => {
+      signal.removeEventListener('abort', expire);
+      socket.destroy();
+      resolve(spoke);
+    };
+    const expire = (): void => end(false);
+    if (signal.aborted) expire();
+    signal.addEventListener('abort', expire, { once: true });
+    socket.once('secureConnect', () => end(true));
+    socket.on('error', () => end(false));
+    socket.once('close', () => end(false));
+  });
+}
