@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Ledger } from '@hermes-fleet/ledger';
-import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
+import { deadline, fleetErrorOf, manualClock } from '@hermes-fleet/protocol/testing';
 import { restlessClock, startPushing } from '../testing/pushing.ts';
 import { at } from '../testing/serve.ts';
 import { startWebhook } from '../testing/webhook.ts';
@@ -119,6 +119,59 @@ test('a host that has become internal gets nothing', async (t) => {
   assert.equal(hook.received.length, 0);
   assert.match(pushing.ledger.push.find(id, 'c')?.detail ?? '', /has no public address/);
   await assert.rejects(pushing.create(id, url), { code: 'INVALID_PARAMS' });
+});
+
+test('a port of other services is refused when a config is created, unless it is named with its host', async (t) => {
+  const resolve = async () => [{ address: '8.8.8.8', family: 4 }];
+  const named = ['hooks.example.org:25', '127.0.0.1', 'hooks.example.org'];
+  const pushing = startPushing(t, { rules: { resolve, allowInternal: named } });
+  const plan = async (url: string): Promise<void> => {
+    const config = { version: '1.0' as const, url, token: undefined, authentication: undefined };
+    (await pushing.push.plan(config, 'switch'))[Symbol.dispose]();
+  };
+  for (const url of [
+    ...[
+      'http://a.example.org/',
+      'https://a.example.org/',
+      'http://a.example.org:443/',
+      'https://a.example.org:80/',
+    ],
+    ...['https://a.example.org:1024/', 'https://a.example.org:65535/', 'http://hooks.example.org:25/'],
+  ])
+    await plan(url);
+  for (const [url, port] of [
+    ...[0, 1, 22, 25, 79, 81, 445, 993, 1023].map(
+      (each) => [`https://a.example.org:${each}/`, each] as const,
+    ),
+    ['http://hooks.example.org:22/', 22],
+    ['http://127.0.0.1:25/', 25],
+  ] as const) {
+    const error = await fleetErrorOf(plan(url));
+    assert.equal(error.code, 'INVALID_PARAMS', url);
+    assert.deepEqual(
+      error.fields.map(({ path, reason }) => [path, reason.split(':')[0]]),
+      [['url', `port ${port} is below 1024 and neither 80 nor 443`]],
+    );
+    assert.match(error.message, /name the host with this port in fleet\.push\.allow_internal/);
+  }
+});
+
+test('a port that is no longer allowed gets nothing', async (t) => {
+  const clock = manualClock();
+  const allowInternal = ['127.0.0.1:25'];
+  const pushing = startPushing(t, { clock, rules: { allowInternal } });
+  const id = await pushing.begin();
+  const config = {
+    version: '1.0' as const,
+    url: 'http://127.0.0.1:25/',
+    token: undefined,
+    authentication: undefined,
+  };
+  const planned = await pushing.push.plan(config, 'switch');
+  allowInternal[0] = '127.0.0.1';
+  await planned.save(id, 'c');
+  await clock.asleep(1);
+  assert.match(pushing.ledger.push.find(id, 'c')?.detail ?? '', /^port 25 is below 1024/);
 });
 
 test('a task that was removed while its target failed is not sent again', async (t) => {

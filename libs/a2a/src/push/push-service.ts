@@ -5,6 +5,7 @@ import type { PlannedPush, PushPort } from '../server/push-methods.ts';
 import { type DeliveryDeps, deliverConfig } from './deliver-config.ts';
 import type { PushSigner } from './signature.ts';
 import type { PushResult } from './target.ts';
+import { checkPort } from './target-port.ts';
 import { createTargetSlots } from './target-slots.ts';
 
 /** The longest time of a look-up when a config is created. */
@@ -131,6 +132,7 @@ export function createPushService(options: PushOptions): PushService {
   const checkAddress = async (url: string): Promise<void> => {
     const { signal } = stopping;
     try {
+      checkPort(url, rules);
       await checkDestination(url, { ...rules, clock, signal, timeoutMs: LOOKUP_MS });
     } catch (cause) {
       const known = FleetError.from(cause);

@@ -2,6 +2,7 @@ import type { PushConfig } from '@hermes-fleet/ledger';
 import { createClient, type DestinationRules } from '@hermes-fleet/outbound';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Notification } from './notification.ts';
+import { checkPort } from './target-port.ts';
 
 /** The longest time of one attempt (A2A 1.0, section 4.3.3). */
 const ATTEMPT_MS = 15_000;
@@ -31,7 +32,7 @@ export interface SendFailure {
 }
 
 /**
- * Sends one notification through the guard for outbound requests, which checks the address again, and follows no redirect.
+ * Sends one notification through the guard for outbound requests, which checks the address again, and follows no redirect; the port is checked again too.
  * Resolves with undefined if the target acknowledged it with a 2xx status. Rejects with the signal's reason.
  */
 export async function sendNotification(
@@ -40,6 +41,7 @@ export async function sendNotification(
   { rules, clock, signal, headers }: SendOptions,
 ): Promise<SendFailure | undefined> {
   try {
+    checkPort(url, rules);
     const { response } = await createClient('untrusted', { ...rules, clock })(url, {
       method: 'POST',
       headers: {
