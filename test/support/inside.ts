@@ -47,6 +47,10 @@ const attacks = (of: Surroundings): readonly Attack[] => [
   { what: 'list the keys of the starter', script: 'grep -q hermes-secret /proc/keys' },
   ...KERNEL_ATTACKS,
   { what: 'run without the filter', script: '! grep -q "^Seccomp:[[:space:]]2" /proc/self/status' },
+  {
+    what: 'lower the score by which the kernel ends it',
+    script: 'echo 0 > /proc/self/oom_score_adj || echo 0 > /proc/$$/task/$$/oom_score_adj',
+  },
   { what: 'lower it by its old name', script: 'echo 0 > /proc/self/oom_adj' },
   { what: 'read the environment of the gateway', script: `cat /proc/${of.gateway}/environ` },
   { what: 'read the files of the gateway', script: `cat /proc/${of.gateway}/fd/*` },

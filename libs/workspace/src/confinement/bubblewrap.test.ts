@@ -39,7 +39,7 @@ function asPlainUser(t: TestContext): string {
 }
 
 const PROTECTIONS =
-  'on: files, command lines, signals, temporary files, system calls; off: abstract sockets (commands have the network of the machine), network (commands have the network of the machine)';
+  'on: files, command lines, signals, temporary files, system calls, oom_score_adj; off: abstract sockets (commands have the network of the machine), network (commands have the network of the machine)';
 
 test('bubblewrap with a gateway of a user says which protections are on', { skip }, (t) => {
   assert.equal(asPlainUser(t), `shell commands run confined by bubblewrap, as this user; ${PROTECTIONS}`);

@@ -44,8 +44,8 @@ export function bubblewrapArgs(options: {
   args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--proc', '/proc');
   // A device on a mount without devices: nobody can open it.
   for (const path of MASKED.filter((each) => existsSync(each))) args.push('--ro-bind', '/dev/null', path);
-  // bubblewrap makes them as file systems in memory without a size.
-  args.push('--remount-ro', '/dev', '--remount-ro', '/');
+  // bubblewrap makes them as file systems in memory without a size. In /proc, a command could lower its oom_score_adj.
+  for (const path of ['/proc', '/dev', '/']) args.push('--remount-ro', path);
   if (options.ownNetwork) args.push('--unshare-net');
   args.push('--new-session', '--die-with-parent');
   const kept = options.asRoot

@@ -64,12 +64,17 @@ type Attempt = readonly [what: string, script: (scene: Scene) => string, allowed
 const PTRACE_SEIZE = 0x4206;
 const seize = (pid: number): string =>
   `perl -e 'exit(syscall(${process.arch === 'x64' ? 101 : 117}, ${PTRACE_SEIZE}, ${pid}, 0, 0) < 0)'`;
+const OUTPUT = '{ echo a > /dev/stdout; } | grep a && { echo b > /proc/self/fd/1; } > f && grep b f';
+const SCORE =
+  'for f in /proc/self/oom_score_adj /proc/self/oom_adj /proc/$$/task/*/oom_score_adj; do echo 0 > $f && exit 0; done; exit 1';
 
 const renamed = (path: string): string => `mv ${path} ${path}-moved && mv ${path}-moved ${path}`;
 
 const ATTEMPTS: readonly Attempt[] = [
   ['work in its tree', () => 'mkdir d && echo x > d/f && mv d/f g && cat g && git init -q r', ALL],
   ['use temporary files', () => 'f=$(mktemp) && echo x > $f && cat $f && rm $f', ALL],
+  ['write by /dev/stdout to a pipe and to a file', () => OUTPUT, ALL],
+  ['change the score by which the kernel ends it when memory is used up', () => SCORE, BY_USERS],
   ['read the token', ({ stateDir }) => `cat ${stateDir}/token`, NOBODY],
   ['list the state', ({ stateDir }) => `ls ${stateDir}`, NOBODY],
   ['change the ledger', ({ stateDir }) => `echo x >> ${stateDir}/ledger.db`, NOBODY],

@@ -41,6 +41,7 @@ function byBubblewrap({ filter, network }: Found): Protection[] {
     ['signals', undefined],
     ['temporary files', undefined],
     ['system calls', 'missing' in filter ? filter.missing : undefined],
+    ['oom_score_adj', undefined],
     ['abstract sockets', shared],
     ['network', shared],
   ];
@@ -60,6 +61,7 @@ function byUser({ filter, landlock, withoutUsers }: Found): Protection[] {
     ['signals', withoutUsers && unscoped],
     ['temporary files', 'without bubblewrap, all share /tmp and /dev/shm'],
     ['system calls', 'missing' in filter ? filter.missing : unfiltered],
+    ['oom_score_adj', abi > 0 ? undefined : 'without Landlock, a command can change its own'],
     ['abstract sockets', unscoped],
     ['network', 'without bubblewrap, commands have that of the gateway'],
   ];

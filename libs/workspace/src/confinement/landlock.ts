@@ -28,10 +28,10 @@ const OPTIONAL_SETTINGS = [
   '/etc/terminfo',
 ];
 
-/** As bubblewrap's `--dev`, `--proc` and `/tmp`. What belongs to other users there is closed by its mode. */
+/** As bubblewrap's `--dev` and `/tmp`. What belongs to other users there is closed by its mode. */
 const WRITABLE = [
   ...['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom', '/dev/tty', '/dev/ptmx'],
-  ...['/dev/pts', '/dev/shm', '/dev/mqueue', '/proc', '/tmp'],
+  ...['/dev/pts', '/dev/shm', '/dev/mqueue', '/tmp'],
 ];
 
 /** The ABI of this kernel's Landlock, or why it cannot be used; `filters` when the helper works without it. */
@@ -83,7 +83,8 @@ export function dropUserRestricted(
 }
 
 function restrictions(reach: Reach, readable: readonly string[]): string[] {
-  const read = [...SYSTEM, ...SETTINGS, ...OPTIONAL_SETTINGS, ...readable, ...reach.readOnly];
+  // Read-only, because a command could lower its oom_score_adj there.
+  const read = ['/proc', ...SYSTEM, ...SETTINGS, ...OPTIONAL_SETTINGS, ...readable, ...reach.readOnly];
   const write = [...WRITABLE, ...reach.writable];
   return [...read.flatMap((path) => ['--read', path]), ...write.flatMap((path) => ['--write', path])];
 }

@@ -1,4 +1,4 @@
-import type { limitedCommand, PreparedCommand } from '../limits/command-limits.ts';
+import { type limitedCommand, preferCommands } from '../limits/command-limits.ts';
 import type { CommandLine, CommandMonitor } from '../process/run-command.ts';
 import { bubblewrapArgs } from './bubblewrap.ts';
 import { COMMAND_USER } from './command-user.ts';
@@ -54,49 +54,52 @@ export function createWrapper(
   const { readable, programs, monitor } = options;
   const filter = 'file' in options.filter ? options.filter.file : undefined;
   const nextMark = createMarks(process.pid);
+  const first = options.command === undefined ? '' : preferCommands();
   const confined = (program: string, given: readonly string[], reach: Reach, use: Use): CommandLine => {
-    if (how.method === 'none') return { command: program, args: given };
     const set = use === 'command' ? options.command : options.server;
-    const prepared = set?.(program, given) ?? { script: '', command: program, args: given };
+    const limited = set?.(program, given) ?? { command: program, args: given };
     const user = reach.user ?? COMMAND_USER;
     if (how.method === 'uid') {
       const markGid = how.marked && use === 'command' ? nextMark() : undefined;
-      if (how.helper === undefined) return dropUser(programs.setpriv, prepared, { user, markGid });
-      const { command, args } = lineOf(prepared);
+      if (how.helper === undefined) return dropUser(programs.setpriv, limited, { user, markGid });
       const paths = how.helper === 'restricts' ? { reach, readable } : undefined;
+      const { command, args } = limited;
       return dropUserRestricted(programs.landlock, command, args, { paths, filter, user, markGid });
     }
-    if (how.method !== 'bubblewrap') return lineOf(prepared);
+    if (how.method !== 'bubblewrap') return limited;
     const network = use === 'server' ? 'full' : options.network;
     const proxyFolder = typeof network === 'string' ? undefined : network.folder;
     const parts = { reach, readable, asRoot: asRoot(), proxyFolder };
     const outer = bubblewrapArgs({ ...parts, ownNetwork: network !== 'full' });
-    const inner = asRoot() ? dropUser(programs.setpriv, prepared, { user }) : lineOf(prepared);
-    const args = [...outer, '--', inner.command, ...inner.args];
-    if (filter === undefined) return { command: programs.bwrap, args };
-    return {
-      command: '/bin/sh',
-      args: ['-c', WITH_FILTER, filter, programs.bwrap, '--seccomp', '9', ...args],
-    };
+    const inner = asRoot() ? dropUser(programs.setpriv, limited, { user }) : limited;
+    const filtered = filter === undefined ? [] : ['--seccomp', String(FILTER)];
+    return { command: programs.bwrap, args: [...filtered, ...outer, '--', inner.command, ...inner.args] };
   };
   return (command: string, args: readonly string[], reach: Reach, use: Use): CommandLine => {
-    const line = confined(command, args, reach, use);
+    if (how.method === 'none') return { command, args, ...(monitor && { monitor }) };
+    const line = started(
+      confined(command, args, reach, use),
+      first,
+      how.method === 'bubblewrap' ? filter : undefined,
+    );
     return monitor === undefined ? line : { ...line, monitor };
   };
 }
 
-/** bubblewrap reads the filter to its end and closes it, so that each command needs the file opened anew. */
-const WITH_FILTER = 'exec "$@" 9<"$0"';
+/** The descriptor by which bubblewrap gets the filter. It reads it to its end, so each command needs the file opened anew. */
+const FILTER = 9;
 
-const run = (script: string): string => (script === '' ? 'exec "$@"' : `${script}; exec "$@"`);
-
-const lineOf = ({ script, command, args }: PreparedCommand): CommandLine =>
-  script === ''
-    ? { command, args }
-    : { command: '/bin/sh', args: ['-c', run(script), 'sh', command, ...args] };
+/** Has the shell run a script before the command, and open the filter for it. */
+function started(line: CommandLine, script: string, filter: string | undefined): CommandLine {
+  if (script === '' && filter === undefined) return line;
+  const run = [script, `exec "$@"${filter === undefined ? '' : ` ${FILTER}<"$0"`}`]
+    .filter(Boolean)
+    .join('; ');
+  return { ...line, command: '/bin/sh', args: ['-c', run, filter ?? 'sh', line.command, ...line.args] };
+}
 
 const dropUser = (
   setpriv: string,
-  { script, command, args }: PreparedCommand,
+  { command, args }: CommandLine,
   as: Parameters<typeof asUser>[3],
-): CommandLine => asUser(setpriv, run(script), [command, ...args], as);
+): CommandLine => asUser(setpriv, 'exec "$@"', [command, ...args], as);

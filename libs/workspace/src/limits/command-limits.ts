@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { constants as osConstants, totalmem } from 'node:os';
 import { delimiter, resolve } from 'node:path';
+import type { CommandLine } from '../process/run-command.ts';
 
 /** Limits of one command, or one stdio MCP server (docs/configuration.md#limits-of-commands); 0: no limit. */
 export interface CommandLimits {
@@ -23,6 +24,7 @@ const MIB = 1024 * 1024;
 const CPU_GRACE_S = 5;
 /** Makes the kernel end commands before the gateway when the machine has no memory left. */
 const OOM_SCORE_ADJ = 900;
+const OWN_SCORE = '/proc/self/oom_score_adj';
 
 const MOST_PROCESSES = 2048;
 /** The limit of this container's processes, in version 2 of control groups and in version 1. */
@@ -59,12 +61,13 @@ export function findProgram(name: string, path: string): string | undefined {
     });
 }
 
-/** A command line that the shell runs after a script. */
-export interface PreparedCommand {
-  /** Commands of the shell, to be run first; may be empty. */
-  readonly script: string;
-  readonly command: string;
-  readonly args: readonly string[];
+/**
+ * A command of the shell that makes the kernel end what is run after it before the gateway; empty where the gateway itself
+ * has such a score, as in some pods. It belongs outside of the confinement, within which nothing may change the score.
+ */
+export function preferCommands(): string {
+  const own = Number(readFileSync(OWN_SCORE, 'utf8'));
+  return own < OOM_SCORE_ADJ ? `echo ${OOM_SCORE_ADJ} > ${OWN_SCORE}` : '';
 }
 
 /**
@@ -74,14 +77,14 @@ export interface PreparedCommand {
 export function limitedCommand(
   limits: CommandLimits,
   options: {
-    /** Undefined when the machine has none; then only the preference of the kernel is set. */
+    /** Undefined when the machine has none; then no limit is set. */
     readonly prlimit: string | undefined;
     /** False where the commands' user has other processes too. */
     readonly countProcesses: boolean;
     /** True for a process that runs as long as the profile. */
     readonly lasting: boolean;
   },
-): (command: string, args: readonly string[]) => PreparedCommand {
+): (command: string, args: readonly string[]) => CommandLine {
   const wanted: readonly (readonly [flag: string, name: string, value: number])[] = [
     ['nproc', 'Max processes', options.countProcesses ? limits.processes : 0],
     ['data', 'Max data size', limits.dataMb * MIB],
@@ -100,11 +103,9 @@ export function limitedCommand(
   const { prlimit } = options;
   return (command, args) =>
     prlimit === undefined || flags.length === 0
-      ? { script: PREFER, command, args }
-      : { script: PREFER, command: prlimit, args: [...flags, '--', command, ...args] };
+      ? { command, args }
+      : { command: prlimit, args: [...flags, '--', command, ...args] };
 }
-
-const PREFER = `echo ${OOM_SCORE_ADJ} > /proc/self/oom_score_adj`;
 
 /** The hard limits of this process by their names in /proc, in bytes, seconds or as counts. */
 function hardLimits(): Map<string, number> {
