@@ -25,6 +25,7 @@ interface Service {
   command?: string[];
   mem_limit?: string;
   pids_limit?: number;
+  sysctls?: Record<string, string>;
   ports?: { host_ip?: string }[];
   networks?: Record<string, unknown>;
   environment?: Record<string, string>;
@@ -61,6 +62,7 @@ test('every container is hardened and bounded', { skip }, () => {
     // It reads and restores files of many owners, and reaches no network.
     const ofBackup = ['DAC_OVERRIDE', 'CHOWN', 'FOWNER'];
     assert.deepEqual(service.cap_add ?? [], name === 'backup' ? ofBackup : added, name);
+    if (PROFILES.includes(name)) assert.equal(service.sysctls?.['kernel.shmall'], '16384', name);
     for (const port of service.ports ?? []) assert.equal(port.host_ip, '127.0.0.1', name);
   }
 });

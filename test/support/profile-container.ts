@@ -14,6 +14,7 @@ interface Service {
   readonly tmpfs: string[];
   readonly mem_limit: string;
   readonly pids_limit: number;
+  readonly sysctls: Record<string, string>;
 }
 
 /** `docker` with these arguments, from the root of the repository. */
@@ -29,6 +30,7 @@ export function asProfile(): string[] {
     ...profile.cap_add.flatMap((capability) => ['--cap-add', capability]),
     ...profile.security_opt.flatMap((option) => ['--security-opt', option]),
     ...profile.tmpfs.flatMap((mount) => ['--tmpfs', mount]),
+    ...Object.entries(profile.sysctls).flatMap(([name, value]) => ['--sysctl', `${name}=${value}`]),
     ...['--memory', profile.mem_limit, '--pids-limit', String(profile.pids_limit)],
   ];
 }
