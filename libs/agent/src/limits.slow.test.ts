@@ -12,7 +12,14 @@ import {
   defaultProcesses,
   runCommand,
 } from '@hermes-fleet/workspace';
-import { cannotConfine, commandsFolder, makePlace, nodeForOthers } from '@hermes-fleet/workspace/testing';
+import {
+  cannotConfine,
+  commandsFolder,
+  makePlace,
+  memoryFile,
+  nodeForOthers,
+  PERL,
+} from '@hermes-fleet/workspace/testing';
 import { AgentConfigSchema, commandLimits } from './config/config.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 
@@ -103,6 +110,17 @@ for (const confine of METHODS) {
       String(shown.killed),
       /^killed: its processes used \d+ MiB of memory, and the limit is 200 \(tools\.shell\.limits\.memory_mb\)$/,
     );
+  });
+
+  test(`memory that a command holds and does not map counts (${confine})`, {
+    skip: cannot(confine),
+  }, async (t) => {
+    const { run } = await shell(t, confine, { memoryMb: 200 });
+    const scripts = [`exec ${PERL} -e '${memoryFile(300)} sleep 60'`];
+    if (confine === 'bubblewrap')
+      scripts.push('head -c 150M /dev/zero > /tmp/a; head -c 150M /dev/zero > /dev/shm/b; sleep 60');
+    for (const script of scripts)
+      assert.match(String((await run(script)).killed), /^killed: .* the limit is 200 /, script);
   });
 
   test(`the result of a command names the limit that it met (${confine})`, {

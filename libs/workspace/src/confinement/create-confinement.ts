@@ -6,6 +6,7 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { type CommandLimits, findProgram, limitedCommand } from '../limits/command-limits.ts';
 import { createMemoryWatch } from '../limits/memory-watch.ts';
 import { runCommand } from '../process/run-command.ts';
+import { askUser } from './ask-user.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import { type Confinement, makePassableDirectory, makeSharedDirectory } from './confinement.ts';
 import { describe } from './describe.ts';
@@ -63,8 +64,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   };
   const prlimit = findProgram(programs.prlimit ?? 'prlimit', COMMAND_ENV.PATH ?? '');
   const withoutLimits = options.limits !== undefined && prlimit === undefined ? WITHOUT_PRLIMIT : '';
-  const memoryMb = options.limits?.memoryMb ?? 0;
-  const monitor = memoryMb > 0 ? createMemoryWatch({ limitMb: memoryMb, clock: options.clock }) : undefined;
+  const { clock, log } = options;
+  const ask = asRoot() ? undefined : askUser({ setpriv: programs.setpriv, clock, log });
+  const monitor = options.limits && createMemoryWatch({ limitMb: options.limits.memoryMb, clock, ask });
   const build = (how: How, note = '', limits = options.limits): Confinement => {
     const limited = (lasting: boolean) =>
       limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });

@@ -1,33 +1,162 @@
 import type { Clock } from '@hermes-fleet/protocol';
 import { allProcesses, environmentOf, type ProcessStatus, processStatus } from '../process/proc.ts';
 import type { CommandMonitor, RunningCommand } from '../process/run-command.ts';
+import { createHeldMemory, type Owned } from './held-memory.ts';
+import { type MemoryRoom, memoryRoom, ownMemoryGroups } from './memory-room.ts';
 
 const EVERY_MS = 500;
-/** The part of the time that sampling may take, as a divisor. */
+/** The part of the time that sampling may take, as a divisor, and in a shortage. */
 const SHARE = 50;
+const SHORT_SHARE = 10;
 const KIB_PER_MIB = 1024;
+/** Commands can take 4 GiB a second: the room is measured again before they can have used it up. */
+const KIB_PER_MS = 4 * KIB_PER_MIB;
+const ROOM_EVERY_MS = 20;
+/**
+ * The users are asked what they hold when shared memory grew by a reserve, and time and again with less room than so many
+ * reserves, or when a command might exceed its limit.
+ */
+const ASK_BELOW = 4;
+const ASK_EVERY_MS = 1000;
+/** What would be taken in this time counts as taken, up to so many reserves: the kernel is quick to end the wrong process. */
+const AHEAD_MS = 150;
+const AHEAD_RESERVES = 2;
+/** The memory of an ended command is free after this time at most. */
+const FREED_MS = 500;
 
 interface Member extends ProcessStatus {
   /** Those of the watched commands' marks that are in its environment. */
   readonly carried: readonly string[];
 }
 
+/** The memory of a command, in KiB: what belongs to a process alone, swapped out or not, and shared memory once. */
+interface Measured {
+  readonly command: RunningCommand;
+  readonly own: number;
+  /** The most that one process maps. */
+  readonly mapped: number;
+  readonly held: number;
+  /** It may hold more shared memory, of which only the machine's whole is known. */
+  readonly hides: boolean;
+  readonly members: readonly Owned[];
+}
+
+/** The KiB of memory files that a process of a user holds; Infinity when that cannot be found out. */
+export type Asked = (pid: number) => number;
+
 /**
- * Creates a monitor that ends a command whose processes together use more than `limitMb` MiB of memory. One pass over
- * /proc serves all commands. It is made every 500 ms, or less often if it would take more than 2% of the time.
+ * Creates a monitor that ends a command whose processes together hold more than `limitMb` MiB of memory, and in a shortage
+ * of memory the command that holds most, if that is more than the reserve (docs/configuration.md#limits-of-commands). One
+ * pass over /proc serves all commands. It is made every 500 ms, or less often if it would take more than 2% of the time.
  */
 export function createMemoryWatch(options: {
+  /** 0: no limit. */
   readonly limitMb: number;
   readonly clock: Clock;
+  /** Asks a user for what its processes hold and this process may not look at. Undefined for no answer. Never rejects. */
+  readonly ask?: ((uid: number) => Promise<Asked | undefined>) | undefined;
   /** Default: /proc. */
   readonly readEnvironment?: (pid: number) => readonly string[];
+  /** Default: that of the machine and of the control groups. */
+  readonly readRoom?: () => MemoryRoom;
 }): CommandMonitor {
-  const { limitMb, clock, readEnvironment = environmentOf } = options;
+  const { limitMb, clock, ask, readEnvironment = environmentOf } = options;
+  const limitKib = (limitMb || Number.POSITIVE_INFINITY) * KIB_PER_MIB;
+  const groups = ownMemoryGroups();
+  const { readRoom = () => memoryRoom(groups) } = options;
+  const heldMemory = createHeldMemory();
   const running = new Set<RunningCommand>();
   let timer: Disposable | undefined;
+  /** When to sample, to weigh the commands in a shortage, to end another one, and to ask again. */
+  const due = { pass: 0, weigh: 0, end: 0, ask: 0 };
+  /** What users said last, and how much shared memory there was then. */
+  const asked = new Map<number, Asked>();
+  let sharedThenKib = 0;
+  let asking = false;
+  /** When the room was last looked at, what was left, and how much of it was taken in a millisecond. */
+  let taken = { at: 0, leftKib: 0, perMs: 0 };
 
-  function sample(): void {
+  function tick(): void {
+    const room = readRoom();
+    const now = clock.monotonic();
+    taken = { at: now, leftKib: room.leftKib, perMs: (taken.leftKib - room.leftKib) / (now - taken.at) || 0 };
+    const grew = room.sharedKib > sharedThenKib + room.reserveKib;
+    const isLow = now >= due.ask && room.leftKib < room.reserveKib * ASK_BELOW;
+    relieve(room, asking || (ask !== undefined && (grew || isLow)));
+    const isUnclear = now >= due.pass && holdLimit(room, new Map()) && now >= due.ask;
+    if (ask !== undefined && (grew || isLow || isUnclear) && !asking) void askUsers(ask, room);
+    schedule(room);
+  }
+
+  /** True when less than the reserve is left, or would be soon, if as much is taken as since the last look. */
+  function isShort({ leftKib, reserveKib }: MemoryRoom): boolean {
+    const soon = Math.min(Math.max(taken.perMs, 0) * AHEAD_MS, reserveKib * AHEAD_RESERVES);
+    return leftKib - soon < reserveKib;
+  }
+
+  async function askUsers(
+    question: (uid: number) => Promise<Asked | undefined>,
+    { sharedKib }: MemoryRoom,
+  ): Promise<void> {
+    asking = true;
+    sharedThenKib = sharedKib;
     const startedAt = clock.monotonic();
+    const uids = new Set(measure(() => false).flatMap(({ members }) => members.map(({ uid }) => uid)));
+    for (const uid of asked.keys()) if (!uids.has(uid)) asked.delete(uid);
+    await Promise.all(
+      [...uids].map(async (uid) => {
+        const answer = await question(uid);
+        if (answer !== undefined) asked.set(uid, answer);
+      }),
+    );
+    asking = false;
+    due.ask = clock.monotonic() + Math.max(ASK_EVERY_MS, (clock.monotonic() - startedAt) * SHARE);
+    due.weigh = 0;
+    const room = readRoom();
+    holdLimit(room, asked);
+    relieve(room, false);
+  }
+
+  /** Ends commands that exceed the limit. True when one might, by what this process cannot see. */
+  function holdLimit(room: MemoryRoom, answers: ReadonlyMap<number, Asked>): boolean {
+    const startedAt = clock.monotonic();
+    let isUnclear = false;
+    for (const each of measure(({ own }) => own + room.sharedKib > limitKib)) {
+      const said = saidOf(each, answers);
+      const kib = total({ ...each, held: each.held + (Number.isFinite(said) ? said : 0) });
+      isUnclear ||= each.own + room.sharedKib > limitKib;
+      if (kib > limitKib) end(each.command, exceeds(kib, limitMb));
+    }
+    due.pass = clock.monotonic() + Math.max(EVERY_MS, (clock.monotonic() - startedAt) * SHARE);
+    return isUnclear;
+  }
+
+  /** Ends the command that holds most, in a shortage. Where `waits`, for answers, only one that holds far more than the reserve. */
+  function relieve(room: MemoryRoom, waits: boolean): void {
+    const startedAt = clock.monotonic();
+    if (!isShort(room) || startedAt < Math.max(due.weigh, due.end)) return;
+    const [largest] = measure(() => true)
+      .map((each) => {
+        const held = each.hides ? room.sharedKib : Math.min(each.held + saidOf(each, asked), room.sharedKib);
+        return { command: each.command, own: each.own, kib: total({ ...each, held }) };
+      })
+      .sort((a, b) => b.kib - a.kib || b.own - a.own);
+    due.weigh = clock.monotonic() + (clock.monotonic() - startedAt) * SHORT_SHARE;
+    // Without one, others took the memory, or the kernel has to choose.
+    if (largest === undefined || largest.kib < room.reserveKib * (waits ? ASK_BELOW : 1)) return;
+    end(
+      largest.command,
+      `the memory of ${room.of} is nearly used up (${mib(room.leftKib)} MiB are left), and of all commands this one held the most (${mib(largest.kib)} MiB)`,
+    );
+  }
+
+  function end(command: RunningCommand, limit: string): void {
+    command.end(limit);
+    due.end = clock.monotonic() + FREED_MS;
+  }
+
+  /** What each command holds. Shared memory that no process maps is looked at only where `looks` asks for it. */
+  function measure(looks: (found: { readonly own: number }) => boolean): Measured[] {
     const processes = new Map<number, Member>();
     const watched = new Set([...running].map(({ marks }) => marks.env));
     watched.delete(undefined);
@@ -38,23 +167,30 @@ export function createMemoryWatch(options: {
       const carried = watched.size === 0 ? [] : readEnvironment(pid).filter((entry) => watched.has(entry));
       processes.set(pid, { ...status, carried });
     }
-    for (const command of running) {
-      const usedMb = Math.round(memoryKib(command, processes) / KIB_PER_MIB);
-      if (usedMb <= limitMb) continue;
-      command.end(
-        `its processes used ${usedMb} MiB of memory, and the limit is ${limitMb} (tools.shell.limits.memory_mb)`,
-      );
-    }
-    schedule(Math.max(EVERY_MS, (clock.monotonic() - startedAt) * SHARE));
+    return [...running].map((command) => {
+      const found = [...processes].filter((each) => belongs(each, command, processes));
+      const own = sum(found.map(([, { anonymousKib }]) => anonymousKib));
+      const mapped = Math.max(0, ...found.map(([, { sharedKib }]) => sharedKib));
+      const members = found.map(([pid, { uid }]) => ({ pid, uid }));
+      const { kib, hides } = looks({ own }) ? heldMemory(members) : { kib: 0, hides: false };
+      return { command, own, mapped, held: kib, hides, members };
+    });
   }
 
-  function schedule(ms: number): void {
-    timer = running.size === 0 ? undefined : clock.timer(sample, ms);
+  function schedule(room: MemoryRoom): void {
+    const until = Math.max(due.pass - clock.monotonic(), 0);
+    const wait = Math.min(until, Math.max(room.leftKib / KIB_PER_MS, ROOM_EVERY_MS));
+    timer = running.size === 0 ? undefined : clock.timer(tick, wait);
   }
 
   return (command) => {
     running.add(command);
-    if (timer === undefined) schedule(EVERY_MS);
+    if (timer === undefined) {
+      const room = readRoom();
+      taken = { at: clock.monotonic(), leftKib: room.leftKib, perMs: 0 };
+      due.pass = taken.at + EVERY_MS;
+      schedule(room);
+    }
     return {
       [Symbol.dispose]() {
         running.delete(command);
@@ -66,23 +202,31 @@ export function createMemoryWatch(options: {
   };
 }
 
-/**
- * The memory of a command's processes: what belongs to each alone, swapped out or not, and shared memory once. Pages of
- * files are not counted: the kernel can drop them.
- */
-function memoryKib({ pid, marks }: RunningCommand, processes: ReadonlyMap<number, Member>): number {
-  let own = 0;
-  let shared = 0;
-  for (const [member, status] of processes) {
-    const belongs =
-      isDescendant(member, pid, processes) ||
-      (marks.gid !== undefined && status.groups.includes(marks.gid)) ||
-      (marks.env !== undefined && status.carried.includes(marks.env));
-    if (!belongs) continue;
-    own += status.anonymousKib;
-    shared = Math.max(shared, status.sharedKib);
-  }
-  return own + shared;
+const exceeds = (kib: number, limitMb: number): string =>
+  `its processes used ${mib(kib)} MiB of memory, and the limit is ${limitMb} (tools.shell.limits.memory_mb)`;
+
+/** What the users said of the command's processes. */
+const saidOf = ({ members }: Measured, answers: ReadonlyMap<number, Asked>): number =>
+  sum(members.map(({ pid, uid }) => answers.get(uid)?.(pid) ?? 0));
+
+/** What is held may be mapped as well. */
+const total = ({ own, mapped, held }: Pick<Measured, 'own' | 'mapped' | 'held'>): number =>
+  own + Math.max(mapped, held);
+
+const mib = (kib: number): number => Math.round(kib / KIB_PER_MIB);
+const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
+
+function belongs(
+  [pid, { groups, carried }]: readonly [number, Member],
+  command: RunningCommand,
+  processes: ReadonlyMap<number, Member>,
+): boolean {
+  const { gid, env } = command.marks;
+  return (
+    isDescendant(pid, command.pid, processes) ||
+    (gid !== undefined && groups.includes(gid)) ||
+    (env !== undefined && carried.includes(env))
+  );
 }
 
 function isDescendant(pid: number, ancestor: number, processes: ReadonlyMap<number, ProcessStatus>): boolean {

@@ -46,9 +46,11 @@ export function processState(pid: number): ProcessState | undefined {
   return state === undefined || start === undefined ? undefined : { start, alive: !/[ZX]/.test(state) };
 }
 
-/** The parent, the supplementary groups and the memory of a process. */
+/** The parent, the user, the supplementary groups and the memory of a process. */
 export interface ProcessStatus {
   readonly parent: number;
+  /** Its real user. */
+  readonly uid: number;
   readonly groups: readonly number[];
   /** Memory of its own, in memory or swapped out, in KiB. */
   readonly anonymousKib: number;
@@ -64,6 +66,7 @@ export function processStatus(pid: number): ProcessStatus | undefined {
   const kib = (name: string): number => Number.parseInt(line(name), 10) || 0;
   return {
     parent: Number(line('PPid')),
+    uid: Number.parseInt(line('Uid'), 10),
     groups: line('Groups').split(' ').filter(Boolean).map(Number),
     anonymousKib: kib('RssAnon') + kib('VmSwap'),
     sharedKib: kib('RssShmem'),

@@ -1,6 +1,7 @@
 export { type Contexts, openTestContexts } from './contexts.ts';
 export { KERNEL_ATTACKS, type KernelAttack } from './kernel-attacks.ts';
 export { landlockHelper, withoutLandlock } from './landlock-helper.ts';
+export { memoryFile, PERL } from './memory-attacks.ts';
 export { closedToOthers, nodeForOthers } from './other-users.ts';
 export {
   cannotConfine,
