@@ -87,6 +87,12 @@ const attacks = (of: Surroundings): readonly Attack[] => [
     script: 'head -c 1G /dev/zero > /tmp/filled; r=$?; rm -f /tmp/filled; exit $r',
   },
   {
+    what: 'make files without number',
+    script: 'cd /tmp && seq 150000 | xargs touch; r=$?; seq 150000 | xargs rm -f; exit $r',
+    // Each command has a /tmp of its own there, whose files count for its memory.
+    rest: ['bubblewrap'],
+  },
+  {
     what: 'fill the shared memory',
     script: 'head -c 1G /dev/zero > /dev/shm/filled; r=$?; rm -f /dev/shm/filled; exit $r',
   },

@@ -47,6 +47,15 @@ test('files of a tmpfs that only the command has count, removed or not', {
   assert.equal(Math.round(kib / 1024), 30);
 });
 
+test('empty files of a tmpfs that only the command has count by their number', {
+  skip: cannotConfine('bubblewrap'),
+}, async (t) => {
+  const parts = { reach: { writable: [], readOnly: [] }, readable: [], asRoot: false, ownNetwork: false };
+  const script = 'cd /tmp; seq 10240 | xargs touch; echo x; read line';
+  const { kib } = await heldBy(t, 'bwrap', [...bubblewrapArgs(parts), '--', '/bin/sh', '-c', script]);
+  assert.equal(Math.round(kib / 1024), 10);
+});
+
 test('memory that is mapped without a descriptor counts where this process may look', {
   skip: process.getuid?.() === 0 ? withoutPython : 'only root may look',
 }, async (t) => {

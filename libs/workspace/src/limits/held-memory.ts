@@ -6,6 +6,8 @@ const MOST_MOUNTS = 64;
 const TMPFS_MAGIC = 0x01021994;
 const BLOCKS_PER_KIB = 2;
 const BYTES_PER_KIB = 1024;
+/** What the kernel keeps for a file of a tmpfs, with its name: about 1 KiB, also when it is empty. */
+const FILE_KIB = 1;
 
 /** Mappings of what has no path: memory files, shared anonymous memory, and segments of SysV. */
 const MAPPED =
@@ -95,7 +97,7 @@ export function createHeldMemory(): (processes: readonly Owned[]) => HeldMemory 
 
 const NOBODY: Owned = { pid: 0, uid: 0 };
 
-/** What each tmpfs of the process's mount namespace has in memory, in KiB by device number. */
+/** What each tmpfs of the process's mount namespace has in memory, in KiB by device number: its blocks, and its files themselves. */
 function tmpfsOf(pid: number | 'self'): Map<number, number> {
   const found = new Map<number, number>();
   for (const [, mountPoint = ''] of [...read(`/proc/${pid}/mountinfo`).matchAll(TMPFS_MOUNT)].slice(
@@ -106,7 +108,8 @@ function tmpfsOf(pid: number | 'self'): Map<number, number> {
     const [dev, system] = [attempt(() => statSync(path).dev), attempt(() => statfsSync(path))];
     // Another file system may be mounted above it.
     if (dev === undefined || system?.type !== TMPFS_MAGIC) continue;
-    found.set(dev, ((system.blocks - system.bfree) * system.bsize) / BYTES_PER_KIB);
+    const blocksKib = ((system.blocks - system.bfree) * system.bsize) / BYTES_PER_KIB;
+    found.set(dev, blocksKib + (system.files - system.ffree) * FILE_KIB);
   }
   return found;
 }
