@@ -26,3 +26,26 @@ test('a message to an exiting server fails with its exit code', { timeout: 20_00
     message: 'process exited with code 7',
   });
 });
+
+test('a server that its supervision, once it has exited, says was ended for a limit, failed for that', {
+  timeout: 20_000,
+}, async () => {
+  let tell = (_limit: string): void => assert.fail();
+  const transport = new StdioTransport({
+    line: { command: process.execPath, args: ['-e', 'process.kill(process.pid, "SIGKILL")'] },
+    supervise: (line) => ({
+      ...superviseGroup(line),
+      started(_pid, end) {
+        tell = end;
+      },
+      [Symbol.dispose]: () => tell('it took too much'),
+    }),
+    env: {},
+    cwd: undefined,
+    clock: systemClock,
+    log: silentLog,
+  });
+  await transport.start();
+  await transport.exited;
+  assert.equal(transport.failure?.message, 'ended: it took too much');
+});

@@ -192,12 +192,13 @@ export class StdioTransport implements Transport {
   }
 
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    // Descendants of the server must not outlive it.
+    this.#signal((pid) => this.#supervision?.kill(pid));
+    // It may say that the kernel ended the server for a limit.
+    this.#supervision?.[Symbol.dispose]();
     this.#hasExited = true;
     const suffix = this.#hasPrintedOther ? ' after printing something that is not MCP' : '';
     this.#failure ??= new ServerFailure(exitText(code, signal) + suffix);
-    // Descendants of the server must not outlive it.
-    this.#signal((pid) => this.#supervision?.kill(pid));
-    this.#supervision?.[Symbol.dispose]();
     this.#resolveExited();
     this.#options.clock.timer(() => {
       this.#child?.stdout.destroy();

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { type NextGroup, openCommandGroups } from '../limits/command-groups.ts';
 import { type CommandLimits, findProgram, limitedCommand } from '../limits/command-limits.ts';
 import { createMemoryWatch } from '../limits/memory-watch.ts';
 import { runCommand } from '../process/run-command.ts';
@@ -35,6 +36,8 @@ export interface ConfinementOptions {
   readonly programs?: Partial<Programs>;
   /** The users of the contexts' commands; default: a range of its own for each workspace (`defaultUsers`). */
   readonly users?: UserRange | undefined;
+  /** What control groups of commands must have; default: memory. */
+  readonly controllers?: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -67,10 +70,13 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const { clock, log } = options;
   const ask = asRoot() ? undefined : askUser({ setpriv: programs.setpriv, clock, log });
   const monitor = options.limits && createMemoryWatch({ limitMb: options.limits.memoryMb, clock, ask });
-  const build = (how: How, note = '', limits = options.limits): Confinement => {
+  const build = (
+    how: How,
+    { note = '', limits = options.limits, nextGroup }: BuildParts = {},
+  ): Confinement => {
     const limited = (lasting: boolean) =>
       limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });
-    const parts = { readable, programs, network, filter, monitor };
+    const parts = { readable, programs, network, filter, monitor, nextGroup };
     const wrap = createWrapper(how, { ...parts, command: limited(false), server: limited(true) });
     const otherUser = (how.method === 'bubblewrap' && asRoot()) || how.method === 'uid';
     const launchIn =
@@ -101,7 +107,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   };
   if (options.confine === 'unconfined') {
     const note = "shell commands run UNCONFINED: they can read this gateway's secrets";
-    return chosen(build({ method: 'unconfined' }, note));
+    return chosen(build({ method: 'unconfined' }, { note }));
   }
   const reasons: string[] = [];
   for (const how of CANDIDATES) {
@@ -114,9 +120,11 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     const all: How = { ...how, helper: restricts ? 'restricts' : filters ? 'filters' : undefined };
     // Other processes of the same user may take all the room; that says nothing about the method.
     const uncounted = options.limits && { ...options.limits, processes: 0 };
-    const reason = await probe(build(all, '', uncounted), root, options);
+    const reason = await probe(build(all, { limits: uncounted }), root, options);
     if (reason === undefined) {
-      const candidate = build(all);
+      const { limits, controllers } = options;
+      const groups = limits && openCommandGroups({ memoryMb: limits.memoryMb, controllers, clock, log });
+      const candidate = build(all, groups);
       const parts = {
         root,
         users: options.users,
@@ -126,7 +134,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       };
       const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
-      const note = describe({ ...how, filter, network, landlock, withoutUsers, asRoot: asRoot() });
+      const note = describe({ ...how, filter, network, landlock, withoutUsers, groups, asRoot: asRoot() });
       const sharesUser = method === 'uid' && !restricts && withoutUsers !== undefined;
       const users = found && 'users' in found && found;
       return chosen({ ...candidate, note: note + withoutLimits, sharesUser, ...users });
@@ -145,7 +153,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     );
   }
   const note = `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`;
-  return chosen(build({ method: 'none' }, note));
+  return chosen(build({ method: 'none' }, { note }));
 }
 
 function noNetworkNamespace(network: Exclude<CommandNetwork, 'full'>, why: string): FleetError {
@@ -155,6 +163,12 @@ function noNetworkNamespace(network: Exclude<CommandNetwork, 'full'>, why: strin
   return new FleetError('CONFIG_INVALID', message, {
     fields: [{ path: 'config.yaml tools.shell.network', reason }],
   });
+}
+
+interface BuildParts {
+  readonly note?: string;
+  readonly limits?: CommandLimits | undefined;
+  readonly nextGroup?: NextGroup | undefined;
 }
 
 const CANDIDATES: readonly How[] = [

@@ -1,3 +1,4 @@
+import type { CommandGroups } from '../limits/command-groups.ts';
 import { COMMAND_UID } from './command-user.ts';
 import type { ConfinementMethod } from './confinement.ts';
 import type { LandlockProbe } from './landlock.ts';
@@ -14,6 +15,8 @@ export interface Found {
   readonly landlock?: LandlockProbe | undefined;
   /** Why contexts cannot have users of their own; undefined when they can. */
   readonly withoutUsers?: string | undefined;
+  /** Control groups of commands; undefined without limits. */
+  readonly groups?: CommandGroups | undefined;
 }
 
 /** What commands are kept from, and why they are not here, if so. */
@@ -28,6 +31,7 @@ export function describe(found: Found): string {
   const method = landlock && 'abi' in landlock ? `uid with Landlock ${landlock.abi}` : found.method;
   const user = found.method === 'uid' || found.asRoot ? 'another user' : 'this user';
   const protections = found.method === 'uid' ? byUser(found) : byBubblewrap(found);
+  if (found.groups) protections.push(['memory groups', found.groups.missing]);
   const on = protections.filter(([, off]) => off === undefined).map(([what]) => what);
   const off = protections.flatMap(([what, why]) => (why === undefined ? [] : `${what} (${why})`));
   return `shell commands run confined by ${method}, as ${user}; on: ${on.join(', ')}; off: ${off.join(', ') || 'nothing'}`;

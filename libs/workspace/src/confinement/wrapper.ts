@@ -1,3 +1,4 @@
+import type { NextGroup } from '../limits/command-groups.ts';
 import { type limitedCommand, preferCommands } from '../limits/command-limits.ts';
 import type { CommandLine, CommandMonitor } from '../process/run-command.ts';
 import { bubblewrapArgs } from './bubblewrap.ts';
@@ -46,6 +47,8 @@ export function createWrapper(
     readonly network: CommandNetwork;
     readonly filter: SystemCallFilter;
     readonly monitor: CommandMonitor | undefined;
+    /** A control group for each command; undefined where there can be none. */
+    readonly nextGroup: NextGroup | undefined;
     /** Sets the limits of a command, and of an MCP server. */
     readonly command: Limited;
     readonly server: Limited;
@@ -77,11 +80,12 @@ export function createWrapper(
   };
   return (command: string, args: readonly string[], reach: Reach, use: Use): CommandLine => {
     if (how.method === 'none') return { command, args, ...(monitor && { monitor }) };
-    const line = started(
-      confined(command, args, reach, use),
-      first,
-      how.method === 'bubblewrap' ? filter : undefined,
-    );
+    const group = options.nextGroup?.();
+    const line = started(confined(command, args, reach, use), {
+      script: first,
+      filter: how.method === 'bubblewrap' ? filter : undefined,
+      group,
+    });
     return monitor === undefined ? line : { ...line, monitor };
   };
 }
@@ -89,13 +93,27 @@ export function createWrapper(
 /** The descriptor by which bubblewrap gets the filter. It reads it to its end, so each command needs the file opened anew. */
 const FILTER = 9;
 
-/** Has the shell run a script before the command, and open the filter for it. */
-function started(line: CommandLine, script: string, filter: string | undefined): CommandLine {
-  if (script === '' && filter === undefined) return line;
-  const run = [script, `exec "$@"${filter === undefined ? '' : ` ${FILTER}<"$0"`}`]
-    .filter(Boolean)
-    .join('; ');
-  return { ...line, command: '/bin/sh', args: ['-c', run, filter ?? 'sh', line.command, ...line.args] };
+/** Enters the control group `$1`, if it could be made. */
+const ENTER = '[ ! -d "$1" ] || echo 0 > "$1/cgroup.procs"; shift';
+
+/** Has the shell enter the group and run a script before the command, and open the filter for it. */
+function started(
+  line: CommandLine,
+  {
+    script,
+    filter,
+    group,
+  }: {
+    readonly script: string;
+    readonly filter: string | undefined;
+    readonly group: ReturnType<NextGroup> | undefined;
+  },
+): CommandLine {
+  if (script === '' && filter === undefined && group === undefined) return line;
+  const exec = `exec "$@"${filter === undefined ? '' : ` ${FILTER}<"$0"`}`;
+  const run = [group && ENTER, script, exec].filter(Boolean).join('; ');
+  const args = ['-c', run, filter ?? 'sh', ...(group ? [group.dir] : []), line.command, ...line.args];
+  return { ...line, command: '/bin/sh', args, ...(group && { group: group.open }) };
 }
 
 const dropUser = (

@@ -92,8 +92,12 @@ function leftIn(
 const orNone = (value: number, none = Number.POSITIVE_INFINITY): number =>
   Number.isNaN(value) ? none : value;
 
-/** The control groups of memory that this process is in, innermost first. */
-export function ownMemoryGroups(
+/** The control groups that this process is in and that have memory's files, innermost first. */
+export const ownMemoryGroups = (...from: Parameters<typeof ownGroups>): MemoryGroup[] =>
+  ownGroups(...from).filter(({ dir, version }) => read(join(dir, FILES[version].limit)) !== '');
+
+/** The control groups that this process is in, of memory in version 1 and all in version 2, innermost first. */
+export function ownGroups(
   mounts = read('/proc/self/mountinfo'),
   own = read('/proc/self/cgroup'),
 ): MemoryGroup[] {
@@ -111,7 +115,7 @@ export function ownMemoryGroups(
     for (let depth = parts.length; depth >= 0; depth -= 1)
       groups.push({ dir: join(mountPoint, ...parts.slice(0, depth)), version: isFirst ? 1 : 2 });
   }
-  return groups.filter(({ dir, version }) => read(join(dir, FILES[version].limit)) !== '');
+  return groups;
 }
 
 /** Lines `NAME VALUE`. */

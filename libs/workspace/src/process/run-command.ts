@@ -16,6 +16,14 @@ export interface CommandLine {
   readonly records?: CommandRecords;
   /** Watches the command while it runs. */
   readonly monitor?: CommandMonitor;
+  /** Makes the control group that the command line enters, if there can be one. */
+  readonly group?: () => CommandGroup | undefined;
+}
+
+/** The control group of one command; disposed of when all its processes have been killed. */
+export interface CommandGroup extends Disposable {
+  /** Which limit the kernel ended the command for; undefined when it did not. */
+  endedFor(): string | undefined;
 }
 
 /** A command that a monitor watches. */
@@ -52,7 +60,7 @@ export interface CommandResult {
   readonly stdout: string;
   readonly stderr: string;
   readonly killed: 'timeout' | 'output' | 'limit' | undefined;
-  /** The limit that a monitor ended the command for. */
+  /** The limit that a monitor or the kernel ended the command for. */
   readonly limit?: string | undefined;
   /** The signal that ended the command, if any. */
   readonly signal: NodeJS.Signals | null;
@@ -67,6 +75,7 @@ export interface CommandResult {
 export async function runCommand(line: CommandLine, options: RunOptions): Promise<CommandResult> {
   options.signal?.throwIfAborted();
   using record = orCapacity(() => line.records?.open(line.markGid));
+  using group = line.group?.();
   const child = orCapacity(() =>
     spawn(line.command, line.args, {
       cwd: options.cwd,
@@ -112,6 +121,8 @@ export async function runCommand(line: CommandLine, options: RunOptions): Promis
     child.stderr?.destroy();
   }
   options.signal?.throwIfAborted();
+  const endedFor = killed === undefined ? group?.endedFor() : undefined;
+  if (endedFor !== undefined) [killed, limit] = ['limit', endedFor];
   const result = { exitCode: child.exitCode, signal: child.signalCode, stderr: stderr.text() };
   if (killed === undefined && stdout.totalBytes === 0 && isStartFailure(result))
     throw capacityError(result.stderr.trim());

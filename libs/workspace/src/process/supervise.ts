@@ -7,7 +7,7 @@ export interface Supervision extends Disposable {
   readonly env: Readonly<Record<string, string>>;
   /**
    * Records the process, so that the next start ends it if this gateway is killed, and starts the monitors of its line. They
-   * call `end` with the limit that it exceeded.
+   * call `end` with the limit that it exceeded. So does the disposal, when the kernel ended it for one.
    */
   started(pid: number, end: (limit: string) => void): void;
   /** Kills the process, its group, its descendants and all processes with its marks. */
@@ -18,16 +18,22 @@ export interface Supervision extends Disposable {
 export function supervise(line: CommandLine): Supervision {
   const record = line.records?.open(line.markGid);
   const marks = { gid: line.markGid, env: record?.mark };
+  const group = line.group?.();
   let monitored: Disposable | undefined;
+  let tell: ((limit: string) => void) | undefined;
   return {
     env: record?.env ?? {},
     started(pid, end) {
       record?.started(pid);
       monitored = line.monitor?.({ pid, marks, end });
+      tell = end;
     },
     kill: (pid) => killTree(pid, marks),
     [Symbol.dispose]() {
       monitored?.[Symbol.dispose]();
+      const endedFor = group?.endedFor();
+      if (endedFor !== undefined) tell?.(endedFor);
+      group?.[Symbol.dispose]();
       record?.[Symbol.dispose]();
     },
   };
