@@ -104,8 +104,9 @@ const LEAVE_BEHIND = `
   (setsid sh -c 'exec -a hermes-left sleep 300' >/dev/null 2>&1 &)
   (setsid bash -c 'trap "" TERM HUP; exec -a hermes-left sleep 300' >/dev/null 2>&1 &)
   for d in /tmp /dev/shm /var/tmp; do echo left > $d/hermes-left; done 2>/dev/null
-  ipcmk -M 4096 >/dev/null 2>&1; ipcmk -Q >/dev/null 2>&1
-  ln -s /etc/shadow link-to-shadow; ln -s ../../../../../../../../../etc/hostname link-up; mkfifo pipe; true`;
+  ipcmk -M 4096 >/dev/null 2>&1; ipcmk -Q >/dev/null 2>&1; ipcmk -S 1 >/dev/null 2>&1
+  touch /dev/mqueue/hermes-left 2>/dev/null
+  ln -s /etc/passwd link; ln -s ../../../../../../../../../etc/passwd link-up; ln -s . link-around; mkfifo pipe; true`;
 
 const LEFT: readonly Attack[] = [
   {
@@ -121,6 +122,8 @@ const LEFT: readonly Attack[] = [
     what: 'find message queues that were left',
     script: '[ "$(tail -n +2 /proc/sysvipc/msg | wc -l)" -gt 0 ]',
   },
+  { what: 'find semaphores that were left', script: '[ "$(tail -n +2 /proc/sysvipc/sem | wc -l)" -gt 0 ]' },
+  { what: 'find a queue of messages by its name', script: 'ls /dev/mqueue | grep -q hermes-left' },
 ];
 
 const quoted = (script: string): string => `'${script.replaceAll("'", "'\\''")}'`;
@@ -187,6 +190,13 @@ export async function attackFromWithin(
   assert.equal((await fetch(`${target.url}/ready`)).status, 200);
 
   await run('attacker', runbook('leave.sh', LEAVE_BEHIND, 'bash ./leave.sh'));
+  // What was saved, and is taken out for the next task of the context, is the links themselves.
+  const links =
+    'for l in link link-up link-around; do git cat-file -p HEAD:$l; echo; done; git ls-tree HEAD | wc -l';
+  assert.match(
+    await run('attacker', runbook('next.txt', 'next', links)),
+    /\n\s+\/etc\/passwd\n\s+(\.\.\/){9}etc\/passwd\n\s+\.\n\s+5\n/,
+  );
   const found = await run('newcomer', runbook('attacks.sh', program(LEFT), 'sh ./attacks.sh'));
   assert.deepEqual(breaches(found, LEFT, mode), [], found);
   await call(target, 'CancelTask', { id });

@@ -58,8 +58,9 @@ export const RULES: readonly Rule[] = [
   // Large parts of the kernel, in which most ways out of a confinement have been found.
   ...refused('io_uring_setup', 'io_uring_enter', 'io_uring_register'),
   ...refused('bpf', 'perf_event_open', 'userfaultfd', 'lookup_dcookie', 'fanotify_init'),
-  // Memory that no count of the kernel shows.
+  // Memory that no count of the kernel shows. A program that has no vmsplice writes.
   ...refused('memfd_secret'),
+  { call: 'vmsplice', answer: 'ENOSYS' },
   // Other processes. Debuggers and leak sanitizers attach to processes of the same command: namespaces, users and Landlock keep
   // them from those of others.
   ...refused('pidfd_getfd', 'kcmp', 'move_pages', 'migrate_pages'),

@@ -82,6 +82,7 @@ const NUMBERS = {
   userfaultfd: [323, 282],
   ustat: [136, NEVER],
   vhangup: [153, 58],
+  vmsplice: [278, 75],
 } as const satisfies Record<string, Numbers>;
 
 export type SystemCall = keyof typeof NUMBERS;
