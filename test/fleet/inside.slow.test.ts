@@ -41,7 +41,10 @@ for (const { name, becomes, skip } of MODES)
     writeFileSync(log, '', { mode: 0o600 });
     chmodSync(dir, 0o755);
     const profile = await startProfile(t, {
-      config: { tools: { shell: { confine: 'bubblewrap' } }, hooks: { compactSuccessOutput: false } },
+      config: {
+        tools: { shell: { confine: 'bubblewrap', limits: { memory_mb: 512 } } },
+        hooks: { compactSuccessOutput: false },
+      },
       startedBy: [
         ...['bash', '-c', `exec 63<${secret} 200>>${log}; exec "$@"`, 'bash'],
         ...['perl', '-e', process.arch === 'x64' ? WITH_KEY : 'exec @ARGV'],

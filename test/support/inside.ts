@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { TestContext } from 'node:test';
-import { KERNEL_ATTACKS } from '@hermes-fleet/workspace/testing';
+import { KERNEL_ATTACKS, memoryFile } from '@hermes-fleet/workspace/testing';
 import { shell } from './agent-work.ts';
 import { until } from './fleet.ts';
 import { call, dispatch, message, resultOf, runbook, type Target } from './rpc.ts';
+
+/** More than a command may have in the profiles that are attacked. */
+const HIDDEN_MB = 900;
 
 /** How the commands of a profile are confined. */
 type Mode = 'bubblewrap' | 'container';
@@ -166,10 +169,13 @@ export async function attackFromWithin(
   t.after(() => listener.close());
   const params = (brief: string, contextId: string, returnImmediately = false) =>
     message(dispatch({ brief, task: { token_budget: 1_000_000 } }), { contextId, returnImmediately });
-  const run = async (contextId: string, brief: string): Promise<string> => {
+  const send = async (contextId: string, brief: string) => {
     const { body } = await call(target, 'SendMessage', params(brief, contextId));
-    const result = resultOf(body.result?.task);
-    assert.equal(result?.status, 'done', JSON.stringify(body));
+    return resultOf(body.result?.task) ?? assert.fail(JSON.stringify(body));
+  };
+  const run = async (contextId: string, brief: string): Promise<string> => {
+    const result = await send(contextId, brief);
+    assert.equal(result.status, 'done', JSON.stringify(result));
     return result.text;
   };
   const waits = `for d in /tmp /dev/shm; do (umask 077; echo secret > $d/${name}); done; touch begun; bash -c 'exec -a ${name} sleep 110'`;
@@ -186,6 +192,9 @@ export async function attackFromWithin(
   });
   const said = await run('attacker', runbook('attacks.sh', program(rows), 'sh ./attacks.sh'));
   assert.deepEqual(breaches(said, rows, mode), [], said);
+  const hidden = await send('attacker', shell(`perl -e '${memoryFile(HIDDEN_MB)} sleep 20'`));
+  assert.equal(hidden.status, 'error', JSON.stringify(hidden));
+  assert.match(JSON.stringify(hidden), /memory/);
   assert.equal(await state(), 'TASK_STATE_WORKING', 'the neighbour goes on');
   assert.equal((await fetch(`${target.url}/ready`)).status, 200);
 
