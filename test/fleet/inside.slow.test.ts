@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { cannotConfine, closedToOthers } from '@hermes-fleet/workspace/testing';
-import { attackFromWithin } from '../support/inside.ts';
+import { attackFromWithin, type Mode } from '../support/inside.ts';
 import { startProfile } from '../support/lone-profile.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -15,23 +15,32 @@ const SECRET = 'the-secret-of-root';
 const WITH_KEY =
   'syscall(250, 1, 0); my ($type, $name, $key) = ("user", "hermes-secret", "key"); syscall(248, $type, $name, $key, 3, -3) > 0 or die "no key: $!"; exec @ARGV';
 
-const MODES = [
+const MODES: readonly {
+  readonly mode: Mode;
+  readonly gateway: string;
+  readonly becomes?: readonly string[];
+  readonly network?: object;
+  readonly skip: string | false;
+}[] = [
+  { mode: 'bubblewrap', gateway: 'root', skip: isRoot ? false : 'needs root' },
   {
-    name: 'bubblewrap, with a gateway of root',
-    becomes: [] as string[],
+    mode: 'bubblewrap with named hosts',
+    gateway: 'root',
+    network: { allow: ['registry.npmjs.org'] },
     skip: isRoot ? false : 'needs root',
   },
   {
-    name: 'bubblewrap, with a gateway of a user',
+    mode: 'bubblewrap',
+    gateway: 'a user',
     becomes: ['setpriv', `--reuid=${PLAIN}`, `--regid=${PLAIN}`, '--clear-groups', '--inh-caps=-all'],
     skip: isRoot
       ? closedToOthers(import.meta.filename)
       : 'needs root, to start it with files that a user cannot read',
   },
-] as const;
+];
 
-for (const { name, becomes, skip } of MODES)
-  test(`nothing leaves the sandbox: ${name}`, {
+for (const { mode, gateway, becomes = [], network = 'full', skip } of MODES)
+  test(`nothing leaves the sandbox: ${mode}, with a gateway of ${gateway}`, {
     skip: cannotConfine('bubblewrap') || skip,
     timeout: 300_000,
   }, async (t) => {
@@ -42,7 +51,7 @@ for (const { name, becomes, skip } of MODES)
     chmodSync(dir, 0o755);
     const profile = await startProfile(t, {
       config: {
-        tools: { shell: { confine: 'bubblewrap', limits: { memory_mb: 512 } } },
+        tools: { shell: { confine: 'bubblewrap', network, limits: { memory_mb: 512 } } },
         hooks: { compactSuccessOutput: false },
       },
       startedBy: [
@@ -53,6 +62,6 @@ for (const { name, becomes, skip } of MODES)
       ],
       ...(becomes.length > 0 ? { owner: PLAIN } : {}),
     });
-    await attackFromWithin(t, profile, { mode: 'bubblewrap', gateway: profile.pid });
+    await attackFromWithin(t, profile, { mode, gateway: profile.pid });
     assert.equal(readFileSync(log, 'utf8'), '');
   });

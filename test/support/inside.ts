@@ -11,7 +11,7 @@ import { call, dispatch, message, resultOf, runbook, type Target } from './rpc.t
 const HIDDEN_MB = 900;
 
 /** How the commands of a profile are confined. */
-type Mode = 'bubblewrap' | 'container';
+export type Mode = 'bubblewrap' | 'bubblewrap with named hosts' | 'container';
 
 /** What the program needs to know of its surroundings. All of it is what an attacker could guess or find out. */
 interface Surroundings {
@@ -93,7 +93,7 @@ const attacks = (of: Surroundings): readonly Attack[] => [
     what: 'make files without number',
     script: 'cd /tmp && seq 150000 | xargs touch; r=$?; seq 150000 | xargs rm -f; exit $r',
     // Each command has a /tmp of its own there, whose files count for its memory.
-    rest: ['bubblewrap'],
+    rest: ['bubblewrap', 'bubblewrap with named hosts'],
   },
   {
     what: 'fill the shared memory',
