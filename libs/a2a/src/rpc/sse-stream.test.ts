@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { fastifySSE } from '@fastify/sse';
-import { systemClock } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol';
+import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import fastify from 'fastify';
+import { CLOSING } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
 import type { Exchange } from './exchange.ts';
 import { streamReplies } from './sse-stream.ts';
@@ -41,4 +43,27 @@ test('a stream keeps nothing of the events that its client has read', async (t) 
   assert.equal(lineEnds, 2 * (EVENTS + 1_000));
   const [bytes = Infinity] = grown;
   assert.ok(bytes < 250, `each event of the stream leaves ${bytes} bytes`);
+});
+
+test('a stream that begins as the service closes has 2 s, too', deadline, async (t) => {
+  const clock = manualClock();
+  async function* envelopes() {
+    for (;;) yield { text: 'x'.repeat(100_000) };
+  }
+  const app = fastify();
+  t.after(() => app.close());
+  await app.register(fastifySSE);
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  app.get('/', { sse: { kind: 'manual' } }, async (_request, reply) => {
+    const call = { signal: AbortSignal.abort(CLOSING) } as Call;
+    const deps: { clock: Clock } = { clock };
+    await streamReplies({ reply, deps } as Exchange, call, envelopes());
+    resolve();
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  // It reads no body.
+  const response = await fetch(url, { headers: { accept: 'text/event-stream' } });
+  clock.advance(2_000);
+  await ended;
+  await assert.rejects(response.text());
 });

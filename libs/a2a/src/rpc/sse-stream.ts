@@ -66,6 +66,7 @@ async function pumpEvents(
   const limitEnd = (): void => {
     ending.use(options.clock.timer(() => raw.destroy(), END_MS));
   };
+  if (options.signal.aborted) limitEnd();
   options.signal.addEventListener('abort', limitEnd, { once: true });
   ending.defer(() => options.signal.removeEventListener('abort', limitEnd));
 

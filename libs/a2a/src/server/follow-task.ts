@@ -57,8 +57,8 @@ interface FollowOptions {
 /**
  * Streams a task: first its snapshot after event `afterSeq`, then an update for every later event up to the terminal one,
  * or with `untilAsked` up to a question to the caller. The ledger's log is the only source, so a resumed stream neither
- * misses nor repeats an event. Rejects with the signal's reason, but a stream whose task has ended when the service closes
- * goes on to its end. It keeps no content of an update that was taken.
+ * misses nor repeats an event. Rejects with the signal's reason, but a stream that has begun and whose task has ended when
+ * the service closes goes on to its end. It keeps no content of an update that was taken.
  */
 export async function* followTask(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
   const { ledger, record, afterSeq, signal } = options;
