@@ -91,6 +91,26 @@ test('a request with an http address is passed on, with the host of its address 
   );
 });
 
+test('a chunked body arrives as one, whatever the method, and what follows it is no request', async (t) => {
+  const seen: string[] = [];
+  const port = await web(t, async (request, response) => {
+    seen.push(`${request.method} ${request.headers['transfer-encoding']} ${await text(request)}`);
+    response.end();
+  });
+  const { ask } = await proxy(t, { hosts: { allow: [], allowInternal: [`web.test:${port}`] } });
+  const methods = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'POST'];
+  for (const method of methods) {
+    const head = `${method} http://web.test:${port}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`;
+    const answer = await ask(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n`);
+    assert.match(answer, /^HTTP\/1\.1 200 /, method);
+    assert.match(await ask(`${head}\r\n`), /^HTTP\/1\.1 200 /, method);
+  }
+  assert.deepEqual(
+    seen,
+    methods.flatMap((method) => [`${method} chunked body`, `${method} undefined `]),
+  );
+});
+
 test('what is not named, an address, and a name without a public address are refused, with the reason', async (t) => {
   let reached = 0;
   const port = await web(t, (_, response) => {
@@ -145,7 +165,7 @@ test('what no proxy can do is refused as such, and is no refusal of a host', asy
   ])
     assert.match(
       await ask(`${line} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n`),
-      /^HTTP\/1\.1 400 /,
+      /^HTTP\/1\.1 400 Bad Request\r\n/,
       line,
     );
   const long = `GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
@@ -163,7 +183,7 @@ test('a host that cannot be reached is named, also one that never answers', asyn
   const to = (host: string): string => `CONNECT ${host}:${port} HTTP/1.1\r\nHost: x\r\n\r\n`;
   assert.match(
     await ask(to('gone.test')),
-    /^HTTP\/1\.1 502 [\s\S]*gone\.test:\d+ cannot be reached: ECONNREFUSED\n$/,
+    /^HTTP\/1\.1 502 Bad Gateway\r\n[\s\S]*gone\.test:\d+ cannot be reached: ECONNREFUSED\n$/,
   );
   assert.match(
     await ask(`GET http://web.test:${port}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),

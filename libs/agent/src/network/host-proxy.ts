@@ -4,6 +4,7 @@ import {
   type IncomingMessage,
   request as requestHttp,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http';
 import { BlockList, connect, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -69,7 +70,7 @@ export function createHostProxy({
       endTogether(socket, upstream);
     } catch (error) {
       const { status, text } = refusalOf(error);
-      const head = `HTTP/1.1 ${status} ${status === 403 ? 'Forbidden' : 'Failed'}\r\ncontent-type: text/plain\r\n`;
+      const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain\r\n`;
       socket.end(`${head}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`);
     }
   }
@@ -91,7 +92,13 @@ export function createHostProxy({
         createConnection: () => upstream,
         method: request.method,
         path: url.pathname + url.search,
-        headers: { ...endToEnd(request.headers), host: url.host, connection: 'close' },
+        headers: {
+          ...endToEnd(request.headers),
+          // Node frames the body of a GET, HEAD, DELETE or OPTIONS only if it is told to.
+          ...(request.headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' }),
+          host: url.host,
+          connection: 'close',
+        },
       });
       sent.on('response', (answer) => {
         response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
