@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** The only files that may open a listening socket, and why. Everything else that loads the code never listens. */
 const LISTENERS: Readonly<Record<string, string>> = {
   'libs/agent/src/network/allowed-network.ts':
-    'a Unix socket in the state directory, for confined commands: their only way to the hosts of tools.shell.network',
+    'a Unix socket in the state directory for each confined command: its only way to the hosts of tools.shell.network',
   'libs/claude-code/src/metering-proxy.ts':
     'loopback, for one run of Claude Code: the only way to its model, and what it spends is metered there',
   'libs/cli/src/join/answer-challenge.ts':

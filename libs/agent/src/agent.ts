@@ -154,7 +154,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const made =
     options.confinement ??
     (await createConfinement({
-      ...confinementSettings(config, network),
+      ...confinementSettings(config),
       workspaceRoot: options.workspaceRoot,
       stateDir: options.stateDir,
       readable: (await lead?.readableDirectories(config, options.env)) ?? config.tools.shell.readable,

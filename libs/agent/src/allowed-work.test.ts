@@ -90,7 +90,7 @@ test('a set-up, npm, pip and git use the registries that are named, and the next
     seen.join(),
   );
   const { stateDir } = agent.place;
-  assert.ok(existsSync(join(stateDir, 'network/proxy')));
+  assert.ok(existsSync(join(stateDir, 'network/relay.cjs')));
   await agent.close();
   assert.equal(existsSync(join(stateDir, 'network')), false);
 

@@ -1,4 +1,4 @@
-export { PROXY_FOLDER } from './confinement/bubblewrap.ts';
+export { PROXY_PLACES } from './confinement/bubblewrap.ts';
 export { COMMAND_ENV } from './confinement/command-env.ts';
 export { COMMAND_GID, COMMAND_UID } from './confinement/command-user.ts';
 export type { Confinement } from './confinement/confinement.ts';

@@ -72,7 +72,7 @@ export async function startProfile(
     await openConfiguredNetwork(agentConfig.tools.shell.network, { stateDir, clock, log }),
   );
   const confinement = await createConfinement({
-    ...confinementSettings(agentConfig, network),
+    ...confinementSettings(agentConfig),
     workspaceRoot: workspaceDir,
     stateDir,
     readable: await claudeCode.readableDirectories(agentConfig, env),

@@ -197,14 +197,14 @@ export const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>
   Object.entries(mcp.servers).flatMap(([name, { notes = [] }]) =>
     notes.map((note) => `config.yaml mcp.servers.${name}.${note}`),
   );
-/** The options of a confinement that the configuration sets, with the network that it opened, if it names hosts. */
-export function confinementSettings(
-  { tools: { shell }, workspace }: AgentConfig,
-  network: AllowedNetwork | undefined,
-): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath'> {
+/** The options of a confinement that the configuration sets. */
+export function confinementSettings({
+  tools: { shell },
+  workspace,
+}: AgentConfig): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath'> {
   return {
     confine: shell.confine,
-    network: typeof shell.network === 'string' ? shell.network : (network ?? 'none'),
+    network: typeof shell.network === 'string' ? shell.network : 'allow',
     limits: commandLimits(shell.limits),
     repositoryPath: workspace.path,
   };

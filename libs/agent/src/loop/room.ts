@@ -40,8 +40,8 @@ export function measuredWorkspaces(workspaces: Workspaces, disk: DiskSpace): Wor
     async open(contextId, opening) {
       const workspace = await workspaces.open(contextId, opening);
       const monitor = disk.monitor([workspace.dir, ...Object.values(workspace.env)], workspace.wrap);
-      const wrap: typeof workspace.wrap = (command, args) =>
-        withMonitor(workspace.wrap(command, args), monitor);
+      const wrap: typeof workspace.wrap = (command, args, proxy) =>
+        withMonitor(workspace.wrap(command, args, proxy), monitor);
       return { ...workspace, wrap };
     },
   };

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, openSync, readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, openSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from '@hermes-fleet/protocol';
-import { deadline, recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { deadline, manualClock, recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV, createConfinement, runCommand } from '@hermes-fleet/workspace';
 import {
   cannotConfine,
@@ -18,6 +18,7 @@ import {
   nodeForOthers,
 } from '@hermes-fleet/workspace/testing';
 import { networkScene } from '../testing/allowed-network.ts';
+import { openConfiguredNetwork } from './allowed-network.ts';
 
 const skip = cannotConfine('bubblewrap');
 const isRoot = process.getuid?.() === 0;
@@ -149,8 +150,9 @@ test('exit codes, signals, output and input of a command are what they are witho
   assert.deepEqual([timedOut.killed, timedOut.stdout], ['timeout', 'begun\n']);
 });
 
+/** Also Unix sockets. */
 const openSockets = (): number =>
-  process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  process.getActiveResourcesInfo().filter((name) => /^(TCPSocket|Pipe)Wrap$/.test(name)).length;
 
 /** Processes in a network namespace. */
 const inNamespace = (net: string): string[] =>
@@ -162,7 +164,7 @@ const inNamespace = (net: string): string[] =>
     }
   });
 
-test('the relay and the connections of a command end with it, and its token with them', {
+test('the relay and the connections of a command end with it, and its socket with them', {
   skip,
   ...deadline,
 }, async (t) => {
@@ -174,51 +176,84 @@ test('the relay and the connections of a command end with it, and its token with
   });
   const address = server.address();
   assert.ok(typeof address === 'object' && address !== null);
-  const { run } = await networkScene(t, { allow_internal: [`a.test:${address.port}`] });
+  const { place, run } = await networkScene(t, { allow_internal: [`a.test:${address.port}`] });
+  const before = openSockets();
   const { stdout } =
     await run(`readlink /proc/self/ns/net; cat /proc/$(pgrep -x fleet-relay)/cmdline | tr '\\0' ' '; echo
     node -e "
-      let answers = '', left = 65;
-      for (let i = 0; i < 65; i += 1) {
-        const socket = require('net').connect(3128, '127.0.0.1');
+      let answers = '', left = 300;
+      for (let i = 0; i < 300; i += 1) {
+        const socket = require('net').connect({ port: 3128, host: '127.0.0.1', allowHalfOpen: true });
         socket.write('CONNECT a.test:${address.port} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n');
-        socket.once('data', (data) => {
-          answers += String(data).slice(9, 12) + ' ';
+        let answer = 'none';
+        const end = () => {
+          answers += answer + ' ';
           left -= 1;
           if (left === 0) process.exit(console.log(answers));
+        };
+        socket.on('error', () => {}).once('end', end).once('close', () => socket.readableEnded || end());
+        socket.on('data', (data) => {
+          answer = String(data).slice(9, 12);
+          if (answer === '200') end();
         });
       }"`);
   const [net = '', title = '', answers = ''] = stdout.split('\n');
-  assert.deepEqual(
-    [answers.match(/200/g)?.length, answers.match(/503/g)?.length],
-    [64, 1],
-    'a command has 64 connections at a time',
-  );
-  assert.equal(held.length, 64);
+  const [served, told, none] = ['200', '503', 'none'].map((answer) => answers.split(answer).length - 1);
+  assert.deepEqual([served, held.length], [64, 64], answers);
+  assert.ok(told !== undefined && none !== undefined && told >= 16 && told + none === 300 - 64, answers);
   // Those of the host itself stay open, and none of the proxy.
-  while (openSockets() > held.length) await nextTurn();
+  while (openSockets() > before + held.length) await nextTurn();
   assert.equal(title.trim(), 'fleet-relay', 'no command finds a Node or its script there');
   // The kernel ends them with bubblewrap.
   while (inNamespace(net.trim()).length > 0) await nextTurn();
-  const stolen = await run(`node -e "
-    const { connect } = require('node:net');
-    const socket = connect('/.hermes-fleet/proxy', () => socket.write('0'.repeat(32) + '\\nGET http://a.test/ HTTP/1.1\\r\\n\\r\\n'));
-    socket.on('data', console.log).on('error', () => {}).on('close', () => console.log('closed'));"`);
-  assert.equal(stolen.stdout, 'closed\n');
+  assert.deepEqual(readdirSync(join(place.stateDir, 'network')), ['relay.cjs']);
+});
+
+test('a command that takes all connections that it can takes none of another', {
+  skip,
+  ...deadline,
+}, async (t) => {
+  const { port } = await web(t);
+  const { run } = await networkScene(t, { allow_internal: [`a.test:${port}`] });
+  const flood = run(`ls /.hermes-fleet; node -e "
+    const { existsSync, writeFileSync } = require('node:fs');
+    let tried = 0;
+    setInterval(() => {
+      for (let i = 0; i < 20; i += 1) require('net').connect('/.hermes-fleet/proxy').on('error', () => {});
+      tried += 20;
+      if (tried === 2000) writeFileSync('flooded', '');
+      if (existsSync('done')) process.exit();
+    }, 5)"`);
+  const other = await run(`until [ -e flooded ]; do sleep 0.05; done
+    for i in 1 2 3; do curl -sS http://a.test:${port}/$i; done; touch done`);
+  assert.deepEqual([other.stdout, other.stderr], ['hello /1\nhello /2\nhello /3\n', '']);
+  assert.equal((await flood).stdout, 'proxy\nrelay.cjs\n', 'each sees its own socket only');
+});
+
+test('a way that no command takes is closed after a minute', async (t) => {
+  const stateDir = tempDir(t);
+  const clock = manualClock();
+  const hosts = { allow: ['a.test'], allow_internal: [] };
+  const network = await openConfiguredNetwork(hosts, { stateDir, clock, log: silentLog });
+  t.after(() => network?.[Symbol.asyncDispose]());
+  const { files } = network?.open({}) ?? assert.fail();
+  assert.ok(existsSync(files.socket));
+  clock.advance(60_000);
+  assert.deepEqual([existsSync(files.socket), clock.timers], [false, 0]);
 });
 
 test('a relay that cannot start ends the command, and says why', { skip }, async (t) => {
-  const { network, run } = await networkScene(t, { allow: ['a.test'] });
-  spawnSync('rm', [join(network.folder, 'relay.cjs')]);
+  const { place, run } = await networkScene(t, { allow: ['a.test'] });
+  writeFileSync(join(place.stateDir, 'network/relay.cjs'), 'throw new Error("broken")');
   const { exitCode, stdout, stderr } = await run('echo ran');
   assert.deepEqual([exitCode, stdout], [125, '']);
-  assert.match(stderr, /^the way to the network could not be opened: [\s\S]*Cannot find module/);
+  assert.match(stderr, /^the way to the network could not be opened: [\s\S]*Error: broken/);
 });
 
-test('the folder of the socket goes with the network', { skip }, async (t) => {
+test('the folder of the sockets goes with the network', { skip }, async (t) => {
   const { port } = await web(t);
   const first = await networkScene(t, { allow_internal: [`a.test:${port}`] });
-  const { folder } = first.network;
+  const folder = join(first.place.stateDir, 'network');
   assert.equal((await first.run(`curl -sS http://a.test:${port}/`)).stdout, 'hello /\n');
   await first.network[Symbol.asyncDispose]();
   assert.equal(existsSync(folder), false);
@@ -233,5 +268,5 @@ test('all of this holds for a gateway of a plain user', {
   const env = { PATH: process.env.PATH, [AS_PLAIN]: '1' };
   const ran = spawnSync('setpriv', args, { cwd: '/', env, encoding: 'utf8' });
   assert.match(ran.stdout, /^# fail 0$/m, ran.stdout + ran.stderr);
-  assert.match(ran.stdout, /^# pass 6$/m);
+  assert.match(ran.stdout, /^# pass 8$/m);
 });

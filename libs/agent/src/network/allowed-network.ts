@@ -1,18 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { chmod, copyFile, mkdir, open, rm } from 'node:fs/promises';
+import { STATUS_CODES } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Resolve } from '@hermes-fleet/outbound';
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import { PROXY_FOLDER, type ProxiedCommand } from '@hermes-fleet/workspace';
+import { PROXY_PLACES, type ProxiedCommand } from '@hermes-fleet/workspace';
 import type { AllowedHosts } from './allowed-hosts.ts';
-import { createHostProxy } from './host-proxy.ts';
+import { createHostProxy, type OnRefused } from './host-proxy.ts';
 
 /** Commands without a network of their own reach the allowed hosts through it (docs/configuration.md#network-of-commands). */
 export interface AllowedNetwork extends AsyncDisposable {
-  /** For `createConfinement`. */
-  readonly folder: string;
   /** One sentence for the model. */
   readonly description: string;
   /** The way of one command. `who` is logged with what is refused to it. */
@@ -27,21 +24,17 @@ export interface AllowedNetworkOptions {
   readonly log: Log;
 }
 
-interface Client {
-  readonly sockets: Set<Socket>;
-  refused(target: string, reason: string): void;
-}
-
 /** The port of the proxy on the loopback interface of a command. */
 export const PROXY_PORT = 3128;
-const TOKEN_BYTES = 16;
-/** The token and the end of the line. */
-const FIRST_LINE = TOKEN_BYTES * 2 + 1;
-const FIRST_LINE_MS = 10_000;
 /** Connections of one command, and of all. */
 const MAX_SOCKETS = 64;
 const MAX_ALL_SOCKETS = 1024;
-const TOO_MANY = `HTTP/1.1 503 Busy\r\nconnection: close\r\n\r\na command may have ${MAX_SOCKETS} connections at a time\n`;
+/** Connections of one command that are told that it has too many, and how long they may stay silent then. */
+const MAX_TOLD = 16;
+const TOLD_MS = 1000;
+const TOO_MANY = `HTTP/1.1 503 ${STATUS_CODES[503]}\r\nconnection: close\r\n\r\na command may have ${MAX_SOCKETS} connections at a time\n`;
+/** A way that no command has taken by then is closed. */
+const UNUSED_MS = 60_000;
 const MAX_REFUSED = 10;
 const MAX_LOGGED = 1000;
 const MAX_HOSTS_TOLD = 30;
@@ -62,59 +55,27 @@ export async function openConfiguredNetwork(
 }
 
 /**
- * Opens the proxy on a Unix socket, which only confined commands see. A command is known by a token that only its own
- * sandbox has; its connections end with it. Disposal ends all connections.
+ * Opens the proxy. Each command has a Unix socket of its own, which no other sees: its connections end with it, and leave
+ * those of the others alone. Disposal ends all.
  */
 async function openAllowedNetwork(
   hosts: AllowedHosts,
   { stateDir, resolve, clock, log }: AllowedNetworkOptions,
 ): Promise<AllowedNetwork> {
   const serve = createHostProxy({ hosts, resolve, clock });
-  const clients = new Map<string, Client>();
-  const sockets = new Set<Socket>();
+  const ways = new Set<Disposable>();
   const logged = new Set<string>();
-
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.once('close', () => sockets.delete(socket));
-    if (sockets.size > MAX_ALL_SOCKETS) return void socket.destroy();
-    const late = clock.timer(() => socket.destroy(), FIRST_LINE_MS);
-    socket.once('close', () => late[Symbol.dispose]());
-    const end = (): void => void socket.destroy();
-    const read = (): void => {
-      const line: Buffer | null = socket.read(FIRST_LINE);
-      if (line === null) return;
-      socket.removeListener('readable', read);
-      socket.removeListener('end', end);
-      late[Symbol.dispose]();
-      const client = clients.get(line.toString('latin1').slice(0, -1));
-      if (client === undefined) return void socket.destroy();
-      if (client.sockets.size >= MAX_SOCKETS) return void socket.end(TOO_MANY);
-      client.sockets.add(socket);
-      socket.once('close', () => client.sockets.delete(socket));
-      serve(socket, client.refused);
-    };
-    socket.on('readable', read);
-    socket.once('end', end);
-  });
+  let opened = 0;
+  let connected = 0;
 
   const folder = join(stateDir, 'network');
   await rm(folder, { recursive: true, force: true });
-  await mkdir(folder);
-  await chmod(folder, 0o711);
+  await mkdir(folder, { mode: 0o700 });
   const relay = join(folder, 'relay.cjs');
   await copyFile(join(import.meta.dirname, 'relay.cjs'), relay);
   await chmod(relay, 0o644);
   // The path of a socket has a short limit, and that of the folder has none.
   const handle = await open(folder, 'r');
-  try {
-    server.listen({ path: `/proc/self/fd/${handle.fd}/proxy`, readableAll: true, writableAll: true });
-    await once(server, 'listening');
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
 
   function logOnce(who: object, target: string, reason: string): void {
     const key = JSON.stringify([who, target]);
@@ -124,32 +85,64 @@ async function openAllowedNetwork(
     log.warn({ ...who, target, reason }, 'the network of a command refused a connection');
   }
 
+  /** Listens on a socket of this name. Disposal removes it and ends its connections. */
+  function listen(name: string, refused: OnRefused): Disposable {
+    const sockets = new Set<Socket>();
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      sockets.add(socket);
+      connected += 1;
+      socket.on('error', () => {});
+      socket.once('close', () => {
+        sockets.delete(socket);
+        connected -= 1;
+      });
+      if (connected > MAX_ALL_SOCKETS || sockets.size > MAX_SOCKETS + MAX_TOLD) socket.destroy();
+      else if (sockets.size <= MAX_SOCKETS) serve(socket, refused);
+      else {
+        socket.setTimeout(TOLD_MS, () => socket.destroy());
+        // It closes when the other side has ended, and that is read to its end only.
+        socket.resume().end(TOO_MANY);
+      }
+    });
+    // The command, without its socket, does not start.
+    server.on('error', (error) =>
+      log.error({ error }, 'the way of a command to the network cannot be opened'),
+    );
+    // It is there on return.
+    server.listen({ path: `/proc/self/fd/${handle.fd}/${name}`, readableAll: true, writableAll: true });
+    return {
+      [Symbol.dispose]() {
+        server.close();
+        for (const socket of sockets) socket.destroy();
+      },
+    };
+  }
+
   return {
-    folder,
     description: describe(hosts),
     open(who) {
-      const token = randomBytes(TOKEN_BYTES).toString('hex');
       const refused = new Map<string, string>();
       let others = 0;
-      const client: Client = {
-        sockets: new Set(),
-        refused(target, reason) {
+      opened += 1;
+      const name = `proxy-${opened}`;
+      const way = new DisposableStack();
+      way.defer(() => ways.delete(way));
+      way.use(
+        listen(name, (target, reason) => {
           if (refused.has(target)) return;
           if (refused.size < MAX_REFUSED) refused.set(target, reason);
           else others += 1;
           if (others <= 1) logOnce(who, target, reason);
-        },
-      };
+        }),
+      );
+      const unused = way.use(clock.timer(() => way.dispose(), UNUSED_MS));
+      ways.add(way);
       return {
-        prefix: ['/bin/sh', '-c', PREFIX, 'sh', process.execPath, token],
+        files: { relay, socket: join(folder, name) },
+        prefix: ['/bin/sh', '-c', PREFIX, 'sh', process.execPath],
         monitor() {
-          clients.set(token, client);
-          return {
-            [Symbol.dispose]() {
-              clients.delete(token);
-              for (const socket of client.sockets) socket.destroy();
-            },
-          };
+          unused[Symbol.dispose]();
+          return way;
         },
         refused: () => [
           ...[...refused].map(([target, reason]) => `${target}: ${reason}`),
@@ -158,10 +151,7 @@ async function openAllowedNetwork(
       };
     },
     async [Symbol.asyncDispose]() {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
+      for (const way of ways) way[Symbol.dispose]();
       await handle.close();
       await rm(folder, { recursive: true, force: true });
     },
@@ -177,10 +167,10 @@ const VARIABLES = [
   'NODE_USE_ENV_PROXY=1',
 ];
 
-/** Node and the token are its arguments. The relay ends with the namespace of the command's processes. */
-const PREFIX = `said=$(exec /usr/bin/env -i "$1" --v8-pool-size=0 ${PROXY_FOLDER}/relay.cjs ${PROXY_FOLDER}/proxy ${PROXY_PORT} "$2" </dev/null 2>&1 &)
+/** Node is its argument. The relay ends with the namespace of the command's processes. */
+const PREFIX = `said=$(exec /usr/bin/env -i "$1" --v8-pool-size=0 ${PROXY_PLACES.relay} ${PROXY_PLACES.socket} ${PROXY_PORT} </dev/null 2>&1 &)
 [ "$said" = ready ] || { echo "the way to the network could not be opened: $said" >&2; exit 125; }
-shift 2
+shift
 export ${VARIABLES.join(' ')}
 exec "$@"`;
 

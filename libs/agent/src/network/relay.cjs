@@ -1,15 +1,14 @@
 // Runs beside a command that has a network namespace of its own: what connects to the port on its loopback interface
-// reaches the proxy of the gateway, which knows the command by the first line of each connection. Prints `ready`.
+// reaches the proxy of the gateway, by a socket that only this command has. Prints `ready`.
 const { closeSync, openSync, writeSync } = require('node:fs');
 const { connect, createServer } = require('node:net');
 
-const [, , path, port, token] = process.argv;
+const [, , path, port] = process.argv;
 // So that `killall node` of a command does not end its way to the network.
 process.title = 'fleet-relay';
 
 const server = createServer({ allowHalfOpen: true }, (inner) => {
   const outer = connect({ path, allowHalfOpen: true });
-  outer.write(`${token}\n`);
   inner.pipe(outer).pipe(inner);
   for (const [one, other] of [
     [inner, outer],

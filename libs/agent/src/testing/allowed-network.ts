@@ -47,7 +47,12 @@ export async function networkScene(
   const network = await openConfiguredNetwork(tools.shell.network, { ...parts, resolve: toLoopback });
   if (network === undefined) throw new TypeError('the configuration names no hosts');
   t.after(() => network[Symbol.asyncDispose]());
-  const confinement = await createConfinement({ ...parts, confine: 'bubblewrap', network, readable });
+  const confinement = await createConfinement({
+    ...parts,
+    confine: 'bubblewrap',
+    network: 'allow',
+    readable,
+  });
   const dir = await commandsFolder(place, confinement);
   return {
     place,
@@ -56,7 +61,7 @@ export async function networkScene(
     async run(script, { timeoutMs = 60_000, stdin, env = {} } = {}) {
       const proxied = network.open({ command: 'test' });
       const wrap = throughProxy(
-        (command, args) => confinement.wrap(command, args, { writable: [dir], readOnly: [] }),
+        (command, args, proxy) => confinement.wrap(command, args, { writable: [dir], readOnly: [], proxy }),
         proxied,
       );
       const limits = { timeoutMs, keepBytes: 100_000, maxBytes: 1e6, clock: systemClock };

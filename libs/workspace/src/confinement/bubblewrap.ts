@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Reach } from './confinement.ts';
+import type { ProxyFiles, Reach } from './confinement.ts';
 import { SETTINGS, SYSTEM } from './system-paths.ts';
 
 const TMP_BYTES = 256 * 1024 * 1024;
@@ -10,8 +10,13 @@ const MASKED = ['kcore', 'keys', 'key-users', 'latency_stats', 'sched_debug', 't
   (name) => `/proc/${name}`,
 );
 
-/** Where a confined command finds the folder of `CommandNetwork`: no folder of the machine that is shown can cover it. */
-export const PROXY_FOLDER = '/.hermes-fleet';
+const PROXY_FOLDER = '/.hermes-fleet';
+
+/** Where a confined command finds its `ProxyFiles`: no folder of the machine that is shown can cover them. */
+export const PROXY_PLACES: ProxyFiles = {
+  relay: `${PROXY_FOLDER}/relay.cjs`,
+  socket: `${PROXY_FOLDER}/proxy`,
+};
 
 /** Capabilities needed to enter a directory of the commands' user and to become that user, who has none of them. */
 const ROOT_KEEPS = ['CAP_DAC_READ_SEARCH', 'CAP_SETUID', 'CAP_SETGID'];
@@ -25,10 +30,8 @@ export function bubblewrapArgs(options: {
   readonly asRoot: boolean;
   /** True for a network namespace of its own, with nothing but a loopback interface. */
   readonly ownNetwork: boolean;
-  /** Shown read-only as PROXY_FOLDER. */
-  readonly proxyFolder?: string | undefined;
 }): string[] {
-  const { writable, readOnly } = options.reach;
+  const { writable, readOnly, proxy } = options.reach;
   const shown = [...SETTINGS, ...options.readable].filter((path) => existsSync(path));
   const args = SYSTEM.flatMap(system);
   const bounded = (path: string): string[] => [
@@ -37,7 +40,10 @@ export function bubblewrapArgs(options: {
   ];
   args.push(...bounded('/tmp'), '--dev', '/dev', ...bounded('/dev/shm'));
   for (const directory of parents([...shown, ...writable, ...readOnly])) args.push('--dir', directory);
-  if (options.proxyFolder !== undefined) args.push('--ro-bind', options.proxyFolder, PROXY_FOLDER);
+  if (proxy !== undefined) {
+    args.push('--dir', PROXY_FOLDER, '--ro-bind', proxy.relay, PROXY_PLACES.relay);
+    args.push('--ro-bind', proxy.socket, PROXY_PLACES.socket);
+  }
   for (const path of shown) args.push('--ro-bind', path, path);
   for (const path of writable) args.push('--bind', path, path);
   for (const path of readOnly) args.push('--ro-bind', path, path);

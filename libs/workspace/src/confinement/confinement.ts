@@ -15,12 +15,20 @@ export interface Reach {
   readonly readOnly: readonly string[];
   /** Whom the command runs as where the gateway changes users; default: `COMMAND_USER`. */
   readonly user?: CommandUser;
+  /** Shown by bubblewrap as `PROXY_PLACES`. */
+  readonly proxy?: ProxyFiles | undefined;
+}
+
+/** What a command needs to reach the proxy of the gateway. No other command sees its socket. */
+export interface ProxyFiles {
+  readonly relay: string;
+  readonly socket: string;
 }
 
 /** A directory of a server's own, and the confinement to it. */
 export interface ServerPlace {
   readonly dir: string;
-  wrap(command: string, args: readonly string[]): CommandLine;
+  wrap(command: string, args: readonly string[], proxy?: ProxyFiles): CommandLine;
 }
 
 /** Keeps commands away from the gateway's tokens, ledger and environment (SECURITY.md#protections). */

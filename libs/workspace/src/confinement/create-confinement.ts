@@ -9,7 +9,13 @@ import { createMemoryWatch } from '../limits/memory-watch.ts';
 import { runCommand } from '../process/run-command.ts';
 import { askUser } from './ask-user.ts';
 import { COMMAND_ENV } from './command-env.ts';
-import { type Confinement, makePassableDirectory, makeSharedDirectory } from './confinement.ts';
+import {
+  type Confinement,
+  makePassableDirectory,
+  makeSharedDirectory,
+  type ProxyFiles,
+  type ServerPlace,
+} from './confinement.ts';
 import { describe } from './describe.ts';
 import { LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
 import { findFilter } from './seccomp/filter.ts';
@@ -80,9 +86,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     const wrap = createWrapper(how, { ...parts, command: limited(false), server: limited(true) });
     const otherUser = (how.method === 'bubblewrap' && asRoot()) || how.method === 'uid';
     const launchIn =
-      (directory: string, use: Use): Confinement['launch'] =>
-      (command, args) =>
-        wrap(command, args, { writable: [directory], readOnly: [] }, use);
+      (directory: string, use: Use): ServerPlace['wrap'] =>
+      (command, args, proxy?: ProxyFiles) =>
+        wrap(command, args, { writable: [directory], readOnly: [], proxy }, use);
     return {
       method: how.method,
       note: note + withoutLimits,
@@ -156,9 +162,8 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   return chosen(build({ method: 'none' }, { note }));
 }
 
-function noNetworkNamespace(network: Exclude<CommandNetwork, 'full'>, why: string): FleetError {
-  const mode = network === 'none' ? 'none' : 'allow';
-  const reason = `${mode} needs bubblewrap, which does not confine commands here (${why})`;
+function noNetworkNamespace(network: CommandNetwork, why: string): FleetError {
+  const reason = `${network} needs bubblewrap, which does not confine commands here (${why})`;
   const message = `tools.shell.network: ${reason}; install bubblewrap, or set tools.shell.network: full`;
   return new FleetError('CONFIG_INVALID', message, {
     fields: [{ path: 'config.yaml tools.shell.network', reason }],

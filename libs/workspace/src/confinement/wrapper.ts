@@ -33,10 +33,10 @@ export const asRoot = (): boolean => process.getuid?.() === 0;
 export type Use = 'command' | 'server' | 'probe';
 
 /**
- * What commands, and servers of tasks, reach: `none` and a folder give them a network namespace of their own, which only
- * bubblewrap makes. The folder is shown to them, see `ProxiedCommand`.
+ * What commands, and servers of tasks, reach: `none` and `allow` give them a network namespace of their own, which only
+ * bubblewrap makes. With `allow`, those with a `ProxiedCommand` reach its proxy.
  */
-export type CommandNetwork = 'full' | 'none' | { readonly folder: string };
+export type CommandNetwork = 'full' | 'none' | 'allow';
 
 /** Returns a function that confines a command line. */
 export function createWrapper(
@@ -71,9 +71,7 @@ export function createWrapper(
     }
     if (how.method !== 'bubblewrap') return limited;
     const network = use === 'server' ? 'full' : options.network;
-    const proxyFolder = typeof network === 'string' ? undefined : network.folder;
-    const parts = { reach, readable, asRoot: asRoot(), proxyFolder };
-    const outer = bubblewrapArgs({ ...parts, ownNetwork: network !== 'full' });
+    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), ownNetwork: network !== 'full' });
     const inner = asRoot() ? dropUser(programs.setpriv, limited, { user }) : limited;
     const filtered = filter === undefined ? [] : ['--seccomp', String(FILTER)];
     return { command: programs.bwrap, args: [...filtered, ...outer, '--', inner.command, ...inner.args] };

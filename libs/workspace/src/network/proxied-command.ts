@@ -1,8 +1,11 @@
+import type { ProxyFiles } from '../confinement/confinement.ts';
 import { withMonitor } from '../disk/disk-space.ts';
 import type { CommandLine, CommandMonitor } from '../process/run-command.ts';
 
 /** The way of one command from a network namespace of its own to a proxy of the gateway. */
 export interface ProxiedCommand {
+  /** For its confinement, and for no other. */
+  readonly files: ProxyFiles;
   /** Runs the command that follows, with the way open. It belongs within the confinement. */
   readonly prefix: readonly string[];
   /** Opens the proxy to the command while it runs. */
@@ -11,11 +14,12 @@ export interface ProxiedCommand {
   refused(): readonly string[];
 }
 
-type Wrap = (command: string, args: readonly string[]) => CommandLine;
+type Wrap = (command: string, args: readonly string[], proxy?: ProxyFiles) => CommandLine;
 
 /** Confines a command as `wrap` does, with the way to the proxy, if there is one. */
 export function throughProxy(wrap: Wrap, proxied: ProxiedCommand | undefined): Wrap {
   if (proxied === undefined) return wrap;
   const [first = '', ...rest] = proxied.prefix;
-  return (command, args) => withMonitor(wrap(first, [...rest, command, ...args]), proxied.monitor);
+  return (command, args) =>
+    withMonitor(wrap(first, [...rest, command, ...args], proxied.files), proxied.monitor);
 }

@@ -40,7 +40,8 @@ export async function openContextPlace(
   const lease: UserLease | undefined = await users?.lease(context);
   const user: CommandUser | undefined = lease?.user;
   const reach: Reach = { writable: [dir, tmp, home], readOnly: [base.objects], ...(user && { user }) };
-  const wrap: OpenTree['wrap'] = (command, args) => confinement.wrap(command, args, reach);
+  const wrap: OpenTree['wrap'] = (command, args, proxy) =>
+    confinement.wrap(command, args, { ...reach, proxy });
   try {
     await ownFolders(context, [dir, tmp, home], { otherUser, user, ...parts });
   } catch (error) {

@@ -249,9 +249,9 @@ async function openIn(
     files: opened.files,
     env: { HOME: home, TMPDIR: tmp },
     started: base.files(from),
-    wrap(command, args) {
+    wrap(command, args, proxy) {
       saved = undefined;
-      return opened.wrap(command, args);
+      return opened.wrap(command, args, proxy);
     },
     async begin() {
       if (!isNew && savedBefore === tip) clean = true;

@@ -45,7 +45,8 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     writable: [dir, gitDir],
     readOnly: [join(gitDir, 'config'), join(gitDir, 'hooks')],
   };
-  const wrap: Workspace['wrap'] = (command, args) => options.confinement.wrap(command, args, reach);
+  const wrap: Workspace['wrap'] = (command, args, proxy) =>
+    options.confinement.wrap(command, args, { ...reach, proxy });
   const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap, ...ignoringBuilds(gitDir) };
   const aside: GitPlace = { ...place, indexFile: join(gitDir, 'fleet-index') };
   const index = [join(gitDir, 'index'), join(gitDir, 'fleet-index')];

@@ -1,4 +1,5 @@
 import type { RepoState, Unmet } from '@hermes-fleet/protocol';
+import type { ProxyFiles } from '../confinement/confinement.ts';
 import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
 import type { CommittedFiles } from '../git/committed-files.ts';
@@ -13,8 +14,8 @@ export interface OpenTree extends AsyncDisposable {
   readonly dir: string;
   /** The files of the tree. Commands may write to those that the gateway makes. */
   readonly files: AnchoredFiles;
-  /** Returns a command line confined to this tree and its repository. */
-  wrap(command: string, args: readonly string[]): CommandLine;
+  /** Returns a command line confined to this tree and its repository; `proxy` is that of a `ProxiedCommand`. */
+  wrap(command: string, args: readonly string[], proxy?: ProxyFiles): CommandLine;
 }
 
 /** A working tree that a run uses exclusively until it is disposed of. Then nothing of the run's commands is left. */
