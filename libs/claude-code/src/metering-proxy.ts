@@ -12,7 +12,7 @@ import {
   timeCall,
   unansweredEnd,
 } from '@hermes-fleet/agent';
-import { type Budget, FleetError, type Log, type Reservation } from '@hermes-fleet/protocol';
+import { type Budget, FleetError, isNestedDeeper, type Log, type Reservation } from '@hermes-fleet/protocol';
 import { limitConnections } from '@hermes-fleet/service';
 import { createInputEstimator, type InputEstimate, isConversation, MessagesBody } from './input-estimate.ts';
 import { authorizedPath, LIMITS, readBody, relayRefusal, responseHeaders, sendError } from './proxy-http.ts';
@@ -89,6 +89,10 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     const signal = AbortSignal.any([ending, gone.signal]);
     const raw = await readBody(request);
     if (raw === undefined) return sendError(response, 413, 'request_too_large', 'the request is too long');
+    if (isNestedDeeper(raw, LIMITS.nesting)) {
+      const reason = `the request is nested more than ${LIMITS.nesting} levels deep`;
+      return sendError(response, 400, 'invalid_request_error', reason);
+    }
     if (path.endsWith('/count_tokens')) return countTokens(raw, request, response, signal);
     const body = MessagesBody.safeParse(raw);
     if (!body.success || body.data.model !== options.modelName) {

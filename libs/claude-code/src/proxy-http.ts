@@ -8,6 +8,8 @@ export const LIMITS = {
   /** For a whole request to arrive. */
   requestMs: 60_000,
   requestBytes: 64 * 1024 * 1024,
+  /** The levels of arrays and objects of a request: schemas of tools and arguments of models have many more than messages. */
+  nesting: 500,
   refusalChars: 64 * 1024,
 };
 

@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { AgentConfigSchema, createModel } from '@hermes-fleet/agent';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { SECRET } from '@hermes-fleet/workspace/testing';
 import { rawProxy, USAGE } from './testing/metered-proxy.ts';
+import { createUpstream } from './upstream.ts';
 
 for (const status of [302, 307, 308])
   test(`a redirect of the provider with ${status} is neither followed nor passed on, and ends the run`, async (t) => {
@@ -88,4 +91,29 @@ test('a count of tokens that never comes ends by first_token_s', async (t) => {
   });
   assert.equal((await call({}, {}, '/v1/messages/count_tokens')).status, 502);
   assert.match(proxy.failure()?.message ?? '', /sent no token within 1 s \(model_calls\.first_token_s\)/);
+});
+
+test('a body that cannot be written leaves no timer behind', async (t) => {
+  const clock = manualClock();
+  let timers = 0;
+  const timer = (...args: Parameters<typeof clock.timer>) => {
+    timers += 1;
+    return clock.timer(...args);
+  };
+  const model = await createModel(
+    AgentConfigSchema.parse({ model: 'anthropic/claude-sonnet-4-5' }),
+    'sonnet',
+    { read: () => SECRET },
+    {},
+  );
+  const upstream = createUpstream({
+    upstream: 'http://127.0.0.1:9',
+    apiKey: SECRET,
+    model,
+    clock: { ...clock, timer },
+  });
+  const loop: { self?: object } = {};
+  loop.self = loop;
+  assert.throws(() => upstream.call('/v1/messages', loop, {}, t.signal), TypeError);
+  assert.equal(timers, 0);
 });

@@ -48,12 +48,14 @@ export function createUpstream({ upstream, apiKey, model, clock = systemClock }:
   const send = providerFetch(patience);
   return {
     call(path, body, headers, signal) {
+      // Before the timer, which a body that cannot be written would leave behind.
+      const text = JSON.stringify(body);
       const silence = watchSilence(clock, patience);
       const limited = AbortSignal.any([signal, silence.signal]);
       const answer = send(`${upstream}${path}`, {
         method: 'POST',
         headers: { ...requestHeaders(headers), 'x-api-key': apiKey },
-        body: JSON.stringify(body),
+        body: text,
         signal: limited,
       });
       return {
