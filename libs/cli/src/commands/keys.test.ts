@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parseAllDocuments } from 'yaml';
+import { lockFolder } from '../local/folder-lock.ts';
 import { fleet } from '../testing/profile-stub.ts';
 
 test('keys init says that NATS must be restarted when its users have changed, and only then', async (t) => {
@@ -13,6 +14,22 @@ test('keys init says that NATS must be restarted when its users have changed, an
   assert.match(await init(), /^keys: 0 created, 0 repaired, \d+ unchanged\n$/);
   rmSync(join(dir, 'console'), { recursive: true });
   assert.match(await init(), /^keys: 3 created, 1 repaired, \d+ unchanged\nrestart NATS: .+ new users .+\n$/);
+});
+
+test('keys init and rotate wait for no command that is at work on the fleet of the keys: they are refused', async (t) => {
+  const dir = tempDir(t);
+  {
+    using _lock = lockFolder(dir, 'fleet up');
+    for (const name of ['init', 'rotate']) {
+      const { code, stderr } = await fleet(['keys', name, '--dir', join(dir, 'keys')]);
+      assert.notEqual(code, 0);
+      assert.match(stderr, /fleet up \(process \d+, since .+\) is at work on/);
+    }
+    assert.equal(readdirSync(dir).includes('keys'), false);
+    assert.match((await fleet(['keys', 'init', '--dir', join(dir, 'others')])).stdout, /^keys: \d+ created/);
+  }
+  assert.match((await fleet(['keys', 'init', '--dir', join(dir, 'keys')])).stdout, /^keys: \d+ created/);
+  assert.deepEqual(readdirSync(dir).sort(), ['keys', 'others']);
 });
 
 test('keys kubernetes prints a Secret for each reader but the operator, with every key of its folder', async (t) => {

@@ -1,3 +1,5 @@
+import { accessSync, constants } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
 import { type Command, command, type Values } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
 import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
@@ -5,6 +7,7 @@ import { keySecrets } from '../keys/kubernetes.ts';
 import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
 import { parseReplicas } from '../keys/replicas.ts';
 import { type Owner, readSecret } from '../keys/secret-file.ts';
+import { lockFolder } from '../local/folder-lock.ts';
 import { keysInitUsage, keysKubernetesUsage, keysRotateUsage } from '../usage/keys.ts';
 import { folderOf } from './token.ts';
 
@@ -14,6 +17,7 @@ const keysCommand = (usage: typeof keysInitUsage, renew: boolean): Command =>
     const { natsConfig, natsClusterConfig } = keyPaths(folderOf(values, env));
     const configs = () => [readSecret(natsConfig), readSecret(natsClusterConfig)];
     const before = configs();
+    using _lock = lockOf(folderOf(values, env), `fleet ${usage.name}`);
     const summary = writeKeys(values, env, renew);
     if (print) print(summary);
     else {
@@ -27,6 +31,24 @@ const keysCommand = (usage: typeof keysInitUsage, renew: boolean): Command =>
     }
     return 0;
   });
+
+/**
+ * The lock of the fleet whose keys are in this folder, as `fleet up` makes missing ones too. Undefined for another name of a folder than
+ * those have, and where this user cannot write beside it, and so can start no fleet.
+ */
+function lockOf(dir: string, name: string): Disposable | undefined {
+  const fleet = dirname(resolve(dir));
+  return basename(resolve(dir)) === 'keys' && !isDenied(fleet) ? lockFolder(fleet, name) : undefined;
+}
+
+function isDenied(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EACCES';
+  }
+}
 
 /** `fleet keys kubernetes`: one document a Secret, for `kubectl apply --server-side --filename -`. JSON is YAML. */
 const kubernetesCommand = command(keysKubernetesUsage, async ({ values, positionals, env, stdout }) => {
