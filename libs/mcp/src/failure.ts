@@ -41,6 +41,8 @@ export function describeFailure(error: unknown): {
 function detailOf(error: unknown): string {
   if (error instanceof ServerFailure) return error.message;
   if (isAnswer(error)) return `answered with error ${error.code}`;
+  if (error instanceof SdkHttpError && REDIRECTS.has(error.status))
+    return `redirects to an address that is not followed (HTTP status ${error.status}): set the url of the server to the new one`;
   if (error instanceof SdkHttpError) return `answered with HTTP status ${error.status}`;
   if (error instanceof SdkError && CLOSED.has(error.code)) return 'connection closed';
   if (isNotMcp(error)) return 'answered with something that is not MCP';
@@ -49,6 +51,7 @@ function detailOf(error: unknown): string {
   return error instanceof Error ? oneLine(error.message) : 'unknown failure';
 }
 
+const REDIRECTS: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
 const CLOSED: ReadonlySet<SdkErrorCode> = new Set([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected]);
 const NOT_MCP: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.InvalidResult,

@@ -6,14 +6,14 @@ const MAX_REPLY_BYTES = 10 * 1024 * 1024;
 const [LF, CR] = [10, 13];
 
 /**
- * MCP over Streamable HTTP. A reply, or a single event of the session's GET stream, fails above 10 MB. Redirects to
- * another origin are not followed.
+ * MCP over Streamable HTTP. A reply, or a single event of the session's GET stream, fails above 10 MB. The
+ * SDK follows a redirect within the origin itself; any other one is an error.
  */
 export function createHttpTransport(
   url: string,
   headers: Readonly<Record<string, string>> = {},
 ): StreamableHTTPClientTransport {
-  const send = createClient('configured');
+  const send = createClient('configured', { redirects: 'returned' });
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: async (target, init) => {

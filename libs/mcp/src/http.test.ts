@@ -87,6 +87,27 @@ describe('an HTTP server', { timeout: 120_000 }, () => {
     assert.deepEqual(pool.pids(), []);
   });
 
+  it('is followed to another path of its origin, and not to another origin, which sees nothing', async (t) => {
+    const url = await http(t, (request, response) => {
+      if (request.url === '/mcp') response.writeHead(307, { location: '/new' }).end();
+      else void stateless(request, response);
+    });
+    assert.equal((await openPool(t, { it: { url } }).probe('it', now)).state, 'ok');
+    let strays = 0;
+    const other = await http(t, (_, response) => {
+      strays += 1;
+      response.end();
+    });
+    const moved = await http(t, (_, response) => void response.writeHead(307, { location: other }).end());
+    const { state, detail } = await openPool(t, { it: { url: moved } }).probe('it', now);
+    assert.equal(state, 'error');
+    assert.match(
+      detail ?? '',
+      /^redirects to an address that is not followed \(HTTP status 307\): set the url/,
+    );
+    assert.equal(strays, 0);
+  });
+
   it('receives the configured headers', async (t) => {
     const seen = new Set<string | undefined>();
     const url = await http(t, (request, response) => {
