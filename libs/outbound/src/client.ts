@@ -7,8 +7,8 @@ export type UntrustedFetch = (address: string, request: UntrustedRequest) => Pro
  * Makes every HTTP client of the fleet, by who chose the addresses (docs/architecture.md#outgoing-requests).
  *
  * `configured`: the operator, local addresses too. It is a `fetch` that follows no redirect and ends when it gets no
- * connection, or no byte, in time. Rejects with a RedirectError, with the reason of the request's `signal`, and else with a TypeError whose
- * cause is the network's error.
+ * connection, or no byte, in time. Rejects with a RedirectError, with the reason of the request's `signal`, and else with a TypeError: "fetch
+ * failed", whose cause is the network's error, or what the request or the answer cannot be.
  *
  * `untrusted`: a model or a caller. It connects to checked addresses of the internet and to `allowInternal` only, checks
  * every redirect again, and bounds the time and the size of each request (`guardedFetch`).

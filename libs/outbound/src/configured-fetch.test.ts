@@ -6,19 +6,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { createClient } from './client.ts';
 import { RedirectError } from './redirect.ts';
+import { codeOf, thrownBy } from './testing/fetching.ts';
 import { startServer } from './testing/server.ts';
 
 const at = (port: number, path = '/'): string => `http://127.0.0.1:${port}${path}`;
-
-async function thrownBy(work: Promise<unknown>): Promise<Error> {
-  const thrown = await work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  return thrown instanceof Error ? thrown : assert.fail(`nothing was thrown: ${String(thrown)}`);
-}
-
-const codeOf = ({ cause }: Error): unknown => cause instanceof Error && 'code' in cause && cause.code;
 
 describe('a client of the policy configured', () => {
   /** Two origins; the first redirects to the second. */
@@ -166,12 +157,12 @@ describe('a client of the policy configured', () => {
     const { port } = await startServer(t, (request, response) =>
       response.end('x'.repeat(request.url === '/long' ? 1_000_000 : 10)),
     );
-    const send = createClient('configured', { silenceMs: 100 });
+    const send = createClient('configured', { silenceMs: 500 });
     const controller = new AbortController();
     const reason = new Error('enough');
     const left = await send(at(port), { signal: controller.signal });
     const slow = await send(at(port, '/long'));
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, 700));
     assert.equal((await slow.text()).length, 1_000_000);
     const reading = left.text();
     controller.abort(reason);
@@ -182,6 +173,59 @@ describe('a client of the policy configured', () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     unread.abort(reason);
     await new Promise((resolve) => setTimeout(resolve, 50));
+  });
+
+  it('sends the length of every body, so that a server finds the next request', async (t) => {
+    const seen: string[] = [];
+    const { port } = await startServer(t, async (request, response) => {
+      let body = '';
+      for await (const chunk of request) body += chunk;
+      seen.push(`${request.method} ${request.headers['content-length']} ${body}`);
+      response.end();
+    });
+    const send = createClient('configured');
+    for (const body of ['{"a":"ü"}', Buffer.from('{}'), new Blob(['GET /x']), '', null])
+      await (await send(at(port), { method: 'delete', body })).text();
+    const sent = ['10 {"a":"ü"}', '2 {}', '6 GET /x', '0 ', 'undefined '];
+    assert.deepEqual(
+      seen,
+      sent.map((each) => `DELETE ${each}`),
+    );
+  });
+
+  it('sends nothing that would leave open where a request ends, and such a fault is not one of the network', async (t) => {
+    const { port, requests } = await startServer(t, (_, response) => response.end());
+    const send = createClient('configured');
+    const faulty: [init: RequestInit, words: RegExp][] = [
+      [{ body: 'x' }, /a request with the method GET has no body/],
+      [{ method: 'head', body: Buffer.from('x') }, /a request with the method HEAD has no body/],
+      [{ method: 'CONNECT' }, /CONNECT is not requested/],
+      [{ method: 'trace' }, /TRACE is not requested/],
+      [{ method: 'GE T' }, /Method must be a valid HTTP token/],
+      [{ headers: { 'x-a': 'a\u0001secret' } }, /Invalid character in header content \["x-a"\]/],
+    ];
+    for (const name of ['Content-Length', 'Transfer-Encoding', 'Host', 'Connection', 'Upgrade', 'Expect'])
+      faulty.push([
+        { method: 'POST', headers: { [name]: '1' }, body: 'x' },
+        new RegExp(`the header ${name.toLowerCase()} cannot be set`),
+      ]);
+    for (const [init, words] of faulty) {
+      const error = await thrownBy(send(at(port), init));
+      assert.ok(error instanceof TypeError);
+      assert.match(error.message, words);
+    }
+    assert.equal(requests.length, 0);
+  });
+
+  it('tells the status text and the address of an answer, which users put into errors', async (t) => {
+    const server = createServer((socket) =>
+      socket.end('HTTP/1.1 404 No\u0001t\tFound\r\ncontent-length: 0\r\n\r\n'),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const { port } = server.address() as { port: number };
+    const answer = await createClient('configured')(at(port, '/a?b=c#d'));
+    assert.deepEqual([answer.statusText, answer.url], ['Not\tFound', at(port, '/a?b=c')]);
   });
 
   it('bounds a body where it has a limit, also what it decompresses to', async (t) => {

@@ -34,6 +34,12 @@ export type TlsFetch = (
 
 const LIMITS = { connectMs: 10_000, silenceMs: 300_000 };
 const OWN_HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'hermes-fleet' };
+const METHODS_REFUSED = new Set(['CONNECT', 'TRACE', 'TRACK']);
+/** The client's own: the address of the request, and what its connection is used for. */
+const HEADERS_REFUSED = new Set([
+  ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade'],
+]);
 
 /** As `createClient('configured')` promises. */
 export function configuredFetch(options: ConfiguredOptions): typeof fetch {
@@ -52,7 +58,7 @@ export function configuredFetch(options: ConfiguredOptions): typeof fetch {
       throw new RedirectError(incoming.statusCode ?? 0, url, location);
     }
     try {
-      return responseOf(incoming, { maxBytes, host: quoted(url.host), signal, raise: plainError });
+      return responseOf(incoming, url, { maxBytes, signal, raise: plainError });
     } catch (error) {
       throw plainError(error as FleetError);
     }
@@ -60,8 +66,10 @@ export function configuredFetch(options: ConfiguredOptions): typeof fetch {
 }
 
 async function send(url: URL, request: OutgoingRequest): Promise<IncomingMessage> {
+  // What throws here is a fault of the caller, and not of the network.
+  const answer = sendRequest(url, request);
   try {
-    return await sendRequest(url, request);
+    return await answer;
   } catch (cause) {
     request.signal?.throwIfAborted();
     // The words by which users of `fetch` know that a request got no answer.
@@ -82,17 +90,41 @@ async function requestOf(input: Input, init: RequestInit = {}) {
     throw new TypeError(`${quoted(url.protocol)} is not requested: only http and https are`);
   if (url.username !== '' || url.password !== '')
     throw new TypeError(`the address at ${quoted(url.host)} holds credentials: send them in a header`);
+  const method = request?.method ?? init.method?.toUpperCase() ?? 'GET';
+  const given = Object.fromEntries(request?.headers ?? new Headers(init.headers));
+  const body = request === undefined ? ((init.body as PlainBody | null) ?? undefined) : await bodyOf(request);
+  refuseWhatFetchDoes(method, given, body);
   return {
     url,
-    method: request?.method ?? init.method ?? 'GET',
-    headers: { ...OWN_HEADERS, ...Object.fromEntries(request?.headers ?? new Headers(init.headers)) },
-    body: request === undefined ? (init.body as PlainBody) : new Uint8Array(await request.arrayBuffer()),
+    method,
+    headers: { ...OWN_HEADERS, ...given },
+    body,
     signal: request?.signal ?? init.signal ?? undefined,
     redirect: request?.redirect ?? init.redirect,
   };
 }
 
 type PlainBody = string | Uint8Array | undefined;
+
+async function bodyOf(request: Request): Promise<PlainBody> {
+  return request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
+}
+
+/** Throws a TypeError for what would leave it open where a request, or its answer, ends on the connection. */
+function refuseWhatFetchDoes(
+  method: string,
+  headers: Readonly<Record<string, string>>,
+  body: PlainBody,
+): void {
+  if (METHODS_REFUSED.has(method)) throw new TypeError(`${method} is not requested`);
+  if (body !== undefined && (method === 'GET' || method === 'HEAD'))
+    throw new TypeError(`a request with the method ${method} has no body`);
+  const refused = Object.keys(headers).find((name) => HEADERS_REFUSED.has(name));
+  if (refused !== undefined)
+    throw new TypeError(
+      `the header ${refused} cannot be set: the client says itself how it uses the connection`,
+    );
+}
 
 const isPlainBody = (body: RequestInit['body']): boolean =>
   body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array;

@@ -53,8 +53,10 @@ export async function guardedFetch(address: string, options: GuardedFetchOptions
     const { url, incoming } = await followRedirects(address, options, deadline.signal);
     const { maxBytes } = options;
     const onEnd = (): void => deadline[Symbol.dispose]();
-    const body = { maxBytes, host: quoted(url.host), signal: deadline.signal, onEnd };
-    return { url: url.href, response: responseOf(incoming, body) };
+    return {
+      url: url.href,
+      response: responseOf(incoming, url, { maxBytes, signal: deadline.signal, onEnd }),
+    };
   } catch (thrown) {
     deadline[Symbol.dispose]();
     if (deadline.signal.aborted) throw deadline.signal.reason;

@@ -7,7 +7,10 @@ import type { Address } from './destination.ts';
 export interface ConnectionLimits {
   /** Until a connection is open, with its TLS. */
   readonly connectMs: number;
-  /** The longest time without a byte, before the answer and within it. */
+  /**
+   * The longest time without a byte, before the answer and within it. A reader that leaves what came has it once more: an answer of
+   * which nothing is read for so long is closed after at most twice this time.
+   */
   readonly silenceMs: number;
 }
 
@@ -25,8 +28,8 @@ export interface OutgoingRequest {
 }
 
 /**
- * Sends a request; resolves when the response begins. Rejects with the network's error, also when `signal` ends it. Follows no
- * redirect.
+ * Sends a request; resolves when the response begins. Rejects with the network's error, also when `signal` ends it. Throws for
+ * what cannot be sent, such as an invalid method or header. Follows no redirect.
  */
 export function sendRequest(
   url: URL,
@@ -35,11 +38,13 @@ export function sendRequest(
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   let answer: IncomingMessage | undefined;
+  // Without it, the body of a DELETE would be the begin of the next request of its connection.
+  const length = body === undefined ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
   const sent = request(
     url,
     {
       method,
-      headers,
+      headers: { ...headers, ...length },
       agent: agent ?? false,
       ...(addresses && { lookup: pinnedLookup(addresses) }),
       ...(limits && { timeout: limits.silenceMs }),
@@ -54,13 +59,23 @@ export function sendRequest(
   signal?.addEventListener('abort', abort, { once: true });
   sent.once('close', () => signal?.removeEventListener('abort', abort));
   if (limits !== undefined) {
-    sent.on('timeout', () => {
+    /** What the reader had taken of the answer at the last timeout, bytes. */
+    let taken: number | undefined;
+    const onTimeout = (): void => {
       // No byte is taken from the network while the reader leaves what came.
-      const isReaders = answer !== undefined && (answer.complete || answer.readableLength > 0);
-      if (isReaders) sent.socket?.setTimeout(limits.silenceMs);
-      else (answer ?? sent).destroy(tooLate('no byte arrived for', limits.silenceMs));
-    });
+      if (answer === undefined || !(answer.complete || answer.readableLength > 0)) {
+        (answer ?? sent).destroy(tooLate('no byte arrived for', limits.silenceMs));
+        return;
+      }
+      const before = taken;
+      taken = (sent.socket?.bytesRead ?? 0) - answer.readableLength;
+      if (taken === before) answer.destroy(tooLate('nothing was read for', limits.silenceMs));
+      else sent.socket?.setTimeout(limits.silenceMs);
+    };
     sent.once('socket', (socket) => {
+      // The request's own event comes once only.
+      socket.on('timeout', onTimeout);
+      sent.once('close', () => socket.off('timeout', onTimeout));
       if (!socket.connecting) return;
       const late = () => sent.destroy(tooLate('no connection within', limits.connectMs));
       const timer = setTimeout(late, limits.connectMs);
