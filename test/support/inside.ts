@@ -179,7 +179,7 @@ export async function attackFromWithin(
     return result.text;
   };
   const waits = `for d in /tmp /dev/shm; do (umask 077; echo secret > $d/${name}); done; touch begun; bash -c 'exec -a ${name} sleep 110'`;
-  const { body } = await call(target, 'SendMessage', params(shell(waits), 'neighbour', true));
+  const { body } = await call(target, 'SendMessage', params(shell(waits), 'inside-neighbour', true));
   const { id } = body.result.task;
   const state = async (): Promise<string> => (await call(target, 'GetTask', { id })).body.result.status.state;
   await until(async () => (await state()) === 'TASK_STATE_WORKING', 'the neighbour to work');
@@ -190,23 +190,23 @@ export async function attackFromWithin(
     abstractSocket: name,
     neighbour: name,
   });
-  const said = await run('attacker', runbook('attacks.sh', program(rows), 'sh ./attacks.sh'));
+  const said = await run('inside-attacker', runbook('attacks.sh', program(rows), 'sh ./attacks.sh'));
   assert.deepEqual(breaches(said, rows, mode), [], said);
-  const hidden = await send('attacker', shell(`perl -e '${memoryFile(HIDDEN_MB)} sleep 20'`));
+  const hidden = await send('inside-attacker', shell(`perl -e '${memoryFile(HIDDEN_MB)} sleep 20'`));
   assert.equal(hidden.status, 'error', JSON.stringify(hidden));
   assert.match(JSON.stringify(hidden), /memory/);
   assert.equal(await state(), 'TASK_STATE_WORKING', 'the neighbour goes on');
   assert.equal((await fetch(`${target.url}/ready`)).status, 200);
 
-  await run('attacker', runbook('leave.sh', LEAVE_BEHIND, 'bash ./leave.sh'));
+  await run('inside-attacker', runbook('leave.sh', LEAVE_BEHIND, 'bash ./leave.sh'));
   // What was saved, and is taken out for the next task of the context, is the links themselves.
   const links =
     'for l in link link-up link-around; do git cat-file -p HEAD:$l; echo; done; git ls-tree HEAD | wc -l';
   assert.match(
-    await run('attacker', runbook('next.txt', 'next', links)),
+    await run('inside-attacker', runbook('next.txt', 'next', links)),
     /\n\s+\/etc\/passwd\n\s+(\.\.\/){9}etc\/passwd\n\s+\.\n\s+5\n/,
   );
-  const found = await run('newcomer', runbook('attacks.sh', program(LEFT), 'sh ./attacks.sh'));
+  const found = await run('inside-newcomer', runbook('attacks.sh', program(LEFT), 'sh ./attacks.sh'));
   assert.deepEqual(breaches(found, LEFT, mode), [], found);
   await call(target, 'CancelTask', { id });
 }
