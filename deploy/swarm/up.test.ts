@@ -101,6 +101,13 @@ describe('up.sh', () => {
       assert.equal(stack.services[member].healthcheck.start_period, '600s', member);
   });
 
+  it('bounds the SysV IPC of profiles as Compose does', () => {
+    const read = (file: string) => parse(readFileSync(join(ROOT, file), 'utf8'), { merge: true });
+    const [stack, compose] = [read('deploy/swarm/stack.yml'), read('docker-compose.yml')];
+    for (const profile of ['switch', 'neo', 'morpheus', 'trinity', 'neo-pool'])
+      assert.deepEqual(stack.services[profile].sysctls, compose.services.neo.sysctls, profile);
+  });
+
   it('gives only the readers of a changed key another version', async (t) => {
     const { keys, up, environment } = prepare(t);
     await up();

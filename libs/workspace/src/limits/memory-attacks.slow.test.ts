@@ -80,13 +80,16 @@ const ATTACKS: Record<string, { readonly script: string; readonly skip?: string 
   },
 };
 
-/** A gateway with two contexts: one uses some memory and waits, the other attacks. Prints how both ended. */
+/**
+ * A gateway with two contexts: one uses some memory, prints and waits, the other attacks. Prints how the attack ended, and
+ * whether the neighbour still prints once its memory is free again.
+ */
 const GATEWAY = `
-  import { mkdirSync } from 'node:fs';
+  import { readFileSync } from 'node:fs';
   import { join } from 'node:path';
   import { silentLog, systemClock } from '@hermes-fleet/protocol';
   import { COMMAND_ENV, createConfinement, defaultMemoryMb, runCommand, startBackground } from './src/index.ts';
-  const { options, attack } = JSON.parse(process.argv[1]);
+  const { options, attack, group } = JSON.parse(process.argv[1]);
   const limits = { processes: 0, memoryMb: defaultMemoryMb(), dataMb: 0, fileMb: 0, openFiles: 16384, cpuS: 0 };
   const confinement = await createConfinement({ ...options, limits, clock: systemClock, log: silentLog });
   const line = async (name, script) => {
@@ -94,12 +97,16 @@ const GATEWAY = `
     return confinement.wrap('/bin/sh', ['-c', script], { writable: [], readOnly: [], user: lease?.user });
   };
   const env = COMMAND_ENV;
-  const wait = 'use strict; my $b = "a" x (40 << 20); $| = 1; print "up"; sleep 300';
+  const wait = 'use strict; my $b = "a" x (40 << 20); $| = 1; while (1) { print "up"; select undef, undef, undef, 0.1 }';
   const neighbour = await startBackground(await line('neighbour', "exec ${PERL} -e '" + wait + "'"),
     { cwd: '/', env, keepBytes: 100, clock: systemClock });
   await neighbour.change(20_000, AbortSignal.timeout(20_000));
   const { stdout, killed, limit } = await runCommand(await line('attacker', attack),
     { cwd: '/', env, timeoutMs: 60_000, keepBytes: 4096, maxBytes: 1e6, clock: systemClock });
+  const used = () => Number(readFileSync(join(group, 'memory.usage_in_bytes'), 'utf8'));
+  for (let steps = 0; steps < 20 && used() > ${GIB / 2}; steps += 1) await systemClock.sleep(50);
+  // What it prints after this is an answer: the first may have been on its way already.
+  for (let times = 0; times < 2; times += 1) await neighbour.change(20_000, AbortSignal.timeout(20_000));
   console.log(JSON.stringify({ note: confinement.note, stdout, killed, limit, neighbour: neighbour.end() ?? 'lives' }));
   await neighbour.stop();
   process.exit();
@@ -131,7 +138,7 @@ function attackFrom(t: TestContext, gateway: Gateway, attack: string) {
     '--input-type=module',
     '--eval',
     GATEWAY,
-    JSON.stringify({ options, attack }),
+    JSON.stringify({ options, attack, group }),
   ];
   const into = ['-c', 'echo $$ > "$0/cgroup.procs"; exec "$@"', group];
   const ran = spawnSync('/bin/sh', [...into, ...gateway.as, ...node], {

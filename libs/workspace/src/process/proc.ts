@@ -52,7 +52,7 @@ export interface ProcessStatus {
   /** Its real user. */
   readonly uid: number;
   readonly groups: readonly number[];
-  /** Memory of its own, in memory or swapped out, in KiB. */
+  /** Memory of its own, in memory or swapped out, with huge pages and its tables of pages, in KiB. */
   readonly anonymousKib: number;
   /** Shared memory, including mapped files of a tmpfs, in KiB. */
   readonly sharedKib: number;
@@ -68,7 +68,7 @@ export function processStatus(pid: number): ProcessStatus | undefined {
     parent: Number(line('PPid')),
     uid: Number.parseInt(line('Uid'), 10),
     groups: line('Groups').split(' ').filter(Boolean).map(Number),
-    anonymousKib: kib('RssAnon') + kib('VmSwap'),
+    anonymousKib: kib('RssAnon') + kib('VmSwap') + kib('HugetlbPages') + kib('VmPTE'),
     sharedKib: kib('RssShmem'),
   };
 }
