@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
@@ -193,15 +202,15 @@ test('a release whose processes cannot be ended rejects, and the next use ends t
   const works = await open(t, place);
   let now = 0;
   const clock = { ...systemClock, now: () => (now += 1000) };
-  // Commands run by the helper; what ends them stops working.
-  const setpriv = join(place.stateDir, 'setpriv');
-  symlinkSync('/usr/bin/setpriv', setpriv);
-  const programs = { setpriv, landlock: landlockHelper(t) };
+  // What ends commands stops working.
+  const helper = join(place.stateDir, 'helper');
+  symlinkSync(landlockHelper(t), helper);
+  const programs = { landlock: helper };
   const fails = await createConfinement({ confine: 'uid', ...place, programs, clock, log: silentLog });
   const lease = await fails.users?.lease(join(works.contexts, 'a'));
   assert.ok(lease);
-  rmSync(setpriv);
-  symlinkSync('/bin/false', setpriv);
+  rmSync(helper);
+  symlinkSync('/bin/false', helper);
   await works.run(lease.user, `: > /tmp/hermes-test-${lease.user.uid}`);
   const released = lease.release();
   const meanwhile = fails.users?.lease(join(works.contexts, 'a'));
@@ -213,6 +222,26 @@ test('a release whose processes cannot be ended rejects, and the next use ends t
   await works.lease('a');
   assert.deepEqual(processesOf(lease.user.uid), []);
   assert.equal(existsSync(`/tmp/hermes-test-${lease.user.uid}`), false);
+});
+
+test('what ends the processes of a user is filtered as they are, and ended before the gateway', {
+  skip: skip || withoutLandlock,
+}, async (t) => {
+  const place = makePlace(t);
+  const [helper, log] = [join(place.stateDir, 'helper'), join(place.stateDir, 'log')];
+  const started = `echo "$(cat /proc/self/oom_score_adj) $*" >> ${log}; exec ${landlockHelper(t)} "$@"`;
+  writeFileSync(helper, `#!/bin/sh\n${started}\n`, { mode: 0o755 });
+  const programs = { landlock: helper };
+  const options = { confine: 'uid', ...place, programs, clock: systemClock, log: silentLog } as const;
+  const { users } = await createConfinement(options);
+  const lease = await users?.lease(join(place.workspaceRoot, 'contexts', 'a'));
+  const { uid } = lease?.user ?? assert.fail();
+  await lease?.release();
+  const lines = readFileSync(log, 'utf8').split('\n');
+  const kills = lines.filter((line) => line.includes('kill -9 -1'));
+  assert.ok(kills.length > 0);
+  for (const line of kills)
+    assert.match(line, new RegExp(`--user ${uid} --seccomp \\S+ -- /bin/sh -c echo 900 > `));
 });
 
 test('a removed context frees its user, whatever its commands closed', { skip }, async (t) => {

@@ -4,7 +4,7 @@ import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { type NextGroup, openCommandGroups } from '../limits/command-groups.ts';
-import { type CommandLimits, findProgram, limitedCommand } from '../limits/command-limits.ts';
+import { type CommandLimits, findProgram, limitedCommand, preferCommands } from '../limits/command-limits.ts';
 import { createMemoryWatch } from '../limits/memory-watch.ts';
 import { runCommand } from '../process/run-command.ts';
 import { askUser } from './ask-user.ts';
@@ -17,8 +17,10 @@ import {
   type ServerPlace,
 } from './confinement.ts';
 import { describe } from './describe.ts';
-import { LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
+import type { AsUserOptions } from './end-user.ts';
+import { dropUserRestricted, LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
 import { findFilter } from './seccomp/filter.ts';
+import { asUser } from './uid-drop.ts';
 import type { UserRange } from './user-range.ts';
 import { usersFor } from './users-for.ts';
 import { asRoot, type CommandNetwork, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
@@ -74,7 +76,17 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const prlimit = findProgram(programs.prlimit ?? 'prlimit', COMMAND_ENV.PATH ?? '');
   const withoutLimits = options.limits !== undefined && prlimit === undefined ? WITHOUT_PRLIMIT : '';
   const { clock, log } = options;
-  const ask = asRoot() ? undefined : askUser({ setpriv: programs.setpriv, clock, log });
+  /** Whether the helper runs commands, once that is known. */
+  let helper: How['helper'];
+  const shellAs: AsUserOptions['shellAs'] = (user, script, args) => {
+    const first = preferCommands();
+    const scored = first === '' ? script : `${first}; ${script}`;
+    if (helper === undefined) return asUser(programs.setpriv, scored, args, { user });
+    const filtered = { paths: undefined, filter: 'file' in filter ? filter.file : undefined, user };
+    return dropUserRestricted(programs.landlock, '/bin/sh', ['-c', scored, 'sh', ...args], filtered);
+  };
+  const asking = { shellAs, clock, log };
+  const ask = asRoot() ? undefined : askUser(asking);
   const monitor = options.limits && createMemoryWatch({ limitMb: options.limits.memoryMb, clock, ask });
   const build = (
     how: How,
@@ -131,13 +143,8 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       const { limits, controllers } = options;
       const groups = limits && openCommandGroups({ memoryMb: limits.memoryMb, controllers, clock, log });
       const candidate = build(all, groups);
-      const parts = {
-        root,
-        users: options.users,
-        setpriv: programs.setpriv,
-        clock: options.clock,
-        log: options.log,
-      };
+      helper = all.helper;
+      const parts = { root, users: options.users, ...asking };
       const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
       const note = describe({ ...how, filter, network, landlock, withoutUsers, groups, asRoot: asRoot() });

@@ -3,10 +3,9 @@ import { access, lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { processesOf } from '../process/proc.ts';
-import { type CommandResult, runCommand } from '../process/run-command.ts';
+import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import type { CommandUser } from './command-user.ts';
-import { asUser } from './uid-drop.ts';
 
 /** Folders outside of its context that a command can write to. The gateway must be able to list them. */
 const SHARED_PLACES = ['/tmp', '/dev/shm', '/dev/mqueue'];
@@ -17,7 +16,8 @@ const BATCH = 500;
 const MAX_BATCHES = 200;
 
 export interface AsUserOptions {
-  readonly setpriv: string;
+  /** The command line of a shell script that runs as a user of commands. */
+  readonly shellAs: (user: CommandUser, script: string, args: readonly string[]) => CommandLine;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -27,14 +27,17 @@ interface RunLimits {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Runs a shell script of the gateway's as the user: with its rights to its files and processes, and not restricted further. */
+/**
+ * Runs a shell script of the gateway's as the user: with its rights to its files and processes. The processes of the user can
+ * take it over, so it has no more rights than they have, but for Landlock, which keeps them from it.
+ */
 export function runAs(
   user: CommandUser,
   script: string,
   args: readonly string[],
-  { setpriv, clock, timeoutMs = 60_000, signal }: AsUserOptions & RunLimits,
+  { shellAs, clock, timeoutMs = 60_000, signal }: AsUserOptions & RunLimits,
 ): Promise<CommandResult> {
-  const line = asUser(setpriv, script, args, { user });
+  const line = shellAs(user, script, args);
   const limits = { timeoutMs, signal, keepBytes: 4096, maxBytes: 1024 * 1024, clock };
   return runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
 }

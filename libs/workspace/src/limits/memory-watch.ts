@@ -53,8 +53,8 @@ export function createMemoryWatch(options: {
   /** 0: no limit. */
   readonly limitMb: number;
   readonly clock: Clock;
-  /** Asks a user for what its processes hold and this process may not look at. Undefined for no answer. Never rejects. */
-  readonly ask?: ((uid: number) => Promise<Asked | undefined>) | undefined;
+  /** Asks a user for what its processes hold and this process may not look at. Never rejects. */
+  readonly ask?: ((uid: number) => Promise<Asked>) | undefined;
   /** Default: /proc. */
   readonly readEnvironment?: (pid: number) => readonly string[];
   /** Default: that of the machine and of the control groups. */
@@ -95,7 +95,7 @@ export function createMemoryWatch(options: {
   }
 
   async function askUsers(
-    question: (uid: number) => Promise<Asked | undefined>,
+    question: (uid: number) => Promise<Asked>,
     { sharedKib }: MemoryRoom,
   ): Promise<void> {
     asking = true;
@@ -105,8 +105,7 @@ export function createMemoryWatch(options: {
     for (const uid of asked.keys()) if (!uids.has(uid)) asked.delete(uid);
     await Promise.all(
       [...uids].map(async (uid) => {
-        const answer = await question(uid);
-        if (answer !== undefined) asked.set(uid, answer);
+        asked.set(uid, await question(uid));
       }),
     );
     asking = false;
