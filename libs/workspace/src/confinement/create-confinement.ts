@@ -87,7 +87,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   };
   const asking = { shellAs, clock, log };
   const ask = asRoot() ? undefined : askUser(asking);
-  const monitor = options.limits && createMemoryWatch({ limitMb: options.limits.memoryMb, clock, ask });
+  const monitor = options.limits && createMemoryWatch({ limitMb: options.limits.memoryMb, clock, log, ask });
   const build = (
     how: How,
     { note = '', limits = options.limits, nextGroup }: BuildParts = {},

@@ -52,6 +52,23 @@ test('what the kernel can drop counts as left, in both versions of control group
   assert.ok(roomOf(second).shared <= room.shared, 'shared memory of the group, not of the machine');
 });
 
+test('memory of the kernel is left as far as it may be names of files, in version 1', (t) => {
+  const left = (kernel: number): number =>
+    roomOf(
+      group(t, 1, {
+        'memory.limit_in_bytes': 400 * MIB,
+        'memory.usage_in_bytes': 400 * MIB,
+        'memory.kmem.usage_in_bytes': kernel * MIB,
+        'memory.stat': '',
+      }),
+    ).left;
+  const swap = swapFree > 0 ? left(0) : 0;
+  const names = Number(/^SReclaimable: +(\d+)/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) / 1024;
+  const found = [25, 75, 200, 260, 300, 400].map((kernel) => left(kernel) - swap);
+  for (const [index, expected] of [0, 50, 100, 40, 0, 0].entries())
+    assert.ok(Math.abs((found[index] ?? -1) - Math.min(expected, names)) < 1, `${found}`);
+});
+
 test('the group with the least room counts, and one without a limit does not', (t) => {
   const of = (max: string | number, current: number): MemoryGroup =>
     group(t, 2, { 'memory.max': max, 'memory.current': current * MIB, 'memory.swap.max': 0 });

@@ -7,12 +7,17 @@ const KIB_PER_MIB = 1024;
 const RESERVE_SHARE = 16;
 const RESERVE_KIB = { least: 16 * KIB_PER_MIB, most: 256 * KIB_PER_MIB };
 
+/** The part of a control group that names and inodes of files may take in it, of version 1. */
+const DROPPABLE = 1 / 4;
+
 /** How much memory is left to this process and its commands. */
 export interface MemoryRoom {
   /** What has the least left: the machine, or a control group that this process is in. */
   readonly of: 'this machine' | 'this control group';
   /** What can still be taken, in KiB: with what the kernel can drop, as the page cache, and with free swap. */
   readonly leftKib: number;
+  /** All memory of it, in KiB. */
+  readonly totalKib: number;
   /** Less than this is a shortage: a 16th of the memory, at least 16 and at most 256 MiB. */
   readonly reserveKib: number;
   /** All shared memory of it, in KiB: memory files and each tmpfs too, and what is swapped out. */
@@ -33,7 +38,13 @@ export function memoryRoom(groups: readonly MemoryGroup[]): MemoryRoom {
   const swapFree = of('SwapFree:');
   const sharedKib = of('Shmem:') + of('SwapTotal:') - swapFree;
   const rooms: MemoryRoom[] = [
-    { of: 'this machine', leftKib: of('MemAvailable:') + swapFree, reserveKib: reserveOf(total), sharedKib },
+    {
+      of: 'this machine',
+      leftKib: of('MemAvailable:') + swapFree,
+      totalKib: total,
+      reserveKib: reserveOf(total),
+      sharedKib,
+    },
   ];
   for (const { dir, version } of groups) {
     const limit = amount(dir, FILES[version].limit);
@@ -41,9 +52,16 @@ export function memoryRoom(groups: readonly MemoryGroup[]): MemoryRoom {
     if (!(limit < total)) continue;
     const reserveKib = reserveOf(limit);
     const stat = valuesOf(join(dir, 'memory.stat'));
-    const leftKib = leftIn(dir, version, { limit, reserveKib, swapFree, stat });
+    const names = of('SReclaimable:');
+    const leftKib = leftIn(dir, version, { limit, reserveKib, swapFree, stat, names });
     const shared = of('SwapTotal:') - swapFree + (stat.get(FILES[version].shared) ?? 0) / KIB;
-    rooms.push({ of: 'this control group', leftKib, reserveKib, sharedKib: Math.min(shared, sharedKib) });
+    rooms.push({
+      of: 'this control group',
+      leftKib,
+      totalKib: limit,
+      reserveKib,
+      sharedKib: Math.min(shared, sharedKib),
+    });
   }
   return rooms.reduce((least, room) =>
     room.leftKib - room.reserveKib < least.leftKib - least.reserveKib ? room : least,
@@ -66,11 +84,14 @@ function leftIn(
     reserveKib,
     swapFree,
     stat,
+    names,
   }: {
     readonly limit: number;
     readonly reserveKib: number;
     readonly swapFree: number;
     readonly stat: ReadonlyMap<string, number>;
+    /** What the kernel keeps of files on the whole machine and can drop. */
+    readonly names: number;
   },
 ): number {
   const bytes = (name: string): number => (stat.get(name) ?? 0) / KIB;
@@ -80,8 +101,11 @@ function leftIn(
     const swap = swapFree && amount(dir, 'memory.swap.max') - amount(dir, 'memory.swap.current');
     return left + droppable + Math.min(swapFree, orNone(swap));
   }
-  // How much of its own memory the kernel can drop, version 1 does not say: names and inodes of files are most of it.
-  const kernel = Math.max(0, orNone(amount(dir, 'memory.kmem.usage_in_bytes'), 0) - reserveKib);
+  // How much of its own memory the kernel can drop, version 1 does not say: usually names and inodes of files are most of
+  // it. The more of the group it is, the less of it they may be.
+  const used = orNone(amount(dir, 'memory.kmem.usage_in_bytes'), 0);
+  const most = Math.min(names, limit * DROPPABLE, limit * (1 - DROPPABLE) - used);
+  const kernel = Math.max(0, Math.min(used - reserveKib, most));
   const droppable = bytes('total_inactive_file') + bytes('total_active_file') + kernel;
   const both =
     swapFree && amount(dir, 'memory.memsw.limit_in_bytes') - amount(dir, 'memory.memsw.usage_in_bytes');

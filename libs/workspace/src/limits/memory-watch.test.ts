@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { manualClock } from '@hermes-fleet/protocol/testing';
+import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { environmentOf } from '../process/proc.ts';
 import type { MemoryRoom } from './memory-room.ts';
 import { type Asked, createMemoryWatch } from './memory-watch.ts';
@@ -32,7 +32,7 @@ const NO_PID = 2 ** 30;
 test('a process that left its family counts for the command whose mark it carries, and for no other', async (t) => {
   await startUser(t, 'MEMORY_WATCH_TEST', 'one');
   const clock = manualClock();
-  const watch = createMemoryWatch({ limitMb: MIB, clock });
+  const watch = createMemoryWatch({ limitMb: MIB, clock, log: silentLog });
   const ended: string[] = [];
   using _one = watch({ pid: NO_PID, marks: { env: 'MEMORY_WATCH_TEST=one' }, end: () => ended.push('one') });
   using _two = watch({ pid: NO_PID, marks: { env: 'MEMORY_WATCH_TEST=two' }, end: () => ended.push('two') });
@@ -48,7 +48,7 @@ test('a pass reads the environment of a process once for all commands, and not a
     read.push(pid);
     return environmentOf(pid);
   };
-  const watch = createMemoryWatch({ limitMb: 2 ** 40, clock, readEnvironment });
+  const watch = createMemoryWatch({ limitMb: 2 ** 40, clock, log: silentLog, readEnvironment });
   using _unmarked = watch({ pid: process.pid, marks: {}, end: assert.fail });
   clock.advance(LATER_MS);
   assert.equal(read.length, 0);
@@ -65,6 +65,7 @@ const KIB = 1024;
 const room = (leftMib: number, sharedMib = 0): MemoryRoom => ({
   of: 'this control group',
   leftKib: leftMib * KIB,
+  totalKib: 1024 * KIB,
   reserveKib: 64 * KIB,
   sharedKib: sharedMib * KIB,
 });
@@ -74,7 +75,7 @@ async function watchTwo(t: TestContext, options: Partial<Parameters<typeof creat
   const [large, small] = [await startUser(t, 'X', 'y'), spawn('sleep', ['100'], { stdio: 'ignore' })];
   t.after(() => small.kill('SIGKILL'));
   const clock = manualClock();
-  const watch = createMemoryWatch({ limitMb: 0, clock, ...options });
+  const watch = createMemoryWatch({ limitMb: 0, clock, log: silentLog, ...options });
   const ended: string[] = [];
   const start = (name: string, { pid = NO_PID }: ChildProcess): Disposable =>
     watch({ pid, marks: {}, end: (limit) => ended.push(`${name}: ${limit}`) });
@@ -104,8 +105,19 @@ test('in a shortage, the command that holds most is ended, and the next one once
   assert.equal(ended.length, 1, 'what holds less than the reserve is not ended: that would help nobody');
 });
 
+test('nobody is ended for memory that no command is seen to hold, and the log says so once', async (t) => {
+  let left = 400;
+  const warned: unknown[] = [];
+  const log = { ...silentLog, warn: (...said: unknown[]) => warned.push(said[1]) };
+  const { clock, ended } = await watchTwo(t, { log, readRoom: () => room(left) });
+  left = 50;
+  for (let times = 0; times < 3; times += 1) clock.advance(LATER_MS);
+  assert.deepEqual(ended, [], 'of 350 MiB that are missing, it holds 80');
+  assert.deepEqual(warned, ['memory is short, and no command of this profile is seen to hold it']);
+});
+
 test('room that is taken quickly counts as taken already', async (t) => {
-  let left = 500;
+  let left = 250;
   const { clock, ended } = await watchTwo(t, { readRoom: () => room(left) });
   left = 180;
   clock.advance(LATER_MS);

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol';
 import { allProcesses, environmentOf, type ProcessStatus, processStatus } from '../process/proc.ts';
 import type { CommandMonitor, RunningCommand } from '../process/run-command.ts';
 import { createHeldMemory, type Owned } from './held-memory.ts';
@@ -53,6 +53,7 @@ export function createMemoryWatch(options: {
   /** 0: no limit. */
   readonly limitMb: number;
   readonly clock: Clock;
+  readonly log: Log;
   /** Asks a user for what its processes hold and this process may not look at. Never rejects. */
   readonly ask?: ((uid: number) => Promise<Asked>) | undefined;
   /** Default: /proc. */
@@ -60,7 +61,7 @@ export function createMemoryWatch(options: {
   /** Default: that of the machine and of the control groups. */
   readonly readRoom?: () => MemoryRoom;
 }): CommandMonitor {
-  const { limitMb, clock, ask, readEnvironment = environmentOf } = options;
+  const { limitMb, clock, log, ask, readEnvironment = environmentOf } = options;
   const limitKib = (limitMb || Number.POSITIVE_INFINITY) * KIB_PER_MIB;
   const groups = ownMemoryGroups();
   const { readRoom = () => memoryRoom(groups) } = options;
@@ -75,9 +76,18 @@ export function createMemoryWatch(options: {
   let asking = false;
   /** When the room was last looked at, what was left, and how much of it was taken in a millisecond. */
   let taken = { at: 0, leftKib: 0, perMs: 0 };
+  /** The most that was left while commands ran, for each size of the room: what is missing since, they may have taken. */
+  const mostLeft = new Map<number, number>();
+  let warned = false;
+
+  function look(): MemoryRoom {
+    const room = readRoom();
+    mostLeft.set(room.totalKib, Math.max(room.leftKib, mostLeft.get(room.totalKib) ?? 0));
+    return room;
+  }
 
   function tick(): void {
-    const room = readRoom();
+    const room = look();
     const now = clock.monotonic();
     taken = { at: now, leftKib: room.leftKib, perMs: (taken.leftKib - room.leftKib) / (now - taken.at) || 0 };
     const grew = room.sharedKib > sharedThenKib + room.reserveKib;
@@ -111,7 +121,7 @@ export function createMemoryWatch(options: {
     asking = false;
     due.ask = clock.monotonic() + Math.max(ASK_EVERY_MS, (clock.monotonic() - startedAt) * SHARE);
     due.weigh = 0;
-    const room = readRoom();
+    const room = look();
     holdLimit(room, asked);
     relieve(room, false);
   }
@@ -130,11 +140,14 @@ export function createMemoryWatch(options: {
     return isUnclear;
   }
 
-  /** Ends the command that holds most, in a shortage. Where `waits`, for answers, only one that holds far more than the reserve. */
+  /**
+   * Ends the command that holds most, in a shortage. Where `waits`, for answers, only one that holds far more than the reserve.
+   * None, where that would be the wrong one: it holds less than half of what is missing and the others do not hold.
+   */
   function relieve(room: MemoryRoom, waits: boolean): void {
     const startedAt = clock.monotonic();
     if (!isShort(room) || startedAt < Math.max(due.weigh, due.end)) return;
-    const [largest] = measure(() => true)
+    const [largest, ...others] = measure(() => true)
       .map((each) => {
         const held = each.hides ? room.sharedKib : Math.min(each.held + saidOf(each, asked), room.sharedKib);
         return { command: each.command, own: each.own, kib: total({ ...each, held }) };
@@ -143,6 +156,16 @@ export function createMemoryWatch(options: {
     due.weigh = clock.monotonic() + (clock.monotonic() - startedAt) * SHORT_SHARE;
     // Without one, others took the memory, or the kernel has to choose.
     if (largest === undefined || largest.kib < room.reserveKib * (waits ? ASK_BELOW : 1)) return;
+    const missing = (mostLeft.get(room.totalKib) ?? 0) - room.leftKib - sum(others.map(({ kib }) => kib));
+    if (largest.kib < missing / 2) {
+      if (!waits && !warned)
+        log.warn(
+          { of: room.of, leftMib: mib(room.leftKib), largestMib: mib(largest.kib), missingMib: mib(missing) },
+          'memory is short, and no command of this profile is seen to hold it',
+        );
+      warned ||= !waits;
+      return;
+    }
     end(
       largest.command,
       `the memory of ${room.of} is nearly used up (${mib(room.leftKib)} MiB are left), and of all commands this one held the most (${mib(largest.kib)} MiB)`,
@@ -185,7 +208,7 @@ export function createMemoryWatch(options: {
   return (command) => {
     running.add(command);
     if (timer === undefined) {
-      const room = readRoom();
+      const room = look();
       taken = { at: clock.monotonic(), leftKib: room.leftKib, perMs: 0 };
       due.pass = taken.at + EVERY_MS;
       schedule(room);
@@ -196,6 +219,8 @@ export function createMemoryWatch(options: {
         if (running.size > 0) return;
         timer?.[Symbol.dispose]();
         timer = undefined;
+        mostLeft.clear();
+        warned = false;
       },
     };
   };
