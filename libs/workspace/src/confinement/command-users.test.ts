@@ -204,7 +204,7 @@ test('a release whose processes cannot be ended rejects, and the next use ends t
   const clock = { ...systemClock, now: () => (now += 1000) };
   // What ends commands stops working.
   const helper = join(place.stateDir, 'helper');
-  symlinkSync(landlockHelper(t), helper);
+  symlinkSync(landlockHelper(), helper);
   const programs = { landlock: helper };
   const fails = await createConfinement({ confine: 'uid', ...place, programs, clock, log: silentLog });
   const lease = await fails.users?.lease(join(works.contexts, 'a'));
@@ -229,7 +229,7 @@ test('what ends the processes of a user is filtered as they are, and ended befor
 }, async (t) => {
   const place = makePlace(t);
   const [helper, log] = [join(place.stateDir, 'helper'), join(place.stateDir, 'log')];
-  const started = `echo "$(cat /proc/self/oom_score_adj) $*" >> ${log}; exec ${landlockHelper(t)} "$@"`;
+  const started = `echo "$(cat /proc/self/oom_score_adj) $*" >> ${log}; exec ${landlockHelper()} "$@"`;
   writeFileSync(helper, `#!/bin/sh\n${started}\n`, { mode: 0o755 });
   const programs = { landlock: helper };
   const options = { confine: 'uid', ...place, programs, clock: systemClock, log: silentLog } as const;

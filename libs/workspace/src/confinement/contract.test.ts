@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openScene, type Scene } from '../testing/confinement-scene.ts';
 import { ALL_ATTACKS, KERNEL_ATTACKS } from '../testing/kernel-attacks.ts';
 import { landlockHelper, withoutLandlock } from '../testing/landlock-helper.ts';
@@ -23,7 +23,7 @@ interface UnderTest {
   readonly name: string;
   /** Why it cannot run here. */
   readonly unavailable: string | false;
-  options(t: TestContext): Pick<ConfinementOptions, 'confine' | 'programs'>;
+  options(): Pick<ConfinementOptions, 'confine' | 'programs'>;
 }
 
 const CONFINEMENTS: readonly UnderTest[] = [
@@ -43,7 +43,7 @@ const CONFINEMENTS: readonly UnderTest[] = [
     kind: 'landlock',
     name: 'users of their own, with Landlock',
     unavailable: cannotConfine('uid') || withoutLandlock,
-    options: (t) => ({ confine: 'uid', programs: { landlock: landlockHelper(t) } }),
+    options: () => ({ confine: 'uid', programs: { landlock: landlockHelper() } }),
   },
   {
     kind: 'unconfined',
@@ -111,7 +111,7 @@ const ATTEMPTS: readonly Attempt[] = [
 
 for (const { kind, name, unavailable, options } of CONFINEMENTS)
   test(`a command that is confined by ${name}`, { skip: unavailable }, async (t) => {
-    const scene = await openScene(t, options(t));
+    const scene = await openScene(t, options());
     for (const [what, script, allowed] of ATTEMPTS)
       await t.test(`${allowed.includes(kind) ? 'can' : 'cannot'} ${what}`, async () => {
         const { exitCode, stdout, stderr } = await scene.run(script(scene));

@@ -28,7 +28,7 @@ async function start(t: TestContext, options: Pick<ConfinementOptions, 'confine'
 }
 
 const withLandlock = (t: TestContext, readable: readonly string[] = []) =>
-  start(t, { confine: 'uid', programs: { landlock: landlockHelper(t) }, readable });
+  start(t, { confine: 'uid', programs: { landlock: landlockHelper() }, readable });
 
 /** The image has the helper in the default place. */
 const WITHOUT = { landlock: '/nowhere/helper' };
@@ -62,7 +62,7 @@ test('where the kernel has no Landlock, the helper filters system calls all the 
   chmodSync(folder, 0o755);
   const landlock = join(folder, 'helper');
   const refuses = 'case " $* " in *" --write "*) echo "no Landlock" >&2; exit 125 ;; esac';
-  writeFileSync(landlock, `#!/bin/sh\n${refuses}\nexec ${landlockHelper(t)} "$@"\n`, { mode: 0o755 });
+  writeFileSync(landlock, `#!/bin/sh\n${refuses}\nexec ${landlockHelper()} "$@"\n`, { mode: 0o755 });
   const { confinement, run } = await start(t, { confine: 'uid', programs: { landlock } });
   assert.match(confinement.note, / on: .*system calls.*; off: files \(.*without Landlock: no Landlock\)/);
   const { stdout } = await run('id -u; ls /var/tmp >/dev/null && unshare --user true || echo refused');
@@ -155,8 +155,8 @@ test('rights add up under Landlock: what is writable stays so in a read-only pat
   assert.notEqual((await run(`touch ${outside}/new`, readOnly)).exitCode, 0);
 });
 
-test('the helper passes on the exit code, and runs nothing that it cannot restrict', { skip }, (t) => {
-  const helper = landlockHelper(t);
+test('the helper passes on the exit code, and runs nothing that it cannot restrict', { skip }, () => {
+  const helper = landlockHelper();
   const status = (...args: string[]) => spawnSync(helper, args, { encoding: 'utf8' }).status;
   assert.equal(status('--write', '/', '--', '/bin/sh', '-c', 'exit 7'), 7);
   assert.equal(status('--write', '/', '--', '/nowhere/at/all'), 127);

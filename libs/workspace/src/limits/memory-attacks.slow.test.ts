@@ -120,7 +120,7 @@ function attackFrom(t: TestContext, gateway: Gateway, attack: string) {
     mkdirSync(path, { mode: 0o700 });
     if (gateway.as.length > 0) chownSync(path, USER, USER);
   }
-  const programs = { landlock: gateway.landlock ? landlockHelper(t) : '/nowhere/helper' };
+  const programs = { landlock: gateway.landlock ? landlockHelper() : '/nowhere/helper' };
   const options = { confine: gateway.confine, workspaceRoot, stateDir, programs };
   const group = makeGroup();
   t.after(async () => {

@@ -1,8 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
-import { tempDir } from '@hermes-fleet/protocol/testing';
 import { LANDLOCK_EXEC } from '../confinement/landlock.ts';
 
 const SOURCE = join(import.meta.dirname, '../confinement/landlock-exec.c');
@@ -18,12 +17,20 @@ function reason(): string | false {
     : 'this kernel has no Landlock';
 }
 
-/** The image's helper, or one that is compiled as the image does, where every user may run it. */
-export function landlockHelper(t: TestContext): string {
+let compiled: string | undefined;
+
+/**
+ * The image's helper, or one that is compiled as the image does, where every user may run it. It stays until this process
+ * ends: what a test gives back at its end may need it.
+ */
+export function landlockHelper(): string {
   if (existsSync(LANDLOCK_EXEC)) return LANDLOCK_EXEC;
-  const folder = tempDir(t);
+  if (compiled !== undefined) return compiled;
+  const folder = mkdtempSync(join(tmpdir(), 'hermes-helper-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   chmodSync(folder, 0o755);
   const helper = join(folder, 'landlock-exec');
   execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-Werror', '-o', helper, SOURCE]);
+  compiled = helper;
   return helper;
 }
