@@ -26,7 +26,7 @@ const MODES: readonly {
   {
     mode: 'bubblewrap with named hosts',
     gateway: 'root',
-    network: { allow: ['registry.npmjs.org'] },
+    network: { allow: ['packages.example.org'] },
     skip: isRoot ? false : 'needs root',
   },
   {

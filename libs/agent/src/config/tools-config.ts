@@ -47,7 +47,7 @@ const Hosts = z
       .max(300)
       .refine(
         (entry) => parseRule(entry) !== undefined,
-        'must be host, host:port, *.domain or *.domain:port, such as registry.npmjs.org',
+        'must be host, host:port, *.domain or *.domain:port, such as packages.example.org',
       ),
   )
   .max(200)

@@ -10,20 +10,25 @@ const match = (allow: string[], authority: string, allowInternal: string[] = [])
 
 test('an entry names a host with the ports of the web, or with its own port, or what is below a domain', () => {
   const allow = [
-    'registry.npmjs.org',
+    'packages.example.org',
     'Git.Example:8443',
     '*.pythonhosted.org',
     '192.0.2.7',
     '[2001:db8::1]',
   ];
   for (const authority of [
-    ...['registry.npmjs.org:443', 'registry.npmjs.org:80', 'REGISTRY.npmjs.org.:443', 'git.example:8443'],
+    ...[
+      'packages.example.org:443',
+      'packages.example.org:80',
+      'PACKAGES.example.org.:443',
+      'git.example:8443',
+    ],
     ...['files.pythonhosted.org:443', 'a.b.pythonhosted.org:80', '192.0.2.7:443', '[2001:DB8:0::1]:443'],
   ])
     assert.equal(match(allow, authority), 'public', authority);
   for (const authority of [
-    ...['registry.npmjs.org:22', 'git.example:443', 'pythonhosted.org:443', 'evilpythonhosted.org:443'],
-    ...['registry.npmjs.org.evil.example:443', 'npmjs.org:443', '192.0.2.8:443', '[2001:db8::2]:443'],
+    ...['packages.example.org:22', 'git.example:443', 'pythonhosted.org:443', 'evilpythonhosted.org:443'],
+    ...['packages.example.org.evil.example:443', 'example.org:443', '192.0.2.8:443', '[2001:db8::2]:443'],
   ])
     assert.equal(match(allow, authority), undefined, authority);
 });
