@@ -35,7 +35,7 @@ interface Service {
 const services: Record<string, Service> = skip ? {} : JSON.parse(compose.stdout).services;
 const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
 const MEMBERS = [...PROFILES, 'trader'];
-/** What bounds SysV shared memory, semaphores and queues of messages. */
+/** Bounds SysV shared memory, semaphores and queues of messages. */
 const SYSV = {
   'kernel.msgmnb': '16384',
   'kernel.msgmni': '32',

@@ -6,7 +6,7 @@ import { newTask, openTestLedger } from './testing/harness.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const TEN_YEARS_MS = 3_650 * DAY_MS;
-/** What retention asks to keep. */
+/** The period that retention keeps. */
 const KEPT_MS = 30 * DAY_MS;
 const entry: TokenEntry = {
   kind: 'own',

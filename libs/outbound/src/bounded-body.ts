@@ -21,7 +21,7 @@ export interface BodyOptions {
   readonly signal: AbortSignal | undefined;
   /** Called once, when the body ends for any reason. */
   readonly onEnd?: () => void;
-  /** What the reader gets for an error of the body; default: the error. */
+  /** Turns an error of the body into the one that the reader gets; default: unchanged. */
   readonly raise?: (error: FleetError) => Error;
 }
 

@@ -8,7 +8,7 @@ export interface AllowedHosts {
   readonly allowInternal: readonly string[];
 }
 
-/** What a client asks the proxy for. */
+/** The host and port that a client asks the proxy to connect to. */
 export interface Target {
   /** As a URL has it: lower case, IPv6 in brackets. */
   readonly host: string;
@@ -44,7 +44,7 @@ export function parseTarget(authority: string): Target | undefined {
 
 export const isAddress = (host: string): boolean => isIP(host.replace(/^\[|\]$/g, '')) !== 0;
 
-/** Whether a target is named by an entry, and whether it may be internal. */
+/** Tells whether an entry names a target, and whether the target may be internal. */
 export function matchHosts({ allow, allowInternal }: AllowedHosts) {
   const [named, internal] = [rulesOf(allow), rulesOf(allowInternal)];
   return (target: Target): 'public' | 'internal' | undefined => {

@@ -31,7 +31,7 @@ const DIAL_MS = 30_000;
 /** A connection on which nothing arrives for so long is closed. */
 const IDLE_MS = 600_000;
 const STATUS: Readonly<Record<string, number>> = { INVALID_PARAMS: 400, FORBIDDEN: 403 };
-/** Of one connection only (RFC 9110, section 7.6.1), and what Node sets itself. */
+/** Headers that belong to one connection (RFC 9110, section 7.6.1), and those that Node sets itself. */
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
   ...['trailer', 'transfer-encoding', 'upgrade', 'expect'],

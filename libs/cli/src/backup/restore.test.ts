@@ -21,7 +21,7 @@ import { planFleet } from '../local/plan.ts';
 import { restore } from './restore.ts';
 import { backUp, beside, failure, fleetFolder } from './testing/fleet-folder.ts';
 
-/** What is in a folder, with modes and owners. */
+/** Lists the contents of a folder, with modes and owners. */
 function everythingIn(dir: string): unknown[] {
   return ['.', ...readdirSync(dir, { recursive: true, encoding: 'utf8' }).sort()].map((name) => {
     const { mode, uid, gid, size } = lstatSync(join(dir, name));
