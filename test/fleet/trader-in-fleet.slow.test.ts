@@ -74,6 +74,11 @@ test('the trader is a member: announced, decided by the agent of switch, on the 
   );
   assert.deepEqual([refused.status, refused.tokens_spent], ['blocked', 0]);
 
+  // A trader that was ready after switch is connected to at the next attempt.
+  await until(
+    async () => /^fleet_mcp_server_up\{server="trader"\} 1$/m.test(await fleet.metrics('switch')),
+    'switch to have the tools of the trader',
+  );
   const payload = decision({
     action: 'switch',
     target_strategy_id: TREND,

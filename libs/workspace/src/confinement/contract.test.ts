@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
 import { openScene, type Scene } from '../testing/confinement-scene.ts';
@@ -15,6 +16,8 @@ import type { ConfinementOptions } from './create-confinement.ts';
  */
 const isRoot = process.getuid?.() === 0;
 const PLAIN = '1500';
+/** Docker filters system calls too: what only our filter refuses cannot be shown to work without it. */
+const isFiltered = /^Seccomp:\s*2$/m.test(readFileSync('/proc/self/status', 'utf8'));
 
 type Kind = 'bubblewrap' | 'users' | 'landlock' | 'unconfined';
 
@@ -124,7 +127,8 @@ for (const { kind, name, unavailable, options } of CONFINEMENTS)
     for (const { what, works } of KERNEL_ATTACKS) {
       const can =
         kind === 'unconfined' ? works !== undefined || isRoot : kind === 'users' && works === 'for users';
-      await t.test(`${can ? 'can' : 'cannot'} ${what}`, () => {
+      const skip = can && isFiltered && 'Docker may refuse it';
+      await t.test(`${can ? 'can' : 'cannot'} ${what}`, { skip }, () => {
         const line = lines.find((each) => each.endsWith(` ${what}`));
         assert.equal(line?.startsWith('0 '), can, line ?? stdout);
       });
