@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
@@ -33,6 +33,14 @@ test(
         `^fleet up \\(process ${holder.pid}, since 20.*\\) is at work on ${dir}: wait until it has ended, or end it \\(kill ${holder.pid}\\), then try again$`,
       ),
     });
+    const file = join(dir, 'fleet.lock.json');
+    renameSync(file, `${file}.later`);
+    spawn('sh', ['-c', `sleep 0.1; mv ${file}.later ${file}`]);
+    assert.throws(
+      () => lockFolder(dir, 'fleet down'),
+      /^FleetError: fleet up /,
+      'it has not named itself yet',
+    );
     holder.kill('SIGKILL');
     await once(holder, 'exit');
     lockFolder(dir, 'fleet down')[Symbol.dispose]();

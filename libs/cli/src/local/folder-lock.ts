@@ -16,7 +16,7 @@ const Holder = z.object({ command: z.string(), pid: z.int(), identity: z.string(
 /**
  * Lets one command at a time change the processes and files of a fleet, or of a worker, in `dir`: of two that start the same
  * member, one would be named by no pid file. Creates the folder; the disposal leaves nothing of the lock. A process that dies,
- * however, frees it. Waits for nobody: throws CAPACITY, which names the command that holds it, and CONFIG_INVALID for a
+ * however, frees it. Does not wait for it: throws CAPACITY, which names the command that holds it, and CONFIG_INVALID for a
  * folder that this user cannot write to. A folder of a read-only file system, as in an image, is not locked: nothing can be
  * started there.
  */
@@ -103,8 +103,17 @@ function identityOf(file: string): string | undefined {
   return found && `${found.dev}:${found.ino}:${found.birthtimeNs}`;
 }
 
+/** A command that has just begun names itself within this time, in milliseconds. */
+const NAMED_MS = 500;
+
 function isHeld(folder: string, holderFile: string): FleetError {
-  const holder = holderIn(holderFile);
+  let holder = holderIn(holderFile);
+  for (
+    const until = Date.now() + NAMED_MS;
+    holder === undefined && Date.now() < until;
+    holder = holderIn(holderFile)
+  )
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
   const who = holder ? `${holder.command} (process ${holder.pid}, since ${holder.since})` : 'another command';
   const end = holder ? `end it (kill ${holder.pid})` : 'end it';
   return new FleetError(
