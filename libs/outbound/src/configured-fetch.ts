@@ -66,7 +66,7 @@ export function configuredFetch(options: ConfiguredOptions): typeof fetch {
 }
 
 async function send(url: URL, request: OutgoingRequest): Promise<IncomingMessage> {
-  // What throws here is a fault of the caller, and not of the network.
+  // It throws at once for a wrong request, which must not look like a fault of the network.
   const answer = sendRequest(url, request);
   try {
     return await answer;

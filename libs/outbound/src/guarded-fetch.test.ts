@@ -92,6 +92,13 @@ describe('guardedFetch: rejected requests', () => {
       assert.equal(error.code, 'INVALID_PARAMS');
     }
   });
+
+  it('a header value that cannot be sent is rejected, and not shown', async () => {
+    const headers = { authorization: 'Bearer secret\n' };
+    const error = await fleetErrorOf(guardedFetch('http://a.example/', { ...base(), headers }));
+    assert.equal(error.code, 'INVALID_PARAMS');
+    assert.match(error.message, /^the value of the header "authorization" has a character/);
+  });
 });
 
 describe('guardedFetch: allowed internal hosts', () => {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, validateHeaderValue } from 'node:http';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import { ACCEPT_ENCODING } from './bounded-body.ts';
 import { addressesOf, type DestinationRules, parseDestination, quoted } from './destination.ts';
@@ -112,6 +112,12 @@ function checkedHeaders(headers: Readonly<Record<string, string>>): Record<strin
   for (const [name, value] of Object.entries(headers)) {
     if (!HEADERS.has(name.toLowerCase()))
       throw new FleetError('INVALID_PARAMS', `the header ${quoted(name)} is not sent`);
+    try {
+      validateHeaderValue(name, value);
+    } catch (cause) {
+      const message = `the value of the header ${quoted(name)} has a character that no header may have`;
+      throw new FleetError('INVALID_PARAMS', message, { cause });
+    }
     checked[name.toLowerCase()] = value;
   }
   return checked;

@@ -59,7 +59,7 @@ export function sendRequest(
   signal?.addEventListener('abort', abort, { once: true });
   sent.once('close', () => signal?.removeEventListener('abort', abort));
   if (limits !== undefined) {
-    /** What the reader had taken of the answer at the last timeout, bytes. */
+    /** Bytes of the answer that the reader had taken at the last timeout. */
     let taken: number | undefined;
     const onTimeout = (): void => {
       // No byte is taken from the network while the reader leaves what came.

@@ -202,7 +202,7 @@ test('a release whose processes cannot be ended rejects, and the next use ends t
   const works = await open(t, place);
   let now = 0;
   const clock = { ...systemClock, now: () => (now += 1000) };
-  // What ends commands stops working.
+  // From now on, the helper cannot run the shell that ends the processes of a user.
   const helper = join(place.stateDir, 'helper');
   symlinkSync(landlockHelper(), helper);
   const programs = { landlock: helper };

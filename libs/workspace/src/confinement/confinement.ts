@@ -19,7 +19,7 @@ export interface Reach {
   readonly proxy?: ProxyFiles | undefined;
 }
 
-/** What a command needs to reach the proxy of the gateway. No other command sees its socket. */
+/** The files by which a command reaches the proxy of the gateway. No other command sees its socket. */
 export interface ProxyFiles {
   readonly relay: string;
   readonly socket: string;

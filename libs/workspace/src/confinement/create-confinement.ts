@@ -44,7 +44,7 @@ export interface ConfinementOptions {
   readonly programs?: Partial<Programs>;
   /** The users of the contexts' commands; default: a range of its own for each workspace (`defaultUsers`). */
   readonly users?: UserRange | undefined;
-  /** What control groups of commands must have; default: memory. */
+  /** Controllers that control groups of commands need; default: memory. */
   readonly controllers?: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -76,7 +76,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const prlimit = findProgram(programs.prlimit ?? 'prlimit', COMMAND_ENV.PATH ?? '');
   const withoutLimits = options.limits !== undefined && prlimit === undefined ? WITHOUT_PRLIMIT : '';
   const { clock, log } = options;
-  /** Whether the helper runs commands, once that is known. */
+  /** Set once the helper is known to run commands. */
   let helper: How['helper'];
   const shellAs: AsUserOptions['shellAs'] = (user, script, args) => {
     const first = preferCommands();

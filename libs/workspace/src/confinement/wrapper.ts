@@ -33,7 +33,7 @@ export const asRoot = (): boolean => process.getuid?.() === 0;
 export type Use = 'command' | 'server' | 'probe';
 
 /**
- * What commands, and servers of tasks, reach: `none` and `allow` give them a network namespace of their own, which only
+ * The network that commands and servers of tasks reach. `none` and `allow` give them a network namespace of their own, which only
  * bubblewrap makes. With `allow`, those with a `ProxiedCommand` reach its proxy.
  */
 export type CommandNetwork = 'full' | 'none' | 'allow';

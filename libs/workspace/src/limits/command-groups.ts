@@ -34,7 +34,7 @@ export interface GroupOptions {
   readonly memoryMb: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** What the control group must have; default: memory. */
+  /** Controllers that the control group needs; default: memory. */
   readonly controllers?: readonly string[] | undefined;
   /** The control group of version 2 that this process is in; default: as /proc says. */
   readonly own?: string;
