@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Workspace } from '@hermes-fleet/workspace';
-import { CapturedOutput, capacityOf, killTree } from '@hermes-fleet/workspace';
+import { CapturedOutput, capacityOf, supervise } from '@hermes-fleet/workspace';
 import type { Spawned, SpawnRequest } from './sdk-types.ts';
 
 const STDERR_BYTES = 16 * 1024;
@@ -23,7 +23,7 @@ export interface ConfinedProcess {
 
 /** Runs Claude Code as a confined command, recorded so that the next start can kill it after a crash. */
 export function confinedProcess(options: {
-  readonly workspace: Workspace;
+  readonly workspace: Pick<Workspace, 'dir' | 'wrap'>;
   /** The whole environment; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
 }): ConfinedProcess {
@@ -38,10 +38,10 @@ export function confinedProcess(options: {
     spawn({ command, args }) {
       if (killed) throw new Error('the session has ended');
       const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', command, ...args]);
-      const record = line.records?.open(line.markGid);
+      const watched = supervise(line);
       const child = spawn(line.command, line.args, {
         cwd: workspace.dir,
-        env: { ...env, ...record?.env },
+        env: { ...env, ...watched.env },
         detached: true,
         stdio: ['pipe', 'pipe', 'pipe'],
       });
@@ -49,25 +49,21 @@ export function confinedProcess(options: {
         failure ??= capacityOf(error);
       });
       const { pid } = child;
-      if (pid !== undefined) record?.started(pid);
-      const marks = { gid: line.markGid, env: record?.mark };
-      stop = () => {
-        if (pid !== undefined) killTree(pid, marks);
-      };
-      const end = (limit: string): void => {
-        failure ??= new FleetError('MODEL_FAILED', `Claude Code was ended: ${limit}`, { retryable: false });
-        stop();
-      };
-      const monitored = pid === undefined ? undefined : line.monitor?.({ pid, marks, end });
+      if (pid !== undefined) {
+        stop = () => watched.kill(pid);
+        watched.started(pid, (limit) => {
+          failure ??= new FleetError('MODEL_FAILED', `Claude Code was ended: ${limit}`, { retryable: false });
+          stop();
+        });
+      }
       child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
       // A killed process breaks its pipe; `exit` reports its end.
       child.stdin.on('error', () => {});
       gone = ended(child).then(() => {
         stop();
-        monitored?.[Symbol.dispose]();
         // The pid may be reused from now on.
         stop = () => {};
-        record?.[Symbol.dispose]();
+        watched[Symbol.dispose]();
       });
       return child;
     },

@@ -52,7 +52,7 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
   const ended = Promise.withResolvers<void>();
   const idle = Promise.withResolvers<void>();
   let hasEnded = false;
-  /** A message was too long, so the begin of the next one is not known. */
+  /** A message was too long, so the beginning of the next one is not known. */
   let isBroken = false;
   const onEnd = (): void => {
     hasEnded = true;

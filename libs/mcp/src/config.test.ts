@@ -23,6 +23,7 @@ describe('McpServerConfigSchema', () => {
     [{ url: 'http://a/', env: {} }, ['env'], /servers with a command/],
     [{ url: 'http://a/', cwd: '/' }, ['cwd'], /servers with a command/],
     [{ command: 'a', headers: {} }, ['headers'], /servers with a url/],
+    [{ url: 'http://a/', headers: { Host: 'b' } }, ['headers', 'Host'], /Invalid key/],
     [{ command: 'a', disabled: 'no' }, ['disabled'], /expected boolean/],
     [{ command: 'a', env: { A: 1 } }, ['env', 'A'], /expected string/],
     [{ command: 'a', caller_scope: '' }, ['caller_scope'], /Too small/],

@@ -1,3 +1,4 @@
+import { isClientHeader } from '@hermes-fleet/outbound';
 import { z } from 'zod';
 
 interface ServerConfig {
@@ -63,7 +64,12 @@ export const McpServerConfigSchema = z
     env: z.record(z.string(), z.string()).optional(),
     cwd: z.string().min(1).optional(),
     url: z.url({ protocol: /^https?$/ }).optional(),
-    headers: z.record(z.string(), z.string()).optional(),
+    headers: z
+      .record(
+        z.string().refine((name) => !isClientHeader(name), 'is set by the client: leave it out'),
+        z.string(),
+      )
+      .optional(),
     disabled: z.boolean().optional(),
     scope: z.string().optional(),
     caller_scope: z.string().min(1).max(64).optional(),

@@ -41,6 +41,9 @@ const HEADERS_REFUSED = new Set([
   ...['transfer-encoding', 'upgrade'],
 ]);
 
+/** True for a header that the client sets, so that a request with it is refused. */
+export const isClientHeader = (name: string): boolean => HEADERS_REFUSED.has(name.toLowerCase());
+
 /** As `createClient('configured')` promises. */
 export function configuredFetch(options: ConfiguredOptions): typeof fetch {
   const { tls, redirects = 'refused', maxBytes, ...given } = options;
@@ -93,7 +96,7 @@ async function requestOf(input: Input, init: RequestInit = {}) {
   const method = request?.method ?? init.method?.toUpperCase() ?? 'GET';
   const given = Object.fromEntries(request?.headers ?? new Headers(init.headers));
   const body = request === undefined ? ((init.body as PlainBody | null) ?? undefined) : await bodyOf(request);
-  refuseWhatFetchDoes(method, given, body);
+  refuseAmbiguous(method, given, body);
   return {
     url,
     method,
@@ -111,19 +114,12 @@ async function bodyOf(request: Request): Promise<PlainBody> {
 }
 
 /** Throws a TypeError for what would leave it open where a request, or its answer, ends on the connection. */
-function refuseWhatFetchDoes(
-  method: string,
-  headers: Readonly<Record<string, string>>,
-  body: PlainBody,
-): void {
+function refuseAmbiguous(method: string, headers: Readonly<Record<string, string>>, body: PlainBody): void {
   if (METHODS_REFUSED.has(method)) throw new TypeError(`${method} is not requested`);
   if (body !== undefined && (method === 'GET' || method === 'HEAD'))
     throw new TypeError(`a request with the method ${method} has no body`);
-  const refused = Object.keys(headers).find((name) => HEADERS_REFUSED.has(name));
-  if (refused !== undefined)
-    throw new TypeError(
-      `the header ${refused} cannot be set: the client says itself how it uses the connection`,
-    );
+  const refused = Object.keys(headers).find(isClientHeader);
+  if (refused !== undefined) throw new TypeError(`the header ${refused} is set by the client: leave it out`);
 }
 
 const isPlainBody = (body: RequestInit['body']): boolean =>

@@ -1,7 +1,7 @@
 export { isInternalAddress } from './address.ts';
 export type { ClientTls } from './agents.ts';
 export { createClient, type UntrustedFetch } from './client.ts';
-export type { ConfiguredOptions, TlsFetch } from './configured-fetch.ts';
+export { type ConfiguredOptions, isClientHeader, type TlsFetch } from './configured-fetch.ts';
 export {
   type Address,
   addressesOf,

@@ -38,7 +38,7 @@ export function sendRequest(
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   let answer: IncomingMessage | undefined;
-  // Without it, the body of a DELETE would be the begin of the next request of its connection.
+  // Without it, the body of a DELETE would be the beginning of the next request of its connection.
   const length = body === undefined ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
   const sent = request(
     url,

@@ -67,6 +67,7 @@ test('config.yaml rejects unknown and invalid keys with the fix', () => {
   assert.match(problems({ model: 'gpt' })[0] ?? '', /^model: "gpt" names no model; use offline/);
   assert.match(problems({ model: 'openai-compatible/m' })[0] ?? '', /^base_url: is required/);
   assert.match(problems({ base_url: 'http://127.0.0.1:1/v1' })[0] ?? '', /makes no requests/);
+  assert.match(problems({ headers: { Host: 'a' } })[0] ?? '', /^headers\.Host: Invalid key/);
   for (const address of ['http://me:s3cret@127.0.0.1:1/v1', 'http://me@127.0.0.1:1/v1']) {
     const fallback = { model: 'openai-compatible/m', base_url: address };
     for (const config of [fallback, { fallback_models: [fallback] }]) {

@@ -1,3 +1,4 @@
+import { isClientHeader } from '@hermes-fleet/outbound';
 import { z } from 'zod';
 
 /** Long by default: a server that reads a long prompt on a CPU sends nothing for minutes. */
@@ -37,7 +38,15 @@ export const modelKeys = {
   context_window: z.int().min(1000).optional(),
   provider: ProviderPackage.optional(),
   /** Sent with every request to the provider. */
-  headers: z.record(z.string().regex(/^[\w-]+$/, 'must be the name of a header'), z.string()).default({}),
+  headers: z
+    .record(
+      z
+        .string()
+        .regex(/^[\w-]+$/, 'must be the name of a header')
+        .refine((name) => !isClientHeader(name), 'is set by the client: leave it out'),
+      z.string(),
+    )
+    .default({}),
   /** Added to the JSON of every call. */
   extra_body: z.record(z.string(), z.json()).default({}),
   /** Lets Anthropic keep the prompt for the next call. */

@@ -16,8 +16,8 @@ const keysCommand = (usage: typeof keysInitUsage, renew: boolean): Command =>
     noArguments(usage.name, positionals);
     const { natsConfig, natsClusterConfig } = keyPaths(folderOf(values, env));
     const configs = () => [readSecret(natsConfig), readSecret(natsClusterConfig)];
-    const before = configs();
     using _lock = lockOf(folderOf(values, env), `fleet ${usage.name}`);
+    const before = configs();
     const summary = writeKeys(values, env, renew);
     if (print) print(summary);
     else {

@@ -104,7 +104,7 @@ function identityOf(file: string): string | undefined {
 }
 
 /** A command that has just begun names itself within this time, in milliseconds. */
-const NAMED_MS = 500;
+const NAMED_MS = 1000;
 
 function isHeld(folder: string, holderFile: string): FleetError {
   let holder = holderIn(holderFile);

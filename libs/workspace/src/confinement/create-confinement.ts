@@ -44,7 +44,7 @@ export interface ConfinementOptions {
   readonly programs?: Partial<Programs>;
   /** The users of the contexts' commands; default: a range of its own for each workspace (`defaultUsers`). */
   readonly users?: UserRange | undefined;
-  /** Controllers that control groups of commands need; default: memory. */
+  /** Controllers that control groups of commands need; default: memory. A test asks for others where version 2 has no memory. */
   readonly controllers?: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -142,7 +142,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     if (reason === undefined) {
       const { limits, controllers } = options;
       const groups = limits && openCommandGroups({ memoryMb: limits.memoryMb, controllers, clock, log });
-      const candidate = build(all, groups);
+      const candidate = build(all, { nextGroup: groups?.nextGroup });
       helper = all.helper;
       const parts = { root, users: options.users, ...asking };
       const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;

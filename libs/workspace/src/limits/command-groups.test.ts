@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
@@ -88,13 +97,16 @@ test('a result names the limit that the kernel ended the command for, of a comma
   assert.deepEqual(await run('max 9\\noom 0\\noom_kill 0\\n'), [undefined, undefined]);
 });
 
-test('nothing changes in a control group without memory or with other processes, and the reason is returned', (t) => {
+test('nothing changes in a control group without memory or with other processes or groups, and the reason is returned', (t) => {
   const missing = (own: string) => openCommandGroups({ own, memoryMb: 1, clock: manualClock(), log }).missing;
   const without = fakeGroup(t, 'cpu pids');
   assert.equal(missing(without.own), 'the control group has no controller memory');
   const shared = fakeGroup(t, 'memory', `1\n${process.pid}\n`);
   assert.equal(missing(shared.own), 'the control group has other processes');
-  for (const { own, file } of [without, shared]) {
+  const parent = fakeGroup(t);
+  mkdirSync(join(parent.own, 'session'));
+  assert.equal(missing(parent.own), 'the control group has other groups');
+  for (const { own, file } of [without, shared, parent]) {
     assert.equal(file('gateway/cgroup.procs'), '');
     assert.ok(!existsSync(join(own, 'cgroup.subtree_control')));
   }
@@ -103,7 +115,7 @@ test('nothing changes in a control group without memory or with other processes,
 
 test('a step that is refused puts back what was changed', (t) => {
   const { own, file } = fakeGroup(t);
-  mkdirSync(join(own, 'cgroup.subtree_control'));
+  symlinkSync('.', join(own, 'cgroup.subtree_control'));
   writeFileSync(join(own, 'cgroup.procs'), `${process.pid}`);
   const found = openCommandGroups({ own, memoryMb: 1, clock: manualClock(), log });
   assert.match(found.missing ?? '', /^the control group cannot be used: EISDIR/);

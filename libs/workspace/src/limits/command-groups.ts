@@ -58,6 +58,10 @@ export function openCommandGroups(options: GroupOptions): CommandGroups {
     if (lacks.length > 0) return { missing: `the control group has no controller ${lacks.join(', ')}` };
     const members = [base, leaf].filter(existsSync).flatMap((dir) => words(join(dir, 'cgroup.procs')));
     if (members.join() !== String(process.pid)) return { missing: 'the control group has other processes' };
+    const others = readdirSync(base, { withFileTypes: true }).filter(
+      (entry) => entry.isDirectory() && entry.name !== LEAF && !entry.name.startsWith(COMMAND),
+    );
+    if (others.length > 0) return { missing: 'the control group has other groups' };
     if (own === base) {
       mkdirSync(leaf, { recursive: true, mode: MODE });
       undo.unshift(() => rmdirSync(leaf));

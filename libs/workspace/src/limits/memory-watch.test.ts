@@ -143,6 +143,37 @@ test('the less room is left, the sooner it is measured again', async (t) => {
   }
 });
 
+test('what a user said once ends no command that has freed it', async (t) => {
+  let [left, shared] = [500, 300];
+  let holder: 'large' | 'small' = 'small';
+  const ask = async (): Promise<Asked> => {
+    const kib = shared * KIB;
+    const pid = pids[holder];
+    return (of) => (of === pid ? kib : 0);
+  };
+  const { clock, ended, pids } = await watchTwo(t, { ask, readRoom: () => room(left, shared) });
+  const next = async (): Promise<void> => {
+    clock.advance(LATER_MS);
+    await new Promise(setImmediate);
+  };
+  await next();
+  [left, shared] = [500, 0];
+  await next();
+  holder = 'large';
+  [left, shared] = [50, 300];
+  await next();
+  assert.match(ended.join(), /^large: /);
+});
+
+test('another room that is tighter is no memory that was taken', async (t) => {
+  let now = room(400);
+  const { clock, ended } = await watchTwo(t, { readRoom: () => now });
+  clock.advance(LATER_MS);
+  now = { ...room(150), totalKib: 4096 * KIB };
+  clock.advance(100);
+  assert.deepEqual(ended, []);
+});
+
 test('users are asked what they hold before a shortage, and where a command could exceed its limit', async (t) => {
   const questions: number[] = [];
   let answer: Asked = () => 0;

@@ -74,8 +74,8 @@ export function createMemoryWatch(options: {
   const asked = new Map<number, Asked>();
   let sharedThenKib = 0;
   let asking = false;
-  /** When the room was last looked at, what was left, and how much of it was taken in a millisecond. */
-  let taken = { at: 0, leftKib: 0, perMs: 0 };
+  /** When the room was last looked at, its size, what was left, and how much of it was taken in a millisecond. */
+  let taken = { at: 0, totalKib: 0, leftKib: 0, perMs: 0 };
   /** The most that was left while commands ran, for each size of the room: what is missing since, they may have taken. */
   const mostLeft = new Map<number, number>();
   let warned = false;
@@ -89,7 +89,11 @@ export function createMemoryWatch(options: {
   function tick(): void {
     const room = look();
     const now = clock.monotonic();
-    taken = { at: now, leftKib: room.leftKib, perMs: (taken.leftKib - room.leftKib) / (now - taken.at) || 0 };
+    const { totalKib, leftKib } = room;
+    // Another room may be the tighter one now: what is left there says nothing of what was taken.
+    const perMs = totalKib === taken.totalKib ? (taken.leftKib - leftKib) / (now - taken.at) || 0 : 0;
+    taken = { at: now, totalKib, leftKib, perMs };
+    sharedThenKib = Math.min(sharedThenKib, room.sharedKib);
     const grew = room.sharedKib > sharedThenKib + room.reserveKib;
     const isLow = now >= due.ask && room.leftKib < room.reserveKib * ASK_BELOW;
     relieve(room, asking || (ask !== undefined && (grew || isLow)));
@@ -119,6 +123,7 @@ export function createMemoryWatch(options: {
       }),
     );
     asking = false;
+    if (running.size === 0) return;
     due.ask = clock.monotonic() + Math.max(ASK_EVERY_MS, (clock.monotonic() - startedAt) * SHARE);
     due.weigh = 0;
     const room = look();
@@ -141,15 +146,18 @@ export function createMemoryWatch(options: {
   }
 
   /**
-   * Ends the command that holds most, in a shortage. Where `waits`, for answers, only one that holds far more than the reserve.
-   * None, where that would be the wrong one: it holds less than half of what is missing and the others do not hold.
+   * Ends the command that holds most, in a shortage. Where `waits`, for answers, only one that is seen to hold far more than the
+   * reserve, since earlier answers may no longer be true. None, where that would be the wrong one: it holds less than half of what is missing and the others do not hold.
    */
   function relieve(room: MemoryRoom, waits: boolean): void {
     const startedAt = clock.monotonic();
     if (!isShort(room) || startedAt < Math.max(due.weigh, due.end)) return;
+    const answers = waits ? new Map<number, Asked>() : asked;
     const [largest, ...others] = measure(() => true)
       .map((each) => {
-        const held = each.hides ? room.sharedKib : Math.min(each.held + saidOf(each, asked), room.sharedKib);
+        const held = each.hides
+          ? room.sharedKib
+          : Math.min(each.held + saidOf(each, answers), room.sharedKib);
         return { command: each.command, own: each.own, kib: total({ ...each, held }) };
       })
       .sort((a, b) => b.kib - a.kib || b.own - a.own);
@@ -209,7 +217,7 @@ export function createMemoryWatch(options: {
     running.add(command);
     if (timer === undefined) {
       const room = look();
-      taken = { at: clock.monotonic(), leftKib: room.leftKib, perMs: 0 };
+      taken = { at: clock.monotonic(), totalKib: room.totalKib, leftKib: room.leftKib, perMs: 0 };
       due.pass = taken.at + EVERY_MS;
       schedule(room);
     }
@@ -220,6 +228,7 @@ export function createMemoryWatch(options: {
         timer?.[Symbol.dispose]();
         timer = undefined;
         mostLeft.clear();
+        asked.clear();
         warned = false;
       },
     };
