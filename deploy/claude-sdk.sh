@@ -3,7 +3,7 @@
 # license, never part of the repository or an image. If the installation fails, its tests are skipped with a reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-version=$(node -p "require('./libs/claude-code/package.json').peerDependencies['@anthropic-ai/claude-agent-sdk']")
+version=$(node -p "require('./libs/agent/claude-code/package.json').peerDependencies['@anthropic-ai/claude-agent-sdk']")
 folder=.cache/claude-sdk
 package=node_modules/@anthropic-ai/claude-agent-sdk/package.json
 if [ -f "$folder/$package" ] && grep -q "\"version\": \"$version\"" "$folder/$package"; then exit 0; fi

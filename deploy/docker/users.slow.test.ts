@@ -56,10 +56,10 @@ test('in the container, contexts have users of their own under Landlock', {
 
   // The tests of the parts, as the gateway's user in the container; `libs` of the image has no tests.
   const tests = [
-    'libs/workspace/src/confinement/command-users.test.ts',
-    'libs/workspace/src/confinement/contract.test.ts',
-    'libs/workspace/src/confinement/landlock.test.ts',
-    'libs/workspace/src/tree/context-store.slow.test.ts',
+    'libs/agent/workspace/src/confinement/command-users.test.ts',
+    'libs/agent/workspace/src/confinement/contract.test.ts',
+    'libs/agent/workspace/src/confinement/landlock.test.ts',
+    'libs/agent/workspace/src/tree/context-store.slow.test.ts',
   ];
   // Node runs the files that exist, and says nothing of the others.
   for (const file of tests) assert.ok(existsSync(join(root, file)), file);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { initKeys, keyPaths } from '@hermes-fleet/cli';
 import { natsProcess } from '@hermes-fleet/events/testing';
-import { freePort } from '@hermes-fleet/fleet/testing';
+import { freePort } from '@hermes-fleet/gateway/testing';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parseAllDocuments } from 'yaml';
 import { until } from '../../test/support/fleet.ts';

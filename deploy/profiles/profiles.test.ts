@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/agent';
 import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
 import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet-config';
-import { memberCard, profileDir, readMemberEnvironment } from '@hermes-fleet/member';
+import { memberCard, profileDir, readMemberEnvironment } from '@hermes-fleet/gateway/member';
+import { AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/loop';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 

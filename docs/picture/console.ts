@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { keyPaths, planFleet } from '@hermes-fleet/cli';
-import { launchChromium } from '../../services/console/src/web/testing/chromium.ts';
+import { launchChromium } from '../../services/console/testing/web/chromium.ts';
 import { sendMixedTraffic } from '../../test/support/mixed-traffic.ts';
 
 /**

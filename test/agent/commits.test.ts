@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
+import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
 import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { countCommits } from '../support/count-commits.ts';

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AgentConfig, AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import { openLedger } from '@hermes-fleet/ledger';
+import { type AgentConfig, AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
 import {
   type AdmittedTask,
   systemClock as clock,
@@ -11,7 +11,7 @@ import {
   type Log,
   type RunContext,
 } from '@hermes-fleet/protocol';
-import { createBudget } from '@hermes-fleet/tokens';
+import { createBudget } from '@hermes-fleet/protocol/tokens';
 import { z } from 'zod';
 import { afterCommits } from '../support/count-commits.ts';
 import { startScript } from './script-server.ts';

@@ -56,11 +56,11 @@ const CALLED = SCRIPT.flatMap(({ steps }) => steps.flat()).map(([tool]) => tool)
 const FILES = ['write_file', 'edit_file', 'scratchpad_write', 'memory_write'];
 const ONCE = new Set([...FILES, 'shell_exec', 'mcp__board__post']);
 
-/** Tools that the script does not call, and why. The tools fleet_* and a2a_* are not offered here; libs/fleet tests them. */
+/** Tools that the script does not call, and why. The tools fleet_* and a2a_* are not offered here; libs/fleet/gateway tests them. */
 const NOT_CALLED: Readonly<Record<string, string>> = {
   web_fetch: 'disabled: it needs a network; a restart treats it like any other read',
   ask_caller: 'needs a caller who answers: test/fleet tests its crashes',
-  shell_start: 'its process does not outlast the gateway: libs/agent tests that',
+  shell_start: 'its process does not outlast the gateway: libs/agent/loop tests that',
   shell_output: 'as shell_start',
   shell_stop: 'as shell_start',
 };

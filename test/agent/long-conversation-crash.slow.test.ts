@@ -12,7 +12,7 @@ import {
   newestStep,
   summaryIn,
   windowModel,
-} from '@hermes-fleet/agent/testing';
+} from '@hermes-fleet/loop/testing';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 
 /**

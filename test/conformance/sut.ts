@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { GatewayOptions } from '@hermes-fleet/fleet';
+import type { GatewayOptions } from '@hermes-fleet/gateway';
 import {
   closeConnections,
   closeStores,
@@ -17,7 +17,7 @@ import {
   serveMember,
   startBacklogGauge,
   storeState,
-} from '@hermes-fleet/member';
+} from '@hermes-fleet/gateway/member';
 import { FleetError, type Intake } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 import { stringify } from 'yaml';

@@ -5,14 +5,14 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { claudeCode } from '@hermes-fleet/claude-code';
 import {
   type Agent,
   AgentConfigSchema,
   createAgent,
   createModelMonitor,
   mcpToolSource,
-} from '@hermes-fleet/agent';
-import { claudeCode } from '@hermes-fleet/claude-code';
+} from '@hermes-fleet/loop';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';

@@ -1,4 +1,4 @@
-import { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/agent';
+import { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/loop';
 import { FleetError } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { EvalBrief } from './brief.ts';

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { packageFolders, packageOf } from '../support/packages.ts';
 import { reachGraph } from '../support/runner/reach.ts';
 import { findFaults } from './find-faults.ts';
 import { candidates, type Tier } from './order.ts';
@@ -140,12 +141,9 @@ test('there are forty faults, in every package, and each changes at most five li
   const root = resolve(import.meta.dirname, '../..');
   const faults = readFaults(join(import.meta.dirname, 'patches'));
   assert.equal(faults.length, 40);
-  const packages = ['libs', 'services'].flatMap((top) =>
-    readdirSync(join(root, top)).map((name) => `${top}/${name}/`),
-  );
   const files = faults.flatMap(({ files }) => files);
   assert.deepEqual(
-    packages.filter((each) => !files.some((file) => file.startsWith(each))),
+    packageFolders(root).filter((each) => !files.some((file) => packageOf(file) === each)),
     [],
   );
   for (const { path, name, files } of faults) {

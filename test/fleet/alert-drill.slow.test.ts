@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import type { FleetPlan } from '@hermes-fleet/cli';
+import { createAuthority } from '@hermes-fleet/net/testing';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { createAuthority } from '@hermes-fleet/tls/testing';
 import { parse, stringify } from 'yaml';
 import {
   RULES,

@@ -5,8 +5,8 @@ import { after, type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { Page } from 'playwright-core';
 import type { BooksDocument } from '../../services/console/src/http/books-api.ts';
-import { type Browser, startBus, startTestConsole } from '../../services/console/src/testing/console.ts';
 import { CONTENT_SECURITY_POLICY, readStaticFiles } from '../../services/console/src/web/static-files.ts';
+import { type Browser, startBus, startTestConsole } from '../../services/console/testing/console.ts';
 import {
   accessibilityFaults,
   closeBrowser,
@@ -15,7 +15,7 @@ import {
   openWhole,
   overflow,
   watchFaults,
-} from '../../services/console/src/web/testing/browser.ts';
+} from '../../services/console/testing/web/browser.ts';
 import { until } from '../support/fleet.ts';
 import {
   CONCERN,

@@ -5,7 +5,7 @@ import {
   accessibilityFaults,
   closeBrowser,
   needsChromium,
-} from '../../services/console/src/web/testing/browser.ts';
+} from '../../services/console/testing/web/browser.ts';
 import { openLink } from '../support/console.ts';
 import { openConsole, openView } from '../support/console-pages.ts';
 import { PROFILES, ROOT, runProgram, startFleet } from '../support/fleet.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { callTool, connectMcp } from '@hermes-fleet/mcp-server/testing';
+import { callTool, connectMcp } from '@hermes-fleet/mcp/testing';
 import { startProfile } from '../support/lone-profile.ts';
 import { call, resultOf, runbook } from '../support/rpc.ts';
 

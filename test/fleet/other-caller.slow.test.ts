@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { connectMcp } from '@hermes-fleet/mcp-server/testing';
-import { startWebhook } from '../../libs/a2a/src/testing/webhook.ts';
+import { connectMcp } from '@hermes-fleet/mcp/testing';
+import { startWebhook } from '../../libs/fleet/a2a/testing/webhook.ts';
 import { tool } from '../support/agent-work.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';

@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { readRun } from '../../docs/picture/read-run.ts';
-import { closeBrowser, needsChromium } from '../../services/console/src/web/testing/browser.ts';
+import { closeBrowser, needsChromium } from '../../services/console/testing/web/browser.ts';
 import { openLink } from '../support/console.ts';
 import { openConsole, openView } from '../support/console-pages.ts';
 import { runnable } from '../support/docs.ts';

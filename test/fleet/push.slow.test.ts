@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startWebhook } from '../../libs/a2a/src/testing/webhook.ts';
+import { startWebhook } from '../../libs/fleet/a2a/testing/webhook.ts';
 import { startProfile } from '../support/lone-profile.ts';
 import { call, dispatch, message, runbook } from '../support/rpc.ts';
 

@@ -4,14 +4,14 @@ import { createServer as createHttp, type RequestListener, type Server } from 'n
 import { createServer } from 'node:https';
 import { type TestContext, test } from 'node:test';
 import { createA2AClient, type PeerReply } from '@hermes-fleet/a2a';
-import { createClient } from '@hermes-fleet/outbound';
-import { HANDSHAKE_EXTENSION, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { createClient } from '@hermes-fleet/net';
 import {
   createAuthority,
   EXPIRED,
   type TestAuthority,
   type TestCertificate,
-} from '@hermes-fleet/tls/testing';
+} from '@hermes-fleet/net/testing';
+import { HANDSHAKE_EXTENSION, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { ROOT, runProgram, until } from '../support/fleet.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';
 import { freeOffset } from '../support/ports.ts';

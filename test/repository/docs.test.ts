@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { accessSync, constants, existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { AgentConfigSchema } from '@hermes-fleet/agent';
 import {
   ANNOUNCE_STREAM,
   ANNOUNCE_SUBJECTS,
@@ -12,7 +11,7 @@ import {
   STREAM_SUBJECTS,
 } from '@hermes-fleet/events';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
-import { renderDispatchText } from '@hermes-fleet/prose';
+import { AgentConfigSchema } from '@hermes-fleet/loop';
 import {
   CloudEvent,
   ControlStatus,
@@ -27,6 +26,7 @@ import {
   TaskResultWire,
   UnmetKind,
 } from '@hermes-fleet/protocol';
+import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import { PEER_SCOPES } from '@hermes-fleet/service';
 import { parse } from 'yaml';
 import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';

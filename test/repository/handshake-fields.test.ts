@@ -40,7 +40,7 @@ for (const [message, decode] of Object.entries(DECODERS)) {
   const schema = published(`${message}.schema.json`);
   assert.ok(isJsonObject(schema));
   const rules = fieldRules(schema);
-  const whole = json(`libs/protocol/fixtures/2.0/${message}.maximal.json`);
+  const whole = json(`libs/core/protocol/fixtures/2.0/${message}.maximal.json`);
 
   describe(`handshake.md says of each field of ${heading}`, () => {
     it('what its schema says', () => {

@@ -1,39 +1,46 @@
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { test } from 'node:test';
+import { packageFolders, packageOf } from '../support/packages.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
 /** The layers of docs/architecture.md: a package imports only from layers below its own. */
 const LAYERS: Readonly<Record<string, number>> = {
-  'libs/protocol': 0,
-  'libs/tls': 0,
-  'libs/outbound': 1,
-  'libs/events': 2,
-  'libs/mcp': 2,
-  'libs/paper': 2,
-  'libs/prose': 2,
-  'libs/service': 2,
-  'libs/store': 2,
-  'libs/tokens': 2,
-  'libs/workspace': 2,
-  'libs/agent': 3,
-  'libs/fleet-config': 3,
-  'libs/ledger': 3,
-  'libs/mcp-server': 3,
-  'libs/a2a': 4,
-  'libs/claude-code': 4,
-  'libs/peers': 5,
-  'libs/tasks': 6,
-  'libs/relay': 7,
-  'libs/fleet': 8,
+  'libs/core/protocol': 0,
+  'libs/core/net': 1,
+  'libs/agent/workspace': 2,
+  'libs/core/events': 2,
+  'libs/core/service': 2,
+  'libs/core/store': 2,
+  'libs/trader/market': 2,
+  'libs/core/fleet-config': 3,
+  'libs/core/ledger': 3,
+  'libs/core/mcp': 3,
+  'libs/agent/loop': 4,
+  'libs/fleet/a2a': 4,
+  'libs/agent/claude-code': 5,
+  'libs/fleet/peers': 5,
+  'libs/fleet/tasks': 6,
+  'libs/fleet/relay': 7,
+  'libs/fleet/gateway': 8,
   'libs/cli': 9,
-  'libs/member': 9,
   'services/console': 10,
   'services/profile': 10,
   'services/trader': 10,
 };
+
+/** The groups that a group needs, besides itself. */
+const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  fleet: ['core'],
+  agent: ['core'],
+  trader: ['core'],
+  cli: ['core', 'fleet'],
+  services: ['core', 'fleet', 'agent', 'trader'],
+};
+const groupOf = (folder: string): string => folder.split('/').at(folder.startsWith('libs/') ? 1 : 0) ?? '';
 
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import\s*'([^']+)'/g;
@@ -41,10 +48,10 @@ const IMPORT =
 const MAX_LINES = 300;
 
 /**
- * The one test kit that packages below may use: tests of libs/tasks and libs/relay observe tasks in a whole gateway, which
- * only libs/fleet composes.
+ * The one test kit that packages below may use: tests of libs/fleet/tasks and libs/fleet/relay observe tasks in a whole gateway, which
+ * only libs/fleet/gateway composes.
  */
-const GATEWAY_KIT = '@hermes-fleet/fleet/testing';
+const GATEWAY_KIT = '@hermes-fleet/gateway/testing';
 
 interface Arrow {
   readonly file: string;
@@ -53,7 +60,8 @@ interface Arrow {
 
 function arrows(): Arrow[] {
   const found: Arrow[] = [];
-  for (const file of globSync('{libs,services}/*/src/**/*.ts', { cwd: ROOT })) {
+  const folders = packageFolders(ROOT).map((folder) => `${folder}/{src,testing}/**/*.ts`);
+  for (const file of globSync(folders, { cwd: ROOT })) {
     const text = readFileSync(join(ROOT, file), 'utf8');
     for (const match of text.matchAll(IMPORT)) {
       const specifier = match[1] ?? match[2] ?? match[3];
@@ -63,11 +71,9 @@ function arrows(): Arrow[] {
   return found;
 }
 
-const packageOf = (file: string): string => file.split('/').slice(0, 2).join('/');
-
 /** The rule that an import breaks, or undefined. */
 function fault({ file, specifier }: Arrow): string | undefined {
-  const from = packageOf(file);
+  const from = packageOf(file) ?? file;
   const layer = LAYERS[from];
   if (layer === undefined)
     return `${from} has no layer: add it to the table in this test and in docs/architecture.md`;
@@ -80,16 +86,19 @@ function fault({ file, specifier }: Arrow): string | undefined {
   }
   const match = /^@hermes-fleet\/([^/]+)(\/.*)?$/.exec(specifier);
   if (!match) return undefined;
-  const target = `libs/${match[1]}`;
+  const target = Object.keys(LAYERS).find((folder) => basename(folder) === match[1]) ?? specifier;
   const isTest = file.endsWith('.test.ts') || file.includes('/testing/');
   const testing = match[2] === '/testing' && isTest;
   if (match[2] && !testing && !isEntryOf(target, match[2]))
     return `${file} imports ${specifier}: only a package's index is public`;
   const below = LAYERS[target];
   if (below === undefined) return `${file} imports ${specifier}, which has no layer`;
-  if (below >= layer && !(testing && specifier === GATEWAY_KIT))
-    return `${file} (layer ${layer}) imports ${specifier} (layer ${below})`;
-  return undefined;
+  if (testing && specifier === GATEWAY_KIT && file.endsWith('.test.ts')) return undefined;
+  if (below >= layer) return `${file} (layer ${layer}) imports ${specifier} (layer ${below})`;
+  const [group, needed] = [groupOf(from), groupOf(target)];
+  return group === needed || NEEDS[group]?.includes(needed)
+    ? undefined
+    : `${file} imports ${specifier}: ${group} does not need ${needed}`;
 }
 
 test('every import runs down the layers, through a package index', () => {
@@ -106,21 +115,24 @@ function isEntryOf(target: string, path: string): boolean {
 
 test('an import that runs up, sideways or into an inside is a fault', () => {
   const cases: Arrow[] = [
-    { file: 'libs/protocol/src/x.ts', specifier: '@hermes-fleet/ledger' },
-    { file: 'libs/mcp/src/x.ts', specifier: '@hermes-fleet/events' },
-    { file: 'libs/agent/src/x.ts', specifier: '@hermes-fleet/fleet' },
-    { file: 'libs/fleet/src/x.ts', specifier: '@hermes-fleet/ledger/src/outbox.ts' },
-    { file: 'libs/fleet/src/x.ts', specifier: '../../ledger/src/outbox.ts' },
-    { file: 'libs/peers/src/x.test.ts', specifier: '@hermes-fleet/relay/testing' },
+    { file: 'libs/core/protocol/src/x.ts', specifier: '@hermes-fleet/ledger' },
+    { file: 'libs/core/ledger/src/x.ts', specifier: '@hermes-fleet/mcp' },
+    { file: 'libs/agent/claude-code/src/x.ts', specifier: '@hermes-fleet/a2a' },
+    { file: 'libs/fleet/relay/testing/x.ts', specifier: '@hermes-fleet/gateway/testing' },
+    { file: 'libs/agent/loop/src/x.ts', specifier: '@hermes-fleet/gateway' },
+    { file: 'libs/fleet/gateway/src/x.ts', specifier: '@hermes-fleet/ledger/src/outbox.ts' },
+    { file: 'libs/fleet/gateway/src/x.ts', specifier: '../../ledger/src/outbox.ts' },
+    { file: 'libs/fleet/peers/src/x.test.ts', specifier: '@hermes-fleet/relay/testing' },
     { file: 'libs/unknown/src/x.ts', specifier: 'zod' },
   ];
   for (const arrow of cases) assert.ok(fault(arrow), `${arrow.file} -> ${arrow.specifier} went unnoticed`);
   for (const specifier of ['@hermes-fleet/ledger', '@hermes-fleet/a2a/client'])
-    assert.equal(fault({ file: 'libs/fleet/src/x.ts', specifier }), undefined);
+    assert.equal(fault({ file: 'libs/fleet/gateway/src/x.ts', specifier }), undefined);
 });
 
 /** A package's entry points gather what its folders offer, so that they are no part of the folders' order. */
-const isEntryPoint = (file: string): boolean => /^[^/]+\/[^/]+\/src\/(index|main)\.ts$/.test(file);
+const isEntryPoint = (file: string): boolean =>
+  packageOf(file) === dirname(dirname(file)) && /\/(index|main)\.ts$/.test(file);
 
 /** The imports inside packages, from file to file or from folder to folder. Tests and test kits are left out. */
 function inside(nameOf: (file: string) => string): Map<string, Set<string>> {
@@ -182,8 +194,8 @@ test('no file is longer than 300 lines', () => {
 test('every package is on a layer, is private, and declares what it imports', () => {
   const byPackage = Map.groupBy(arrows(), ({ file }) => packageOf(file));
   const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  for (const manifest of globSync('{libs,services}/*/package.json', { cwd: ROOT })) {
-    const folder = packageOf(manifest);
+  for (const folder of packageFolders(ROOT)) {
+    const manifest = `${folder}/package.json`;
     assert.ok(folder in LAYERS, `${folder} has no layer`);
     const json = JSON.parse(readFileSync(join(ROOT, manifest), 'utf8'));
     assert.equal(json.private, true, manifest);

@@ -7,13 +7,14 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** The only files that may open a listening socket, and why. Everything else that loads the code never listens. */
 const LISTENERS: Readonly<Record<string, string>> = {
-  'libs/agent/src/network/allowed-network.ts':
+  'libs/agent/loop/src/network/allowed-network.ts':
     'a Unix socket in the state directory for each confined command: its only way to the hosts of tools.shell.network',
-  'libs/claude-code/src/metering-proxy.ts':
+  'libs/agent/claude-code/src/metering-proxy.ts':
     'loopback, for one run of Claude Code: the only way to its model, and what it spends is metered there',
   'libs/cli/src/join/answer-challenge.ts':
     'fleet join, until the orchestrator has asked there for a proof: the gateway does not run yet',
-  'libs/member/src/listen.ts': 'the one listener of a profile, and of the trader, started by main.ts',
+  'libs/fleet/gateway/src/member/listen.ts':
+    'the one listener of a profile, and of the trader, started by main.ts',
   'services/console/src/listen.ts': 'the one listener of the console, which is no member: it takes no tasks',
 };
 
@@ -28,7 +29,7 @@ test('only the named files listen', () => {
 
 test('one file reads the bodies of requests, and bounds their nesting', () => {
   const parsing = sources.filter(({ text }) => /ddContentTypeParser\(/.test(text)).map(({ file }) => file);
-  assert.deepEqual(parsing, ['libs/service/src/http/json-body.ts']);
+  assert.deepEqual(parsing, ['libs/core/service/src/http/json-body.ts']);
 });
 
 test('startProfile is called from the main of the profile service alone', () => {
@@ -40,7 +41,7 @@ test('startProfile is called from the main of the profile service alone', () => 
 
 test('importing a package has no side effect: nothing listens, no timer runs, nothing is printed', async () => {
   const { execFileSync } = await import('node:child_process');
-  const packages = globSync('libs/*/src/index.ts', { cwd: ROOT });
+  const packages = globSync('libs/**/src/index.ts', { cwd: ROOT });
   assert.ok(packages.length >= 9);
   const script = `${packages.map((file) => `await import(${JSON.stringify(join(ROOT, file))});`).join('\n')}
     const left = process.getActiveResourcesInfo().filter((name) => !/^(Pipe|TTY|FSReq|Immediate|File)/.test(name));

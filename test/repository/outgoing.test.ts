@@ -5,13 +5,13 @@ import { test } from 'node:test';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** The one package that makes HTTP clients (docs/architecture.md#outgoing-requests). */
-const MAKER = 'libs/outbound/';
+const MAKER = 'libs/core/net/';
 
 /** Files that may do it too, and why. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'libs/agent/src/network/host-proxy.ts':
+  'libs/agent/loop/src/network/host-proxy.ts':
     'the proxy of commands passes their requests on over connections that it has checked and opened, and redirects back',
-  'libs/service/src/tracing/otlp-tracing.ts':
+  'libs/core/service/src/tracing/otlp-tracing.ts':
     'the exporter of OpenTelemetry takes no client: it sends over node:http, which follows no redirect',
   'deploy/docker/healthcheck.mjs':
     'the health check of a container has no packages: it asks its own listener over node:https',
@@ -71,11 +71,11 @@ function argumentsFrom(code: string, start: number): string {
 }
 
 const sources = (): string[] =>
-  globSync(['{libs,services}/*/src/**/*.ts', 'deploy/**/*.{ts,mjs}'], { cwd: ROOT }).filter(
+  globSync(['{libs,services}/**/src/**/*.ts', 'deploy/**/*.{ts,mjs}'], { cwd: ROOT }).filter(
     (file) => !/\.test\.ts$|\/testing\//.test(file) && !file.startsWith(MAKER),
   );
 
-test('every HTTP client is made by libs/outbound', () => {
+test('every HTTP client is made by libs/core/net', () => {
   const files = sources();
   assert.ok(files.length > 400, `only ${files.length} files found: the search of this test is broken`);
   const found = files

@@ -9,7 +9,7 @@ import {
   RiskMode,
   readControlDecision,
 } from '@hermes-fleet/protocol';
-import { STRATEGY_KINDS } from '../../libs/paper/src/strategies/index.ts';
+import { STRATEGY_KINDS } from '../../libs/trader/market/src/strategies/index.ts';
 import { TraderConfigSchema } from '../../services/trader/src/config/schema.ts';
 import { doc, fenced, plain, rows, section } from '../support/docs.ts';
 import { leaves } from '../support/schema.ts';

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
-import { openBrowser, openWhole, watchFaults } from '../../services/console/src/web/testing/browser.ts';
+import { openBrowser, openWhole, watchFaults } from '../../services/console/testing/web/browser.ts';
 
 /** A restart of a process, and what follows of it in the page. */
 const RESTART_MS = 60_000;

@@ -9,7 +9,7 @@ import {
   systemIds,
 } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { createBudget } from '@hermes-fleet/tokens';
+import { createBudget } from '@hermes-fleet/protocol/tokens';
 
 /** A ledger in a separate file, for runs without a gateway. */
 export const openTestLedger = (file: string): Ledger =>

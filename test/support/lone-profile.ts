@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createClient } from '@hermes-fleet/outbound';
+import { createClient } from '@hermes-fleet/net';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { stringify } from 'yaml';
 import { ROOT, runProgram, until } from './fleet.ts';

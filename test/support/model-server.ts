@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { TestContext } from 'node:test';
-import { type RestartableServer, restartableServer } from '@hermes-fleet/agent/testing';
+import { type RestartableServer, restartableServer } from '@hermes-fleet/loop/testing';
 
 /** A model's address on loopback that answers every call alike, over the real wire, and counts who comes. */
 export interface ModelServer extends RestartableServer {

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { TestContext } from 'node:test';
-import { restartableServer } from '@hermes-fleet/agent/testing';
+import { restartableServer } from '@hermes-fleet/loop/testing';
 import { z } from 'zod';
 
 const Chat = z.looseObject({

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { dispatching, relayFleet, spending, type TestProfile } from '@hermes-fleet/fleet/testing';
+import { dispatching, relayFleet, spending, type TestProfile } from '@hermes-fleet/gateway/testing';
 import { dashboards } from './render.ts';
 import { consoleMetrics, profileMetrics, traderMetrics } from './testing/exporters.ts';
 import { expressions } from './testing/read-dashboard.ts';

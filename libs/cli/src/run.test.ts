@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { fleet, keysFolder, profileStub } from '../testing/profile-stub.ts';
 import { GROUPS, loadCommand, USAGES } from './commands.ts';
-import { fleet, keysFolder, profileStub } from './testing/profile-stub.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { asking, DONE, freePort, profile, type Script } from '@hermes-fleet/fleet/testing';
+import { asking, DONE, freePort, profile, type Script } from '@hermes-fleet/gateway/testing';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { startTestConsole } from '../testing/console.ts';
 import type { ContentDocument, SessionDocument } from './http/api.ts';
-import { startTestConsole } from './testing/console.ts';
 
 const TOKEN = 'token-of-operator-for-switch';
 const MARKUP = '<img src=x onerror=alert(1)>';

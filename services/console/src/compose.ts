@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { BusConnection } from '@hermes-fleet/events';
+import type { TlsSource } from '@hermes-fleet/net/tls';
 import { type Clock, FleetError, systemIds as ids } from '@hermes-fleet/protocol';
 import { createApp, type createLogger, type Readiness, registerBuild } from '@hermes-fleet/service';
 import { acquireOwnership, openStore, type Store } from '@hermes-fleet/store';
-import type { TlsSource } from '@hermes-fleet/tls';
 import manifest from '../package.json' with { type: 'json' };
 import { createPrices } from './config/prices.ts';
 import type { ConsoleConfig } from './config/schema.ts';

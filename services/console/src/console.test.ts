@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { startTestConsole } from '../testing/console.ts';
+import { eventMaker, publish } from '../testing/events.ts';
 import type { TasksDocument } from './http/api.ts';
-import { startTestConsole } from './testing/console.ts';
-import { eventMaker, publish } from './testing/events.ts';
 
 test(
   'a task that entered is listed from its events, also after a restart, each counted once',

@@ -1,3 +1,3 @@
-import { testConsoleCrashes } from './testing/crash-sweep.ts';
+import { testConsoleCrashes } from '../testing/crash-sweep.ts';
 
 testConsoleCrashes('one');

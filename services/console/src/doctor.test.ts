@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '@hermes-fleet/fleet/testing';
+import { freePort } from '@hermes-fleet/gateway/testing';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { LOGIN_SECRET, startBus } from '../testing/console.ts';
 import { examineConsole } from './doctor.ts';
-import { LOGIN_SECRET, startBus } from './testing/console.ts';
 
 const DIR = resolve(import.meta.dirname, '../../../deploy/console');
 const place = { dir: DIR, stateDir: join(DIR, 'state'), host: '127.0.0.1', logLevel: 'silent' };

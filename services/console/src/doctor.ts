@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { readStreams } from '@hermes-fleet/events';
-import { createClient, type TlsFetch } from '@hermes-fleet/outbound';
+import { createClient, type TlsFetch } from '@hermes-fleet/net';
+import { tlsFault } from '@hermes-fleet/net/tls';
 import { FleetError, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
-import { tlsFault } from '@hermes-fleet/tls';
 import { type ConsoleTls, readCertificates } from './config/certificates.ts';
 import { type ConsoleConfig, ConsoleConfigSchema } from './config/schema.ts';
 import { FILTERS } from './consume/readers.ts';

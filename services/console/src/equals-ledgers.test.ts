@@ -9,11 +9,11 @@ import {
   spending,
   type TestProfile,
   untilAborted,
-} from '@hermes-fleet/fleet/testing';
+} from '@hermes-fleet/gateway/testing';
 import { silentLog, systemClock } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { startTestConsole } from '../testing/console.ts';
 import type { BlockedDocument, SpendingDocument, TaskDocument, TasksDocument } from './http/api.ts';
-import { startTestConsole } from './testing/console.ts';
 
 const STATES = ['done', 'partial', 'blocked', 'error', 'canceled'];
 

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { crashing, pause, TASKS, traffic } from '../testing/crash-sweep.ts';
+import { publish } from '../testing/events.ts';
 import type { TasksDocument } from './http/api.ts';
-import { crashing, pause, TASKS, traffic } from './testing/crash-sweep.ts';
-import { publish } from './testing/events.ts';
 
 test(
   'a full disk stops the reading and nothing else, and nothing is missed after its repair',

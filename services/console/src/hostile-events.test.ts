@@ -6,6 +6,8 @@ import { setUpStreams } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
 import { silentLog } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { startTestConsole } from '../testing/console.ts';
+import { eventMaker, publish, type SentEvent, STARTED_AT } from '../testing/events.ts';
 import type {
   FleetDocument,
   SpendingDocument,
@@ -13,8 +15,6 @@ import type {
   TaskDocument,
   TasksDocument,
 } from './http/api.ts';
-import { startTestConsole } from './testing/console.ts';
-import { eventMaker, publish, type SentEvent, STARTED_AT } from './testing/events.ts';
 
 const MARKUP = '<script>alert("x")</script>\u202e';
 

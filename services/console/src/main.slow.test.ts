@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '@hermes-fleet/fleet/testing';
+import { freePort } from '@hermes-fleet/gateway/testing';
 import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
-import { LOGIN_SECRET, startBus } from './testing/console.ts';
-import { runConsole } from './testing/process.ts';
+import { LOGIN_SECRET, startBus } from '../testing/console.ts';
+import { runConsole } from '../testing/process.ts';
 
 test(
   'the shipped configuration serves the page, in less than 120 MB, and stops with exit code 0',

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
+import { LOGIN_SECRET, startTestConsole, type TestConsole } from '../testing/console.ts';
+import { controlEvent, eventMaker, headEvent, publish, STARTED_AT } from '../testing/events.ts';
 import type { StatusDocument, TasksDocument, TraderDocument } from './http/api.ts';
 import type { AuditHeadsDocument } from './http/audit-heads.ts';
-import { LOGIN_SECRET, startTestConsole, type TestConsole } from './testing/console.ts';
-import { controlEvent, eventMaker, headEvent, publish, STARTED_AT } from './testing/events.ts';
 
 const rebuild = async (fleet: TestConsole): Promise<{ status: number; reaches_back_to: string | null }> => {
   const headers = { authorization: `Bearer ${LOGIN_SECRET}` };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
-import { LOGIN_SECRET, startTestConsole, type TestConsole } from './testing/console.ts';
+import { LOGIN_SECRET, startTestConsole, type TestConsole } from '../testing/console.ts';
 
 /** The reply to a request whose headers are exactly these; fetch would not send a foreign Host. */
 function raw(url: string, head: string): Promise<string> {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type BusConnection, inboxPrefix } from '@hermes-fleet/events';
+import type { TlsSource } from '@hermes-fleet/net/tls';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import {
   createLogger,
@@ -9,7 +10,6 @@ import {
   onShutdown,
   type SecretEnv,
 } from '@hermes-fleet/service';
-import type { TlsSource } from '@hermes-fleet/tls';
 import { createConsole } from './compose.ts';
 import { readCertificates } from './config/certificates.ts';
 import { ConsoleConfigSchema } from './config/schema.ts';

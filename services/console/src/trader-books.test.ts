@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { deadline, type ManualClock, manualClock } from '@hermes-fleet/protocol/testing';
+import { type Browser, startTestConsole } from '../testing/console.ts';
+import { controlEvent, publish, STARTED_AT } from '../testing/events.ts';
 import type { BooksDocument } from './http/books-api.ts';
-import { type Browser, startTestConsole } from './testing/console.ts';
-import { controlEvent, publish, STARTED_AT } from './testing/events.ts';
 
 const TOKEN = 'token-of-operator-0123456789';
 const FIGURES = {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { startTestConsole } from '../testing/console.ts';
+import { eventMaker, publish, type SentEvent, STARTED_AT } from '../testing/events.ts';
 import type {
   BlockedDocument,
   SpendingDocument,
@@ -8,8 +10,6 @@ import type {
   TaskDocument,
   TasksDocument,
 } from './http/api.ts';
-import { startTestConsole } from './testing/console.ts';
-import { eventMaker, publish, type SentEvent, STARTED_AT } from './testing/events.ts';
 
 const RANGE = `since=${new Date(STARTED_AT).toISOString()}&until=${new Date(STARTED_AT + 3_600_000).toISOString()}`;
 const usage = (input: number, output: number) => ({

@@ -1,7 +1,7 @@
-import type { Finding } from '@hermes-fleet/fleet';
 import { listenerUrl } from '@hermes-fleet/fleet-config';
-import type { DependencyState } from '@hermes-fleet/member';
-import { createClient } from '@hermes-fleet/outbound';
+import type { Finding } from '@hermes-fleet/gateway';
+import type { DependencyState } from '@hermes-fleet/gateway/member';
+import { createClient } from '@hermes-fleet/net';
 import { isJsonObject } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
 import type { Configuration } from './configuration.ts';

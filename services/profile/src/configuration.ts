@@ -1,12 +1,12 @@
 import { join, resolve } from 'node:path';
-import { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/agent';
 import { tierOf } from '@hermes-fleet/fleet-config';
 import {
   createProblems,
   type MemberConfiguration,
   readMemberConfiguration,
   unvalidatedProblems,
-} from '@hermes-fleet/member';
+} from '@hermes-fleet/gateway/member';
+import { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/loop';
 import { type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { Environment } from './environment.ts';

@@ -1,3 +1,5 @@
+import type { Finding } from '@hermes-fleet/gateway';
+import { type DoctorReport, examineMember } from '@hermes-fleet/gateway/member';
 import {
   createModelWindow,
   fallbackConfigs,
@@ -6,9 +8,7 @@ import {
   probedModel,
   probeModel,
   testCall,
-} from '@hermes-fleet/agent';
-import type { Finding } from '@hermes-fleet/fleet';
-import { type DoctorReport, examineMember } from '@hermes-fleet/member';
+} from '@hermes-fleet/loop';
 import { FleetError, silentLog } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { examineCommands } from './commands.ts';

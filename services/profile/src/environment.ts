@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type MemberEnvironment, profileDir, readMemberEnvironment } from '@hermes-fleet/member';
+import { type MemberEnvironment, profileDir, readMemberEnvironment } from '@hermes-fleet/gateway/member';
 import { FleetError } from '@hermes-fleet/protocol';
 import { parseUserRange, type UserRange } from '@hermes-fleet/workspace';
 

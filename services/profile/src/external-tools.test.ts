@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AgentConfigSchema } from '@hermes-fleet/agent';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
+import { AgentConfigSchema } from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import { silentLog, systemClock } from '@hermes-fleet/protocol';

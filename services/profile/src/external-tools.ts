@@ -1,4 +1,4 @@
-import { type AgentConfig, type AgentOptions, type AllowedNetwork, mcpToolSource } from '@hermes-fleet/agent';
+import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import {
   createA2ATools,
   createFleetTools,
@@ -8,8 +8,8 @@ import {
   mergeRemoteAgents,
   peersSummary,
   type SubtaskRunner,
-} from '@hermes-fleet/fleet';
-import type { FleetConfig } from '@hermes-fleet/fleet-config';
+} from '@hermes-fleet/gateway';
+import { type AgentConfig, type AgentOptions, type AllowedNetwork, mcpToolSource } from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import type { Clock, Log, Tool, Tracing } from '@hermes-fleet/protocol';

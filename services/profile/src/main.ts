@@ -1,4 +1,4 @@
-import { refillMember, runEntryPoint } from '@hermes-fleet/member';
+import { refillMember, runEntryPoint } from '@hermes-fleet/gateway/member';
 import { readConfiguration } from './configuration.ts';
 import { examineProfile } from './doctor.ts';
 import { readEnvironment } from './environment.ts';

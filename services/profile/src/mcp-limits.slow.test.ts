@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { dirname, join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/agent';
-import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/agent/testing';
+import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/loop';
+import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/loop/testing';
 import { type Log, systemClock } from '@hermes-fleet/protocol';
 import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { createConfinement } from '@hermes-fleet/workspace';
@@ -16,7 +16,7 @@ import {
 import { openMcp } from './open-mcp.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const FIXTURE = join(ROOT, 'libs/mcp/src/testing/stdio-server.ts');
+const FIXTURE = join(ROOT, 'libs/core/mcp/testing/stdio-server.ts');
 const LIMIT_MB = 400;
 const ENDED =
   /ended: its processes used \d+ MiB of memory, and the limit is 400 \(tools\.shell\.limits\.memory_mb\)/;

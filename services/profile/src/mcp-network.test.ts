@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/agent';
-import { block, makeAgent, makeContext, makeTask, networkScene } from '@hermes-fleet/agent/testing';
+import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/loop';
+import { block, makeAgent, makeContext, makeTask, networkScene } from '@hermes-fleet/loop/testing';
 import { systemClock } from '@hermes-fleet/protocol';
 import { deadline, recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { cannotConfine } from '@hermes-fleet/workspace/testing';
 import { openMcp } from './open-mcp.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const FIXTURE = join(ROOT, 'libs/mcp/src/testing/stdio-server.ts');
+const FIXTURE = join(ROOT, 'libs/core/mcp/testing/stdio-server.ts');
 
 test('a server of scope task reaches the named hosts, in a task and where its health is measured', {
   skip: cannotConfine('bubblewrap'),

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { AgentConfigSchema, isContextPlaceholder, mcpToolSource } from '@hermes-fleet/agent';
-import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/agent/testing';
+import { AgentConfigSchema, isContextPlaceholder, mcpToolSource } from '@hermes-fleet/loop';
+import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/loop/testing';
 import { type Clock, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { loadYamlConfig } from '@hermes-fleet/service';
@@ -13,7 +13,7 @@ import { cannotConfine, closedToOthers, makePlace, nodeForOthers } from '@hermes
 import { openMcp } from './open-mcp.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const FIXTURE = join(ROOT, 'libs/mcp/src/testing/stdio-server.ts');
+const FIXTURE = join(ROOT, 'libs/core/mcp/testing/stdio-server.ts');
 const FILESYSTEM = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/package.json'));
 const RECHECK_MS = 15_000;
 const now = { maxAgeMs: 0, timeoutMs: 60_000 };

@@ -1,4 +1,4 @@
-import type { AgentConfig, AllowedNetwork } from '@hermes-fleet/agent';
+import type { AgentConfig, AllowedNetwork } from '@hermes-fleet/loop';
 import { createMcpPool, isTaskServer, type McpPool, type McpPoolOptions } from '@hermes-fleet/mcp';
 import { type Confinement, supervise, throughProxy } from '@hermes-fleet/workspace';
 

@@ -1,13 +1,13 @@
-import type { Agent, ModelMonitor } from '@hermes-fleet/agent';
 import type { OutboxPublisher } from '@hermes-fleet/events';
-import type { McpPool } from '@hermes-fleet/mcp';
 import {
   closeConnections,
   closeStores,
   flushAndClose,
   leaveRotation,
   type ServingMember,
-} from '@hermes-fleet/member';
+} from '@hermes-fleet/gateway/member';
+import type { Agent, ModelMonitor } from '@hermes-fleet/loop';
+import type { McpPool } from '@hermes-fleet/mcp';
 import type { ShutdownStep } from '@hermes-fleet/service';
 
 /** Everything that a running profile has open. */

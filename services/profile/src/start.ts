@@ -1,17 +1,8 @@
 import { join } from 'node:path';
-import {
-  confinementSettings,
-  createAgent,
-  createModelMonitors,
-  type FileLimits,
-  openConfiguredNetwork,
-} from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
-import { registerDrainRoute, registerFleetMcp } from '@hermes-fleet/fleet';
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
-import type { Ledger } from '@hermes-fleet/ledger';
-import type { McpPool } from '@hermes-fleet/mcp';
+import { registerDrainRoute, registerFleetMcp } from '@hermes-fleet/gateway';
 import {
   busState,
   connectBus,
@@ -24,7 +15,16 @@ import {
   serveMember,
   startBacklogGauge,
   storeState,
-} from '@hermes-fleet/member';
+} from '@hermes-fleet/gateway/member';
+import type { Ledger } from '@hermes-fleet/ledger';
+import {
+  confinementSettings,
+  createAgent,
+  createModelMonitors,
+  type FileLimits,
+  openConfiguredNetwork,
+} from '@hermes-fleet/loop';
+import type { McpPool } from '@hermes-fleet/mcp';
 import { isJsonObject, type ModelWatch, type RepoState } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv, type Host, type Readiness } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forgetHead } from '@hermes-fleet/events';
 import { recordingLog } from '@hermes-fleet/events/testing';
+import { bus, connection, FORGET, leftBehind, published, watch } from '../testing/audit-watch.ts';
+import { CONCERN, controlFile, headOf, refuseSome } from '../testing/control-file.ts';
 import type { ControlStore } from './control/control-store.ts';
-import { bus, connection, FORGET, leftBehind, published, watch } from './testing/audit-watch.ts';
-import { CONCERN, controlFile, headOf, refuseSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };
 test('an intact audit has its head published, and the next start continues from it', deadline, async (t) => {

@@ -1,5 +1,5 @@
 import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher } from '@hermes-fleet/events';
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import { type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
 import { type Finding, findingOf, reasonOf } from './audit-finding.ts';
 import type { AuditHead, Broken } from './control/audit-verifier.ts';

@@ -1,4 +1,4 @@
-import type { Runtime } from '@hermes-fleet/paper';
+import type { Runtime } from '@hermes-fleet/market';
 import type { AuditState } from './audit-heads.ts';
 
 /** The holder of the hold while the audit is not known to be sound. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { bus, FORGET, leftBehind, published, watch } from '../testing/audit-watch.ts';
+import { headOf, refuseSome } from '../testing/control-file.ts';
 import type { ControlStore } from './control/control-store.ts';
-import { bus, FORGET, leftBehind, published, watch } from './testing/audit-watch.ts';
-import { headOf, refuseSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };
 

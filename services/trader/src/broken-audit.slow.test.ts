@@ -10,7 +10,7 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { freeOffset } from '../../../test/support/ports.ts';
 import { call } from '../../../test/support/rpc.ts';
-import { TOKENS, traderHome } from './testing/trader-process.ts';
+import { TOKENS, traderHome } from '../testing/trader-process.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CONCERN = { account_id: 'qndd8o9ppop6', market_symbol: 'xrpusd', concern_id: 'qndd8o9ppop6:xrpusd' };

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { freeOffset } from '../../../test/support/ports.ts';
-import { TOKENS, traderHome } from './testing/trader-process.ts';
+import { TOKENS, traderHome } from '../testing/trader-process.ts';
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

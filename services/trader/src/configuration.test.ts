@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { readMemberEnvironment, traderDir } from '@hermes-fleet/member';
+import { readMemberEnvironment, traderDir } from '@hermes-fleet/gateway/member';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';

@@ -6,9 +6,9 @@ import {
   readMemberConfiguration,
   readUnvalidated,
   unvalidatedProblems,
-} from '@hermes-fleet/member';
-import type { Feed } from '@hermes-fleet/paper';
-import { createFeed } from '@hermes-fleet/paper';
+} from '@hermes-fleet/gateway/member';
+import type { Feed } from '@hermes-fleet/market';
+import { createFeed } from '@hermes-fleet/market';
 import { type Clock, type FieldError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type TraderConfig, TraderConfigSchema } from './config/schema.ts';

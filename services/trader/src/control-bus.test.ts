@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { busPermissions, consume, inboxPrefix, setUpStreams } from '@hermes-fleet/events';
 import { recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
+import { CONCERN, controlFile, headOf, rejectSome } from '../testing/control-file.ts';
+import { order as bookOrder } from '../testing/store/book-entries.ts';
 import type { ControlStore } from './control/control-store.ts';
 import { connectControlBus } from './control-bus.ts';
-import { order as bookOrder } from './store/testing/book-entries.ts';
-import { CONCERN, controlFile, headOf, rejectSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };
 const SETUP = { user: 'setup', pass: 'setup-pw' };

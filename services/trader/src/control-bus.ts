@@ -1,6 +1,6 @@
 import { createOutboxPublisher, type OutboxPublisher } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
-import { busConnection } from '@hermes-fleet/member';
+import { busConnection } from '@hermes-fleet/gateway/member';
 import type { Clock, Log, Tracing } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';

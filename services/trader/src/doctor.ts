@@ -1,4 +1,4 @@
-import { type DoctorReport, examineMember, type MemberEnvironment } from '@hermes-fleet/member';
+import { type DoctorReport, examineMember, type MemberEnvironment } from '@hermes-fleet/gateway/member';
 import { systemClock } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { readConfiguration } from './configuration.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type MemberEnvironment, readMemberEnvironment, traderDir } from '@hermes-fleet/member';
+import { type MemberEnvironment, readMemberEnvironment, traderDir } from '@hermes-fleet/gateway/member';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** The trader's name. A fleet has one trader. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Strategy } from '@hermes-fleet/paper';
-import { money, STRATEGY_KINDS, strategyKind } from '@hermes-fleet/paper';
-import { market } from '@hermes-fleet/paper/testing';
+import type { Strategy } from '@hermes-fleet/market';
+import { money, STRATEGY_KINDS, strategyKind } from '@hermes-fleet/market';
+import { market } from '@hermes-fleet/market/testing';
 import { FleetError } from '@hermes-fleet/protocol';
-import { strategy } from './store/testing/harness.ts';
-import { CONCERN, GRID, INTERVAL_MS, MEMBERS, type Running, running, SHIELD } from './testing/running.ts';
+import { CONCERN, GRID, INTERVAL_MS, MEMBERS, type Running, running, SHIELD } from '../testing/running.ts';
+import { strategy } from '../testing/store/harness.ts';
 
 const deadline = { timeout: 60_000 };
 const health = ({ runtime }: Running) => runtime.health(CONCERN.id);

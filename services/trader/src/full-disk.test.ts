@@ -8,7 +8,7 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { freeOffset } from '../../../test/support/ports.ts';
 import { call, type Target } from '../../../test/support/rpc.ts';
-import { TOKENS, type TraderHome, traderHome } from './testing/trader-process.ts';
+import { TOKENS, type TraderHome, traderHome } from '../testing/trader-process.ts';
 
 const CONCERN = { account_id: 'qndd8o9ppop6', market_symbol: 'xrpusd', concern_id: 'qndd8o9ppop6:xrpusd' };
 const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { CONCERN, running } from './testing/running.ts';
+import { CONCERN, running } from '../testing/running.ts';
 
 const deadline = { timeout: 60_000 };
 

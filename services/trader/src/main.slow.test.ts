@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { AgentCard, buildAgentCard } from '@hermes-fleet/a2a';
-import { EXTENSIONS } from '@hermes-fleet/member';
+import { EXTENSIONS } from '@hermes-fleet/gateway/member';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { freeOffset } from '../../../test/support/ports.ts';
 import { call, dispatch, post, type Target } from '../../../test/support/rpc.ts';
-import { TOKENS, type TraderProcess, traderHome } from './testing/trader-process.ts';
+import { TOKENS, type TraderProcess, traderHome } from '../testing/trader-process.ts';
 
 const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
 const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';

@@ -1,4 +1,4 @@
-import { runEntryPoint } from '@hermes-fleet/member';
+import { runEntryPoint } from '@hermes-fleet/gateway/member';
 import { examineTrader } from './doctor.ts';
 import { readEnvironment } from './environment.ts';
 import { refillTrader } from './refill.ts';

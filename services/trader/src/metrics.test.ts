@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Concern, EngineView } from '@hermes-fleet/paper';
+import type { Concern, EngineView } from '@hermes-fleet/market';
 import { createMetrics } from '@hermes-fleet/service';
 import type { Registry } from 'prom-client';
 import { createTraderMetrics, type TraderMetrics, type TraderMetricsOptions } from './metrics.ts';

@@ -1,4 +1,4 @@
-import type { Runtime, RuntimeWatcher } from '@hermes-fleet/paper';
+import type { Runtime, RuntimeWatcher } from '@hermes-fleet/market';
 import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { ConcernBreakers } from './config/breaker-schema.ts';

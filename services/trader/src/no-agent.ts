@@ -1,4 +1,4 @@
-import type { GatewayAgent, GatewayOptions } from '@hermes-fleet/fleet';
+import type { GatewayAgent, GatewayOptions } from '@hermes-fleet/gateway';
 import { NO_MODEL } from '@hermes-fleet/peers';
 import { FleetError } from '@hermes-fleet/protocol';
 

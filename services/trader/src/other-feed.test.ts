@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createFeed, type Feed, FeedSchema } from '@hermes-fleet/paper';
+import { createFeed, type Feed, FeedSchema } from '@hermes-fleet/market';
 import { type ManualClock, tempDir } from '@hermes-fleet/protocol/testing';
-import { type Running, running } from './testing/running.ts';
+import { type Running, running } from '../testing/running.ts';
 
 const deadline = { timeout: 60_000 };
 const SYNTHETIC = FeedSchema.parse({ kind: 'synthetic', seed: 3, start_price: '100', interval_s: 1 });

@@ -1,7 +1,7 @@
 import type { OutboxPublisher } from '@hermes-fleet/events';
+import { busState, type DependencyState, readinessFrom, storeState } from '@hermes-fleet/gateway/member';
 import type { Ledger } from '@hermes-fleet/ledger';
-import { busState, type DependencyState, readinessFrom, storeState } from '@hermes-fleet/member';
-import type { Runtime } from '@hermes-fleet/paper';
+import type { Runtime } from '@hermes-fleet/market';
 import type { Readiness } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';
 import type { BookKeeper } from './books/book-keeper.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type MemberEnvironment, type RefillReport, refillMember } from '@hermes-fleet/member';
+import { type MemberEnvironment, type RefillReport, refillMember } from '@hermes-fleet/gateway/member';
 import { systemClock } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { readConfiguration } from './configuration.ts';

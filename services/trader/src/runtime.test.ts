@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { EngineView, OrderView } from '@hermes-fleet/paper';
-import { createSyntheticFeed, money } from '@hermes-fleet/paper';
-import { strategy } from './store/testing/harness.ts';
-import { CONCERN, GRID, MEMBERS, type Running, running, SHIELD, TREND } from './testing/running.ts';
+import type { EngineView, OrderView } from '@hermes-fleet/market';
+import { createSyntheticFeed, money } from '@hermes-fleet/market';
+import { CONCERN, GRID, MEMBERS, type Running, running, SHIELD, TREND } from '../testing/running.ts';
+import { strategy } from '../testing/store/harness.ts';
 
 const deadline = { timeout: 60_000 };
 const ofPurpose = ({ openOrders }: EngineView, purpose: OrderView['purpose']): OrderView[] =>

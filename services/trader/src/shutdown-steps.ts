@@ -5,8 +5,8 @@ import {
   flushAndClose,
   leaveRotation,
   type ServingMember,
-} from '@hermes-fleet/member';
-import type { Runtime } from '@hermes-fleet/paper';
+} from '@hermes-fleet/gateway/member';
+import type { Runtime } from '@hermes-fleet/market';
 import type { ShutdownStep } from '@hermes-fleet/service';
 import type { BookKeeper } from './books/book-keeper.ts';
 import type { Breakers } from './breakers/breakers.ts';

@@ -9,8 +9,8 @@ import {
   openMemberTracing,
   serveMember,
   startBacklogGauge,
-} from '@hermes-fleet/member';
-import { createRuntime, type Runtime } from '@hermes-fleet/paper';
+} from '@hermes-fleet/gateway/member';
+import { createRuntime, type Runtime } from '@hermes-fleet/market';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv, type Host } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { CONCERN, type Running, running } from './testing/running.ts';
+import { CONCERN, type Running, running } from '../testing/running.ts';
 
 const deadline = { timeout: 60_000 };
 const health = ({ runtime }: Running) => runtime.health(CONCERN.id);

@@ -8,7 +8,7 @@ import { busPermissions, inboxPrefix, setUpStreams, startHeadPublisher } from '@
 import { startNatsServer } from '@hermes-fleet/events/testing';
 import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
-import { CONCERN, controlFile, refuseSome } from './testing/control-file.ts';
+import { CONCERN, controlFile, refuseSome } from '../testing/control-file.ts';
 
 const NOBODY = 65_534;
 /** Takes from root what lets it into the folders of other users. Its own stay open, the repository's among them. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Head, readHead } from '@hermes-fleet/events';
 import { FleetConfigSchema, resolveTokens } from '@hermes-fleet/fleet-config';
-import { busConnection, type MemberEnvironment } from '@hermes-fleet/member';
+import { busConnection, type MemberEnvironment } from '@hermes-fleet/gateway/member';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 import { openReader, type Reader } from '@hermes-fleet/store';

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import type { Ledger } from '@hermes-fleet/ledger';
+import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
 import { FleetError, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';

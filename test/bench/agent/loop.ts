@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
+import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { jsonSchema, type ModelMessage, streamText, tool } from 'ai';

@@ -11,7 +11,7 @@ import {
   readMarket,
   STRATEGY_KINDS,
   syntheticBar,
-} from '@hermes-fleet/paper';
+} from '@hermes-fleet/market';
 import { median } from '../frame/quantile.ts';
 import { alternate, ratios, warmUp } from '../frame/rounds.ts';
 import type { Figure, Section } from '../frame/section.ts';

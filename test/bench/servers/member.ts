@@ -1,4 +1,4 @@
-import type { GatewayAgent, GatewayOptions } from '@hermes-fleet/fleet';
+import type { GatewayAgent, GatewayOptions } from '@hermes-fleet/gateway';
 import {
   closeConnections,
   closeStores,
@@ -13,7 +13,7 @@ import {
   readMemberEnvironment,
   serveMember,
   startBacklogGauge,
-} from '@hermes-fleet/member';
+} from '@hermes-fleet/gateway/member';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 
 // A member of the fleet with everything but an agent: authentication, ledger, admission, scheduling, log, metrics. Its

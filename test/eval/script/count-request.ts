@@ -1,5 +1,5 @@
-import type { ChatRequest } from '@hermes-fleet/agent/testing';
-import { countTokens } from '@hermes-fleet/tokens';
+import type { ChatRequest } from '@hermes-fleet/loop/testing';
+import { countTokens } from '@hermes-fleet/protocol/tokens';
 import { z } from 'zod';
 
 /** What a chat template adds to each message, in tokens. */

@@ -1,6 +1,6 @@
-import { type ChatRequest, type Reply, say, scriptedServer, use } from '@hermes-fleet/agent/testing';
+import { type ChatRequest, type Reply, say, scriptedServer, use } from '@hermes-fleet/loop/testing';
 import type { RunEvent } from '@hermes-fleet/protocol';
-import { countTokens } from '@hermes-fleet/tokens';
+import { countTokens } from '@hermes-fleet/protocol/tokens';
 import { createRequestCounter, textOf } from './count-request.ts';
 import { failureProblems } from './failure-problems.ts';
 import type { Script, Step } from './script.ts';

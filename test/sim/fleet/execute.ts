@@ -1,5 +1,5 @@
 import { type Budget, FleetError, PROTOCOL_VERSION, type TaskResult } from '@hermes-fleet/protocol';
-import { createBudget } from '@hermes-fleet/tokens';
+import { createBudget } from '@hermes-fleet/protocol/tokens';
 import type { TaskSpec } from '../load/workload.ts';
 import type { Process } from '../world/process.ts';
 import type { StoredTask, WorkerStore } from './worker-store.ts';

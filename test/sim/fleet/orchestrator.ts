@@ -8,10 +8,10 @@ import {
   type RunOutcome,
   silentLog,
 } from '@hermes-fleet/protocol';
+import { createBudget } from '@hermes-fleet/protocol/tokens';
 import { createRelay, relaySettings } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';
 import { Lane, Scheduler } from '@hermes-fleet/tasks';
-import { createBudget } from '@hermes-fleet/tokens';
 import type { TaskSpec } from '../load/workload.ts';
 import type { Process } from '../world/process.ts';
 import { randomOf } from '../world/random.ts';

@@ -59,15 +59,15 @@ export const COMPOSED: Readonly<Record<string, Composed>> = {
     because: 'of those that start the console, only some look at its pages',
   },
   ...Object.fromEntries(
-    ['testing/browser.ts', 'testing/stub-console.ts', 'served.slow.test.ts'].map((file) => [
-      `services/console/src/web/${file}`,
+    ['testing/web/browser.ts', 'testing/web/stub-console.ts', 'src/web/served.slow.test.ts'].map((file) => [
+      `services/console/${file}`,
       { reached: PAGES, because: 'looks at the pages of the console' },
     ]),
   ),
   'test/eval/main.ts': { reached: ['test/eval/briefs/'], because: 'every brief is loaded' },
   'test/bench/http/server.ts': { reached: ['test/bench/servers/'], because: 'a server has a name' },
-  'libs/agent/src/subagents/load-definitions.ts': {
-    reached: ['libs/agent/src/subagents/builtin/'],
+  'libs/agent/loop/src/subagents/load-definitions.ts': {
+    reached: ['libs/agent/loop/src/subagents/builtin/'],
     because: 'every definition is loaded',
   },
 };

@@ -1,6 +1,7 @@
-import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { z } from 'zod';
+import { packageFolders } from '../packages.ts';
 import { COMPOSED } from './composed.ts';
 import { type Module, parseModule } from './parse-module.ts';
 
@@ -182,11 +183,11 @@ function foldersOf(file: string): string[] {
 
 /** The file of each specifier that a package of this repository exports. */
 function packageEntries(root: string): Map<string, string> {
-  const entries = globSync('{libs,services}/*/package.json', { cwd: root }).flatMap((file) => {
-    const { data } = Manifest.safeParse(JSON.parse(readFileSync(join(root, file), 'utf8')));
+  const entries = packageFolders(root).flatMap((folder) => {
+    const { data } = Manifest.safeParse(JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')));
     if (data === undefined) return [];
     return Object.entries(data.exports ?? {}).map(
-      ([sub, path]) => [join(data.name, sub), join(dirname(file), path)] as const,
+      ([sub, path]) => [join(data.name, sub), join(folder, path)] as const,
     );
   });
   return new Map(entries);

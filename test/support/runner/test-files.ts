@@ -1,5 +1,6 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import { packageOf as folderOf } from '../packages.ts';
 
 /** The folders that hold tests. */
 export const FOLDERS: readonly string[] = ['libs', 'services', 'deploy', 'test'];
@@ -31,9 +32,7 @@ export const isUnitTest = (file: string): boolean => tierOf(file) === 'fast' && 
 
 /** The package of a file, or the top folder where there are no packages; empty for a file of the root. */
 export function packageOf(file: string): string {
-  const [top = '', name = '', ...rest] = file.split('/');
-  if (top === 'libs' || top === 'services') return `${top}/${name}`;
-  return name === '' && rest.length === 0 ? '' : top;
+  return folderOf(file) ?? (file.includes('/') ? (file.split('/')[0] ?? '') : '');
 }
 
 /** The test files at or below these paths, relative to the root, in alphabetical order. */

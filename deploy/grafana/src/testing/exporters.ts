@@ -5,7 +5,7 @@ import {
   registerCircuits,
   registerDisk,
 } from '@hermes-fleet/service';
-import type { Concern } from '../../../../libs/paper/src/market/concern.ts';
+import type { Concern } from '../../../../libs/trader/market/src/market/concern.ts';
 import { createConsoleMetrics } from '../../../../services/console/src/metrics.ts';
 import { createAnalysis } from '../../../../services/trader/src/books/analysis.ts';
 import { createBooksMetrics } from '../../../../services/trader/src/books/metrics.ts';

@@ -5,11 +5,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { backUp, beside, failure, fleetFolder, valueIn } from '../../testing/backup/fleet-folder.ts';
 import { recordProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { pauseProcesses } from './pause.ts';
 import { restore } from './restore.ts';
-import { backUp, beside, failure, fleetFolder, valueIn } from './testing/fleet-folder.ts';
 
 describe('a backup', () => {
   it('has everything that the fleet needs, and nothing else', async (t) => {

@@ -1,5 +1,5 @@
 import { connectionFault, connectionRefusal } from '@hermes-fleet/a2a/client';
-import type { TlsFetch } from '@hermes-fleet/outbound';
+import type { TlsFetch } from '@hermes-fleet/net';
 import { type FieldError, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { TLS_KEYS, tlsFetch } from './tls.ts';
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { createClient } from '@hermes-fleet/outbound';
+import { createClient } from '@hermes-fleet/net';
+import { readTls, type TlsProblem, type TlsSource } from '@hermes-fleet/net/tls';
 import { FleetError } from '@hermes-fleet/protocol';
-import { readTls, type TlsProblem, type TlsSource } from '@hermes-fleet/tls';
 
 /** The variables that name the certificates of the command's own connections (docs/cli.md#tls). */
 const VARIABLES = {

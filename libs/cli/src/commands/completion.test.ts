@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { fleet } from '../testing/profile-stub.ts';
+import { fleet } from '../../testing/profile-stub.ts';
 
 test('bash completes groups, commands and options with the printed script', async () => {
   const { stdout: script, code } = await fleet(['completion', 'bash']);

@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { fleet, keysFolder } from '../../testing/profile-stub.ts';
 import { openInBrowser } from '../console/browser.ts';
-import { fleet, keysFolder } from '../testing/profile-stub.ts';
 
 const CODE = { code: 'abc', path: '/login?code=abc', expires_at: '2030-01-01T00:05:00.000Z' };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { fleet, keysFolder } from '../testing/profile-stub.ts';
+import { fleet, keysFolder } from '../../testing/profile-stub.ts';
 
 test('events ends with one line when NATS does not answer, also with --follow, and without keys', async (t) => {
   const { dir } = keysFolder(t);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { fleet } from '../testing/profile-stub.ts';
+import { fleet } from '../../testing/profile-stub.ts';
 
 const task = (state: string) => ({
   id: 't',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fleet, profileStub } from '../testing/profile-stub.ts';
+import { fleet, profileStub } from '../../testing/profile-stub.ts';
 
 test('the file of a join token is there only when a token was made', async (t) => {
   const made = { id: 'a', name: '*', expires_at: '2026-01-01T00:00:00Z', token: 'hfj_secret' };

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parseAllDocuments } from 'yaml';
+import { fleet } from '../../testing/profile-stub.ts';
 import { lockFolder } from '../local/folder-lock.ts';
-import { fleet } from '../testing/profile-stub.ts';
 
 test('keys init says that NATS must be restarted when its users have changed, and only then', async (t) => {
   const dir = join(tempDir(t), 'keys');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { fleet } from '../testing/profile-stub.ts';
+import { fleet } from '../../testing/profile-stub.ts';
 
 test('the processes of a fleet are a table, or a document with the names of the wire', async (t) => {
   const ps = ['local', 'ps', '--dir', tempDir(t)];

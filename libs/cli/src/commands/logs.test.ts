@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parseAllDocuments } from 'yaml';
-import { fleet } from '../testing/profile-stub.ts';
+import { fleet } from '../../testing/profile-stub.ts';
 
 const line = (second: number, name: string, task: string, of: string, msg: string, more = {}): string =>
   JSON.stringify({

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { asking, freePort, mcpFleet, mcpTokenOf, untilAborted } from '@hermes-fleet/fleet/testing';
-import { callTool, connectStdio } from '@hermes-fleet/mcp-server/testing';
-import { fleet } from '../testing/profile-stub.ts';
+import { asking, freePort, mcpFleet, mcpTokenOf, untilAborted } from '@hermes-fleet/gateway/testing';
+import { callTool, connectStdio } from '@hermes-fleet/mcp/testing';
+import { fleet } from '../../testing/profile-stub.ts';
 
 const MAIN = resolve(import.meta.dirname, '../main.ts');
 const argsFor = (url: string): string[] => ['mcp', '--url', url, '--token-env', 'THE_TOKEN'];

@@ -16,7 +16,7 @@ export const mcpCommand = command(mcpUsage, async ({ values, positionals, env, s
   const { url, token } =
     values.url === undefined ? (await findProfile(values, stdin)).target : named(values, env);
   // The SDK is loaded for this command only.
-  const { forwardStdio } = await import('@hermes-fleet/mcp-server');
+  const { forwardStdio } = await import('@hermes-fleet/mcp/server');
   const isDone = await forwardStdio({
     url: new URL('/mcp', url).href,
     token,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fleet, keysFolder } from '../testing/profile-stub.ts';
+import { fleet, keysFolder } from '../../testing/profile-stub.ts';
 
 const WRONG: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [['nats'], /nats needs a command/],

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { openTerminal } from '../../../../test/support/terminal.ts';
+import { profileStub } from '../../testing/profile-stub.ts';
 import { objectAt, objectsAt } from '../client/fields.ts';
-import { profileStub } from '../testing/profile-stub.ts';
 
 const MAIN = resolve(import.meta.dirname, '../main.ts');
 const TASK = { id: 't-1', contextId: 'c-1', status: { state: 'TASK_STATE_WORKING' } };

@@ -6,7 +6,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { startStockAgent } from '../../../../test/support/stock-agent.ts';
-import { fleet, keysFolder } from '../testing/profile-stub.ts';
+import { fleet, keysFolder } from '../../testing/profile-stub.ts';
 
 for (const speaks of ['1.0', '0.3'] as const)
   test(`send talks to any A2A ${speaks} agent`, async (t) => {

@@ -3,10 +3,10 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFile
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { DONE, profile } from '@hermes-fleet/fleet/testing';
+import { DONE, profile } from '@hermes-fleet/gateway/testing';
 import type { ArtifactPart } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { type Ended, fleet } from '../testing/profile-stub.ts';
+import { type Ended, fleet } from '../../testing/profile-stub.ts';
 
 const LARGE = 'x'.repeat(300_000);
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

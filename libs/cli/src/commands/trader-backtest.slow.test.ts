@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { isJsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { fleet } from '../testing/profile-stub.ts';
+import { fleet } from '../../testing/profile-stub.ts';
 
 /** Runs a backtest: a process of the trader that loads its strategies. */
 const backtest = (...args: string[]) => fleet(['trader', 'backtest', ...args]);

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
-import { fleet } from '../testing/profile-stub.ts';
+import { fleet } from '../../testing/profile-stub.ts';
 import { runDemo } from './demo.ts';
 
 const TOKEN = 'a-token-of-the-operator';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readTls } from '@hermes-fleet/net/tls';
 import { FleetError } from '@hermes-fleet/protocol';
-import { readTls } from '@hermes-fleet/tls';
 import { certificateFiles, certificateVariables, useCertificates } from '../client/tls.ts';
 import { UsageError } from '../command-line/options.ts';
 import type { WorkerState } from './worker-home.ts';

@@ -14,7 +14,7 @@ import {
 import { openConnection } from '@hermes-fleet/events/testing';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { silentLog as log } from '@hermes-fleet/protocol/testing';
-import { startKeyedBus } from '../testing/keyed-bus.ts';
+import { startKeyedBus } from '../../testing/keyed-bus.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
 

@@ -9,9 +9,13 @@ import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
 import { LOCK_FILES, lockFolder } from './folder-lock.ts';
 
 function start(t: TestContext, ...args: string[]): { process: ChildProcess; line: Promise<string> } {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'testing/lock-holder.ts'), ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../../testing/local/lock-holder.ts'), ...args],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   t.after(() => child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return { process: child, line: lines.next().then(({ value }) => String(value)) };

@@ -1,5 +1,5 @@
 import { createConnection } from 'node:net';
-import { createClient } from '@hermes-fleet/outbound';
+import { createClient } from '@hermes-fleet/net';
 import type { Clock } from '@hermes-fleet/protocol';
 
 const INTERVAL_MS = 100;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { createRenewedTls, readTls, type TlsSource } from '@hermes-fleet/net/tls';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import { createRenewedTls, readTls, type TlsSource } from '@hermes-fleet/tls';
 import type { ConsoleConfig } from './schema.ts';
 
 /** The certificates of console.yaml. */

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import { fastify } from 'fastify';
-import { startTestConsole } from '../testing/console.ts';
-import { eventMaker, publish } from '../testing/events.ts';
+import { startTestConsole } from '../../testing/console.ts';
+import { eventMaker, publish } from '../../testing/events.ts';
 import type { Notice } from './changes.ts';
 import { registerStream } from './stream.ts';
 

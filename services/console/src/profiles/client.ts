@@ -1,4 +1,5 @@
-import { createClient, type TlsFetch } from '@hermes-fleet/outbound';
+import { createClient, type TlsFetch } from '@hermes-fleet/net';
+import { type TlsSource, tlsFault } from '@hermes-fleet/net/tls';
 import {
   type Clock,
   ERRORS,
@@ -9,7 +10,6 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { type TlsSource, tlsFault } from '@hermes-fleet/tls';
 
 /** A profile that the console reaches. */
 export interface ProfileAddress {
@@ -19,7 +19,7 @@ export interface ProfileAddress {
 }
 
 export interface ProfileClient {
-  /** Calls a route of libs/fleet and returns the JSON object of the answer. */
+  /** Calls a route of libs/fleet/gateway and returns the JSON object of the answer. */
   call(
     profile: ProfileAddress,
     token: string,
@@ -57,7 +57,7 @@ const MAX_FIELDS = 50;
 /**
  * Calls profiles with a person's token. Redirects are not followed, because of the token. Throws PEER_UNREACHABLE,
  * TOKEN_NEEDED for a token that the profile does not accept, and the profile's own error otherwise. It is a client of its own
- * because libs/a2a, with the official SDK, needs a twelfth of the memory that the console may use.
+ * because libs/fleet/a2a, with the official SDK, needs a twelfth of the memory that the console may use.
  */
 export function createProfileClient(clock: Clock, tls?: TlsSource): ProfileClient {
   const send = createClient('configured', { tls, redirects: 'returned' });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LifecycleEvent } from '@hermes-fleet/protocol';
-import { eventMaker } from '../testing/events.ts';
+import { eventMaker } from '../../testing/events.ts';
 import { readTaskEvent, type TaskEvent } from './event.ts';
 import { projectTask } from './project-task.ts';
 import type { TaskFacts } from './task-facts.ts';

@@ -10,9 +10,9 @@ import {
 import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
 import { openStore, type Row, type Store } from '@hermes-fleet/store';
 import fc from 'fast-check';
+import { controlEvent, eventMaker, type SentEvent } from '../../testing/events.ts';
 import { createProjector } from '../consume/projector.ts';
 import type { Arrival, Topic } from '../consume/readers.ts';
-import { controlEvent, eventMaker, type SentEvent } from '../testing/events.ts';
 import { READ_MODEL } from './schema.ts';
 
 const PROFILES = ['switch', 'neo', 'morpheus'] as const;

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { openStore, type Store } from '@hermes-fleet/store';
-import { applyTaskEvent } from '../read-model/apply.ts';
-import { eventMaker, STARTED_AT } from '../testing/events.ts';
+import { eventMaker, STARTED_AT } from '../../testing/events.ts';
+import { applyTaskEvent } from './apply.ts';
 import { listTasks, type TaskQuery } from './list-tasks.ts';
 import { READ_MODEL } from './schema.ts';
 

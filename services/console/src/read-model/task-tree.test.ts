@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { integer, openStore } from '@hermes-fleet/store';
-import { eventMaker } from '../testing/events.ts';
+import { eventMaker } from '../../testing/events.ts';
 import { applyTaskEvent } from './apply.ts';
 import { READ_MODEL } from './schema.ts';
 import { treesOf } from './task-tree.ts';

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { accessibilityFaults, closeBrowser, needsChromium, openPage, overflow } from './testing/browser.ts';
-import { idOf } from './testing/tasks-fixture.ts';
+import {
+  accessibilityFaults,
+  closeBrowser,
+  needsChromium,
+  openPage,
+  overflow,
+} from '../../testing/web/browser.ts';
+import { idOf } from '../../testing/web/tasks-fixture.ts';
 
 after(closeBrowser);
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { closeBrowser, needsChromium, openPage, overflow } from '../../testing/web/browser.ts';
+import type { StubConsole } from '../../testing/web/stub-console.ts';
+import { TOKEN } from '../../testing/web/stub-console.ts';
+import { MARKUP } from '../../testing/web/tasks-fixture.ts';
 import type { BooksDocument } from '../http/books-api.ts';
-import { closeBrowser, needsChromium, openPage, overflow } from './testing/browser.ts';
-import type { StubConsole } from './testing/stub-console.ts';
-import { TOKEN } from './testing/stub-console.ts';
-import { MARKUP } from './testing/tasks-fixture.ts';
 
 after(closeBrowser);
 

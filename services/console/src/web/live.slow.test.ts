@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { closeBrowser, needsChromium, openPage } from './testing/browser.ts';
-import { statusAt } from './testing/stub-console.ts';
+import { closeBrowser, needsChromium, openPage } from '../../testing/web/browser.ts';
+import { statusAt } from '../../testing/web/stub-console.ts';
 
 after(closeBrowser);
 

@@ -2,8 +2,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import {
+  accessibilityFaults,
+  closeBrowser,
+  needsChromium,
+  openPage,
+  overflow,
+} from '../../testing/web/browser.ts';
 import { integrityOf, readStaticFiles } from './static-files.ts';
-import { accessibilityFaults, closeBrowser, needsChromium, openPage, overflow } from './testing/browser.ts';
 
 after(closeBrowser);
 

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { startTestConsole } from '../testing/console.ts';
-import { eventMaker, publish } from '../testing/events.ts';
+import { startTestConsole } from '../../testing/console.ts';
+import { eventMaker, publish } from '../../testing/events.ts';
+import {
+  closeBrowser,
+  needsChromium,
+  openBrowser,
+  openWhole,
+  watchFaults,
+} from '../../testing/web/browser.ts';
 import { CONTENT_SECURITY_POLICY, readStaticFiles } from './static-files.ts';
-import { closeBrowser, needsChromium, openBrowser, openWhole, watchFaults } from './testing/browser.ts';
 
 after(closeBrowser);
 

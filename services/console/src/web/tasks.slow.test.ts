@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { closeBrowser, needsChromium, openPage } from './testing/browser.ts';
-import { CSRF, TOKEN } from './testing/stub-console.ts';
-import { idOf, MARKUP, taskRows } from './testing/tasks-fixture.ts';
+import { closeBrowser, needsChromium, openPage } from '../../testing/web/browser.ts';
+import { CSRF, TOKEN } from '../../testing/web/stub-console.ts';
+import { idOf, MARKUP, taskRows } from '../../testing/web/tasks-fixture.ts';
 
 after(closeBrowser);
 

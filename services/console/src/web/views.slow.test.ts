@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { closeBrowser, needsChromium, openPage } from '../../testing/web/browser.ts';
+import { TOKEN } from '../../testing/web/stub-console.ts';
+import { MARKUP } from '../../testing/web/tasks-fixture.ts';
 import type { FleetDocument } from '../http/api.ts';
-import { closeBrowser, needsChromium, openPage } from './testing/browser.ts';
-import { TOKEN } from './testing/stub-console.ts';
-import { MARKUP } from './testing/tasks-fixture.ts';
 
 after(closeBrowser);
 

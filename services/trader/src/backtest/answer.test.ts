@@ -3,9 +3,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { GRID, SHIELD, TREND } from '../store/testing/harness.ts';
+import { backtestFiles } from '../../testing/backtest/files.ts';
+import { GRID, SHIELD, TREND } from '../../testing/store/harness.ts';
 import { answer } from './answer.ts';
-import { backtestFiles } from './testing/files.ts';
 
 /** Runs a backtest in an environment without keys. */
 function run(request: object): { readonly code: number; readonly report: JsonObject } {

@@ -1,5 +1,5 @@
 import { basename, dirname, resolve } from 'node:path';
-import { type Bar, type FeedConfig, FeedSchema, money, readBars, syntheticBar } from '@hermes-fleet/paper';
+import { type Bar, type FeedConfig, FeedSchema, money, readBars, syntheticBar } from '@hermes-fleet/market';
 import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
 import { type BacktestRequest, wrongField } from './request.ts';
 

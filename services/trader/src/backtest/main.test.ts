@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { GRID, TREND } from '../store/testing/harness.ts';
-import { backtestFiles } from './testing/files.ts';
+import { backtestFiles } from '../../testing/backtest/files.ts';
+import { GRID, TREND } from '../../testing/store/harness.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 

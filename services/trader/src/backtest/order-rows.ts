@@ -1,4 +1,4 @@
-import type { SimulatedOrder } from '@hermes-fleet/paper';
+import type { SimulatedOrder } from '@hermes-fleet/market';
 
 const COLUMNS = [
   'id',

@@ -5,7 +5,7 @@ import {
   type Simulation,
   type SimulationResult,
   type Strategy,
-} from '@hermes-fleet/paper';
+} from '@hermes-fleet/market';
 import { type ControlDecision, type ControlResponse, FleetError } from '@hermes-fleet/protocol';
 import { failedResponse } from '../control/answers.ts';
 import { withOutcome } from '../control/apply.ts';

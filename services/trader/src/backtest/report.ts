@@ -1,4 +1,4 @@
-import { money, type SimulationResult, STRATEGY_KINDS, writeFigures } from '@hermes-fleet/paper';
+import { money, type SimulationResult, STRATEGY_KINDS, writeFigures } from '@hermes-fleet/market';
 import { encodeControlResponse, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { Bars } from './bars.ts';

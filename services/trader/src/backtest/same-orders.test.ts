@@ -7,23 +7,23 @@ import {
   type OrderView,
   type SimulatedOrder,
   writeFigures,
-} from '@hermes-fleet/paper';
-import { countingIds } from '@hermes-fleet/paper/testing';
+} from '@hermes-fleet/market';
+import { countingIds } from '@hermes-fleet/market/testing';
 import { encodeControlResponse, type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
+import { type BacktestFiles, backtestFiles } from '../../testing/backtest/files.ts';
+import { GRID, SHIELD, TREND } from '../../testing/store/harness.ts';
 import { createAnalysis, spacingOf } from '../books/analysis.ts';
 import { TraderConfigSchema } from '../config/schema.ts';
 import { runtimeConcerns, settingsOf } from '../config/settings.ts';
 import { createDecisionService } from '../control/create-decision-service.ts';
 import { NO_MARKS } from '../control/hold-marks.ts';
 import { openControlStore } from '../store/sqlite-store.ts';
-import { GRID, SHIELD, TREND } from '../store/testing/harness.ts';
 import { openBars } from './bars.ts';
 import { replay } from './replay.ts';
 import { readScenario } from './scenario.ts';
 import { readScript } from './script.ts';
-import { type BacktestFiles, backtestFiles } from './testing/files.ts';
 
 const CONCERN = 'qndd8o9ppop6:xrpusd';
 const base = {

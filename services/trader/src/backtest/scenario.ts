@@ -10,7 +10,7 @@ import {
   readMarket,
   STRATEGY_KINDS,
   type Strategy,
-} from '@hermes-fleet/paper';
+} from '@hermes-fleet/market';
 import { type FieldError, FleetError, fieldPath, type JsonObject } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 import type { z } from 'zod';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { GRID } from '../store/testing/harness.ts';
+import { backtestFiles } from '../../testing/backtest/files.ts';
+import { GRID } from '../../testing/store/harness.ts';
 import { openBars } from './bars.ts';
 import { readScript } from './script.ts';
-import { backtestFiles } from './testing/files.ts';
 
 const DEFAULTS = { concern_id: 'qndd8o9ppop6:xrpusd', account_id: 'qndd8o9ppop6', market_symbol: 'xrpusd' };
 const PAUSE = { action: 'pause', reason: 'r', confidence: 1 };

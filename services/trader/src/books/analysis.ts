@@ -6,7 +6,7 @@ import {
   type NetProfit,
   type Performance,
   type PerformanceFigures,
-} from '@hermes-fleet/paper';
+} from '@hermes-fleet/market';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { StoredEntry } from '../control/books.ts';
 

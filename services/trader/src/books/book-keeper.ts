@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { EngineStore } from '@hermes-fleet/paper';
+import type { EngineStore } from '@hermes-fleet/market';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { BooksReader, StoredEntry } from '../control/books.ts';
 import { type Analysis, createAnalysis, type SeenBar } from './analysis.ts';

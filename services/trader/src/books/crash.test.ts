@@ -1,3 +1,3 @@
-import { testBookCrashes } from './testing/crash-sweep.ts';
+import { testBookCrashes } from '../../testing/books/crash-sweep.ts';
 
 testBookCrashes('one');

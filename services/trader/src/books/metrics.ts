@@ -1,4 +1,4 @@
-import type { PerformanceFigures } from '@hermes-fleet/paper';
+import type { PerformanceFigures } from '@hermes-fleet/market';
 import { Gauge, type Registry } from 'prom-client';
 import type { BookKeeper } from './book-keeper.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { market } from '@hermes-fleet/paper/testing';
-import { CONCERN } from '../testing/running.ts';
-import { openBooks } from './testing/books-app.ts';
+import { market } from '@hermes-fleet/market/testing';
+import { openBooks } from '../../testing/books/books-app.ts';
+import { CONCERN } from '../../testing/running.ts';
 
 const deadline = { timeout: 60_000 };
 const OTHER_BALANCES = market({ balances: { quote: '500', base: '0' } });

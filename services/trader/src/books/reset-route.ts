@@ -1,4 +1,4 @@
-import type { Runtime } from '@hermes-fleet/paper';
+import type { Runtime } from '@hermes-fleet/market';
 import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
-import { CONCERN, GRID, INTERVAL_MS, TREND } from '../testing/running.ts';
+import { type OpenBooks, openBooks } from '../../testing/books/books-app.ts';
+import { CONCERN, GRID, INTERVAL_MS, TREND } from '../../testing/running.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { createSummary } from './summary.ts';
-import { type OpenBooks, openBooks } from './testing/books-app.ts';
 
 const deadline = { timeout: 60_000 };
 // biome-ignore lint/suspicious/noExplicitAny: the tests are about what an answer has

@@ -1,4 +1,4 @@
-import { writeFigures } from '@hermes-fleet/paper';
+import { writeFigures } from '@hermes-fleet/market';
 import { type Caller, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Access, mayTouch, needScope, READ } from '../control/access.ts';

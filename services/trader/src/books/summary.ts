@@ -1,4 +1,4 @@
-import { type PerformanceFigures, writeFigures } from '@hermes-fleet/paper';
+import { type PerformanceFigures, writeFigures } from '@hermes-fleet/market';
 import type { PerformanceOf } from '../control/performance-of.ts';
 import type { BookKeeper } from './book-keeper.ts';
 

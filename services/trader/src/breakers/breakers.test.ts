@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { CONCERN, POLICY } from '../control/testing/decisions.ts';
-import { BITCOIN } from '../control/testing/harness.ts';
-import { limit, NOON, SECOND, watched } from './testing/watched.ts';
+import { limit, NOON, SECOND, watched } from '../../testing/breakers/watched.ts';
+import { CONCERN, POLICY } from '../../testing/control/decisions.ts';
+import { BITCOIN } from '../../testing/control/harness.ts';
 
 const deadline = { timeout: 60_000 };
 

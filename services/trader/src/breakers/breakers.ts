@@ -1,4 +1,4 @@
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
 import type { SeenBar } from '../books/analysis.ts';
 import type { AccountLimits, ConcernLimits } from '../config/breaker-schema.ts';

@@ -1,4 +1,4 @@
-import { type Concern, money } from '@hermes-fleet/paper';
+import { type Concern, money } from '@hermes-fleet/market';
 import { type JsonObject, RiskMode } from '@hermes-fleet/protocol';
 import type { ConcernLimits } from '../config/breaker-schema.ts';
 import type { Measures } from './track.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { freePort } from '@hermes-fleet/fleet/testing';
-import { TOKENS, traderHome } from '../testing/trader-process.ts';
+import { freePort } from '@hermes-fleet/gateway/testing';
+import { TOKENS, traderHome } from '../../testing/trader-process.ts';
 
 const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
 

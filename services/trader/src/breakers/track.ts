@@ -1,4 +1,4 @@
-import { money } from '@hermes-fleet/paper';
+import { money } from '@hermes-fleet/market';
 import type { SeenBar } from '../books/analysis.ts';
 
 type Amount = SeenBar['equity'];

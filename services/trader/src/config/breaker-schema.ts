@@ -1,4 +1,4 @@
-import { decimalText } from '@hermes-fleet/paper';
+import { decimalText } from '@hermes-fleet/market';
 import { z } from 'zod';
 
 const action = z

@@ -1,4 +1,4 @@
-import { createStrategy } from '@hermes-fleet/paper';
+import { createStrategy } from '@hermes-fleet/market';
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { BREAKER } from '../control/breaker-caller.ts';

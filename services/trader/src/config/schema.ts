@@ -1,4 +1,4 @@
-import { DegradedSchema, FeedSchema, MarketSchema } from '@hermes-fleet/paper';
+import { DegradedSchema, FeedSchema, MarketSchema } from '@hermes-fleet/market';
 import { RiskMode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { AccountBreakers, ConcernBreakers } from './breaker-schema.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFeed } from '@hermes-fleet/paper';
+import { createFeed } from '@hermes-fleet/market';
 import { systemClock } from '@hermes-fleet/protocol';
 import { TraderConfigSchema } from './schema.ts';
 import { runtimeConcerns, settingsOf } from './settings.ts';

@@ -1,5 +1,5 @@
-import type { Concern, Feed, RuntimeConcern, Strategy } from '@hermes-fleet/paper';
-import { readMarket } from '@hermes-fleet/paper';
+import type { Concern, Feed, RuntimeConcern, Strategy } from '@hermes-fleet/market';
+import { readMarket } from '@hermes-fleet/market';
 import { BREAKER } from '../control/breaker-caller.ts';
 import type { Policy } from '../control/facts.ts';
 import type { AccountLimits, ConcernLimits } from './breaker-schema.ts';

@@ -1,4 +1,4 @@
-import type { Concern, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
+import type { Concern, Reconciled, Runtime, Strategy } from '@hermes-fleet/market';
 import { type Clock, createDeadlines, FleetError } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control-store.ts';
 import type { RetryQueue } from './retry-queue.ts';

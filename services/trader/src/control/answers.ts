@@ -1,4 +1,4 @@
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import { type ControlResponse, FleetError } from '@hermes-fleet/protocol';
 import { createDraft, type Failure, type PayloadSummary } from './response-draft.ts';
 

@@ -1,4 +1,4 @@
-import type { Concern, Reconciled, Strategy } from '@hermes-fleet/paper';
+import type { Concern, Reconciled, Strategy } from '@hermes-fleet/market';
 import { type ControlResponse, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Activation } from './activation.ts';
 import { failedResponse, writeFailure } from './answers.ts';

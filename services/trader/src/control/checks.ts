@@ -1,4 +1,4 @@
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import { type ControlDecision, RiskMode, type SometimesUsed } from '@hermes-fleet/protocol';
 import type { Facts } from './facts.ts';
 import type { Draft, Failure } from './response-draft.ts';

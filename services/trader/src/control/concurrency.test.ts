@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlResponse } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, outcomeOf, type Request, to } from './testing/decisions.ts';
-import { openDecisionService, type TestDecisionService, textOf } from './testing/harness.ts';
+import { CONCERN, outcomeOf, type Request, to } from '../../testing/control/decisions.ts';
+import { openDecisionService, type TestDecisionService, textOf } from '../../testing/control/harness.ts';
 
 const tally = (outcomes: readonly string[]): Record<string, number> =>
   Object.fromEntries(

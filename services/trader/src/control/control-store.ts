@@ -1,4 +1,4 @@
-import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/paper';
+import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/market';
 import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
 import type { Transport } from './attempt.ts';
 import type { AuditHead, AuditVerifier, VerifyOptions, VerifyReport } from './audit-verifier.ts';

@@ -1,4 +1,4 @@
-import type { Runtime } from '@hermes-fleet/paper';
+import type { Runtime } from '@hermes-fleet/market';
 import { type Clock, inSpan, type Log, type Tracing } from '@hermes-fleet/protocol';
 import type { Access } from './access.ts';
 import { createActivation } from './activation.ts';

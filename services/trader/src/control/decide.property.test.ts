@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Concern, Strategy } from '@hermes-fleet/paper';
+import type { Concern, Strategy } from '@hermes-fleet/market';
 import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import { at, CONCERN, outcomeOf, POLICY, type Request } from './testing/decisions.ts';
+import { at, CONCERN, outcomeOf, POLICY, type Request } from '../../testing/control/decisions.ts';
 import {
   BITCOIN,
   OTHERS,
@@ -11,7 +11,7 @@ import {
   SWITCH,
   type TestDecisionService,
   textOf,
-} from './testing/harness.ts';
+} from '../../testing/control/harness.ts';
 
 const deadline = { timeout: 300_000 };
 const MODES = ['normal', 'cautious', 'reduce_only', 'halted'] as const satisfies readonly RiskMode[];

@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeControlResponse, isJsonObject } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { TABLE } from './testing/decision-table.ts';
-import { CONCERN, decisionOf, NOW, outcomeOf, type Request, to } from './testing/decisions.ts';
-import { freshId, OPERATOR, openDecisionService, payloadOf, SWITCH, textOf } from './testing/harness.ts';
+import { TABLE } from '../../testing/control/decision-table.ts';
+import { CONCERN, decisionOf, NOW, outcomeOf, type Request, to } from '../../testing/control/decisions.ts';
+import {
+  freshId,
+  OPERATOR,
+  openDecisionService,
+  payloadOf,
+  SWITCH,
+  textOf,
+} from '../../testing/control/harness.ts';
 
 for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
   test(`through the decision service: ${name}: ${outcome}`, deadline, async (t) => {

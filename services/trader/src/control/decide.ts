@@ -1,4 +1,4 @@
-import type { Restriction } from '@hermes-fleet/paper';
+import type { Restriction } from '@hermes-fleet/market';
 import { type ControlDecision, type ControlResponse, FleetError } from '@hermes-fleet/protocol';
 import type { Answer } from './attempt.ts';
 import type { Turn } from './concern-lock.ts';

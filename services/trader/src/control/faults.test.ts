@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, outcomeOf, to } from './testing/decisions.ts';
-import { NOBODY, openDecisionService, textOf } from './testing/harness.ts';
+import { CONCERN, outcomeOf, to } from '../../testing/control/decisions.ts';
+import { NOBODY, openDecisionService, textOf } from '../../testing/control/harness.ts';
 
 const BITCOIN = { concernId: 'acc:btcusd', marketSymbol: 'btcusd', expectedActiveStrategyId: 'foreign' };
 

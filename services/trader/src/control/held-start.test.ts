@@ -3,9 +3,9 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, to } from './testing/decisions.ts';
-import { fill, HALT, holdOf, RETRY_MS, repair, stateOf } from './testing/full-disk.ts';
-import { openDecisionService, textOf } from './testing/harness.ts';
+import { CONCERN, to } from '../../testing/control/decisions.ts';
+import { fill, HALT, holdOf, RETRY_MS, repair, stateOf } from '../../testing/control/full-disk.ts';
+import { openDecisionService, textOf } from '../../testing/control/harness.ts';
 
 test(
   'a restart before that comes up paused, in the mode that was asked for, and its audit says why',

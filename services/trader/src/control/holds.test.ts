@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { refusedResponse } from './answers.ts';
-import { at, CONCERN, outcomeOf, type Request, to } from './testing/decisions.ts';
-import { fill, HALT, holdOf, NO_HOLD, RETRY_MS, repair, stateOf } from './testing/full-disk.ts';
+import { at, CONCERN, outcomeOf, type Request, to } from '../../testing/control/decisions.ts';
+import { fill, HALT, holdOf, NO_HOLD, RETRY_MS, repair, stateOf } from '../../testing/control/full-disk.ts';
 import {
   BITCOIN,
   freshId,
   openDecisionService,
   type TestDecisionService,
   textOf,
-} from './testing/harness.ts';
+} from '../../testing/control/harness.ts';
+import { refusedResponse } from './answers.ts';
 
 const ANSWER = refusedResponse(undefined, []);
 

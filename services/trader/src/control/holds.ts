@@ -1,4 +1,4 @@
-import { type Concern, FREE, type Restriction, type Runtime, restrict } from '@hermes-fleet/paper';
+import { type Concern, FREE, type Restriction, type Runtime, restrict } from '@hermes-fleet/market';
 import type { ControlResponse } from '@hermes-fleet/protocol';
 import type { HoldMarks } from './hold-marks.ts';
 import type { RetryQueue } from './retry-queue.ts';

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol';
-import type { Facts } from './facts.ts';
-import { judge, type Verdict } from './judge.ts';
-import { TABLE } from './testing/decision-table.ts';
+import { TABLE } from '../../testing/control/decision-table.ts';
 import {
   at,
   CONCERN,
@@ -17,7 +15,9 @@ import {
   STRATEGIES,
   type State,
   to,
-} from './testing/decisions.ts';
+} from '../../testing/control/decisions.ts';
+import type { Facts } from './facts.ts';
+import { judge, type Verdict } from './judge.ts';
 
 function decide(
   request: Request,

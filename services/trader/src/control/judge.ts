@@ -1,4 +1,4 @@
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
 import { CHECKS, raisesRisk } from './checks.ts';
 import type { Facts } from './facts.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EngineView, OrderView } from '@hermes-fleet/paper';
+import type { EngineView, OrderView } from '@hermes-fleet/market';
 import {
   type Caller,
   type ErrorCode,
@@ -11,7 +11,7 @@ import {
   StrategyListWire,
 } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, to } from './testing/decisions.ts';
+import { CONCERN, to } from '../../testing/control/decisions.ts';
 import {
   NOBODY,
   OPERATOR,
@@ -19,7 +19,7 @@ import {
   STRANGER,
   SWITCH,
   type TestDecisionService,
-} from './testing/harness.ts';
+} from '../../testing/control/harness.ts';
 
 const listed = (test: TestDecisionService, caller: Caller, filter = ''): string[] =>
   StrategyListWire.parse(test.decisions.list(caller, filter)).strategies.map(

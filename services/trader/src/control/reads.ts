@@ -1,4 +1,4 @@
-import type { Concern, EngineView, OrderView, Runtime, Strategy } from '@hermes-fleet/paper';
+import type { Concern, EngineView, OrderView, Runtime, Strategy } from '@hermes-fleet/market';
 import {
   type Caller,
   ControlAction,

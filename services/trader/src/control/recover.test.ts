@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, outcomeOf, to } from './testing/decisions.ts';
-import { openDecisionService, textOf } from './testing/harness.ts';
+import { CONCERN, outcomeOf, to } from '../../testing/control/decisions.ts';
+import { openDecisionService, textOf } from '../../testing/control/harness.ts';
 
 test('after a crash the runtime matches the stored state: a pause stays a pause', deadline, async (t) => {
   const before = await openDecisionService(t);

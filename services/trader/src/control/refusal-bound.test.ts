@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline, manualClock, silentLog } from '@hermes-fleet/protocol/testing';
-import { refusedResponse } from './answers.ts';
-import type { Refusals } from './control-store.ts';
-import { createRefusalBound, RECORDED_PER_MINUTE } from './refusal-bound.ts';
 import {
   BITCOIN,
   NOBODY,
@@ -12,7 +9,10 @@ import {
   SWITCH,
   type TestDecisionService,
   textOf,
-} from './testing/harness.ts';
+} from '../../testing/control/harness.ts';
+import { refusedResponse } from './answers.ts';
+import type { Refusals } from './control-store.ts';
+import { createRefusalBound, RECORDED_PER_MINUTE } from './refusal-bound.ts';
 
 const MINUTE_MS = 60_000;
 const FLOOD = 1_000;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { decisionOf, outcomeOf, to } from './testing/decisions.ts';
+import { decisionOf, outcomeOf, to } from '../../testing/control/decisions.ts';
 import {
   NOBODY,
   OPERATOR,
@@ -11,8 +11,8 @@ import {
   STRANGER,
   SWITCH,
   textOf,
-} from './testing/harness.ts';
-import { type Malformed, malformedPayloads } from './testing/malformed.ts';
+} from '../../testing/control/harness.ts';
+import { type Malformed, malformedPayloads } from '../../testing/control/malformed.ts';
 
 const PAYLOAD = payloadOf(decisionOf({}));
 const TEXT = JSON.stringify(PAYLOAD);

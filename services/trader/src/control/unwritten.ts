@@ -1,4 +1,4 @@
-import type { Concern, Restriction } from '@hermes-fleet/paper';
+import type { Concern, Restriction } from '@hermes-fleet/market';
 import type { Caller, ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
 import { mayTouch } from './access.ts';
 import { failedResponse, writeFailure } from './answers.ts';

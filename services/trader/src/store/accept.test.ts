@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import type { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { openChain } from '../../testing/store/chain.ts';
+import { decided, payload } from '../../testing/store/harness.ts';
 import type { AuditHead } from '../control/audit-verifier.ts';
 import type { ControlStore } from '../control/control-store.ts';
-import { openChain } from './testing/chain.ts';
-import { decided, payload } from './testing/harness.ts';
 
 const accept = async (store: ControlStore, published?: AuditHead): Promise<AuditHead> => {
   const { broken = { seq: 1, reason: 'nothing' } } = await store.verify();

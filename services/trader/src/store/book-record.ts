@@ -1,4 +1,4 @@
-import type { BookEntry } from '@hermes-fleet/paper';
+import type { BookEntry } from '@hermes-fleet/market';
 import type { JsonObject } from '@hermes-fleet/protocol';
 
 const iso = (ms: number): string => new Date(ms).toISOString();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CONCERN, openSeeded } from './testing/harness.ts';
+import { CONCERN, openSeeded } from '../../testing/store/harness.ts';
 
 const deadline = { timeout: 60_000 };
 const [SMALL, LARGE] = [1_000, 100_000];

@@ -1,4 +1,4 @@
-import type { EngineStore } from '@hermes-fleet/paper';
+import type { EngineStore } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /**

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import type { ControlStore } from '../control/control-store.ts';
-import { bar, order, save } from './testing/book-entries.ts';
+import { bar, order, save } from '../../testing/store/book-entries.ts';
 import {
   applyOf,
   CONCERN,
@@ -17,8 +16,9 @@ import {
   switchTo,
   type TestStore,
   TREND,
-} from './testing/harness.ts';
-import { TAMPERED } from './testing/tampered-rows.ts';
+} from '../../testing/store/harness.ts';
+import { TAMPERED } from '../../testing/store/tampered-rows.ts';
+import type { ControlStore } from '../control/control-store.ts';
 import { gap } from './walk.ts';
 
 /** Decisions of every kind: applied, with each outcome and without one, tried again, rejected, noop, and copies. */

@@ -1,4 +1,4 @@
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import type { CloudEvent, ControlResponse } from '@hermes-fleet/protocol';
 import type { AuditHead } from '../control/audit-verifier.ts';
 

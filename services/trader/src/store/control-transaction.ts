@@ -1,4 +1,4 @@
-import type { Concern, Strategy } from '@hermes-fleet/paper';
+import type { Concern, Strategy } from '@hermes-fleet/market';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { AuditHead } from '../control/audit-verifier.ts';

@@ -1,3 +1,3 @@
-import { testStoreCrashes } from './testing/crash-sweep.ts';
+import { testStoreCrashes } from '../../testing/store/crash-sweep.ts';
 
 testStoreCrashes('one');

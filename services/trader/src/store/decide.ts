@@ -1,4 +1,4 @@
-import { type Concern, type Restriction, restrict } from '@hermes-fleet/paper';
+import { type Concern, type Restriction, restrict } from '@hermes-fleet/market';
 import { type ControlResponse, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type {
   AccountReset,

@@ -4,11 +4,6 @@ import { type DatabaseSync, type SQLInputValue, StatementSync } from 'node:sqlit
 import { type TestContext, test } from 'node:test';
 import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createStore, openConnections } from '@hermes-fleet/store';
-import type { AuditHead } from '../control/audit-verifier.ts';
-import type { ControlStore } from '../control/control-store.ts';
-import { replay } from './replay.ts';
-import { CONTROL } from './schema.ts';
-import { createControlStore } from './sqlite-store.ts';
 import {
   applyOf,
   attemptOf,
@@ -19,7 +14,12 @@ import {
   SEED,
   switchTo,
   TREND,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
+import type { ControlStore } from '../control/control-store.ts';
+import { replay } from './replay.ts';
+import { CONTROL } from './schema.ts';
+import { createControlStore } from './sqlite-store.ts';
 
 /** A store whose writing connection a test can break. */
 async function openFragile(t: TestContext) {

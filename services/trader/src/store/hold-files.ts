@@ -9,7 +9,7 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { EngineStore } from '@hermes-fleet/paper';
+import type { EngineStore } from '@hermes-fleet/market';
 import { type Log, RiskMode } from '@hermes-fleet/protocol';
 import type { HoldMarks } from '../control/hold-marks.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { attemptOf, openSeeded } from '../../testing/store/harness.ts';
 import { refusedResponse } from '../control/answers.ts';
-import { attemptOf, openSeeded } from './testing/harness.ts';
 
 /** Four times the size that starts a checkpoint, which is where writing waits, and a margin for the last batch. */
 const MOST_BYTES = 18 * 1024 * 1024;

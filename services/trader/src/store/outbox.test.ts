@@ -15,7 +15,7 @@ import {
   strategy,
   switchTo,
   TREND,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
 
 test('a decision becomes a CloudEvent without its reason', deadline, async (t) => {
   const { store } = await openSeeded(t);

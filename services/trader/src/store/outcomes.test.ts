@@ -11,7 +11,7 @@ import {
   payload,
   switchTo,
   TREND,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
 
 test('an outcome joins the next transaction and is visible to its judgment', deadline, async (t) => {
   const { store, clock } = await openSeeded(t);

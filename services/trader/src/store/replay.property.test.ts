@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import { type JsonObject, RiskMode } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
-import type { ControlStore } from '../control/control-store.ts';
-import { replay } from './replay.ts';
 import {
   applyOf,
   attemptOf,
@@ -22,7 +20,9 @@ import {
   SHIELD,
   STRATEGIES,
   TREND,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
+import type { ControlStore } from '../control/control-store.ts';
+import { replay } from './replay.ts';
 
 const decision = fc
   .record({

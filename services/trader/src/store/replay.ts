@@ -1,4 +1,4 @@
-import type { Concern } from '@hermes-fleet/paper';
+import type { Concern } from '@hermes-fleet/market';
 import {
   FleetError,
   isJsonObject,

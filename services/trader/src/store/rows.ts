@@ -1,4 +1,4 @@
-import type { Concern, Strategy } from '@hermes-fleet/paper';
+import type { Concern, Strategy } from '@hermes-fleet/market';
 import {
   type ControlResponse,
   ControlResponseWire,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import type { BookEntry } from '@hermes-fleet/paper';
+import type { BookEntry } from '@hermes-fleet/market';
 import { isJsonObject } from '@hermes-fleet/protocol';
-import { bar, order, save } from './testing/book-entries.ts';
+import { bar, order, save } from '../../testing/store/book-entries.ts';
 import {
   applyOf,
   CONCERN,
@@ -15,7 +15,7 @@ import {
   payload,
   switchTo,
   TREND,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
 
 const deadline = { timeout: 60_000 };
 const rowsIn = (file: string): { n: number; entry: string }[] => {

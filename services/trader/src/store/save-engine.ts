@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import type { BookEntry } from '@hermes-fleet/paper';
+import type { BookEntry } from '@hermes-fleet/market';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { bookRecord } from './book-record.ts';
 import { canonical } from './canonical.ts';

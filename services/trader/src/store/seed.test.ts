@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { replay } from './replay.ts';
 import {
   CONCERN,
   decided,
@@ -17,7 +16,8 @@ import {
   strategy,
   switchTo,
   TREND,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
+import { replay } from './replay.ts';
 
 test('the first start writes the listed entries, later starts only the differences', deadline, async (t) => {
   const { store } = await openSeeded(t);

@@ -1,4 +1,4 @@
-import type { Concern, Strategy } from '@hermes-fleet/paper';
+import type { Concern, Strategy } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
 import { canonical } from './canonical.ts';
 import type { ControlTransaction } from './control-transaction.ts';

@@ -4,8 +4,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { encodeControlResponse, systemIds } from '@hermes-fleet/protocol';
 import { deadline, manualClock, recordingLog, START } from '@hermes-fleet/protocol/testing';
-import type { AuditHead } from '../control/audit-verifier.ts';
-import { openControlStore } from './sqlite-store.ts';
 import {
   applyOf,
   attemptOf,
@@ -20,7 +18,9 @@ import {
   switchTo,
   TREND,
   wantedBy,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
+import type { AuditHead } from '../control/audit-verifier.ts';
+import { openControlStore } from './sqlite-store.ts';
 
 test('an acknowledged decision has its state, answer, audit record and event', deadline, async (t) => {
   const { store, file } = await openSeeded(t);

@@ -1,4 +1,4 @@
-import type { Concern, Strategy } from '@hermes-fleet/paper';
+import type { Concern, Strategy } from '@hermes-fleet/market';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries, Row } from '@hermes-fleet/store';
 import { concernOf, type Decision, decisionOf, escapeName, readName, strategyOf } from './rows.ts';

@@ -15,7 +15,7 @@ import {
   switchTo,
   TREND,
   wantedBy,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
 
 const TEXTS: readonly [name: string, text: string][] = [
   ['half a surrogate pair', '{"reason":"\ud800 \udfff"}'],

@@ -1,4 +1,4 @@
-import type { BookEntry, Concern } from '@hermes-fleet/paper';
+import type { BookEntry, Concern } from '@hermes-fleet/market';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { AuditHead } from '../control/audit-verifier.ts';
 import { type ControlEvent, subjectOf } from './control-event.ts';

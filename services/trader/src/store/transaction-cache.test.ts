@@ -4,10 +4,6 @@ import { type TestContext, test } from 'node:test';
 import { systemIds } from '@hermes-fleet/protocol';
 import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { openStore, type Store } from '@hermes-fleet/store';
-import type { ControlStore } from '../control/control-store.ts';
-import { replay } from './replay.ts';
-import { CONTROL } from './schema.ts';
-import { createControlStore } from './sqlite-store.ts';
 import {
   applyOf,
   attemptOf,
@@ -23,7 +19,11 @@ import {
   switchTo,
   TREND,
   wantedBy,
-} from './testing/harness.ts';
+} from '../../testing/store/harness.ts';
+import type { ControlStore } from '../control/control-store.ts';
+import { replay } from './replay.ts';
+import { CONTROL } from './schema.ts';
+import { createControlStore } from './sqlite-store.ts';
 
 /** The chain is intact, and the concerns are those that its records lead to. */
 async function assertWhole(store: ControlStore): Promise<void> {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { openChain, RECORDS } from './testing/chain.ts';
-import { decided, openSeeded, payload } from './testing/harness.ts';
+import { openChain, RECORDS } from '../../testing/store/chain.ts';
+import { decided, openSeeded, payload } from '../../testing/store/harness.ts';
 
 test('the triggers refuse changes that only a tamperer makes', deadline, async (t) => {
   const { store, file } = await openChain(t);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { openChain } from '../../testing/store/chain.ts';
+import { decided, payload, type TestStore } from '../../testing/store/harness.ts';
 import type { VerifyReport } from '../control/audit-verifier.ts';
 import type { AuditRecord } from '../control/control-store.ts';
 import { canonical } from './canonical.ts';
-import { openChain } from './testing/chain.ts';
-import { decided, payload, type TestStore } from './testing/harness.ts';
 
 /** Applies `change` to the bytes of the closed file and verifies it. */
 async function verifiedAfter(test: TestStore, change: (bytes: Buffer) => void): Promise<VerifyReport> {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { openChain, RECORDS } from '../../testing/store/chain.ts';
+import { decided, payload } from '../../testing/store/harness.ts';
 import type { VerifyReport } from '../control/audit-verifier.ts';
 import { chainHash } from './canonical.ts';
-import { openChain, RECORDS } from './testing/chain.ts';
-import { decided, payload } from './testing/harness.ts';
 
 const all = (db: DatabaseSync) =>
   db

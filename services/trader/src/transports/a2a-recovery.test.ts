@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError, type JsonObject, systemIds } from '@hermes-fleet/protocol';
-import { message, part, taskOf } from './testing/a2a-client.ts';
+import { message, part, taskOf } from '../../testing/transports/a2a-client.ts';
 import {
   at,
   callerNamed,
@@ -9,7 +9,7 @@ import {
   decision,
   type OpenTransports,
   openTransports,
-} from './testing/transports.ts';
+} from '../../testing/transports/transports.ts';
 
 /** A task that a crash interrupted between acceptance and decision. */
 async function acceptOnly({ ledger }: Pick<OpenTransports, 'ledger'>, payload: JsonObject, caller: string) {

@@ -3,8 +3,16 @@ import { test } from 'node:test';
 import type { PeerTask } from '@hermes-fleet/a2a';
 import { decodeResult, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
-import { client, deciding, IN_TIME, message, part, peer, taskOf } from './testing/a2a-client.ts';
-import { at, decision, GRID, openTransports, TREND } from './testing/transports.ts';
+import {
+  client,
+  deciding,
+  IN_TIME,
+  message,
+  part,
+  peer,
+  taskOf,
+} from '../../testing/transports/a2a-client.ts';
+import { at, decision, GRID, openTransports, TREND } from '../../testing/transports/transports.ts';
 
 test('a decision is a task, and its TASK_RESULT has the response as output', async (t) => {
   const failing = new Set([TREND]);

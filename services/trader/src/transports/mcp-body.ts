@@ -1,4 +1,4 @@
-import { messageId, readMcpMessage } from '@hermes-fleet/mcp-server';
+import { messageId, readMcpMessage } from '@hermes-fleet/mcp/server';
 import { FleetError, isJsonObject, type JsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import { checkNesting } from '@hermes-fleet/service';
 import { GET_TOOL, LIST_TOOL } from './mcp-tools.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectOfficial, OFFICIAL_CLIENTS } from '@hermes-fleet/mcp-server/testing';
-import { at, decision, GRID, openTransports, TREND, tokenOf } from './testing/transports.ts';
+import { connectOfficial, OFFICIAL_CLIENTS } from '@hermes-fleet/mcp/testing';
+import { at, decision, GRID, openTransports, TREND, tokenOf } from '../../testing/transports/transports.ts';
 
 for (const kind of OFFICIAL_CLIENTS)
   test(`${kind}: its decision is applied, and audited as it sent it`, async (t) => {

@@ -1,4 +1,4 @@
-import type { Tool } from '@hermes-fleet/mcp-server';
+import type { Tool } from '@hermes-fleet/mcp/server';
 import { type ControlMessage, controlSchemas } from '@hermes-fleet/protocol';
 
 export const DECIDE_TOOL = 'apply_control_decision';

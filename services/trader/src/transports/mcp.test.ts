@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Client, connectMcp, ENVELOPE, statelessRequest } from '@hermes-fleet/mcp-server/testing';
+import { type Client, connectMcp, ENVELOPE, statelessRequest } from '@hermes-fleet/mcp/testing';
 import { controlSchemas, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import {
@@ -12,10 +12,9 @@ import {
   openTransports,
   TREND,
   tokenOf,
-} from './testing/transports.ts';
+} from '../../testing/transports/transports.ts';
 
 const [, MODERN] = statelessRequest(1, 'tools/call');
-
 const connect = (t: TestContext, { url }: OpenTransports, as = 'operator'): Promise<Client> =>
   connectMcp(t, url, { token: tokenOf(as) });
 

@@ -5,7 +5,7 @@ import {
   registerMcpScope,
   sendText,
   sentHeaders,
-} from '@hermes-fleet/mcp-server';
+} from '@hermes-fleet/mcp/server';
 import {
   type Caller,
   encodeControlResponse,

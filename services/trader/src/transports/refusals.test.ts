@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { at, decision, openTransports, tokenOf } from '../../testing/transports/transports.ts';
 import { codeOf } from './refusals.ts';
-import { at, decision, openTransports, tokenOf } from './testing/transports.ts';
 
 test('requests that /jsonrpc refuses are audited unless they cannot be decisions', async (t) => {
   const transports = await openTransports(t);

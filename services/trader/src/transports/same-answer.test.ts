@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { malformedPayloads } from '../control/testing/malformed.ts';
-import { sendThrough, statusOf, TRANSPORTS } from './testing/through.ts';
-import { at, codesOf, decision, errorsOf, GRID, openTransports, TREND } from './testing/transports.ts';
+import { malformedPayloads } from '../../testing/control/malformed.ts';
+import { sendThrough, statusOf, TRANSPORTS } from '../../testing/transports/through.ts';
+import {
+  at,
+  codesOf,
+  decision,
+  errorsOf,
+  GRID,
+  openTransports,
+  TREND,
+} from '../../testing/transports/transports.ts';
 
 test('malformed payloads are rejected alike on every transport, never coerced, and audited as received', async (t) => {
   const transports = await openTransports(t);

@@ -1,0 +1,89 @@
+import { type AgentConfig, anthropicAddress, modelKey, parseModelName } from '@hermes-fleet/loop';
+import { type Clock, FleetError, type Ids } from '@hermes-fleet/protocol';
+import type { Confinement } from '@hermes-fleet/workspace';
+import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
+import type { ClaudeCodeOptions } from './claude-conversation.ts';
+import { type FoundSdk, findClaudeSdk, loadClaudeSdk, SDK_VARIABLE, SDK_VERSION } from './sdk.ts';
+
+type Env = { read(name: string): string | undefined };
+
+const ANTHROPIC = 'https://api.anthropic.com';
+const PROBE_MS = 10_000;
+
+export interface ClaudeCode extends ClaudeCodeOptions {
+  /** Lines for the start-up log. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * The directories for `readable` of `createConfinement`: those of `tools.shell.readable`, and with
+ * `executor: claude-code` the SDK's. Throws CONFIG_INVALID when the SDK is not installed.
+ */
+export async function readableDirectories(config: AgentConfig, env: Env): Promise<string[]> {
+  const { readable } = config.tools.shell;
+  if (config.executor !== 'claude-code') return readable;
+  return [...readable, (await findClaudeSdk(env)).readable];
+}
+
+/**
+ * Resolves what `executor: claude-code` needs (docs/claude-code.md#setup): a model of Anthropic and its key, the optional
+ * SDK, and a confinement that can read it. Throws CONFIG_INVALID with what to do when one is missing.
+ */
+export async function createClaudeCode(
+  config: AgentConfig,
+  options: { readonly env: Env; readonly confinement: Confinement; readonly ids: Ids; readonly clock: Clock },
+): Promise<ClaudeCode> {
+  const { env, confinement, ids } = options;
+  const named = parseModelName(config.model);
+  if (named?.provider !== 'anthropic')
+    throw invalid(
+      'model',
+      `claude-code needs a model of Anthropic; ${config.model} is not one: name anthropic/<name>`,
+    );
+  const found = await findClaudeSdk(env);
+  if (confinement.method === 'none')
+    throw invalid('executor', `claude-code does not run without a confinement; ${confinement.note}`);
+  await checkReadable(found, options);
+  return {
+    sdk: await loadClaudeSdk(found),
+    upstream: anthropicAddress(config.base_url ?? ANTHROPIC),
+    apiKey: modelKey(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model),
+    modelName: named.name,
+    modelInClaude: named.longContext ? `${named.name}[1m]` : named.name,
+    countCache: config.budget.count_cache,
+    ids,
+    notes: notesOf(found, confinement),
+  };
+}
+
+/** Throws CONFIG_INVALID when the commands' user cannot read the SDK. */
+async function checkReadable(
+  { entry }: FoundSdk,
+  { confinement, clock }: { readonly confinement: Confinement; readonly clock: Clock },
+): Promise<void> {
+  const line = confinement.wrap('/bin/sh', ['-c', 'test -r "$1"', 'sh', entry], {
+    writable: [],
+    readOnly: [],
+  });
+  const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock };
+  const { exitCode } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
+  if (exitCode === 0) return;
+  const reason = `commands cannot read ${entry}, so Claude Code could not start; install it where every user may read, e.g. below /opt, and set ${SDK_VARIABLE} to that folder`;
+  throw invalid('executor', reason);
+}
+
+function notesOf({ version }: FoundSdk, { method }: Confinement): string[] {
+  const how = method === 'unconfined' ? 'UNCONFINED' : `confined by ${method}`;
+  const note = `tasks are carried out by Claude Code (SDK ${version}), ${how}, behind a metering proxy on loopback`;
+  if (version === SDK_VERSION) return [note];
+  return [
+    note,
+    `this executor was tested with release ${SDK_VERSION} of the Claude Agent SDK, not with ${version}`,
+  ];
+}
+
+function invalid(field: string, reason: string): FleetError {
+  return new FleetError('CONFIG_INVALID', `config.yaml ${field}: ${reason}`, {
+    fields: [{ path: `config.yaml ${field}`, reason }],
+  });
+}

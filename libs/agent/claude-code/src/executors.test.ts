@@ -1,0 +1,3 @@
+import { testExecutors } from '../testing/executor-sweep.ts';
+
+testExecutors('one');

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { SOURCE_CONFIG } from '../../../../../test/support/source-config.ts';
+import { createModel } from '../model/create-model.ts';
+import { AgentConfigSchema, mcpServerNotes } from './config.ts';
+import { ignoredKeyNotes } from './ignored-keys.ts';
+import { parseModelName } from './model-name.ts';
+
+const problems = (config: unknown): string[] => {
+  const parsed = AgentConfigSchema.safeParse(config);
+  return parsed.success
+    ? []
+    : parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+};
+
+test('an empty config.yaml selects the offline runbook with all tools', () => {
+  const config = AgentConfigSchema.parse({});
+  assert.equal(config.model, 'offline/runbook');
+  const { shell, web, ...others } = config.tools;
+  const { limits, ...command } = shell;
+  assert.deepEqual(command, {
+    enabled: true,
+    confine: 'auto',
+    timeout_s: 120,
+    env: {},
+    readable: [],
+    network: 'full',
+  });
+  assert.deepEqual(limits, { data_mb: 0, file_mb: 8192, open_files: 16_384, cpu_s: 14_400 });
+  assert.deepEqual(web, { enabled: true, allow_internal: [] });
+  const domains = ['workspace', 'progress', 'scratchpad', 'memory', 'a2a', 'fleet', 'mcp', 'publish', 'ask'];
+  assert.deepEqual(others, Object.fromEntries(domains.map((domain) => [domain, { enabled: true }])));
+  assert.deepEqual(config.hooks, {
+    logToolUse: false,
+    verifyBeforeComplete: true,
+    loopDetection: true,
+    loopDetectionThreshold: 3,
+    compactSuccessOutput: true,
+    compactOutputThreshold: 50,
+  });
+  assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192, compact_at: 0.8 });
+  assert.deepEqual(config.budget, { count_cache: false });
+  assert.deepEqual(config.mcp, { servers: {}, max_task_servers: 8, task_server_idle_s: 300 });
+  assert.deepEqual(config.workspace, {
+    isolation: 'worktree',
+    setup: [],
+    setup_timeout_s: 1800,
+    max_mb: 20_480,
+    min_free_mb: 512,
+  });
+});
+
+test('config.yaml rejects unknown and invalid keys with the fix', () => {
+  assert.match(problems({ modell: 'x' })[0] ?? '', /modell/);
+  assert.match(problems({ tools: { shell: { enabled: 'yes' } } })[0] ?? '', /tools\.shell\.enabled/);
+  assert.match(
+    problems({ workspace: { isolation: 'none' } })[0] ?? '',
+    /isolation: .*"worktree"\|"in_place"/,
+  );
+  assert.match(problems({ workspace: { setup: [''] } })[0] ?? '', /^workspace\.setup/);
+  assert.match(
+    problems({ workspace: { setup: 'npm ci', isolation: 'in_place' } })[0] ?? '',
+    /^workspace\.setup: in place, the tree is yours, so you prepare it: remove setup/,
+  );
+  assert.deepEqual(AgentConfigSchema.parse({ workspace: { setup: 'npm ci' } }).workspace.setup, ['npm ci']);
+  assert.match(problems({ model: 'gpt' })[0] ?? '', /^model: "gpt" names no model; use offline/);
+  assert.match(problems({ model: 'openai-compatible/m' })[0] ?? '', /^base_url: is required/);
+  assert.match(problems({ base_url: 'http://127.0.0.1:1/v1' })[0] ?? '', /makes no requests/);
+  assert.match(problems({ headers: { Host: 'a' } })[0] ?? '', /^headers\.Host: Invalid key/);
+  for (const address of ['http://me:s3cret@127.0.0.1:1/v1', 'http://me@127.0.0.1:1/v1']) {
+    const fallback = { model: 'openai-compatible/m', base_url: address };
+    for (const config of [fallback, { fallback_models: [fallback] }]) {
+      const found = problems(config).join();
+      assert.match(found, /base_url: must have no user or password/);
+      assert.doesNotMatch(found, /s3cret/);
+    }
+  }
+  assert.deepEqual(problems({ mcp: { servers: { files: { command: 'node' } } } }), []);
+});
+
+test('model names are parsed in all their notations', () => {
+  assert.deepEqual(parseModelName('claude-opus-4-6[1m]'), {
+    provider: 'anthropic',
+    name: 'claude-opus-4-6',
+    longContext: true,
+  });
+  assert.deepEqual(parseModelName('anthropic/claude-x'), {
+    provider: 'anthropic',
+    name: 'claude-x',
+    longContext: false,
+  });
+  assert.deepEqual(parseModelName('openai-compatible/org/name'), {
+    provider: 'openai-compatible',
+    name: 'org/name',
+  });
+  assert.deepEqual(parseModelName('openai/gpt'), { provider: 'openai', name: 'gpt' });
+  assert.deepEqual(parseModelName('openrouter/qwen/qwen3:free'), {
+    provider: 'openrouter',
+    name: 'qwen/qwen3:free',
+  });
+  assert.deepEqual(parseModelName('google/gemini-x', true), { provider: 'package', name: 'gemini-x' });
+  for (const wrong of ['', 'offline/', 'anthropic/', '/x', 'google/gemini-x', 'openai/'])
+    assert.equal(parseModelName(wrong), undefined);
+});
+
+test('a configured model without its API key is an error, never a fallback to the runbook', async () => {
+  const none = { read: () => undefined };
+  for (const config of [
+    { model: 'claude-x' },
+    { model: 'openai-compatible/m', base_url: 'http://127.0.0.1:1/v1', api_key_env: 'SOME_KEY' },
+  ]) {
+    const parsed = AgentConfigSchema.parse(config);
+    await assert.rejects(createModel(parsed, 'opus', none), {
+      code: 'CONFIG_INVALID',
+      message: /needs a key in \w+_KEY/,
+    });
+  }
+  const local = AgentConfigSchema.parse({ model: 'openai-compatible/m', base_url: 'http://127.0.0.1:1/v1' });
+  assert.deepEqual((await createModel(local, 'haiku', none)).info, {
+    id: 'openai-compatible/m',
+    tier: 'haiku',
+    contextWindow: 32_768,
+    isWindowPending: true,
+  });
+  const long = AgentConfigSchema.parse({ model: 'claude-opus-4-6[1m]' });
+  assert.equal((await createModel(long, 'opus', { read: () => 'key' })).info.contextWindow, 1_000_000);
+});
+
+test('a config.yaml of another Hermes deployment loads, with a note for each key that has no effect', () => {
+  const config = AgentConfigSchema.parse(parse(SOURCE_CONFIG));
+  assert.equal(config.model, 'claude-opus-4-6[1m]');
+  assert.deepEqual(config.a2a.agents, {});
+  const noted = ignoredKeyNotes(config).map((note) => note.split(' ')[1]);
+  const expected = ['defaultAgent', 'a2a.port', 'tools.tasks', 'tools.introspection', 'tools.models'];
+  assert.deepEqual(noted, expected);
+  assert.deepEqual(ignoredKeyNotes(AgentConfigSchema.parse({})), []);
+});
+
+test('a server whose configuration has another meaning than before starts, with a note', () => {
+  const servers = {
+    old: { command: 'node' },
+    trader: { url: 'http://trader.internal/mcp', scope: 'trader:decide' },
+    task: { command: 'node', scope: 'task' },
+    shared: { command: 'node', scope: 'profile' },
+    off: { command: 'node', disabled: true },
+  };
+  assert.deepEqual(
+    mcpServerNotes(AgentConfigSchema.parse({ mcp: { servers } })).map((note) => note.split(',')[0]),
+    [
+      'config.yaml mcp.servers.old.scope is not set',
+      'config.yaml mcp.servers.trader.scope: trader:decide is caller_scope: trader:decide now; rename the key',
+    ],
+  );
+});

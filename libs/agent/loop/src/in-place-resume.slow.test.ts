@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { unlinkSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { block, makeContext } from '../testing/harness.ts';
+import { runBrief, STOPPED, sh } from '../testing/in-place.ts';
+import { usersTree } from '../testing/tree.ts';
+
+const STEPS = [block('one.txt', '1'), sh('echo ran >> count.txt', 'git mv README.md READ.md')].join('\n');
+
+for (const dirty of [false, true]) {
+  test(`an interrupted task resumes with its changes (in a ${dirty ? 'dirty' : 'clean'} tree)`, async (t) => {
+    const total = await (async () => {
+      const context = makeContext();
+      await runBrief(await usersTree(t).agent(), STEPS, { context });
+      return context.checkpoints.length;
+    })();
+    for (let saves = 1; saves <= total; saves += 1) {
+      const tree = usersTree(t);
+      if (dirty) tree.write('mine.txt', 'user');
+      const agent = await tree.agent();
+      const context = makeContext({ onSave: (count) => count >= saves && context.controller.abort(STOPPED) });
+      const end = runBrief(agent, STEPS, { context, write: !dirty });
+      if (saves < total) await assert.rejects(end, STOPPED);
+      else await end.catch(() => {});
+      const [checkpoint] = context.checkpoints.slice(saves - 1);
+      assert.ok(checkpoint);
+      await agent.close();
+
+      const again = await tree.agent();
+      const begun = tree.has('one.txt');
+      if (saves < total) assert.deepEqual(tree.log(), ['first'], 'unfinished work is not committed');
+      if (begun && saves < total) {
+        assert.equal((await again.repoState()).clean, false);
+        assert.equal((await runBrief(again, block('b.txt', 'x'), { contextId: 'other' })).status, 'blocked');
+      }
+      const result = await runBrief(again, STEPS, { write: !dirty, context: makeContext({ checkpoint }) });
+      if (result.status === 'done')
+        assert.deepEqual(result.artifacts.filesChanged, ['READ.md', 'README.md', 'count.txt', 'one.txt']);
+      else assert.match(result.text ?? '', /outcome unknown/);
+      if (dirty) {
+        assert.deepEqual(tree.log(), ['first']);
+        assert.equal(tree.read('mine.txt'), 'user');
+      } else {
+        assert.deepEqual([tree.log(), tree.status()], [['Task task', 'first'], []]);
+        assert.equal((await again.repoState()).clean, true);
+      }
+    }
+  });
+}
+
+test('a resume removes the git lock of a crash; a lock that is held blocks a write task', async (t) => {
+  const tree = usersTree(t);
+  const lock = join(tree.dir, '.git/index.lock');
+  const context = makeContext({ onSave: (count) => count === 2 && context.controller.abort(STOPPED) });
+  const agent = await tree.agent();
+  await assert.rejects(runBrief(agent, STEPS, { context }), STOPPED);
+  tree.write('.git/index.lock', '');
+  utimesSync(lock, new Date(0), new Date(0));
+  const again = await tree.agent();
+  const resumed = await runBrief(again, STEPS, {
+    context: makeContext({ checkpoint: context.checkpoints[1] ?? {} }),
+  });
+  assert.equal(resumed.status, 'done', JSON.stringify(resumed));
+  assert.deepEqual([tree.log().length, tree.status()], [2, []]);
+
+  tree.write('.git/index.lock', '');
+  const refused = await runBrief(again, block('x.txt', 'x'));
+  assert.match(refused.blockedReason ?? '', /^the working tree is locked by a git command/);
+  unlinkSync(lock);
+  assert.equal((await runBrief(again, block('x.txt', 'x'))).status, 'done');
+});

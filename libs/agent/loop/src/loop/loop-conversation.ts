@@ -1,0 +1,253 @@
+import { type JsonObject, taskFields } from '@hermes-fleet/protocol';
+import { countTokens } from '@hermes-fleet/protocol/tokens';
+import type { ModelMessage } from 'ai';
+import { createContextWindow } from '../context/context-window.ts';
+import type { SentInput } from '../context/options.ts';
+import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
+import { lastText, pendingCalls, withoutCalls, withoutEmpty } from '../messages/history.ts';
+import { createCallTokens } from '../model/call/call-tokens.ts';
+import { callModel, type ModelCallRequest, type ModelCallResult } from '../model/call/model-call.ts';
+import type { ModelRetry } from '../model/call/retries.ts';
+import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
+import { inModelSpan } from '../run/spans.ts';
+import { toolDefinitions } from '../run/tool.ts';
+import { limitedCalls, MAX_CALLS } from './limited-calls.ts';
+import { createPendingCalls } from './pending-calls.ts';
+import { createPendingWrites } from './pending-writes.ts';
+import { reportFallback, reportRetry } from './report-retry.ts';
+import { createTextReporter } from './text-reporter.ts';
+import { createToolCalls, type StepEnd, type Together } from './tool-calls.ts';
+import { toolContext } from './tool-context.ts';
+
+/** The estimated cost of a follow-up prompt and a short answer, besides the conversation itself. */
+export const FOLLOW_UP_TOKENS = 300;
+
+/**
+ * The agent loop: a conversation with a model that uses tools (docs/agent.md#the-loop). Every step and every call is
+ * saved, so the conversation survives a crash. The conversation is kept within the context window. When the budget does not
+ * cover this step and one more, each with a short answer, or all steps are used up, or the window is full whatever is
+ * pruned, the model is told once to wrap up without tools; never before its first step. Throws the errors of `callModel`,
+ * and the reason of `stopping`.
+ */
+export function createLoopConversation(options: ConversationOptions, resources: RunResources): Conversation {
+  const { state, instructions, maxSteps, keepTokens, save } = options;
+  const { signal, stopping, model, limits, log, report, task } = resources;
+  const budget = options.budget ?? resources.budget;
+  const definitions = toolDefinitions(options.tools);
+  const left = (): number => Math.max(0, budget.remaining() - keepTokens);
+
+  const writes = createPendingWrites();
+  const tokens = createCallTokens();
+  const calls = createToolCalls({ ...options, contextOf, pause, progress, writes }, resources);
+  const window = createContextWindow(
+    {
+      state,
+      key: options.key,
+      save,
+      fixed: `${instructions}${definitions.json}`,
+      left,
+      progress,
+      track: writes.add,
+      ask: askAside,
+    },
+    resources,
+  );
+
+  async function progress(data: JsonObject): Promise<void> {
+    const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
+    await report({
+      type: 'progress',
+      data: { step: state.step, ...options.progressFields, ...data, ...spent, ...tokens.take() },
+    });
+  }
+
+  function contextOf(key: string, together: Together = {}): ToolContext {
+    const shared = { ...resources, ...together };
+    const { inputTokens } = window;
+    const parts = { ...options, budget, inputTokens, converse: createLoopConversation, ...together };
+    return toolContext(key, parts, shared);
+  }
+
+  /** Called where nothing is in progress: the process may stop here, and the next start resumes without a trace. */
+  async function pauseIfStopping(): Promise<void> {
+    if (stopping.aborted) await pause();
+  }
+
+  async function pause(): Promise<never> {
+    state.paused = true;
+    await save();
+    throw stopping.reason;
+  }
+
+  const pending = createPendingCalls({ state, save, calls, room: window.room, pauseIfStopping });
+
+  function followUp(message: string, tools: 'on' | 'off'): void {
+    state.messages.push({ role: 'user', content: message });
+    state.tools_off = tools === 'off';
+    state.finished = undefined;
+  }
+
+  /** Durable before the next model call. */
+  function wrapUp(reason: WrapUpReason): void {
+    followUp(options.wrapUpPrompt(reason), 'off');
+    state.wrapped_up = true;
+    state.wrapped_up_for = reason.limit;
+    writes.add(save());
+    resources.onGuard?.(reason.limit, 'wrap_up');
+  }
+
+  async function wrapUpIfDue(): Promise<void> {
+    if (state.step === 0 || state.wrapped_up || state.tools_off) return;
+    if (left() >= 2 * ((await window.inputTokens()) + FOLLOW_UP_TOKENS)) return;
+    wrapUp({ limit: 'budget', leftTokens: left() });
+  }
+
+  /** After the last step, the model gets one more for its wrap-up, if the budget covers it. */
+  async function wrapsUpSteps(): Promise<boolean> {
+    if (state.wrapped_up_for === 'steps' && state.tools_off) return true;
+    if (state.wrapped_up || left() < (await window.inputTokens()) + FOLLOW_UP_TOKENS) return false;
+    wrapUp({ limit: 'steps', maxSteps });
+    return true;
+  }
+
+  function call(sent: SentInput, toolsOff: boolean, maxOutputTokens: number, heard: Heard) {
+    return inModelSpan(resources, model.info.id, () =>
+      callModel({
+        ...sent,
+        ...heard,
+        model,
+        budget,
+        keepTokens,
+        instructions,
+        tools: definitions.set,
+        toolsOff,
+        maxOutputTokens,
+        signal,
+        ready: writes.durable,
+        clock: resources.clock,
+        stopping,
+        deadlineAt: task.deadlineAt,
+        onUsage: tokens.add,
+        onFallback: (from, to) => writes.add(reportFallback(from, to, { ...resources, progress })),
+      }),
+    );
+  }
+
+  /** A call outside the conversation's steps, such as one for a summary. */
+  async function askAside(sent: SentInput, maxOutputTokens: number): Promise<string> {
+    const { messages, settled } = await call(sent, true, maxOutputTokens, {
+      onText: () => {},
+      onRetry: (retry) => reportRetry({ ...retry, isTextVoid: false }, { ...resources, progress }),
+    });
+    writes.add(settled);
+    return lastText(withoutCalls(messages));
+  }
+
+  /** Makes the call of a step, unless the process began to stop while room was made for it; again with a shorter conversation when the provider refuses it as too long. */
+  async function callStep(heard: Heard, tries = 0): Promise<ModelCallResult & { sent: SentInput }> {
+    if (!state.tools_off && !(await window.makeRoom())) wrapUp({ limit: 'window' });
+    if (stopping.aborted) throw stopping.reason;
+    const sent = await window.toSend();
+    try {
+      return { ...(await call(sent, state.tools_off === true, limits.max_output_tokens, heard)), sent };
+    } catch (error) {
+      if (tries >= MAX_REFUSALS || !window.refused(sent, error)) throw error;
+      return callStep(heard, tries + 1);
+    }
+  }
+
+  function accepted(messages: readonly ModelMessage[], end: StepEnd): ModelMessage[] {
+    const limited = limitedCalls(withoutEmpty(messages));
+    const { made } = limited;
+    if (made > MAX_CALLS)
+      log.warn(
+        { ...taskFields(task), calls: made, most: MAX_CALLS },
+        'an answer of the model has too many calls: the last ones are not run',
+      );
+    return calls.accepted(limited.messages, end);
+  }
+
+  async function step(): Promise<void> {
+    await wrapUpIfDue();
+    let reporter = createTextReporter(report, resources.clock);
+    async function onRetry(retry: ModelRetry): Promise<void> {
+      const finished = reporter.finish();
+      reporter = createTextReporter(report, resources.clock);
+      const isTextVoid = retry.isTextVoid && options.streamsText;
+      await Promise.all([finished, reportRetry({ ...retry, isTextVoid }, { ...resources, progress })]);
+    }
+    try {
+      const answer = await callStep({
+        onText: (delta) => void (options.streamsText && reporter.push(delta)),
+        onRetry,
+      });
+      const { messages, meteredInputTokens, settled, sent, ...end } = answer;
+      writes.add(settled);
+      if (meteredInputTokens !== undefined) {
+        window.metered(sent, meteredInputTokens);
+        resources.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
+      }
+      const kept = state.tools_off ? withoutCalls(messages) : accepted(messages, end);
+      state.messages.push(...kept);
+      state.step += 1;
+      if (endsConversation(kept)) state.finished = end.finishReason;
+      writes.add(reporter.finish(), save(), progress({}));
+    } catch (error) {
+      await reporter.finish();
+      if (stopping.aborted && error === stopping.reason) await pause();
+      throw error;
+    }
+  }
+
+  async function runSteps(): Promise<boolean> {
+    await pending.resume();
+    if (state.messages.at(-1)?.role === 'user' && (state.step > 0 || options.savesStart)) writes.add(save());
+    while (state.finished === undefined) {
+      calls.guards.beforeStep(state.step);
+      const isStopped = calls.guardStop() !== undefined && !state.tools_off;
+      if (isStopped) return false;
+      if (state.step >= maxSteps && !(await wrapsUpSteps())) return false;
+      signal.throwIfAborted();
+      await pauseIfStopping();
+      await step();
+      await pending.run();
+    }
+    return true;
+  }
+
+  /** Rethrows once no write is in progress any more. */
+  async function settleAndThrow(error: unknown): Promise<never> {
+    await writes.durable().catch((err: unknown) => {
+      log.warn({ ...taskFields(task), err }, 'the last writes of a run could not be saved');
+    });
+    throw error;
+  }
+
+  return {
+    async runToEnd() {
+      const isDone = state.finished !== undefined || (await runSteps().catch(settleAndThrow));
+      await writes.durable();
+      return isDone;
+    },
+    followUp,
+    async canAfford(steps, prompt = '') {
+      if (state.step + steps > maxSteps) return false;
+      const more = (await countTokens(prompt)) + FOLLOW_UP_TOKENS;
+      if (!(await window.takes(more))) return false;
+      return steps * ((await window.inputTokens()) + more) <= left();
+    },
+    inputTokens: window.inputTokens,
+    guards: calls.guards,
+    guardStop: calls.guardStop,
+  };
+}
+
+/** What a call reports while it runs. */
+type Heard = Required<Pick<ModelCallRequest, 'onText' | 'onRetry'>>;
+
+/** How often in a row a provider's refusal as too long leads to a shorter conversation. */
+const MAX_REFUSALS = 3;
+
+/** True when a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */
+const endsConversation = (messages: readonly ModelMessage[]): boolean =>
+  pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';

@@ -1,0 +1,91 @@
+import type { Reservation } from '@hermes-fleet/protocol';
+import { countTokens } from '@hermes-fleet/protocol/tokens';
+import type { LanguageModelUsage } from 'ai';
+import type { AgentModel } from './agent-model.ts';
+
+type Usage = Parameters<Reservation['settle']>[0];
+type Counts = Omit<Usage, 'source' | 'model'>;
+
+/** The part of an answer that was received, also if it was interrupted. */
+export interface ReceivedAnswer {
+  /** Text, reasoning and the inputs of tool calls. */
+  text: string;
+  usage: LanguageModelUsage | undefined;
+  /** We gave up waiting: the provider has the request, and may charge for it. */
+  isAbandoned?: boolean;
+}
+
+interface Call {
+  readonly model: AgentModel;
+  /** Our estimate. */
+  readonly inputTokens: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The usage to settle for a call: the provider's figures when they are plausible, else our estimate of the input and our
+ * count of the received output, at most `maxOutputTokens`. A call that was refused before it was processed costs nothing.
+ */
+export async function callUsage(
+  call: Call,
+  received: ReceivedAnswer,
+  maxOutputTokens: number,
+): Promise<Usage> {
+  const metered = meteredCounts(call, received, maxOutputTokens);
+  if (metered !== undefined) return { ...metered, source: call.model.usageSource };
+  const isProcessed =
+    received.text !== '' || received.usage !== undefined || received.isAbandoned || call.signal.aborted;
+  const outputTokens = received.text === '' ? 0 : await countTokens(received.text);
+  return {
+    inputTokens: isProcessed ? call.inputTokens : 0,
+    outputTokens: Math.min(outputTokens, maxOutputTokens),
+    // That a refused call costs nothing is no estimate.
+    source: isProcessed ? 'estimated' : call.model.usageSource,
+  };
+}
+
+/** The provider's figure for the whole input, cached tokens included; undefined without a plausible figure. */
+export function meteredInputTokens(
+  call: Call,
+  received: ReceivedAnswer,
+  maxOutputTokens: number,
+): number | undefined {
+  if (call.model.usageSource !== 'metered') return undefined;
+  const counts = meteredCounts(call, received, maxOutputTokens);
+  if (counts === undefined) return undefined;
+  return counts.inputTokens + (counts.cacheReadTokens ?? 0) + (counts.cacheWriteTokens ?? 0);
+}
+
+/** The context window is configured, so a model may accept more than that, within reason. */
+const MAX_WINDOWS = 2;
+/** Tokenizers differ and our estimate is high, but by no more than this factor. */
+const MAX_OVERESTIMATE = 4;
+const MAX_CHARS_PER_TOKEN = 32;
+
+/**
+ * The provider's figures, or undefined when they are implausible: no input; a negative or fractional number; more cached
+ * tokens than input; far more input than the model accepts, or far less than was sent; more output than allowed, or far
+ * less than was received.
+ */
+function meteredCounts(call: Call, received: ReceivedAnswer, maxOutputTokens: number): Counts | undefined {
+  const { usage } = received;
+  if (!usage?.inputTokens || usage.outputTokens === undefined) return undefined;
+  const { cacheReadTokens = 0, cacheWriteTokens = 0, noCacheTokens } = usage.inputTokenDetails;
+  const counts = {
+    inputTokens: noCacheTokens ?? usage.inputTokens - cacheReadTokens - cacheWriteTokens,
+    outputTokens: usage.outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+  };
+  const reasoning = usage.outputTokenDetails.reasoningTokens ?? 0;
+  const isPlausible =
+    Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 0) &&
+    usage.inputTokens <= MAX_WINDOWS * call.model.info.contextWindow &&
+    usage.inputTokens * MAX_OVERESTIMATE >= call.inputTokens &&
+    counts.outputTokens <= maxOutputTokens &&
+    counts.outputTokens * MAX_CHARS_PER_TOKEN >= received.text.length;
+  if (!isPlausible) return undefined;
+  // Only a part of the output, and not charged by itself: a figure that cannot be is left out.
+  const isPart = Number.isSafeInteger(reasoning) && reasoning > 0 && reasoning <= counts.outputTokens;
+  return isPart ? { ...counts, reasoningTokens: reasoning } : counts;
+}

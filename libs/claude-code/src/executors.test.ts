@@ -1,3 +1,0 @@
-import { testExecutors } from './testing/executor-sweep.ts';
-
-testExecutors('one');

@@ -1,0 +1,7 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { testTranscript } from './transcript.ts';
+
+const folder = join(import.meta.dirname, 'transcripts');
+
+for (const name of readdirSync(folder)) testTranscript(join(folder, name));

@@ -1,0 +1,125 @@
+import { isClientHeader } from '@hermes-fleet/net';
+import { z } from 'zod';
+
+interface ServerConfig {
+  readonly disabled?: boolean | undefined;
+  /** The scope that a task's caller needs before this server's tools are offered. */
+  readonly caller_scope?: string | undefined;
+  /** The tools to offer; all when absent. */
+  readonly tools?: readonly string[] | undefined;
+  /** Lines for the start-up log, each about a key of this entry. */
+  readonly notes?: readonly string[] | undefined;
+}
+
+export interface StdioServerConfig extends ServerConfig {
+  readonly command: string;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
+  /** An instance serves the tasks of one context (`task`, the default), or all tasks of the profile. */
+  readonly scope?: 'task' | 'profile' | undefined;
+}
+
+interface HttpServerConfig extends ServerConfig {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** A remote server runs where it runs, once. */
+  readonly scope?: 'profile' | undefined;
+}
+
+/** The configuration of an MCP server: a command that speaks over stdio, or a Streamable HTTP URL. */
+export type McpServerConfig = StdioServerConfig | HttpServerConfig;
+
+/** True for a server of which every context has an instance of its own. */
+export const isTaskServer = (config: McpServerConfig): config is StdioServerConfig =>
+  !('url' in config) && config.scope !== 'profile';
+
+const STDIO_ONLY = ['args', 'env', 'cwd'] as const;
+/** Until 0.1.0, `scope` was what is `caller_scope` now. Only such a value has a colon. */
+const CALLER_SCOPE = /^[a-z]+:[a-z_]+$/;
+const NO_SCOPE =
+  'scope is not set, so it is task: each context has an instance of its own, which reaches the files of that context only; ' +
+  'with scope: profile, all tasks share one instance, which reaches the folder mcp of the workspace only';
+
+/** The placeholder for the directory of a context's tree, in `args`, `env` and `cwd` of a server of scope `task`. */
+const WORKSPACE = `\${WORKSPACE}`;
+
+/** The entry with its placeholders replaced. */
+export function rootedAt(config: StdioServerConfig, directory: string): StdioServerConfig {
+  const replaced = (text: string): string => text.replaceAll(WORKSPACE, directory);
+  const env = Object.entries(config.env ?? {}).map(([name, value]) => [name, replaced(value)]);
+  return {
+    ...config,
+    args: config.args?.map(replaced),
+    env: Object.fromEntries(env),
+    cwd: config.cwd === undefined ? directory : replaced(config.cwd),
+  };
+}
+
+/** One entry of `mcp.servers` in config.yaml, strict: `command` or `url`, with the keys of that kind only. */
+export const McpServerConfigSchema = z
+  .strictObject({
+    command: z.string().min(1).optional(),
+    args: z.array(z.string()).optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    cwd: z.string().min(1).optional(),
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    headers: z
+      .record(
+        z.string().refine((name) => !isClientHeader(name), 'is set by the client: leave it out'),
+        z.string(),
+      )
+      .optional(),
+    disabled: z.boolean().optional(),
+    scope: z.string().optional(),
+    caller_scope: z.string().min(1).max(64).optional(),
+    tools: z.array(z.string().min(1).max(200)).max(200).optional(),
+  })
+  .transform((entry, context): McpServerConfig => {
+    const refuse = (path: PropertyKey | PropertyKey[], message: string): void => {
+      context.addIssue({ code: 'custom', path: [path].flat(), message });
+    };
+    const { command, args, env, cwd, url, headers, scope: given, ...rest } = entry;
+    const isRenamed = given !== undefined && CALLER_SCOPE.test(given) && rest.caller_scope === undefined;
+    const notes = isRenamed ? [`scope: ${given} is caller_scope: ${given} now; rename the key`] : [];
+    const common = isRenamed ? { ...rest, caller_scope: given } : rest;
+    const scope = isRenamed ? undefined : given;
+    if (scope !== undefined && scope !== 'task' && scope !== 'profile')
+      refuse('scope', 'must be task or profile; the scope that a caller needs is the key caller_scope');
+    if (url !== undefined) {
+      if (command !== undefined) refuse('command', 'excludes url: keep one of the two');
+      for (const key of STDIO_ONLY) if (entry[key]) refuse(key, 'is for servers with a command: remove it');
+      if (scope === 'task') refuse('scope', 'task is for servers with a command: remove it');
+      const config = { url, headers, ...common, ...noted(notes) };
+      return scope === 'profile' ? { ...config, scope } : config;
+    }
+    if (command === undefined) refuse('command', 'is required, unless url is set');
+    if (headers) refuse('headers', 'is for servers with a url: remove it');
+    if (scope === 'profile') {
+      for (const path of placeholders(entry))
+        refuse(path, `\${WORKSPACE} is the tree of a context, which only a server of scope: task has`);
+    }
+    if (scope === undefined && entry.disabled !== true) notes.push(NO_SCOPE);
+    const config = { command: command ?? '', args, env, cwd, ...common, ...noted(notes) };
+    return scope === 'task' || scope === 'profile' ? { ...config, scope } : config;
+  });
+
+const noted = (notes: readonly string[]): { readonly notes?: readonly string[] } =>
+  notes.length > 0 ? { notes } : {};
+
+/** Where an entry has the placeholder, below the entry. */
+function placeholders({
+  args = [],
+  env = {},
+  cwd = '',
+}: {
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
+}): PropertyKey[][] {
+  return [
+    ...args.map((text, at) => [text, ['args', at]] as const),
+    ...Object.entries(env).map(([name, text]) => [text, ['env', name]] as const),
+    [cwd, ['cwd']] as const,
+  ].flatMap(([text, path]) => (text.includes(WORKSPACE) ? [[...path]] : []));
+}

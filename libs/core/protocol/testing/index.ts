@@ -1,0 +1,11 @@
+export { silentLog } from '../src/ports/log.ts';
+export { deadline } from './deadline.ts';
+export { fleetErrorOf, hasCode } from './errors.ts';
+export { type ManualClock, manualClock, START } from './manual-clock.ts';
+export { around, killSelf, type Life, lifeUntil } from './mortal.ts';
+export { type LogEntry, type RecordingLog, recordingLog } from './recording-log.ts';
+export { type RecordedSpan, type RecordingTracing, recordingTracing } from './recording-tracing.ts';
+export { runLife } from './run-life.ts';
+export { type Share, sample } from './sample.ts';
+export { sweepCrashes } from './sweep-crashes.ts';
+export { type TempDirOptions, type TestScope, tempDir } from './temp-dir.ts';

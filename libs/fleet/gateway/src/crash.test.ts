@@ -1,0 +1,3 @@
+import { testDispatchCrashes } from '../testing/crash-sweep.ts';
+
+testDispatchCrashes('one');

@@ -1,0 +1,161 @@
+import { join } from 'node:path';
+import { createA2AClient } from '@hermes-fleet/a2a';
+import {
+  type Credentials,
+  type FleetConfig,
+  FleetConfigSchema,
+  resolveTokens,
+} from '@hermes-fleet/fleet-config';
+import {
+  systemClock as clock,
+  FleetError,
+  HANDSHAKE_EXTENSION,
+  systemIds as ids,
+  PROTOCOL_VERSIONS,
+  silentLog,
+} from '@hermes-fleet/protocol';
+import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import { examineFleet } from '../doctor/examine.ts';
+import { examineSpending } from '../doctor/examine-spending.ts';
+import type { Finding } from '../doctor/finding.ts';
+import { type MemberTls, readCertificates, renewCertificates, withBusTls } from './certificates.ts';
+import type { MemberConfiguration } from './configuration.ts';
+import type { MemberEnvironment } from './environment.ts';
+import { examineTls } from './examine-tls.ts';
+
+/** The output of `--doctor`, printed as one line of JSON. */
+export interface DoctorReport {
+  readonly profile: string;
+  /** False when a check failed. */
+  readonly ok: boolean;
+  readonly findings: readonly Finding[];
+}
+
+type ReadMember = Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings' | 'certificates'> & {
+  /** `budget` of config.yaml; absent for a member that spends no tokens. */
+  readonly budget?: { readonly default?: number | undefined; readonly count_cache: boolean };
+};
+
+export interface ExamineMemberOptions<C extends ReadMember> {
+  readonly environment: MemberEnvironment;
+  readonly env: SecretEnv;
+  /** The names of the files that it reads, for the report. */
+  readonly files: string;
+  /** Reads the files as a start does; throws CONFIG_INVALID. */
+  read(): C;
+  /** Checks what else the service connects to; called if its configuration is valid. */
+  live?(configuration: C): Promise<readonly Finding[]>;
+}
+
+interface Readable {
+  readonly config: FleetConfig;
+  readonly credentials: Credentials;
+  readonly tls: MemberTls;
+}
+
+/**
+ * Checks the configuration as a start does, then the peers, and reports all problems at once
+ * (docs/operations.md). It neither listens nor takes ownership, and only reads the ledger, so it may run beside the member
+ * itself. It spends no token.
+ */
+export async function examineMember<C extends ReadMember>(
+  options: ExamineMemberOptions<C>,
+): Promise<DoctorReport> {
+  const { name: profile } = options.environment;
+  const { findings, readable, valid } = examineConfiguration(options);
+  const own = valid ? options.live?.(valid) : undefined;
+  const client = createA2AClient({
+    clock,
+    log: silentLog,
+    extensions: [HANDSHAKE_EXTENSION],
+    tls: readable?.tls.client,
+  });
+  const tls = readable ? examineTls({ ...readable, profile, client }) : [];
+  const live = readable
+    ? await examineFleet({
+        profile,
+        config: readable.config,
+        credentials: withBusTls(readable.credentials, readable.tls),
+        versions: PROTOCOL_VERSIONS,
+        clock,
+        ids,
+        client,
+      })
+    : [];
+  const all = [...findings, ...((await own) ?? []), ...(await tls), ...live];
+  return { profile, ok: all.every(({ state }) => state !== 'failed'), findings: all };
+}
+
+const finding = (check: string, state: Finding['state'], detail: string): Finding => ({
+  subject: 'configuration',
+  check,
+  state,
+  detail,
+});
+
+/** The configuration errors of a start. Peers can be examined as soon as fleet.yaml alone is valid. */
+function examineConfiguration<C extends ReadMember>(
+  options: ExamineMemberOptions<C>,
+): {
+  findings: readonly Finding[];
+  readable: Readable | undefined;
+  valid?: C;
+} {
+  try {
+    const valid = options.read();
+    const { fleet, credentials, certificates, warnings, budget } = valid;
+    const tls = renewCertificates(certificates, { clock, log: silentLog });
+    const files = finding('files', 'ok', `${options.files} in ${options.environment.dir}`);
+    const found = warnings.map((warning) => finding('fleet.yaml', 'warning', warning));
+    const spent = budget ? examineBudget(options.environment, fleet, budget) : [];
+    return { findings: [files, ...found, ...spent], readable: { config: fleet, credentials, tls }, valid };
+  } catch (thrown) {
+    const { fields, message } = configurationError(thrown);
+    const failed = fields.map(({ path, reason }) => finding(path, 'failed', reason));
+    const readable = readFleet(options);
+    const skipped = readable
+      ? []
+      : [finding('live checks', 'skipped', 'not tried: fleet.yaml must be valid before peers can be asked')];
+    const findings = failed.length > 0 ? failed : [finding('files', 'failed', message)];
+    return { findings: [...findings, ...skipped], readable };
+  }
+}
+
+function examineBudget(
+  { name: profile, stateDir }: MemberEnvironment,
+  config: FleetConfig,
+  budget: NonNullable<ReadMember['budget']>,
+): readonly Finding[] {
+  return examineSpending({
+    profile,
+    config,
+    versions: PROTOCOL_VERSIONS,
+    clock,
+    ledgerFile: join(stateDir, 'ledger.db'),
+    defaultBudget: budget.default,
+    countCache: budget.count_cache,
+    ownSpends: config.fleet.response_handler !== 'echo',
+  });
+}
+
+function readFleet({
+  environment,
+  env,
+}: Pick<ExamineMemberOptions<ReadMember>, 'environment' | 'env'>): Readable | undefined {
+  try {
+    const file = join(environment.dir, 'fleet.yaml');
+    const { value: config } = loadYamlConfig({ file, schema: FleetConfigSchema, env });
+    const { certificates } = readCertificates(config, environment.dir, clock.now());
+    const tls = renewCertificates(certificates, { clock, log: silentLog });
+    return { config, credentials: resolveTokens(config, env), tls };
+  } catch (thrown) {
+    configurationError(thrown);
+    return undefined;
+  }
+}
+
+/** Returns a configuration error and rethrows any other, which is a defect. */
+function configurationError(thrown: unknown): FleetError {
+  if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID') return thrown;
+  throw thrown;
+}

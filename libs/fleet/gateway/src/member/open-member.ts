@@ -1,0 +1,189 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type A2AClient, createA2AClient } from '@hermes-fleet/a2a';
+import { SHARED_CALLER } from '@hermes-fleet/fleet-config';
+import { type Ledger, openLedger } from '@hermes-fleet/ledger';
+import {
+  type Announcer,
+  createAnnouncer,
+  createPeerRegistry,
+  createWorkerDirectory,
+  type PeerRegistry,
+  recordAnnounceOf,
+  type WorkerDirectory,
+} from '@hermes-fleet/peers';
+import { type Clock, HANDSHAKE_EXTENSION, type Ids, systemClock, systemIds } from '@hermes-fleet/protocol';
+import {
+  type createLogger,
+  createMetrics,
+  type FleetMetrics,
+  type OpenTracing,
+  registerBuild,
+  registerCertificates,
+  registerCircuits,
+  registerDisk,
+} from '@hermes-fleet/service';
+import { acquireOwnership } from '@hermes-fleet/store';
+import { createGateway, type Gateway, type GatewayOptions } from '../gateway.ts';
+import { connectAnnounces } from './bus.ts';
+import { type MemberTls, renewCertificates, timesOf, withBusTls } from './certificates.ts';
+import type { MemberConfiguration } from './configuration.ts';
+import type { MemberEnvironment } from './environment.ts';
+import { version } from './version.ts';
+
+type Logger = ReturnType<typeof createLogger>;
+type Server = NonNullable<MemberConfiguration['fleet']['fleet']['server']>;
+
+/** The opened base of a member: it owns its state directory and its ledger. */
+export interface Member {
+  readonly profile: string;
+  readonly version: string;
+  readonly config: MemberConfiguration['fleet'];
+  readonly server: Server;
+  readonly credentials: MemberConfiguration['credentials'];
+  readonly tls: MemberTls;
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Logger;
+  readonly metrics: FleetMetrics;
+  /** Undefined where traces are off. */
+  readonly tracing: OpenTracing | undefined;
+  readonly ownership: Disposable;
+  readonly ledger: Ledger;
+}
+
+/**
+ * Takes ownership of the state directory and opens the ledger. `opened` closes both again if the start fails. Undefined
+ * when `fleet.enabled` is false; `disabled` then says what the member does not do.
+ */
+export function openMember(
+  environment: MemberEnvironment,
+  { fleet: config, credentials: read, certificates, identity, notes, warnings }: MemberConfiguration,
+  {
+    log,
+    tracing,
+    disabled,
+  }: Pick<Member, 'log'> & Partial<Pick<Member, 'tracing'>> & { readonly disabled: string },
+  opened: AsyncDisposableStack,
+): Member | undefined {
+  const { name: profile, stateDir } = environment;
+  const { server, enabled, tiers } = config.fleet;
+  if (!enabled || !server) {
+    log.info({ profile }, `fleet.enabled is false: ${disabled}`);
+    return undefined;
+  }
+  for (const note of notes) log.info({ profile }, note);
+  for (const warning of warnings) log.warn({ profile }, warning);
+
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const shared = { profile, clock: systemClock, ids: systemIds, log };
+  const tls = renewCertificates(certificates, shared);
+  const credentials = withBusTls(read, tls);
+  const ownership = opened.use(acquireOwnership({ dir: stateDir, profile }));
+  const file = join(stateDir, 'ledger.db');
+  const ledger = opened.adopt(openLedger({ file, ...shared }), (open) => open.close());
+  const metrics = createMetrics({
+    profile,
+    peers: Object.keys(credentials.peers),
+    callers: server.auth_required ? credentials.callers.map(({ name }) => name) : [SHARED_CALLER.name],
+    tiers,
+  });
+  registerDisk(metrics.registry, file);
+  registerBuild(metrics.registry, { version, revision: environment.revision });
+  registerCertificates(metrics.registry, () => timesOf(tls));
+  return {
+    ...shared,
+    version,
+    config,
+    server,
+    credentials,
+    tls,
+    identity,
+    metrics,
+    tracing,
+    ownership,
+    ledger,
+  };
+}
+
+export interface MemberPeers {
+  readonly client: A2AClient;
+  readonly peers: PeerRegistry;
+  /** The workers that joined with a join token. */
+  readonly directory: WorkerDirectory;
+}
+
+export function createMemberPeers(member: Member): MemberPeers {
+  const { profile, credentials, ledger, metrics, clock, log } = member;
+  const configured = credentials.peers;
+  const directory = createWorkerDirectory(ledger.joins);
+  const peers = createPeerRegistry({
+    ledger,
+    configured,
+    join: { ...credentials.join, workers: directory },
+    clock,
+    log,
+    self: profile,
+  });
+  registerCircuits(metrics.registry, () =>
+    Object.fromEntries(
+      peers
+        .list()
+        .flatMap(({ name, circuitOpenUntil }) =>
+          name in configured ? [[name, circuitOpenUntil > clock.now()]] : [],
+        ),
+    ),
+  );
+  return {
+    client: createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION], tls: member.tls.client }),
+    peers,
+    directory,
+  };
+}
+
+/** The time that resumed tasks get to reach a checkpoint when the start fails after them. */
+const FAILED_START_GRACE_MS = 2_000;
+
+export interface MemberGateway extends MemberPeers {
+  readonly gateway: Gateway;
+  readonly announcer: Pick<Announcer, 'start' | 'close'>;
+}
+
+/** Connects the announces and creates the gateway. Closing the announcer says farewell to the peers first. */
+export function createMemberGateway(
+  member: Member,
+  { client, peers, directory }: MemberPeers,
+  work: Pick<GatewayOptions, 'agent' | 'mcp' | 'model' | 'defaultBudget' | 'countCache'>,
+  opened: AsyncDisposableStack,
+): MemberGateway {
+  const announces = connectAnnounces({
+    ...member,
+    login: member.credentials.bus,
+    onAnnounce: (announce, from) => recordAnnounceOf({ ...member, peers }, [announce], from),
+  });
+  opened.defer(async () => announces?.close());
+  const announcer = createAnnouncer({
+    ...member,
+    self: () => gateway.freshAnnounce(),
+    selfAsKnown: () => gateway.announce(),
+    peers,
+    client,
+    bus: announces,
+  });
+  const gateway = createGateway({ ...member, ...work, peers, announcer, client });
+  opened.defer(() => gateway.stop(FAILED_START_GRACE_MS));
+  return {
+    client,
+    peers,
+    directory,
+    gateway,
+    announcer: {
+      start: () => announcer.start(),
+      async close() {
+        await announcer.farewell();
+        await Promise.all([announcer.close(), announces?.close()]);
+      },
+    },
+  };
+}

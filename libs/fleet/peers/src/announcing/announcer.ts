@@ -1,0 +1,191 @@
+import type { A2AClient } from '@hermes-fleet/a2a';
+import {
+  backoffMs,
+  type Clock,
+  decodeAnnounce,
+  FleetError,
+  type JsonObject,
+  type Log,
+  type SessionAnnounce,
+} from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { DEFAULT_TTL_S } from '../peer-profile.ts';
+import type { PeerRegistry } from '../registry/peer-registry.ts';
+import { type AnnounceSender, createAnnounceSender } from './announce-sender.ts';
+
+const DEBOUNCE_MS = 1_000;
+/** A change of load waits this long for others, ms, unless the last announce was within the last second. */
+const LOAD_DEBOUNCE_MS = 100;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 15_000;
+const FAREWELL_MS = 1_000;
+
+/** Announces this profile to every configured peer and on the bus, and records the announces in the answers. */
+export interface Announcer {
+  /** Announces at once, and then as a heartbeat every third of the TTL. Failed deliveries are retried with backoff. */
+  start(): void;
+  /** Schedules an announce because an input of routing has changed; at most one per second. Measures before it. */
+  changed(): void;
+  /** Schedules an announce because the load has changed; at most one per second. Measures nothing. */
+  loadChanged(): void;
+  /** Announces once more, with `ready: false`. Takes at most one second, and never throws. */
+  farewell(): Promise<void>;
+  /** Stops announcing. Resolves when no delivery is in progress. */
+  close(): Promise<void>;
+}
+
+/** Publishes announces on the bus. `libs/core/events` implements it for NATS. */
+export interface AnnouncePublisher {
+  publish(announce: SessionAnnounce): void;
+  /** Resolves to true when the last announce is sent, to false after `timeoutMs`. */
+  flush(timeoutMs: number): Promise<boolean>;
+}
+
+export interface AnnouncerOptions {
+  /** Measures, and returns the current announce with a new `seq`. */
+  readonly self: () => SessionAnnounce | Promise<SessionAnnounce>;
+  /** Returns an announce without measuring, for changes of load and for the farewell; default: `self`. */
+  readonly selfAsKnown?: () => SessionAnnounce;
+  readonly peers: PeerRegistry;
+  readonly client: Pick<A2AClient, 'send' | 'card'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<FleetMetrics, 'announce' | 'peerLastAnnounce'>;
+  readonly bus?: AnnouncePublisher | undefined;
+  /** Jitter of retries and heartbeats, 0 to 1; default: Math.random. */
+  readonly random?: () => number;
+}
+
+export function createAnnouncer(options: AnnouncerOptions): Announcer {
+  const closing = new AbortController();
+  const random = options.random ?? Math.random;
+  const senders: AnnounceSender[] = [];
+  let started = false;
+  let leaving = false;
+  let pending: Disposable | undefined;
+  /** The pending announce measures. */
+  let measures = false;
+  let lastSentAt = Number.NEGATIVE_INFINITY;
+  let heartbeat: Disposable | undefined;
+  let broadcasting: Promise<void> | undefined;
+  let again = false;
+  let failures = 0;
+
+  /** Sends one announce to all peers. Calls during a broadcast share the next one. */
+  function broadcast(self = options.self): void {
+    again = broadcasting !== undefined;
+    broadcasting ??= broadcastOnce(self).finally(() => {
+      broadcasting = undefined;
+      if (again && !leaving) broadcast();
+    });
+  }
+
+  async function broadcastOnce(self: AnnouncerOptions['self']): Promise<void> {
+    const isMeasured = self === options.self;
+    // A change of load does not put off the next measurement.
+    if (isMeasured) heartbeat?.[Symbol.dispose]();
+    let pauseMs: number;
+    try {
+      const announce = await self();
+      if (leaving) return;
+      failures = 0;
+      lastSentAt = options.clock.monotonic();
+      pauseMs = (((announce.ttlS ?? DEFAULT_TTL_S) * 1000) / 3) * (0.9 + 0.1 * random());
+      for (const each of senders) each.send(announce);
+      options.bus?.publish(announce);
+    } catch (error) {
+      failures += 1;
+      pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
+      options.log.warn({ err: error }, 'no announce could be built: trying again');
+    }
+    if (isMeasured && !leaving) heartbeat = options.clock.timer(() => broadcast(), pauseMs);
+  }
+
+  function schedule(delayMs: number, measure: boolean): void {
+    if (!started || leaving) return;
+    measures ||= measure;
+    pending ??= options.clock.timer(() => {
+      pending = undefined;
+      const self = measures ? options.self : (options.selfAsKnown ?? options.self);
+      measures = false;
+      broadcast(self);
+    }, delayMs);
+  }
+
+  function stopTimers(): void {
+    leaving = true;
+    pending?.[Symbol.dispose]();
+    heartbeat?.[Symbol.dispose]();
+  }
+
+  return {
+    start() {
+      if (started || leaving) return;
+      started = true;
+      for (const { name, standing } of options.peers.list())
+        if (standing === 'configured')
+          senders.push(
+            createAnnounceSender({
+              peer: name,
+              peers: options.peers,
+              client: options.client,
+              clock: options.clock,
+              log: options.log,
+              random,
+              metrics: options.metrics,
+              signal: closing.signal,
+              onAnswer: (data) => recordAnnounceOf(options, data, name),
+            }),
+          );
+      broadcast();
+    },
+    changed: () => schedule(DEBOUNCE_MS, true),
+    loadChanged() {
+      if (pending) return;
+      schedule(Math.max(LOAD_DEBOUNCE_MS, lastSentAt + DEBOUNCE_MS - options.clock.monotonic()), false);
+    },
+    async farewell() {
+      if (!started || leaving) return;
+      stopTimers();
+      const timeout = new AbortController();
+      const { promise: timedOut, resolve } = Promise.withResolvers<void>();
+      using _limit = options.clock.timer(() => {
+        timeout.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
+        resolve();
+      }, FAREWELL_MS);
+      const sendFarewell = async (): Promise<void> => {
+        const announce = { ...(await (options.selfAsKnown ?? options.self)()), ready: false };
+        options.bus?.publish(announce);
+        await Promise.allSettled([
+          options.bus?.flush(FAREWELL_MS),
+          ...senders.map((each) => each.farewell(announce, timeout.signal)),
+        ]);
+      };
+      const sent = sendFarewell().catch((err) => options.log.debug({ err }, 'farewell not delivered'));
+      await Promise.race([sent, timedOut]);
+    },
+    async close() {
+      stopTimers();
+      closing.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
+      await Promise.all([broadcasting, ...senders.map(({ ended }) => ended)]);
+    },
+  };
+}
+
+/** Records the announce among the data parts of an answer or a NATS message of `peer`, if there is one. */
+export async function recordAnnounceOf(
+  options: Pick<AnnouncerOptions, 'peers' | 'clock' | 'log' | 'metrics'>,
+  data: readonly JsonObject[],
+  peer: string,
+): Promise<void> {
+  const wire = data.find(({ type }) => type === 'SESSION_ANNOUNCE');
+  if (!wire) return;
+  try {
+    const recorded = await options.peers.record(decodeAnnounce(wire), { name: peer });
+    options.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
+    if (recorded.outcome === 'recorded') options.metrics.peerLastAnnounce(peer, options.clock.now() / 1000);
+  } catch (error) {
+    options.metrics.announce(peer, 'in', 'error');
+    options.log.warn({ peer, err: error }, 'invalid announce');
+  }
+}

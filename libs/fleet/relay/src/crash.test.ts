@@ -1,0 +1,3 @@
+import { testRelayCrashes } from '@hermes-fleet/gateway/testing';
+
+testRelayCrashes('one');

@@ -1,3 +1,0 @@
-import { testDispatchCrashes } from './testing/crash-sweep.ts';
-
-testDispatchCrashes(1);

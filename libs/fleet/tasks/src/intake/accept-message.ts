@@ -1,0 +1,149 @@
+import type { Ledger, NewTask, TaskRecord } from '@hermes-fleet/ledger';
+import {
+  type Accepted,
+  attachments,
+  type Caller,
+  dispatchFingerprint,
+  encodePart,
+  type FleetError,
+  highestOf,
+  type Ids,
+  type InboundMessage,
+  inSpan,
+  type JsonObject,
+  type Reading,
+  readDispatch,
+  type Tracing,
+} from '@hermes-fleet/protocol';
+import { parseHints } from '@hermes-fleet/protocol/prose';
+import { lineageOf } from '../running/lineage.ts';
+import { recordFields } from '../running/record-fields.ts';
+import type { Dispatcher } from '../scheduling/dispatcher.ts';
+import {
+  acceptAnnounce,
+  acceptGreeting,
+  HANDSHAKE_CONTEXT,
+  type HandshakeOptions,
+} from './accept-announce.ts';
+import { acceptAnswer } from './accept-answer.ts';
+import { handshakeObject, invalid } from './handshake-object.ts';
+import { submittedData } from './submitted-data.ts';
+
+export interface IntakeOptions extends HandshakeOptions {
+  readonly ledger: Ledger;
+  readonly dispatcher: Dispatcher;
+  readonly ids: Ids;
+  readonly tracing?: Tracing | undefined;
+  /** The reason if no new task is accepted at the moment. */
+  readonly closed: () => FleetError | undefined;
+  /** The reason if only tasks that are known already are accepted, because the profile finishes what it has. */
+  readonly draining?: () => FleetError | undefined;
+  /** Is called with a task that opened a new context or was refused: replies about it carry our announce. */
+  readonly onInformed: (task: TaskRecord) => void;
+}
+
+/**
+ * Accepts an A2A message (docs/handshake.md#exchanges). An announce or a text in a handshake context is answered, a
+ * dispatch or a plain text becomes a durable task, and a text to a task with an open question is its answer. Throws a
+ * FleetError, and changes nothing, if the message is refused.
+ */
+export async function acceptMessage(
+  options: IntakeOptions,
+  message: InboundMessage,
+  caller: Caller,
+): Promise<Accepted> {
+  const part = handshakeObject(message);
+  const isAnswer = message.taskId !== undefined;
+  const isGreeting = !part && !isAnswer && message.contextId?.startsWith(HANDSHAKE_CONTEXT) === true;
+  if (part?.type === 'SESSION_ANNOUNCE' || isGreeting) refuseFiles(message);
+  if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(options, part, message, caller);
+  if (part?.type === 'TASK_RESULT')
+    throw invalid('data.type', 'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE');
+  if (isGreeting && message.contextId !== undefined)
+    return acceptGreeting(options, message.contextId, caller);
+  const closed = options.closed();
+  if (closed) throw closed;
+  if (message.taskId !== undefined) return acceptAnswer(options, message.taskId, message, part, caller);
+  return acceptTask(options, part ?? proseDispatch(message, options), message, caller);
+}
+
+/** Refuses files with a message that makes no task: nobody would read them. */
+function refuseFiles({ raw }: InboundMessage): void {
+  const file = attachments(raw).find(({ kind }) => kind === 'file');
+  if (file)
+    throw invalid(
+      `message.parts[${file.index}]`,
+      'is a file beside an announce or a greeting: send it with a task',
+    );
+}
+
+async function acceptTask(
+  options: IntakeOptions,
+  wire: JsonObject,
+  message: InboundMessage,
+  caller: Caller,
+): Promise<Accepted> {
+  const receivedAt = options.clock.now();
+  const reading = readDispatch(wire, options.versions);
+  // At a peer this profile is the caller of all of them, so a task in such a context would share it with another caller.
+  if (message.contextId !== undefined && options.ledger.contexts.isSubtasksContextId(message.contextId))
+    throw invalid('message.contextId', 'is the context of subtasks of this profile: use another one');
+  const draining = options.draining?.();
+  if (draining && !options.ledger.findByKey(caller.name, reading.taskId ?? '')) throw draining;
+  const isFresh = message.contextId === undefined || !options.ledger.hasContext(message.contextId);
+  const key = reading.taskId ?? options.ids.uuid();
+  const lineage = lineageOf(wire, key, caller, options.peers.isMember);
+  const arriving: NewTask = {
+    id: options.ids.uuid(),
+    contextId: message.contextId ?? options.ids.uuid(),
+    caller: caller.name,
+    key,
+    fingerprint: dispatchFingerprint(wire, attachments(message.raw).map(encodePart)),
+    message: message.raw,
+    dispatch: wire,
+    acceptUntil: acceptUntilOf(reading),
+    ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
+    ...(lineage === undefined ? {} : { lineage }),
+    submitted: submittedData(reading),
+  };
+  const arrival = { task: arriving, reading, caller, receivedAt };
+  const start = { parent: message.traceparent, attributes: { 'hermes.task.id': arriving.id } };
+  const { task, created } = await inSpan(options.tracing, 'admit', start, async (span) => {
+    const accepted = await options.dispatcher.accept(arrival);
+    span?.set({ 'hermes.task.state': accepted.task.state, 'hermes.task.created': accepted.created });
+    return accepted;
+  });
+  if (!created) options.log.info(recordFields(task), 'task is a duplicate of a known one');
+  // The reply to a refusal tells the caller what has changed since the last announce.
+  if (created && (isFresh || task.state === 'rejected')) options.onInformed(task);
+  return { kind: 'task', taskId: task.id };
+}
+
+function acceptUntilOf(reading: Reading): number | undefined {
+  const until = reading.kind === 'dispatch' ? reading.dispatch.routing?.acceptUntil : undefined;
+  return until === undefined ? undefined : Date.parse(until);
+}
+
+/** The brief of a message that has data or files, and no text. */
+const NO_TEXT = 'The message has no text: it consists of the data and files that came with it.';
+
+/** Builds the dispatch of a text message from its hints and its text (docs/handshake.md#from-a-prose-peer). */
+function proseDispatch(
+  { text, raw }: InboundMessage,
+  { ids, versions }: Pick<IntakeOptions, 'ids' | 'versions'>,
+): JsonObject {
+  const hints = parseHints(text);
+  const isBare = text.trim() === '' && attachments(raw).length > 0;
+  const brief = isBare ? NO_TEXT : (hints?.brief ?? text);
+  if (hints && brief.trim() === '')
+    throw invalid('brief', 'is missing: end the block of hints with a line `Brief:` that says what to do');
+  if (brief.trim() === '')
+    throw invalid('message.parts', 'has no text, no data, no file and no TASK_DISPATCH: send one of them');
+  return {
+    type: 'TASK_DISPATCH',
+    protocol_version: highestOf(versions),
+    task: { task_id: ids.uuid(), priority: 'normal', reply_schema: 'prose', ...hints?.task },
+    ...(hints ? { requirements: hints.requirements, ...hints.top } : {}),
+    brief,
+  };
+}

@@ -1,0 +1,277 @@
+import {
+  isTerminal,
+  type Ledger,
+  type Question,
+  type TaskEvent,
+  type TaskRecord,
+} from '@hermes-fleet/ledger';
+import {
+  type AdmittedTask,
+  type Caller,
+  type Clock,
+  FleetError,
+  isJsonObject,
+  type Log,
+  readDispatch,
+  type TaskDispatch,
+  type Unmet,
+  versionOf,
+} from '@hermes-fleet/protocol';
+import { usageOf } from '@hermes-fleet/protocol/tokens';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
+import { budgetIn } from '../running/budget-in.ts';
+import type { Decision } from '../running/count-decision.ts';
+import { estimateTokens } from '../running/estimate-tokens.ts';
+import { createPersist, persist } from '../running/persist.ts';
+import { recordFields } from '../running/record-fields.ts';
+import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
+import { deadlineExceeded } from '../running/timers.ts';
+import { writeEnding } from '../running/write-ending.ts';
+import { type Arrival, acceptNew } from './accept-new.ts';
+import { admittedTask } from './admitted-task.ts';
+import { type Destination, judge } from './judge.ts';
+import { type Accepted, createSharedAcceptances } from './shared-acceptances.ts';
+import type { Expiry, TaskQueue } from './task-queue.ts';
+
+export interface DispatcherOptions {
+  readonly profile: string;
+  /** Supported handshake versions. */
+  readonly versions: readonly string[];
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: FleetMetrics;
+  readonly destinationOf: (dispatch: TaskDispatch) => Destination;
+  readonly queues: readonly TaskQueue[];
+  /** The longest time that a question waits for its answer, ms. */
+  readonly maxInputWaitMs: number;
+  readonly closing: AbortSignal;
+}
+
+/** Moves a task through admission into its task queue, and removes it when it must not run. */
+export interface Dispatcher {
+  /**
+   * Accepts a task: see `SharedAcceptances.share` for known ones and copies, `acceptNew` for others. Resolves when the
+   * task is durable, with what its admission decided. A FleetError means that nothing was stored.
+   */
+  accept(arrival: Arrival): Promise<Accepted>;
+  /** Resumes an unfinished task of a former process. */
+  resume(record: TaskRecord, caller: Caller): Promise<void>;
+  /** Continues a task whose caller has answered. The answer is durable. */
+  answered(taskId: string): void;
+  cancel(taskId: string): Promise<void>;
+  /** Ends a task whose deadline passed while it waited. */
+  expire(task: AdmittedTask): Promise<void>;
+  /** Resolves when no admission is in progress. */
+  idle(): Promise<void>;
+}
+
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { profile, versions, ledger, log, metrics, queues, destinationOf, maxInputWaitMs, closing } = options;
+  const admitting = new Map<string, Promise<void>>();
+  const acceptances = createSharedAcceptances(ledger, options.clock);
+  const queueOf = (taskId: string) => queues.find((queue) => queue.has(taskId));
+
+  const storeOf = (of: TaskRecord) => ({ ...options, fields: recordFields(of), signal: () => closing });
+
+  function end(record: TaskRecord, ending: Ending, decision?: Decision): Promise<TaskEvent | undefined> {
+    const { id, dispatch } = record;
+    const lineage = isJsonObject(dispatch.task) ? dispatch.task : {};
+    const usage = usageOf(ledger.tokens.entries(id));
+    const cost = { usage, tier: tierOf(id), limit: budgetIn(lineage) };
+    const ended = { id, version: versionOf(dispatch), lineage, decision, ...cost };
+    const writes = { ledger, versions, signal: closing };
+    return writeEnding(writes, ended, ending, createPersist(storeOf(record)));
+  }
+
+  const tierOf = (taskId: string): string => (queueOf(taskId) ?? queues[0])?.executor.model.tier ?? 'none';
+
+  const accepting = { ...options, tier: () => tierOf('') };
+  /** Resolves when it is decided whether a task is stored, and what its admission says. */
+  const decided = (taskId: string): Promise<unknown> => admitting.get(taskId) ?? acceptances.pending(taskId);
+
+  async function block(
+    record: TaskRecord,
+    taskId: string,
+    unmet: readonly Unmet[],
+    saved: number,
+  ): Promise<void> {
+    const ending = blockedEnding(taskId, unmet, profile);
+    if (!(await end(record, ending, { kind: 'blocked', unmet, saved }))) return;
+    const fields = { ...recordFields(record), unmet: unmet.map(({ kind }) => kind) };
+    log.info(fields, `task blocked: ${ending.result.blockedReason}`);
+  }
+
+  /** Admits a task that a former process stored before it judged it. */
+  async function admit(record: TaskRecord, caller: Caller): Promise<void> {
+    const { id, key } = record;
+    const reading = readDispatch(record.dispatch, versions);
+    const verdict = await judge(options, { id, key, reading, caller });
+    if (verdict.kind === 'blocked') return block(record, verdict.name, verdict.unmet, verdict.saved);
+    const { dispatch, destination } = verdict;
+    const { queue } = destination;
+    try {
+      const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
+      const store = storeOf(record);
+      const queued = await persist(store, () =>
+        ledger.append(id, { type: 'queued', data }, { state: 'queued' }),
+      );
+      if (!queued) return;
+    } finally {
+      queue.release(caller.name);
+    }
+    queue.add(admittedTask(record, dispatch, caller), record.createdAt, false);
+  }
+
+  /**
+   * Ends a task whose admission failed. Never rejects: the task is durable already. If the end cannot be written, the next
+   * start admits the task again.
+   */
+  async function admitOrFail(record: TaskRecord, caller: Caller): Promise<void> {
+    try {
+      await admit(record, caller);
+    } catch (error) {
+      log.error({ ...recordFields(record), err: error }, 'admission failed');
+      if (closing.aborted) return;
+      await end(record, errorEnding(record.key, profile, FleetError.from(error))).catch((err) =>
+        log.error({ ...recordFields(record), err }, 'failed admission could not be written'),
+      );
+    }
+  }
+
+  async function resume(record: TaskRecord, caller: Caller): Promise<void> {
+    if (record.state === 'submitted') {
+      const admission = admitOrFail(record, caller).finally(() => admitting.delete(record.id));
+      admitting.set(record.id, admission);
+      return admission;
+    }
+    const dispatch = decodeStored(record, versions);
+    if (dispatch instanceof FleetError) {
+      log.error({ ...recordFields(record), err: dispatch }, 'unfinished task cannot be resumed');
+      await end(record, errorEnding(record.key, profile, dispatch));
+      return;
+    }
+    const { queue, maxResumes } = destinationOf(dispatch);
+    const open = record.state === 'input_required' ? openQuestion(ledger, record.id) : undefined;
+    if (open) {
+      const task = admittedTask(record, dispatch, caller);
+      queue.hold(task, record.createdAt, expiryOf(task, open, maxInputWaitMs));
+      log.info(recordFields(record), 'task still waits for its caller');
+      return;
+    }
+    const interrupted = record.state === 'working';
+    const resumes = record.resumes + (interrupted ? 1 : 0);
+    if (resumes > maxResumes) {
+      const reason = `the task was interrupted ${resumes} times; at most ${maxResumes} resumes are tried`;
+      const ending = errorEnding(record.key, profile, {
+        code: 'max_resumes',
+        message: reason,
+        retryable: true,
+      });
+      await end(record, {
+        ...ending,
+        result: { ...ending.result, tokensSpent: spentOn(ledger, record.id) },
+      });
+      return;
+    }
+    await ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
+    metrics.resumed();
+    log.info({ ...recordFields(record), resumes }, 'task resumed');
+    const hasBegun = ledger.loadCheckpoint(record.id) !== undefined;
+    queue.add(admittedTask({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
+  }
+
+  /** True for a task that began, and is left to the next start: it cancels what a peer may be doing for it. */
+  const isReleased = (taskId: string): boolean =>
+    ledger.get(taskId)?.state !== 'submitted' && ledger.loadCheckpoint(taskId) !== undefined;
+
+  async function cancel(taskId: string): Promise<void> {
+    await decided(taskId);
+    const queue = queueOf(taskId);
+    const reason = new FleetError('CANCELED', 'the task was canceled by its caller');
+    const run = queue?.runOf(taskId) ?? queue?.endHeld(taskId, reason);
+    if (run) {
+      run.abort(reason);
+      await run.finished;
+    } else if (!isReleased(taskId)) {
+      queue?.withdraw(taskId);
+      const record = ledger.get(taskId);
+      if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, options));
+    }
+    const record = ledger.get(taskId);
+    if (record?.state === 'canceled') return;
+    if (record && !isTerminal(record.state))
+      throw new FleetError('SHUTTING_DOWN', `task ${taskId} is kept for the next start: cancel it then`);
+    throw new FleetError(
+      'TASK_NOT_CANCELABLE',
+      `task ${taskId} has already ended (${record?.state ?? 'unknown'})`,
+    );
+  }
+
+  async function expire(task: AdmittedTask): Promise<void> {
+    await decided(task.id);
+    const record = ledger.get(task.id);
+    if (!record) return;
+    const { deadline = '' } = task.dispatch;
+    const spent = spentOn(ledger, task.id);
+    if (record.resumes === 0 && spent === 0) {
+      const detail = `the deadline ${deadline} passed while the task was queued`;
+      const unmet: Unmet[] = [{ kind: 'deadline', name: deadline, detail, transient: false }];
+      return block(record, task.dispatch.task.taskId, unmet, estimateTokens(task.dispatch));
+    }
+    const message = `the deadline ${deadline} passed before the interrupted task could go on`;
+    const ending = errorEnding(record.key, profile, {
+      code: 'deadline_exceeded',
+      message,
+      retryable: false,
+    });
+    await end(record, { ...ending, result: { ...ending.result, tokensSpent: spent } });
+  }
+
+  return {
+    accept: (arrival) => acceptances.share(arrival.task, () => acceptNew(accepting, arrival)),
+    resume,
+    answered: (taskId) => queueOf(taskId)?.continueHeld(taskId),
+    cancel,
+    expire,
+    idle: async () => {
+      await Promise.all([acceptances.idle(), ...admitting.values()]);
+    },
+  };
+}
+
+/** A task that waits for its caller expires at its deadline or when its question expires. */
+function expiryOf({ deadlineAt, dispatch }: AdmittedTask, open: Question, maxInputWaitMs: number): Expiry {
+  const since = open.askedAt;
+  const until = answerDueAt(open, maxInputWaitMs);
+  if (deadlineAt === undefined || deadlineAt > until)
+    return { since, until, reason: unansweredError(maxInputWaitMs) };
+  return { since, until: deadlineAt, reason: deadlineExceeded(dispatch.deadline) };
+}
+
+/** Decodes a stored dispatch, which a former release may have admitted. */
+function decodeStored(record: TaskRecord, spoken: readonly string[]): TaskDispatch | FleetError {
+  try {
+    const decoded = readDispatch(record.dispatch, spoken);
+    if (decoded.kind === 'dispatch') return decoded.dispatch;
+    return new FleetError(
+      'INTERNAL',
+      `the dispatch of task ${record.id} has a version that is no longer supported`,
+    );
+  } catch (error) {
+    return FleetError.from(error);
+  }
+}
+
+function canceledEnding(record: TaskRecord, options: DispatcherOptions): Ending {
+  const message = 'the task was canceled by its caller before it ran';
+  const ending = errorEnding(record.key, options.profile, { code: 'canceled', message, retryable: false });
+  return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) } };
+}
+
+function spentOn(ledger: Ledger, taskId: string): number {
+  return ledger.tokens
+    .entries(taskId)
+    .reduce((sum, entry) => sum + entry.inputTokens + entry.outputTokens, 0);
+}

@@ -1,3 +1,0 @@
-import { testRelayCrashes } from './testing/crash-sweep.ts';
-
-testRelayCrashes(1);
