@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
-import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { countCommits } from '../support/count-commits.ts';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';

@@ -2,15 +2,15 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLedger } from '@hermes-fleet/ledger';
 import { type AgentConfig, AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
   systemClock as clock,
-  decodeDispatch,
   defineTool,
   systemIds as ids,
   type Log,
   type RunContext,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 import { z } from 'zod';
 import { afterCommits } from '../support/count-commits.ts';

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
 import { type ChatRequest, type Reply, say, scriptedServer, use } from '@hermes-fleet/loop/testing';
-import { type AdmittedTask, type Clock, defineTool, systemClock, systemIds } from '@hermes-fleet/protocol';
+import {
+  type AdmittedTask,
+  type Clock,
+  defineTool,
+  systemClock,
+  systemIds,
+} from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { z } from 'zod';
 import { countCommits } from '../support/count-commits.ts';

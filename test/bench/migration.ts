@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openLedger, type TaskQuery } from '@hermes-fleet/ledger';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { fixture, unpackDatabase } from '../fixtures/pack.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { consume, createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
-import { type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
+import { type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log } from '@hermes-fleet/protocol/testing';
 import { withoutEngine } from '../support/engine.ts';
 import { until } from '../support/fleet.ts';

@@ -5,7 +5,7 @@ import type {
   Executor,
   RunContext,
   RunOutcome,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 
 /** The kit subscribes again to a task that runs for twice its own limit for streams, which is two seconds. */
 const LONG_TASK_MS = 4_000;

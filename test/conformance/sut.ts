@@ -18,7 +18,8 @@ import {
   startBacklogGauge,
   storeState,
 } from '@hermes-fleet/gateway/member';
-import { FleetError, type Intake } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Intake } from '@hermes-fleet/protocol/ports';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 import { stringify } from 'yaml';
 import { createConformanceExecutor } from './executor.ts';

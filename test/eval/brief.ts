@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { Priority, ReplySchema, ResultStatus } from '@hermes-fleet/protocol';
+import { Priority, ReplySchema, ResultStatus } from '@hermes-fleet/protocol/handshake';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { FileContent } from './file-content.ts';

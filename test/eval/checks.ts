@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isJsonObject, type JsonValue, type RunOutcome } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import type { Expectation } from './brief.ts';
 import type { CommandEnd } from './environment.ts';
 import { edited } from './file-content.ts';

@@ -14,7 +14,7 @@ import {
   mcpToolSource,
 } from '@hermes-fleet/loop';
 import { createMcpPool } from '@hermes-fleet/mcp';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type Confinement, createConfinement } from '@hermes-fleet/workspace';
 import { openTestLedger } from '../support/ledger-run.ts';

@@ -1,12 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import {
-  type AdmittedTask,
-  FleetError,
-  isJsonObject,
-  type RunEvent,
-  type RunOutcome,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import type { AdmittedTask, RunEvent, RunOutcome } from '@hermes-fleet/protocol/ports';
 import { ledgerRun, startTask } from '../support/ledger-run.ts';
 import { type EvalBrief, type EvalTurn, turnsOf } from './brief.ts';
 import { check } from './checks.ts';

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { consume } from '@hermes-fleet/events';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { ContentDocument, TasksDocument } from '../../services/console/src/http/api.ts';
 import { ownTask, shell, tool } from '../support/agent-work.ts';

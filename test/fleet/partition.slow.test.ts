@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { until } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
 import { type Line, openLine } from '../support/line.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { until } from '../support/fleet.ts';
 import { startProfile } from '../support/lone-profile.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';

@@ -11,7 +11,8 @@ import {
   type TestAuthority,
   type TestCertificate,
 } from '@hermes-fleet/net/testing';
-import { HANDSHAKE_EXTENSION, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION, type JsonObject } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { ROOT, runProgram, until } from '../support/fleet.ts';
 import { type LoneProfile, startProfile } from '../support/lone-profile.ts';
 import { freeOffset } from '../support/ports.ts';

@@ -6,7 +6,7 @@ import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import { createPeerRegistry } from '@hermes-fleet/peers';
-import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { createExternalTools } from '../../services/profile/src/external-tools.ts';
 import { doc, plain, rows, section } from '../support/docs.ts';

@@ -12,20 +12,17 @@ import {
 } from '@hermes-fleet/events';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { AgentConfigSchema } from '@hermes-fleet/loop';
+import { CloudEvent, ERRORS, isJsonObject, LifecycleEvent } from '@hermes-fleet/protocol';
+import { ControlStatus } from '@hermes-fleet/protocol/control';
 import {
-  CloudEvent,
-  ControlStatus,
   decodeAnnounce,
   decodeDispatch,
   decodeResult,
-  ERRORS,
-  isJsonObject,
-  LifecycleEvent,
   SessionAnnounceWire,
   TaskDispatchWire,
   TaskResultWire,
   UnmetKind,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
 import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import { PEER_SCOPES } from '@hermes-fleet/service';
 import { parse } from 'yaml';

@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import {
-  decodeAnnounce,
-  decodeDispatch,
-  decodeResult,
-  isJsonObject,
-  type JsonObject,
-  readResult,
-} from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { decodeAnnounce, decodeDispatch, decodeResult, readResult } from '@hermes-fleet/protocol/handshake';
 import { doc, plain, rows, section } from '../support/docs.ts';
 import { fieldRules } from '../support/field-rules.ts';
 import { ROOT } from '../support/fleet.ts';

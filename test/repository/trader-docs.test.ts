@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isJsonObject } from '@hermes-fleet/protocol';
 import {
   ControlCode,
   ControlDecisionWire,
   ControlResponseWire,
   ControlWarning,
-  isJsonObject,
   RiskMode,
   readControlDecision,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
 import { STRATEGY_KINDS } from '../../libs/trader/market/src/strategies/index.ts';
 import { TraderConfigSchema } from '../../services/trader/src/config/schema.ts';
 import { doc, fenced, plain, rows, section } from '../support/docs.ts';

@@ -17,7 +17,8 @@ import {
   waitUntilSettled,
 } from '@hermes-fleet/cli';
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
-import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
+import type { CloudEvent } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { isShipped, type ShippedServer, writeRoot } from './fleet-root.ts';
 import { freeOffset } from './ports.ts';

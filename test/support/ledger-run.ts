@@ -1,13 +1,13 @@
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
+import { encodeDispatch } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
   type Budget,
-  encodeDispatch,
   type RunContext,
   type RunEvent,
   systemClock,
   systemIds,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { controlSchemas, handshakeSchemas, type JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { controlSchemas } from '@hermes-fleet/protocol/control';
+import { handshakeSchemas } from '@hermes-fleet/protocol/handshake';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock as clock, systemIds as ids, type Log } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids, type Log } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { Strategy } from '../../libs/trader/market/src/market/concern.ts';
 import type { Runtime } from '../../libs/trader/market/src/market/runtime-port.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { runLife, type Share, silentLog, sweepCrashes, tempDir } from '@hermes-fleet/protocol/testing';
 import { replay } from '../../services/trader/src/store/replay.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';

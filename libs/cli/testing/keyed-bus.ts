@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type BusConnection, inboxPrefix } from '@hermes-fleet/events';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { initKeys } from '../src/keys/init.ts';
 import { keyPaths } from '../src/keys/layout.ts';

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { BusConnection } from '@hermes-fleet/events';
 import type { TlsSource } from '@hermes-fleet/net/tls';
-import { type Clock, FleetError, systemIds as ids } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { createApp, type createLogger, type Readiness, registerBuild } from '@hermes-fleet/service';
 import { acquireOwnership, openStore, type Store } from '@hermes-fleet/store';
 import manifest from '../package.json' with { type: 'json' };

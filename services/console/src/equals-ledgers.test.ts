@@ -10,7 +10,7 @@ import {
   type TestProfile,
   untilAborted,
 } from '@hermes-fleet/gateway/testing';
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startTestConsole } from '../testing/console.ts';
 import type { BlockedDocument, SpendingDocument, TaskDocument, TasksDocument } from './http/api.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setUpStreams } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
-import { silentLog } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/ports';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startTestConsole } from '../testing/console.ts';
 import { eventMaker, publish, type SentEvent, STARTED_AT } from '../testing/events.ts';

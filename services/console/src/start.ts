@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { type BusConnection, inboxPrefix } from '@hermes-fleet/events';
 import type { TlsSource } from '@hermes-fleet/net/tls';
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import {
   createLogger,
   createSecretEnv,

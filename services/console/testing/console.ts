@@ -1,6 +1,6 @@
 import { setUpStreams } from '@hermes-fleet/events';
 import { type NatsServer, startNatsServer } from '@hermes-fleet/events/testing';
-import { type Clock, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { type TestScope, tempDir } from '@hermes-fleet/protocol/testing';
 import { createLogger } from '@hermes-fleet/service';
 import { createConsole } from '../src/compose.ts';

@@ -9,7 +9,8 @@ import {
   probeModel,
   testCall,
 } from '@hermes-fleet/loop';
-import { FleetError, silentLog } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/ports';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { examineCommands } from './commands.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';

@@ -4,7 +4,7 @@ import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { AgentConfigSchema } from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { createExternalTools } from './external-tools.ts';
 
 const unused = () => assert.fail('not to be called');

@@ -12,7 +12,7 @@ import {
 import { type AgentConfig, type AgentOptions, type AllowedNetwork, mcpToolSource } from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import type { Clock, Log, Tool, Tracing } from '@hermes-fleet/protocol';
+import type { Clock, Log, Tool, Tracing } from '@hermes-fleet/protocol/ports';
 import type { SecretEnv } from '@hermes-fleet/service';
 
 /** The MCP server that gives the capability `browser`. */

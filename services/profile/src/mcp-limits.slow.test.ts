@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/loop';
 import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/loop/testing';
-import { type Log, systemClock } from '@hermes-fleet/protocol';
+import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { createConfinement } from '@hermes-fleet/workspace';
 import {

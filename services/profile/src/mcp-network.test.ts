@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/loop';
 import { block, makeAgent, makeContext, makeTask, networkScene } from '@hermes-fleet/loop/testing';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { deadline, recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { cannotConfine } from '@hermes-fleet/workspace/testing';
 import { openMcp } from './open-mcp.ts';

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { AgentConfigSchema, isContextPlaceholder, mcpToolSource } from '@hermes-fleet/loop';
 import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/loop/testing';
-import { type Clock, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { loadYamlConfig } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';

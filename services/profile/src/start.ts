@@ -25,7 +25,8 @@ import {
   openConfiguredNetwork,
 } from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
-import { isJsonObject, type ModelWatch, type RepoState } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import type { ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
 import { createLogger, createSecretEnv, type Host, type Readiness } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';
 import { commandsState } from './commands.ts';

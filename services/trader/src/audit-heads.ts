@@ -1,6 +1,7 @@
 import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher } from '@hermes-fleet/events';
 import type { Concern } from '@hermes-fleet/market';
-import { type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type Finding, findingOf, reasonOf } from './audit-finding.ts';
 import type { AuditHead, Broken } from './control/audit-verifier.ts';
 import type { ControlStore } from './control/control-store.ts';

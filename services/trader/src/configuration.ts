@@ -9,7 +9,8 @@ import {
 } from '@hermes-fleet/gateway/member';
 import type { Feed } from '@hermes-fleet/market';
 import { createFeed } from '@hermes-fleet/market';
-import { type Clock, type FieldError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { type FieldError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type TraderConfig, TraderConfigSchema } from './config/schema.ts';
 import { concernId } from './config/settings.ts';

@@ -1,7 +1,7 @@
 import { createOutboxPublisher, type OutboxPublisher } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import { busConnection } from '@hermes-fleet/gateway/member';
-import type { Clock, Log, Tracing } from '@hermes-fleet/protocol';
+import type { Clock, Log, Tracing } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';

@@ -1,5 +1,5 @@
 import { type DoctorReport, examineMember, type MemberEnvironment } from '@hermes-fleet/gateway/member';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { readConfiguration } from './configuration.ts';
 

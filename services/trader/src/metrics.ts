@@ -1,5 +1,5 @@
 import type { Runtime, RuntimeWatcher } from '@hermes-fleet/market';
-import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol';
+import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol/control';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { ConcernBreakers } from './config/breaker-schema.ts';
 import type { DecisionObserver } from './control/audit-recorder.ts';

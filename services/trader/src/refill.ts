@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type MemberEnvironment, type RefillReport, refillMember } from '@hermes-fleet/gateway/member';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { readConfiguration } from './configuration.ts';
 import { CONTROL_PREFIXES } from './control-bus.ts';

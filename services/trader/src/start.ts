@@ -11,7 +11,7 @@ import {
   startBacklogGauge,
 } from '@hermes-fleet/gateway/member';
 import { createRuntime, type Runtime } from '@hermes-fleet/market';
-import { systemClock as clock } from '@hermes-fleet/protocol';
+import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { createLogger, createSecretEnv, type Host } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';
 import { holdForAudit } from './audit-hold.ts';

@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { busPermissions, inboxPrefix, setUpStreams, startHeadPublisher } from '@hermes-fleet/events';
 import { startNatsServer } from '@hermes-fleet/events/testing';
-import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { CONCERN, controlFile, refuseSome } from '../testing/control-file.ts';
 

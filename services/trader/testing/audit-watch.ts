@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type BusConnection, setUpStreams } from '@hermes-fleet/events';
 import { type NatsServer, openConnection, recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { type AuditWatch, type AuditWatchOptions, watchAudit } from '../src/audit-heads.ts';
 import { CONCERN, controlFile, headOf, refuseSome } from './control-file.ts';
 

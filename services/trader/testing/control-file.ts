@@ -4,11 +4,9 @@ import type { Concern } from '@hermes-fleet/market';
 import {
   type ControlResponse,
   controlFingerprint,
-  type Log,
   readControlDecision,
-  systemClock,
-  systemIds,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
+import { type Log, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../src/control/control-store.ts';
 import { createDraft } from '../src/control/response-draft.ts';

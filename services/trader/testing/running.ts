@@ -8,7 +8,7 @@ import {
   type TraderRuntime,
 } from '@hermes-fleet/market';
 import { countingIds, market as roomy } from '@hermes-fleet/market/testing';
-import { type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { type Log, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { type ManualClock, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../src/control/control-store.ts';
 import { openControlStore } from '../src/store/sqlite-store.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AdmittedTask } from '@hermes-fleet/protocol';
+import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 
 /** A model server on loopback; disposing of it closes every connection. */
 export interface ModelServer extends AsyncDisposable {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
-import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';
 import { median } from '../frame/quantile.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { jsonSchema, type ModelMessage, streamText, tool } from 'ai';
 import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';

@@ -1,11 +1,6 @@
 import { join } from 'node:path';
-import {
-  type CloudEvent,
-  type LifecycleEvent,
-  silentLog as log,
-  systemClock,
-  systemIds,
-} from '@hermes-fleet/protocol';
+import type { CloudEvent, LifecycleEvent } from '@hermes-fleet/protocol';
+import { silentLog as log, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { openStore } from '@hermes-fleet/store';
 import { createProjector } from '../../../services/console/src/consume/projector.ts';
 import { READ_MODEL } from '../../../services/console/src/read-model/schema.ts';

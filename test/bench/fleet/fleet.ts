@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FleetPlan, fleetDown, fleetUp, runningProcess, waitUntilSettled } from '@hermes-fleet/cli';
-import { systemClock as clock } from '@hermes-fleet/protocol';
+import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type Memory, memoryBelow, memoryOf } from './memory.ts';
 

@@ -1,5 +1,5 @@
 import { commandOf, type FleetPlan, memberEnv, type PlannedMember } from '@hermes-fleet/cli';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { startChild } from '../frame/child.ts';
 
 const READY_MS = 30_000;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isJsonObject, readControlDecision } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { readControlDecision } from '@hermes-fleet/protocol/control';
 import { CONCERNS, decisionRequest } from './decision-body.ts';
 
 test('each concern is paused and resumed in turn, over whichever transport', () => {

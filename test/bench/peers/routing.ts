@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type PeerProfile, type RoutingPolicy, route } from '@hermes-fleet/peers';
-import { decodeDispatch, type SessionAnnounce, type TaskDispatch } from '@hermes-fleet/protocol';
+import { decodeDispatch, type SessionAnnounce, type TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import { quantile } from '../frame/quantile.ts';
 
 const TIERS = ['haiku', 'sonnet', 'opus'];

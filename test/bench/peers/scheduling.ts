@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { systemClock as clock, silentLog } from '@hermes-fleet/protocol';
+import { systemClock as clock, silentLog } from '@hermes-fleet/protocol/ports';
 import { Lane, Scheduler, type Ticket } from '@hermes-fleet/tasks';
 
 const CALLERS = 10;

@@ -1,4 +1,4 @@
-import { TaskDispatchWire } from '@hermes-fleet/protocol';
+import { TaskDispatchWire } from '@hermes-fleet/protocol/handshake';
 import { fastify } from 'fastify';
 import { z } from 'zod';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { enableWal } from '../../../libs/core/store/src/database.ts';
 import type { Concern, Strategy } from '../../../libs/trader/market/src/market/concern.ts';

@@ -1,4 +1,4 @@
-import type { RunEvent } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import type { Step } from './script.ts';
 
 /** Compares the failed tool calls of a run with those that the played steps expect, tool by tool. */

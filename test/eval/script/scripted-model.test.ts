@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { RunEvent } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { after, calls, failing, read, type Script, says, sh } from './script.ts';
 import { startScriptedModel } from './scripted-model.ts';

@@ -1,5 +1,5 @@
 import { type ChatRequest, type Reply, say, scriptedServer, use } from '@hermes-fleet/loop/testing';
-import type { RunEvent } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import { createRequestCounter, textOf } from './count-request.ts';
 import { failureProblems } from './failure-problems.ts';

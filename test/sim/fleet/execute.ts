@@ -1,4 +1,6 @@
-import { type Budget, FleetError, PROTOCOL_VERSION, type TaskResult } from '@hermes-fleet/protocol';
+import { FleetError, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import type { TaskResult } from '@hermes-fleet/protocol/handshake';
+import type { Budget } from '@hermes-fleet/protocol/ports';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 import type { TaskSpec } from '../load/workload.ts';
 import type { Process } from '../world/process.ts';

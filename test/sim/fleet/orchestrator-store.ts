@@ -1,5 +1,6 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import type { JsonObject, TokenEntry, TokenStore } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TokenEntry, TokenStore } from '@hermes-fleet/protocol/ports';
 import type { TaskSpec } from '../load/workload.ts';
 
 /** A task that the orchestrator has accepted, and that has not ended. */

@@ -1,13 +1,7 @@
 import { createPeerRegistry, createSelfAnnounce, type PeerRegistry } from '@hermes-fleet/peers';
-import {
-  type AdmittedTask,
-  decodeAnnounce,
-  encodeAnnounce,
-  type JsonObject,
-  type RunContext,
-  type RunOutcome,
-  silentLog,
-} from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { decodeAnnounce, encodeAnnounce } from '@hermes-fleet/protocol/handshake';
+import { type AdmittedTask, type RunContext, type RunOutcome, silentLog } from '@hermes-fleet/protocol/ports';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 import { createRelay, relaySettings } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';

@@ -1,5 +1,7 @@
 import { type Announcer, createAnnouncer, createPeerRegistry, createSelfAnnounce } from '@hermes-fleet/peers';
-import { encodeAnnounce, type JsonObject, type SessionAnnounce, silentLog } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { encodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import { silentLog } from '@hermes-fleet/protocol/ports';
 import type { Lane, Scheduler } from '@hermes-fleet/tasks';
 import { randomOf } from '../world/random.ts';
 import { announceClient } from './announce-client.ts';

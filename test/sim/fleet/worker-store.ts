@@ -1,10 +1,6 @@
-import {
-  FleetError,
-  type JsonObject,
-  type TaskDispatch,
-  type TokenEntry,
-  type TokenStore,
-} from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import type { TokenEntry, TokenStore } from '@hermes-fleet/protocol/ports';
 
 /** A task that a worker has accepted or refused, as its ledger keeps it. */
 export interface StoredTask {

@@ -1,20 +1,21 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
 import type { Announcer } from '@hermes-fleet/peers';
 import {
-  type Caller,
   dispatchFingerprint,
-  encodeResult,
   FleetError,
   HANDSHAKE_EXTENSION,
   type JsonObject,
   PROTOCOL_VERSION,
+} from '@hermes-fleet/protocol';
+import {
+  encodeResult,
   type Reading,
   readDispatch,
-  silentLog,
   type TaskDispatch,
   type TaskResult,
   type Unmet,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
+import { type Caller, silentLog } from '@hermes-fleet/protocol/ports';
 import {
   type AdmissionInputs,
   admit,

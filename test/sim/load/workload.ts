@@ -1,4 +1,4 @@
-import type { Priority, TaskDispatch } from '@hermes-fleet/protocol';
+import type { Priority, TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import { randomOf } from '../world/random.ts';
 
 /** The workers and the tasks of a simulation. */

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { EventLoop } from './event-loop.ts';
 
 /** The time at which every simulation starts. */

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { openLedger } from '@hermes-fleet/ledger';
-import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol/ports';
 
 /** Runs in a container that mounts the state of stopped profiles: prints the ids of their lifecycle events. */
 const LEDGERS = '/ledgers';

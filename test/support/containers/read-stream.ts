@@ -1,5 +1,5 @@
 import { consume, inboxPrefix } from '@hermes-fleet/events';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { createSecretEnv } from '@hermes-fleet/service';
 
 /** Runs in a container on the fleet's network: prints the events of the stream from its start, one a line. */

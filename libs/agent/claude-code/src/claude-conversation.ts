@@ -9,7 +9,8 @@ import {
   type ToolContext,
   toolContext,
 } from '@hermes-fleet/loop';
-import { type Clock, FleetError, type Ids, type JsonObject, taskFields } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type Clock, type Ids, taskFields } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import { type MeteringProxy, openMeteringProxy } from './metering-proxy.ts';
 import type { ClaudeSdk } from './sdk.ts';

@@ -1,5 +1,6 @@
 import { type AgentConfig, anthropicAddress, modelKey, parseModelName } from '@hermes-fleet/loop';
-import { type Clock, FleetError, type Ids } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Ids } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
 import type { ClaudeCodeOptions } from './claude-conversation.ts';

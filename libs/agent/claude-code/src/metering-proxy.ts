@@ -12,7 +12,8 @@ import {
   timeCall,
   unansweredEnd,
 } from '@hermes-fleet/loop';
-import { type Budget, FleetError, isNestedDeeper, type Log, type Reservation } from '@hermes-fleet/protocol';
+import { FleetError, isNestedDeeper } from '@hermes-fleet/protocol';
+import type { Budget, Log, Reservation } from '@hermes-fleet/protocol/ports';
 import { limitConnections } from '@hermes-fleet/service';
 import { createInputEstimator, type InputEstimate, isConversation, MessagesBody } from './input-estimate.ts';
 import { authorizedPath, LIMITS, readBody, relayRefusal, responseHeaders, sendError } from './proxy-http.ts';

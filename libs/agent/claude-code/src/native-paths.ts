@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path';
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import { type AnchoredFiles, hasCode } from '@hermes-fleet/workspace';
 import type { NativeCall } from './native-tools.ts';
 

@@ -1,4 +1,5 @@
-import { type JsonValue, type ToolResult, toolFailure } from '@hermes-fleet/protocol';
+import type { JsonValue } from '@hermes-fleet/protocol';
+import { type ToolResult, toolFailure } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
 /**

@@ -1,5 +1,5 @@
 import { type AgentModel, callUsage } from '@hermes-fleet/loop';
-import type { Reservation } from '@hermes-fleet/protocol';
+import type { Reservation } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { LanguageModelUsage } from 'ai';
 import type { ReceivedResponse } from './response-parser.ts';

@@ -16,7 +16,8 @@ import {
   type ToolContext,
   withNotes,
 } from '@hermes-fleet/loop';
-import { type JsonObject, ToolError, type ToolResult, taskFields, toolFailure } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { ToolError, type ToolResult, taskFields, toolFailure } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { createCallLimit } from './call-limit.ts';
 import { annotateCall, denyCall, type ToolHookInput, type ToolUse } from './hooks.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type RunResources, SCRATCH, scratchDir } from '@hermes-fleet/loop';
-import { type AdmittedTask, taskFields } from '@hermes-fleet/protocol';
+import { type AdmittedTask, taskFields } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
 
 /** Prefix of the folders with session files, inside the tasks' scratchpads. */

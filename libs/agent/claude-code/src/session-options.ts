@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { AgentConfig, ConversationOptions, RunResources } from '@hermes-fleet/loop';
-import type { AdmittedTask } from '@hermes-fleet/protocol';
+import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV } from '@hermes-fleet/workspace';
 import type { MeteringProxy } from './metering-proxy.ts';
 import { isNative, nameInClaude } from './native-tools.ts';

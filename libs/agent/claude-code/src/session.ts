@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { confinedProcess } from './confined-process.ts';
 import { readStopHook, readToolHook, type ToolHookInput, type ToolUse } from './hooks.ts';

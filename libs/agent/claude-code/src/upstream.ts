@@ -10,7 +10,8 @@ import {
   silenceFailure,
   watchSilence,
 } from '@hermes-fleet/loop';
-import { type Clock, FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { requestHeaders } from './proxy-http.ts';
 
 /** A call of the provider; it runs until it is disposed of. */

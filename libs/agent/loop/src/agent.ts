@@ -1,15 +1,15 @@
 import { join } from 'node:path';
-import {
-  type Clock,
-  type Executor,
-  FleetError,
-  type Ids,
-  type Log,
-  type RemoteAgents,
-  type RepoState,
-  type Tracing,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import type {
+  Clock,
+  Executor,
+  Ids,
+  Log,
+  RemoteAgents,
+  RepoState,
+  Tracing,
+} from '@hermes-fleet/protocol/ports';
 import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
 import {
   createCommandRecords,

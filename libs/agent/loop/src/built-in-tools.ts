@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type Clock, FleetError, type RemoteAgents } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, RemoteAgents } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { type AgentConfig, commandLimits } from './config/config.ts';
 import type { AllowedNetwork } from './network/allowed-network.ts';

@@ -1,4 +1,4 @@
-import type { Executor } from '@hermes-fleet/protocol';
+import type { Executor } from '@hermes-fleet/protocol/ports';
 import { readReply, replyContract } from './messages/reply.ts';
 
 /** It has no window of its own: any brief that a message can carry fits. */

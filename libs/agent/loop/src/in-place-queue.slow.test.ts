@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { FleetError, type JsonObject, type RunEvent } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { block, makeContext } from '../testing/harness.ts';
 import { runBrief, STOPPED, sh } from '../testing/in-place.ts';
 import { usersTree } from '../testing/tree.ts';

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { killLeftovers, processSpace, processState } from '@hermes-fleet/workspace';
 import { cannotConfine, makePlace, mayChangeUsers, type Place } from '@hermes-fleet/workspace/testing';
@@ -27,7 +27,7 @@ const moduleAt = (path: string): string => pathToFileURL(join(import.meta.dirnam
 /** A process that acts as a gateway: creates an agent and runs a task. */
 function startGateway(t: TestContext, place: Place, confine: Confine, script: string): ChildProcess {
   const source = `
-    import { systemClock, systemIds } from '@hermes-fleet/protocol';
+    import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
     import { createAgent } from '${moduleAt('agent.ts')}';
     import { AgentConfigSchema } from '${moduleAt('config/config.ts')}';
     import { block, makeContext, makeTask } from '${moduleAt('testing/harness.ts')}';

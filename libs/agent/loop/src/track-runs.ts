@@ -1,4 +1,5 @@
-import { type Executor, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Executor } from '@hermes-fleet/protocol/ports';
 import { rootIdOf } from './tools/scratchpad.ts';
 import type { UnfinishedTask } from './tools/scratchpad-sweep.ts';
 

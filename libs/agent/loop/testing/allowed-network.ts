@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import type { Resolve } from '@hermes-fleet/net';
-import { type Log, systemClock } from '@hermes-fleet/protocol';
+import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import {
   COMMAND_ENV,

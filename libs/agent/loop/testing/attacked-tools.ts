@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
+import { systemClock, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { type AnchoredFiles, anchoredFiles } from '@hermes-fleet/workspace';
 import type { AgentTool } from '../src/run/conversation.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { MessagePart } from '@hermes-fleet/protocol';
+import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import { type ConformanceCase, lastCheckpoint, needsScript, runTask, startRun } from './conformance.ts';
 
 const PARTS: readonly MessagePart[] = [

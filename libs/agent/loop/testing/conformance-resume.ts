@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { FleetError, type JsonObject, type RunOutcome } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import {
   type ConformanceCase,
   type Fixture,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { defineTool, type ToolSource } from '@hermes-fleet/protocol';
+import { defineTool, type ToolSource } from '@hermes-fleet/protocol/ports';
 import { SECRET } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
 import { type ConformanceCase, needsScript, needsTools, runTask } from './conformance.ts';

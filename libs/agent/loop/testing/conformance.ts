@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import type {
   AdmittedTask,
-  JsonObject,
   MessagePart,
   RunEvent,
   RunOutcome,
   TaskArtifacts,
-  TaskDispatch,
   TokenStore,
   ToolSource,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { Place } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import type { Agent } from '../src/agent.ts';

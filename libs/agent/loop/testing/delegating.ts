@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { AdmittedTask, JsonObject, RunOutcome, TaskDispatch, TokenStore } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import type { AdmittedTask, RunOutcome, TokenStore } from '@hermes-fleet/protocol/ports';
 import type { Place } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
 import type { Agent } from '../src/agent.ts';

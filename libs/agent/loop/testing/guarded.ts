@@ -1,4 +1,5 @@
-import type { JsonValue, ToolResult } from '@hermes-fleet/protocol';
+import type { JsonValue } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { z } from 'zod';
 import { AgentConfigSchema } from '../src/config/config.ts';

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
   type EarlierConversation,
-  type JsonObject,
   type MessagePart,
   type RunContext,
   type RunEvent,
   systemClock,
   systemIds,
-  type TaskDispatch,
   type TokenEntry,
   type TokenStore,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createBudget, type TaskBudget } from '@hermes-fleet/protocol/tokens';
 import { type AnchoredFiles, createConfinement } from '@hermes-fleet/workspace';

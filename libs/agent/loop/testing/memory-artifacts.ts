@@ -1,4 +1,4 @@
-import type { ArtifactChunk, TaskArtifacts } from '@hermes-fleet/protocol';
+import type { ArtifactChunk, TaskArtifacts } from '@hermes-fleet/protocol/ports';
 
 export interface MemoryArtifacts extends TaskArtifacts {
   /** All chunks, in order. */

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type {
-  EarlierConversation,
-  JsonObject,
-  MessagePart,
-  RunEvent,
-  RunOutcome,
-  TaskDispatch,
-} from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import type { EarlierConversation, MessagePart, RunEvent, RunOutcome } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
 import type { AgentConfigSchema } from '../src/config/config.ts';
 import { REVIEW_ROLE } from '../src/messages/review-prompt.ts';

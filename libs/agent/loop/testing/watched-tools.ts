@@ -1,5 +1,5 @@
 import { test as declare, type TestContext } from 'node:test';
-import { defineTool, type Tool, type ToolCall } from '@hermes-fleet/protocol';
+import { defineTool, type Tool, type ToolCall } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { scriptedAgent } from './scripted-run.ts';
 import { type ChatRequest, type Reply, say } from './scripted-server.ts';

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { type Clock, type Log, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV } from '../src/confinement/command-env.ts';
 import { type ConfinementOptions, createConfinement } from '../src/confinement/create-confinement.ts';

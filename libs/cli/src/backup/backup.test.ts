@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { backUp, beside, failure, fleetFolder, valueIn } from '../../testing/backup/fleet-folder.ts';
 import { recordProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';

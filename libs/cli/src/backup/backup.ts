@@ -1,7 +1,8 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { runningProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { writeArchive } from './archive.ts';

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 
 /** Stopped processes; they continue with the disposal, and also if this process dies. */
 export interface Pause extends AsyncDisposable {

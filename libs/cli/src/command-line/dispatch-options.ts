@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { decodeDispatch, FleetError, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
 import type { Values } from './command.ts';
 import { invalidOptions } from './field-errors.ts';
 import { definedFields, wholeNumber } from './options.ts';

@@ -1,5 +1,6 @@
 import { type A2AClient, createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a/client';
-import { FleetError, HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import type { Target } from '../client/http.ts';
 import { ownTls, TLS_KEYS } from '../client/tls.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import manifest from '../../package.json' with { type: 'json' };
 import { backUp, backUpToFile } from '../backup/backup.ts';
 import { restore } from '../backup/restore.ts';

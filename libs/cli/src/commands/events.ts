@@ -1,5 +1,6 @@
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
-import { type CloudEvent, FleetError, LifecycleEvent, systemClock } from '@hermes-fleet/protocol';
+import { type CloudEvent, FleetError, LifecycleEvent } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';

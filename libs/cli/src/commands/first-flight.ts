@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
 import { namedAddress, noArguments, repositoryRoot } from '../command-line/options.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';

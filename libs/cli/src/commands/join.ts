@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { textAt } from '../client/fields.ts';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';

@@ -1,4 +1,5 @@
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { tlsFetch } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
 import { noArguments, UsageError } from '../command-line/options.ts';

@@ -5,7 +5,8 @@ import {
   forgetHead,
   setUpStreams,
 } from '@hermes-fleet/events';
-import { FleetError, type Log, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a/client';
-import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { objectAt, textAt } from '../client/fields.ts';
 import { command, type Values } from '../command-line/command.ts';
 import { dispatchOf } from '../command-line/dispatch-options.ts';

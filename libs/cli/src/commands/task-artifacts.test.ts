@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { DONE, profile } from '@hermes-fleet/gateway/testing';
-import type { ArtifactPart } from '@hermes-fleet/protocol';
+import type { ArtifactPart } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { type Ended, fleet } from '../../testing/profile-stub.ts';
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type JsonObject, readControlDecision, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { readControlDecision } from '@hermes-fleet/protocol/control';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
 import { type Command, command, type Values } from '../command-line/command.ts';

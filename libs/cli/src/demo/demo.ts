@@ -1,4 +1,5 @@
-import { FleetError, type JsonObject, type SessionAnnounce } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import { type Endpoint, getText, type Target } from '../client/http.ts';
 import { type RpcAnswer, rpc } from '../client/rpc.ts';
 import { firstFlightRequest } from '../quick-start/first-flight.ts';

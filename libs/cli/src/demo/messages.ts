@@ -1,13 +1,10 @@
+import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import {
   decodeAnnounce,
   decodeResult,
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
   type SessionAnnounce,
   type TaskResult,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
 import { firstFlightRequest } from '../quick-start/first-flight.ts';
 
 const BRIEF = [

@@ -1,4 +1,4 @@
-import type { Evidence, TaskResult } from '@hermes-fleet/protocol';
+import type { Evidence, TaskResult } from '@hermes-fleet/protocol/handshake';
 import type { RpcAnswer } from '../client/rpc.ts';
 import { resultIn } from './messages.ts';
 

@@ -1,5 +1,4 @@
 import {
-  type Clock,
   FleetError,
   isJsonObject,
   JOIN_PATH,
@@ -7,6 +6,7 @@ import {
   MEMBERSHIP_PATH,
   Membership,
 } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { objectsAt, textAt } from '../client/fields.ts';
 import { tokenHash } from '../keys/init.ts';
 import { examine } from '../local/doctor-report.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, MEMBERSHIP_PATH, Membership } from '@hermes-fleet/protocol';
+import { FleetError, MEMBERSHIP_PATH, Membership } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { callApi } from '../client/http.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { stopProcess } from '../local/down.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock as clock } from '@hermes-fleet/protocol';
+import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { isAlive, runningProcess } from '../local/pid-file.ts';
 import { runGateway } from './run-gateway.ts';

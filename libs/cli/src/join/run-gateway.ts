@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { forgetProcess, isAlive, recordProcess, runningProcess } from '../local/pid-file.ts';
 import { isTaken, waitUntilReady } from '../local/ready.ts';

@@ -12,7 +12,7 @@ import {
   startAnnounceBus,
 } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
-import { systemClock as clock } from '@hermes-fleet/protocol';
+import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log } from '@hermes-fleet/protocol/testing';
 import { startKeyedBus } from '../../testing/keyed-bus.ts';
 

@@ -14,7 +14,8 @@ import {
   startHeadPublisher,
 } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
-import { FleetError, type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log } from '@hermes-fleet/protocol/testing';
 import { startKeyedBus } from '../../testing/keyed-bus.ts';
 

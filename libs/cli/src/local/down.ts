@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { forgetProcess, isAlive, type RunningProcess, runningProcess } from './pid-file.ts';
 import type { FleetPlan } from './plan.ts';
 

@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net';
 import { createClient } from '@hermes-fleet/net';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 
 const INTERVAL_MS = 100;
 const REQUEST_MS = 2_000;

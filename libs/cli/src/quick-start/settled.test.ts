@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { systemClock as clock } from '@hermes-fleet/protocol';
+import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { createMetrics } from '@hermes-fleet/service';
 import { silentPeers, waitUntilSettled } from './settled.ts';
 

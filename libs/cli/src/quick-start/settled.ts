@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { tlsFetch } from '../client/tls.ts';
 
 const INTERVAL_MS = 200;

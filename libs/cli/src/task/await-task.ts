@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isCancel, select, text } from '@clack/prompts';
 import { type A2AClient, type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { Invocation, OptionSpecs, Streams } from '../command-line/command.ts';
 import { printLines, sanitize } from '../command-line/output.ts';
 import type { Reachable } from '../command-line/reachable.ts';

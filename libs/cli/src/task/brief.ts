@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { isJsonObject, type JsonObject, type MessagePart, mediaTypeOfName } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, mediaTypeOfName } from '@hermes-fleet/protocol';
+import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import type { Streams } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a/client';
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { followTask } from './follow.ts';
 
 /** Its waits end at once, and are counted. */

@@ -1,5 +1,6 @@
 import { type A2AClient, type PeerEndpoint, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { isAsking } from './result.ts';
 
 export interface FollowOptions {

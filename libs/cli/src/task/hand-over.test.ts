@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { handOver } from './hand-over.ts';
 
 const profile = { name: 'switch', target: { name: 'switch', url: 'http://switch', token: 't' } };

@@ -1,4 +1,5 @@
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Reachable } from '../command-line/reachable.ts';
 import { MAX_FAILURES, waitAfter } from './follow.ts';
 

@@ -1,5 +1,5 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Streams } from '../command-line/command.ts';
 import { type LiveTask, lineOf, nextView } from './live-task.ts';
 

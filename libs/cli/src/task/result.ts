@@ -1,11 +1,7 @@
 import type { PeerArtifact, PeerTask } from '@hermes-fleet/a2a/client';
-import {
-  decodeResult,
-  FleetError,
-  type JsonObject,
-  RESERVED_ARTIFACTS,
-  type TaskResult,
-} from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { decodeResult, type TaskResult } from '@hermes-fleet/protocol/handshake';
+import { RESERVED_ARTIFACTS } from '@hermes-fleet/protocol/ports';
 import { sanitize } from '../command-line/output.ts';
 import { duration } from './live-task.ts';
 

@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
-import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { type recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect, type NatsConnection } from 'nats';
 import { type AnnounceBus, startAnnounceBus } from '../src/announces/announce-bus.ts';

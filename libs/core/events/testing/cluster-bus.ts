@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
 import { consume } from '../src/consume/consume.ts';

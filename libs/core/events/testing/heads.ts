@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { type RecordingLog, recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect, type NatsConnection } from 'nats';
 import { type Head, readHeadEvent } from '../src/audit-heads/head-event.ts';

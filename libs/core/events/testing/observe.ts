@@ -1,4 +1,4 @@
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { type ConnectionOptions, connect, NatsError } from 'nats';
 import { consume } from '../src/consume/consume.ts';
 import { streamOf } from '../src/streams/subjects.ts';

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
-import { CloudEvent, LifecycleEvent, type OutboxEvent, type OutboxSource } from '@hermes-fleet/protocol';
+import { CloudEvent, LifecycleEvent } from '@hermes-fleet/protocol';
+import type { OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
 
 export interface TestOutbox extends OutboxSource {
   /** Commits `count` more events and wakes the reader. */

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { createOutboxPublisher } from '../src/outbox/outbox-publisher.ts';
 import { openTestOutbox } from './outbox.ts';
 

@@ -1,4 +1,4 @@
-import { Priority } from '@hermes-fleet/protocol';
+import { Priority } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 import { crossCheck } from './cross-check.ts';
 import { endpointPatternProblem } from './endpoint-pattern.ts';

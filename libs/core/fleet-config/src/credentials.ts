@@ -1,5 +1,6 @@
 import type { TlsSource } from '@hermes-fleet/net/tls';
-import type { Caller, FieldError } from '@hermes-fleet/protocol';
+import type { FieldError } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { PEER_SCOPES } from '@hermes-fleet/service';
 import type { FleetConfig } from './config.ts';
 import { type JoinPolicy, joinPolicy } from './join-policy.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, isJsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Queries } from '@hermes-fleet/store';
 import { insertEnding } from './append.ts';
 import { type Appended, recordAfter } from './appended.ts';

@@ -1,4 +1,5 @@
-import { type Clock, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Queries } from '@hermes-fleet/store';
 import type { Appended } from './appended.ts';
 import { keepConversation } from './conversations.ts';

@@ -1,4 +1,4 @@
-import type { ArtifactChunk, ArtifactPart } from '@hermes-fleet/protocol';
+import type { ArtifactChunk, ArtifactPart } from '@hermes-fleet/protocol/ports';
 import type { Queries } from '@hermes-fleet/store';
 import { damaged, withContent, writeContent } from './artifact-parts.ts';
 import { chunkOf, findChunk } from './artifact-rows.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Queries, Store } from '@hermes-fleet/store';
 import type { Appended } from './appended.ts';
 import { findPart, findWhole } from './artifact-contents.ts';

@@ -1,4 +1,5 @@
-import { type ArtifactPart, FleetError, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { ArtifactPart } from '@hermes-fleet/protocol/ports';
 import { json, type Row } from '@hermes-fleet/store';
 import type { ReferencedPart, StoredPart } from './artifact-types.ts';
 

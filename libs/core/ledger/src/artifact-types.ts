@@ -1,4 +1,4 @@
-import type { ArtifactChunk, ArtifactPart } from '@hermes-fleet/protocol';
+import type { ArtifactChunk, ArtifactPart } from '@hermes-fleet/protocol/ports';
 
 /** A chunk of an artifact, with the sequence of its `artifact` event. It has no parts once a later chunk has replaced it. */
 export interface StoredChunk extends Omit<ArtifactChunk, 'parts'> {

@@ -7,7 +7,7 @@ import {
   MAX_ARTIFACT_CHUNKS,
   MAX_ARTIFACT_PARTS,
   MAX_ARTIFACTS,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { hasCode, START } from '@hermes-fleet/protocol/testing';
 import { collect, never, newTask, openTestLedger } from '../testing/harness.ts';
 import type { Ledger } from './types.ts';

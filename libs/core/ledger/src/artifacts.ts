@@ -1,17 +1,15 @@
+import { FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import {
   type ArtifactChunk,
   type ArtifactPart,
   type Clock,
-  FleetError,
-  type JsonObject,
-  type JsonValue,
   MAX_ARTIFACT_CHUNKS,
   MAX_ARTIFACT_NAME,
   MAX_ARTIFACT_PARTS,
   MAX_ARTIFACTS,
   partBytes,
   RESERVED_ARTIFACTS,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { Queries } from '@hermes-fleet/store';
 import { appendEvent } from './append.ts';
 import type { Appended } from './appended.ts';

@@ -1,9 +1,5 @@
-import {
-  type EarlierConversation,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-} from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { EarlierConversation } from '@hermes-fleet/protocol/ports';
 import { integer, json, type Queries, text } from '@hermes-fleet/store';
 import { dispatchOf } from './rows.ts';
 import { findNumber } from './task-rows.ts';

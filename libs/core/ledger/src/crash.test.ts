@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { deadline, runLife, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { newTask } from '../testing/harness.ts';
 import { openLedger } from './ledger.ts';

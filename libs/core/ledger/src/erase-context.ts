@@ -1,4 +1,5 @@
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { findCallers, findCallersPeers, rememberCallers } from './context-callers.ts';
 import { assertMayDelete, findDeletion } from './context-deletions.ts';

@@ -1,4 +1,4 @@
-import type { Count, TokenEntry } from '@hermes-fleet/protocol';
+import type { Count, TokenEntry } from '@hermes-fleet/protocol/ports';
 
 /** The tokens that the tasks of a caller spent on a UTC calendar day. Open reservations are not included. */
 export interface DaySpending {

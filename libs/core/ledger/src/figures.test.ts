@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Count, TokenEntry } from '@hermes-fleet/protocol';
+import type { Count, TokenEntry } from '@hermes-fleet/protocol/ports';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 import { newTask, openTestLedger } from '../testing/harness.ts';
 import type { Ledger } from './types.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Count, LedgerCounter, TokenEntry } from '@hermes-fleet/protocol';
+import type { Clock, Count, LedgerCounter, TokenEntry } from '@hermes-fleet/protocol/ports';
 import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
 import { KINDS, tokenEntry } from './rows.ts';

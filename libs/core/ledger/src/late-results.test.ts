@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonObject, TokenEntry } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TokenEntry } from '@hermes-fleet/protocol/ports';
 import { newTask, openTestLedger } from '../testing/harness.ts';
 
 const KEPT: JsonObject = { relay: 1, keep_after_end: true };

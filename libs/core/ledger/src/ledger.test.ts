@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TokenEntry } from '@hermes-fleet/protocol';
+import type { TokenEntry } from '@hermes-fleet/protocol/ports';
 import { START } from '@hermes-fleet/protocol/testing';
 import { newTask, openTestLedger } from '../testing/harness.ts';
 

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { systemIds } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { migrate, openConnections } from '@hermes-fleet/store';
 import { newTask, openTestLedger } from '../testing/harness.ts';

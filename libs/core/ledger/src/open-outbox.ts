@@ -1,4 +1,4 @@
-import type { OutboxSource } from '@hermes-fleet/protocol';
+import type { OutboxSource } from '@hermes-fleet/protocol/ports';
 import { integer, openReader, text } from '@hermes-fleet/store';
 import { cursorOf, readEvents } from './outbox.ts';
 import { LEDGER } from './schema.ts';

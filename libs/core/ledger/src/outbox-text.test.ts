@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemIds } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { deadline, silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { openStore, type Queries, type Store } from '@hermes-fleet/store';
 import { newTask } from '../testing/harness.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type OutboxEvent, type OutboxSource } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
 import { integer, json, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
 import { taskEvent } from './rows.ts';
 import type { TaskEvent } from './types.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { rememberCallers } from './context-callers.ts';
 import { pruneConversations } from './conversations.ts';

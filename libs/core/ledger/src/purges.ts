@@ -1,4 +1,5 @@
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
 
 /** A purge of a large file blocks long: all purges together take at most one part in so many of the time. */

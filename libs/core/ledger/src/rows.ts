@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, type TokenEntry } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { TokenEntry } from '@hermes-fleet/protocol/ports';
 import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
 import type { PeerRecord, Question, TaskEvent, TaskRecord, TaskState } from './types.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { systemIds } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, START, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { migrate } from '@hermes-fleet/store';
 import { newTask } from '../testing/harness.ts';

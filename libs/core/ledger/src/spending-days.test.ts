@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { TokenEntry } from '@hermes-fleet/protocol';
+import type { TokenEntry } from '@hermes-fleet/protocol/ports';
 import { newTask, openTestLedger } from '../testing/harness.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLog } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { openLedger } from './ledger.ts';
 

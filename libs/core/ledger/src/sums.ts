@@ -1,4 +1,4 @@
-import type { Count } from '@hermes-fleet/protocol';
+import type { Count } from '@hermes-fleet/protocol/ports';
 import type { Queries, Store } from '@hermes-fleet/store';
 import { COUNT_WIDTHS, type EndedGroup, writeEndedCount } from './ended-counts.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock, Count } from '@hermes-fleet/protocol';
+import type { Clock, Count } from '@hermes-fleet/protocol/ports';
 import { createWakeups, type Queries, type Store } from '@hermes-fleet/store';
 import { acceptTask } from './accept.ts';
 import { appendEvent } from './append.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type TokenEntry } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, TokenEntry } from '@hermes-fleet/protocol/ports';
 import type { Queries, Row, Store } from '@hermes-fleet/store';
 import { BOOKED, book, CLOSED, type Recorded } from './figures.ts';
 import type { LiveTasks } from './live-tasks.ts';

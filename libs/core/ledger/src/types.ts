@@ -1,13 +1,13 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
 import type {
   ArtifactChunk,
   ArtifactPart,
   Count,
   EarlierConversation,
-  JsonObject,
   OutboxSource,
   TokenEntry,
   TokenStore,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { ArtifactLimits, StoredChunk } from './artifact-types.ts';
 import type { LedgerContexts } from './context-types.ts';
 import type { Figures } from './figure-types.ts';

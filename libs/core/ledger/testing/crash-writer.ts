@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { silentLog as log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog as log, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { openLedger } from '../src/ledger.ts';
 import { newTask } from './harness.ts';
 

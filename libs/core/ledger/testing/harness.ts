@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { systemIds } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog as log, type ManualClock, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { openLedger } from '../src/ledger.ts';
 import type { Ledger, NewTask, TaskEvent } from '../src/types.ts';

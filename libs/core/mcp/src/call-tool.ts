@@ -1,4 +1,5 @@
-import type { Clock, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Connection } from './connection.ts';
 import { boundText, contentText } from './content.ts';

@@ -1,4 +1,5 @@
-import { type Clock, isJsonObject, type JsonObject, type Log } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import {
   type CallToolResult,
   Client,

@@ -1,4 +1,6 @@
-import type { JsonObject, Log, McpHealth } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { McpHealth } from '@hermes-fleet/protocol/handshake';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import {
   type CallOptions,
   type McpToolResult,

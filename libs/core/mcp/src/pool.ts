@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { CallOptions, McpToolResult } from './call-tool.ts';
 import { isTaskServer, type McpServerConfig, rootedAt } from './config.ts';
 import type { McpTool } from './connection.ts';

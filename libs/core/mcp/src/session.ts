@@ -1,4 +1,5 @@
-import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { McpServerConfig } from './config.ts';
 import { type Connection, openConnection, type ServerTransport } from './connection.ts';
 import { deadline, raceSignal } from './deadline.ts';

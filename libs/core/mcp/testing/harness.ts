@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Clock, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import type { McpServerConfig, StdioServerConfig } from '../src/config.ts';
 import { createMcpPool, type McpPool, type McpPoolOptions } from '../src/pool.ts';
 import type { TaskPlace } from '../src/task-servers.ts';

@@ -1,5 +1,6 @@
 import { type IncomingMessage, validateHeaderValue } from 'node:http';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { ACCEPT_ENCODING } from './bounded-body.ts';
 import { addressesOf, type DestinationRules, parseDestination, quoted } from './destination.ts';
 import { redirectOf } from './redirect.ts';

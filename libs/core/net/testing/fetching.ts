@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { Resolve } from '../src/destination.ts';
 import type { GuardedFetchOptions } from '../src/guarded-fetch.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ERRORS, type ErrorCode, FleetError } from './index.ts';
+import { ERRORS, type ErrorCode, FleetError } from './errors.ts';
 
 /** HTTP status, JSON-RPC code, retryable: callers depend on these columns. */
 const table: Record<ErrorCode, readonly [number, number, boolean]> = {

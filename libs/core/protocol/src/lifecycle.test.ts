@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './index.ts';
+import { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
 
 const event = {
   specversion: '1.0',

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import type { Caller, ErrorCode } from '@hermes-fleet/protocol';
+import type { ErrorCode } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { createAuthenticator, requireScope } from './auth.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

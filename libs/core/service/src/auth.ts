@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { type Caller, FleetError, type Scope } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Caller, Scope } from '@hermes-fleet/protocol/ports';
 
 /** Identifies the caller by the Authorization header; throws UNAUTHENTICATED. */
 export type Authenticator = (authorization: string | undefined) => Caller;

@@ -1,4 +1,4 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 
 export interface ShutdownStep {
   readonly name: string;

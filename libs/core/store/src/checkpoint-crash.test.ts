@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock as clock, silentLog as log } from '@hermes-fleet/protocol';
+import { systemClock as clock, silentLog as log } from '@hermes-fleet/protocol/ports';
 import { deadline, runLife, tempDir } from '@hermes-fleet/protocol/testing';
 import { THINGS } from '../testing/things.ts';
 import { openConnections } from './database.ts';

@@ -102,7 +102,7 @@ test('emptying the log waits for the checkpoint that runs', deadline, async (t) 
 
 /** Ends without closing its store, after writes that each reach the bound of the log, and wait for the checkpoint before. */
 const LEAVING = `
-  import { silentLog as log, systemClock as clock } from '@hermes-fleet/protocol';
+  import { silentLog as log, systemClock as clock } from '@hermes-fleet/protocol/ports';
   import { openConnections } from '${join(import.meta.dirname, 'database.ts')}';
   import { createStore } from '${join(import.meta.dirname, 'store.ts')}';
   import { THINGS } from '${join(import.meta.dirname, '../testing/things.ts')}';

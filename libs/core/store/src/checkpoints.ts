@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CheckpointEnd, type RunningFlag, startCheckpointThread } from './checkpoint-thread.ts';
 import { integer } from './row.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { systemIds as ids } from '@hermes-fleet/protocol';
+import { systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { deadline, silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { openConnections } from './database.ts';
 import { openReader } from './reader.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemIds as ids } from '@hermes-fleet/protocol';
+import { systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { deadline, silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import type { Queries } from './queries.ts';

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type BatchState, createBatchStates } from './batch-states.ts';
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
 import { Job, type QueuedJob } from './job.ts';

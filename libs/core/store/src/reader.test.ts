@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { openReader } from './reader.ts';
 import { integer } from './row.ts';

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { systemIds as ids } from '@hermes-fleet/protocol';
+import { systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { deadline, hasCode, silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { BUSY_TIMEOUT_MS } from './database.ts';
 import { rewriteFile } from './rewrite.ts';

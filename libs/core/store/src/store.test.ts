@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemIds as ids } from '@hermes-fleet/protocol';
+import { systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { deadline, silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { integer } from './row.ts';
 import { openStore } from './store.ts';

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import type { BatchState } from './batch-states.ts';
 import { createCheckpoints } from './checkpoints.ts';
 import { CHECKPOINT_PAGES, type Connections, openConnections } from './database.ts';

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { systemClock as clock, silentLog as log } from '@hermes-fleet/protocol';
+import { systemClock as clock, silentLog as log } from '@hermes-fleet/protocol/ports';
 import { openConnections } from '../src/database.ts';
 import { createStore } from '../src/store.ts';
 import { THINGS } from './things.ts';

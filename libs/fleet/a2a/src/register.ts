@@ -1,16 +1,16 @@
 import { fastifySSE } from '@fastify/sse';
 import type { Ledger } from '@hermes-fleet/ledger';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import {
   type Caller,
   type Clock,
   createDeadlines,
   type Ids,
   type Intake,
-  type JsonObject,
   type Log,
   type Scope,
   systemIds,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { isAnonymous, takeJsonAsText, translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from './card/card-route.ts';

@@ -1,5 +1,5 @@
 import { openLedger } from '@hermes-fleet/ledger';
-import { systemClock as clock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog as log } from '@hermes-fleet/protocol/testing';
 import { createPushService } from '../src/push/push-service.ts';
 

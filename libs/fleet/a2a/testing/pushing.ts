@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Ledger, type NewPushConfig, openLedger } from '@hermes-fleet/ledger';
-import { type Clock, systemIds } from '@hermes-fleet/protocol';
+import { type Clock, systemIds } from '@hermes-fleet/protocol/ports';
 import {
   type ManualClock,
   manualClock,

@@ -1,17 +1,13 @@
 import type { Ledger } from '@hermes-fleet/ledger';
+import { dispatchFingerprint, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { decodeAnnounce, decodeDispatch } from '@hermes-fleet/protocol/handshake';
 import {
   type Accepted,
   type Caller,
-  decodeAnnounce,
-  decodeDispatch,
-  dispatchFingerprint,
-  FleetError,
   type InboundMessage,
   type Intake,
-  isJsonObject,
-  type JsonObject,
   systemIds,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 
 export type Script = (taskId: string, inbound: InboundMessage) => Promise<void>;
 

@@ -1,14 +1,8 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
-import {
-  type Clock,
-  HANDSHAKE_EXTENSION,
-  isJsonObject,
-  type JsonObject,
-  systemClock,
-  systemIds,
-} from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';

@@ -1,4 +1,5 @@
-import type { Executor, RepoState, Unmet } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import type { Executor, RepoState } from '@hermes-fleet/protocol/ports';
 import type { AgentContexts } from './contexts/agent-contexts.ts';
 
 /** The agent as the gateway sees it; libs/agent/loop provides it. */

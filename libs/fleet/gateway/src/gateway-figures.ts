@@ -1,5 +1,5 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { createSpending, gaugeSpending, type Spending, type SpendingOptions } from '@hermes-fleet/tasks';
 

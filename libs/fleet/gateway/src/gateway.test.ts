@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeAnnounce, FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { decodeAnnounce } from '@hermes-fleet/protocol/handshake';
 import { freePort } from '../testing/free-port.ts';
 import { dispatching, inbound } from '../testing/messages.ts';
 import { profile } from '../testing/profile.ts';

@@ -10,20 +10,18 @@ import {
   type PeerRegistry,
   type RoutingDecision,
 } from '@hermes-fleet/peers';
+import { FleetError, type JsonObject, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import {
   type Clock,
-  FleetError,
   type Ids,
   type Intake,
-  type JsonObject,
   type Log,
   type ModelWatch,
-  PROTOCOL_VERSIONS,
   type RepoState,
-  type SessionAnnounce,
   type Tracing,
   taskFields,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { createGivenUpTasks } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import {

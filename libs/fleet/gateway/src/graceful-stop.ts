@@ -1,4 +1,5 @@
-import type { Clock, FleetError, Log } from '@hermes-fleet/protocol';
+import type { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { TaskQueue } from '@hermes-fleet/tasks';
 
 /** The last part of the grace period, ms, in which runs without a checkpoint are told to end. */

@@ -1,6 +1,7 @@
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { Announcer } from '@hermes-fleet/peers';
-import type { McpHealth, ModelHealth, ModelWatch } from '@hermes-fleet/protocol';
+import type { McpHealth, ModelHealth } from '@hermes-fleet/protocol/handshake';
+import type { ModelWatch } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
 export interface HealthWatchOptions {

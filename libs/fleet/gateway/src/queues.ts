@@ -1,6 +1,6 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
-import type { Executor } from '@hermes-fleet/protocol';
+import type { Executor } from '@hermes-fleet/protocol/ports';
 import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
 import { createTaskQueue, Lane, Scheduler, type TaskQueue, type TaskQueueOptions } from '@hermes-fleet/tasks';
 

@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { route } from '@hermes-fleet/peers';
 import { NOW, POLICY, peerOf } from '@hermes-fleet/peers/testing';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import {
   decodeAnnounce,
   decodeDispatch,
   decodeResult,
   encodeAnnounce,
-  type JsonObject,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
 import { freePort } from '../testing/free-port.ts';
 import { profile } from '../testing/profile.ts';
 import { DONE, type Script } from '../testing/scripts.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type Caller, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { type Caller, systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { routes } from '../testing/fleet-routes.ts';
 import { dispatching } from '../testing/messages.ts';

@@ -2,13 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
 import { announceOf } from '@hermes-fleet/peers/testing';
-import {
-  decodeResult,
-  encodeAnnounce,
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { decodeResult, encodeAnnounce } from '@hermes-fleet/protocol/handshake';
 import { freePort } from '../testing/free-port.ts';
 import { dispatching } from '../testing/messages.ts';
 import { profile } from '../testing/profile.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Caller, InboundMessage } from '@hermes-fleet/protocol';
+import type { Caller, InboundMessage } from '@hermes-fleet/protocol/ports';
 import { inbound } from './messages.ts';
 import { CALLER } from './scripts.ts';
 import type { TestProfile } from './test-profile.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import {
-  isJsonObject,
-  type JsonObject,
   type RunEvent,
   silentLog,
   systemClock,
@@ -10,7 +9,7 @@ import {
   type Tool,
   type ToolCall,
   type ToolResult,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { createBudget, type TaskBudget } from '@hermes-fleet/protocol/tokens';
 import { createA2ATools } from '../src/a2a-tools/tools.ts';
 

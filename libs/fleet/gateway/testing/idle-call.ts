@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { dispatchOf } from '@hermes-fleet/peers/testing';
-import type { ToolCall } from '@hermes-fleet/protocol';
+import type { ToolCall } from '@hermes-fleet/protocol/ports';
 import { CALLER } from './scripts.ts';
 
 /** A tool call of a run that nothing is to be asked of. */

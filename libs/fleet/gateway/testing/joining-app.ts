@@ -6,14 +6,8 @@ import { createA2AClient } from '@hermes-fleet/a2a';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
 import { createPeerRegistry, createWorkerDirectory } from '@hermes-fleet/peers';
-import {
-  CHALLENGE_PATH,
-  FleetError,
-  type JoinChallenge,
-  joinProof,
-  silentLog,
-  systemIds,
-} from '@hermes-fleet/protocol';
+import { CHALLENGE_PATH, FleetError, type JoinChallenge, joinProof } from '@hermes-fleet/protocol';
+import { silentLog, systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { registerJoinRoutes } from '../src/joining/join-routes.ts';

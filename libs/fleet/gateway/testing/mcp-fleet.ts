@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { type Client, connectMcp } from '@hermes-fleet/mcp/testing';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { registerFleetMcp } from '../src/mcp/fleet-mcp.ts';

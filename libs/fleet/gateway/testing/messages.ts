@@ -1,4 +1,5 @@
-import { type InboundMessage, type JsonObject, systemIds } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { type InboundMessage, systemIds } from '@hermes-fleet/protocol/ports';
 
 /** An empty message with the given fields. */
 export function inbound(message: Partial<InboundMessage>): InboundMessage {

@@ -1,4 +1,5 @@
-import type { JsonObject, ToolResult } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { a2aTools, type TestCall, testCall } from './call-tool.ts';
 import { type OddAgent, taskOf } from './odd-agent.ts';
 

@@ -5,16 +5,13 @@ import { type FleetConfig, FleetConfigSchema } from '@hermes-fleet/fleet-config'
 import { openLedger, type TaskRecord } from '@hermes-fleet/ledger';
 import { createAnnouncer, createPeerRegistry, type PeerRegistry } from '@hermes-fleet/peers';
 import {
-  decodeResult,
-  type Executor,
   HANDSHAKE_EXTENSION,
   type JsonObject,
   PROTOCOL_VERSIONS,
-  silentLog,
-  systemClock,
-  systemIds,
   TERMINAL_EVENTS,
 } from '@hermes-fleet/protocol';
+import { decodeResult } from '@hermes-fleet/protocol/handshake';
+import { type Executor, silentLog, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { createGateway } from '../src/gateway.ts';

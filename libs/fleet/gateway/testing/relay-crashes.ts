@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isTerminal, type Ledger } from '@hermes-fleet/ledger';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { around, type Life, lifeUntil, type Share, sweepCrashes } from '@hermes-fleet/protocol/testing';
 import { dispatching, inbound } from './messages.ts';
 import { relayFleet } from './relay-fleet.ts';

@@ -1,4 +1,4 @@
-import type { Caller, Executor, RunContext, RunOutcome } from '@hermes-fleet/protocol';
+import type { Caller, Executor, RunContext, RunOutcome } from '@hermes-fleet/protocol/ports';
 
 export const CALLER: Caller = { name: 'operator', scopes: new Set(['announce', 'dispatch', 'read']) };
 export const DONE: RunOutcome = {

@@ -1,14 +1,8 @@
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
-import type {
-  Caller,
-  Clock,
-  decodeResult,
-  InboundMessage,
-  JsonObject,
-  Log,
-  Tracing,
-} from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { decodeResult } from '@hermes-fleet/protocol/handshake';
+import type { Caller, Clock, InboundMessage, Log, Tracing } from '@hermes-fleet/protocol/ports';
 import type { createApp } from '@hermes-fleet/service';
 import type { AgentContexts } from '../src/contexts/agent-contexts.ts';
 import type { Gateway } from '../src/gateway.ts';

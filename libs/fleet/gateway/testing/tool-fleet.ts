@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
   type RunContext,
   silentLog,
   systemClock,
   type Tool,
   type ToolCall,
   type ToolResult,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { createSubtaskDelegation } from '../src/fleet-tools/delegate-subtask.ts';
 import { createFleetTools } from '../src/fleet-tools/fleet-tools.ts';
 import { freePort } from './free-port.ts';

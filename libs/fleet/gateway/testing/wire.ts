@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import type { TestProfile } from './test-profile.ts';
 
 /** Calls a profile's JSON-RPC endpoint over plain HTTP, as this caller. */

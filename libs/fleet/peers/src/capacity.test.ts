@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import { announceOf, NOW, peerOf } from '../testing/fakes.ts';
 import { capacityOf } from './capacity.ts';
 import { clockOffsetOf } from './peer-profile.ts';

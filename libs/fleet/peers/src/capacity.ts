@@ -1,4 +1,4 @@
-import type { SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import { isLive, type PeerProfile, type PeerSlots } from './peer-profile.ts';
 
 /** The limit of a peer without an announced or configured one. Any announced limit is trusted for so many tasks of ours. */

@@ -1,5 +1,5 @@
 import type { PeerEndpoint } from '@hermes-fleet/a2a';
-import type { SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 
 /** Lifetime of an announce without `ttl_s`, seconds (docs/handshake.md#announcing). */
 export const DEFAULT_TTL_S = 90;

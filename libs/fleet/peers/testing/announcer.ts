@@ -1,13 +1,8 @@
 import type { TestContext } from 'node:test';
 import type { A2AClient } from '@hermes-fleet/a2a';
-import {
-  decodeAnnounce,
-  encodeAnnounce,
-  FleetError,
-  HANDSHAKE_EXTENSION,
-  type Log,
-  type SessionAnnounce,
-} from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { decodeAnnounce, encodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
 import { createAnnouncer } from '../src/announcing/announcer.ts';

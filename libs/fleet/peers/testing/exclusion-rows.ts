@@ -1,4 +1,4 @@
-import type { TaskDispatch, UnmetKind } from '@hermes-fleet/protocol';
+import type { TaskDispatch, UnmetKind } from '@hermes-fleet/protocol/handshake';
 import type { PeerProfile } from '../src/peer-profile.ts';
 import type { RoutingPolicy } from '../src/routing/policy.ts';
 import { announcing, cardOnly, dispatchOf, NOW, peerOf, prosePeer } from './index.ts';

@@ -1,4 +1,4 @@
-import type { SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import { manualClock as createManualClock, type ManualClock } from '@hermes-fleet/protocol/testing';
 import type { PeerProfile } from '../src/peer-profile.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
-import { systemIds } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createPeerRegistry } from '../src/registry/peer-registry.ts';
 import { NOW } from './index.ts';

@@ -1,4 +1,4 @@
-import type { TaskDispatch } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import type { PeerCard, PeerProfile } from '../src/peer-profile.ts';
 import type { RoutingPolicy } from '../src/routing/policy.ts';
 import { announceOf, NOW, peerOf } from './fakes.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { DONE, dispatching, relayFleet as fleet, PREFERRED_FIRST } from '@hermes-fleet/gateway/testing';
-import { type InboundMessage, isJsonObject, type JsonObject, type MessagePart } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { InboundMessage, MessagePart } from '@hermes-fleet/protocol/ports';
 import { delegation } from '../testing/prose-script.ts';
 import { scriptedPeer } from '../testing/scripted-peer.ts';
 import { cancelAtPeer } from './delegation/cancel-delegation.ts';

@@ -1,5 +1,6 @@
 import { reasonInEvent } from '@hermes-fleet/peers';
-import type { AttemptConsidered, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { AttemptConsidered } from '@hermes-fleet/protocol/handshake';
 import type { AttemptOutcome } from './attempt.ts';
 import { MAX_REPORTED_TOKENS, statusOf } from './attempt-history.ts';
 import { unmetKinds } from './blocked-outcome.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Attempt, TaskResult } from '@hermes-fleet/protocol';
+import type { Attempt, TaskResult } from '@hermes-fleet/protocol/handshake';
 import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
 
 const attempt = (peer: string, status: string, startedAt = 's', tokensSpent = 0): Attempt => ({

@@ -1,5 +1,6 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
-import type { Attempt, AttemptConsidered, RunContext } from '@hermes-fleet/protocol';
+import type { Attempt, AttemptConsidered } from '@hermes-fleet/protocol/handshake';
+import type { RunContext } from '@hermes-fleet/protocol/ports';
 import type { AttemptOutcome } from './attempt.ts';
 import type { Delegation } from './delegation/delegation.ts';
 import { failedAtOnce } from './refusal.ts';

@@ -1,21 +1,22 @@
 import type { A2AClient, PeerTask } from '@hermes-fleet/a2a';
 import { clockOffsetOf, type PeerRegistry, recordAnnounceOf } from '@hermes-fleet/peers';
 import {
-  type Clock,
   FleetError,
   HANDSHAKE_EXTENSION,
-  inSpan,
   isJsonObject,
   type JsonObject,
   type JsonValue,
+} from '@hermes-fleet/protocol';
+import { type TaskResult, versionOf } from '@hermes-fleet/protocol/handshake';
+import {
+  type Clock,
+  inSpan,
   type Log,
   logWith,
   type RunOutcome,
-  type TaskResult,
   type Tracing,
   taskFields,
-  versionOf,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { errorOutcome } from '@hermes-fleet/tasks';
 import { createPassArtifacts } from './artifacts/pass-artifacts.ts';

@@ -1,5 +1,6 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
-import type { Clock, RunOutcome, Tracing, Unmet } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import type { Clock, RunOutcome, Tracing } from '@hermes-fleet/protocol/ports';
 import { callAt, type Lane, type Outlook } from '@hermes-fleet/tasks';
 import { returnBlocked, unmetKinds } from './blocked-outcome.ts';
 import type { PeerSelection } from './peer-selection.ts';

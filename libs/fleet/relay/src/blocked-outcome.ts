@@ -1,4 +1,6 @@
-import { type Clock, FleetError, type RunOutcome, type Unmet } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import type { Clock, RunOutcome } from '@hermes-fleet/protocol/ports';
 import { errorOutcome } from '@hermes-fleet/tasks';
 import { attemptRecord, withAttempt } from './attempt-history.ts';
 import type { PeerSelection } from './peer-selection.ts';

@@ -9,13 +9,9 @@ import {
   type Script,
   spending,
 } from '@hermes-fleet/gateway/testing';
-import {
-  type JsonObject,
-  type OnBlocked,
-  type RunOutcome,
-  systemClock,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { OnBlocked, Unmet } from '@hermes-fleet/protocol/handshake';
+import { type RunOutcome, systemClock } from '@hermes-fleet/protocol/ports';
 
 const POLICIES: readonly OnBlocked[] = ['reroute', 'queue', 'fail'];
 const needsMemory = { requirements: { required_mcp: ['memory'] } };

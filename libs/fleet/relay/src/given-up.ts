@@ -1,19 +1,9 @@
 import type { A2AClient } from '@hermes-fleet/a2a';
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import {
-  attachments,
-  backoffMs,
-  type Clock,
-  encodeResult,
-  isJsonObject,
-  type JsonObject,
-  type Log,
-  logWith,
-  ReplySchema,
-  type TaskResult,
-  versionOf,
-} from '@hermes-fleet/protocol';
+import { backoffMs, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { encodeResult, ReplySchema, type TaskResult, versionOf } from '@hermes-fleet/protocol/handshake';
+import { attachments, type Clock, type Log, logWith } from '@hermes-fleet/protocol/ports';
 import { delegatedEntry } from '@hermes-fleet/protocol/tokens';
 import { recordFields } from '@hermes-fleet/tasks';
 import { MAX_REPORTED_TOKENS } from './attempt-history.ts';

@@ -1,5 +1,6 @@
 import type { LedgerContexts } from '@hermes-fleet/ledger';
-import type { AdmittedTask, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
 /** The statuses of an attempt in which the peer began the work. */

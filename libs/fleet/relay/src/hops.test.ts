@@ -13,14 +13,9 @@ import {
   type TestProfile,
 } from '@hermes-fleet/gateway/testing';
 import { announceOf } from '@hermes-fleet/peers/testing';
-import {
-  encodeResult,
-  HANDSHAKE_EXTENSION,
-  isJsonObject,
-  type JsonObject,
-  silentLog,
-  systemClock,
-} from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { encodeResult } from '@hermes-fleet/protocol/handshake';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { createMetrics } from '@hermes-fleet/service';
 import { Lane, Scheduler } from '@hermes-fleet/tasks';
 import { createRelay } from './relay.ts';

@@ -9,7 +9,7 @@ import {
   until,
   untilAborted,
 } from '@hermes-fleet/gateway/testing';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 
 const SLOTS = 4;
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { dispatching, type RelayFleet, relayFleet, spending } from '@hermes-fleet/gateway/testing';
-import type { JsonObject, Log } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

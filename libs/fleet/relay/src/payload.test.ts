@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { dispatchOf, NOW, POLICY, peerOf } from '@hermes-fleet/peers/testing';
-import { type AdmittedTask, isJsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 import { payloadFor } from './payload.ts';
 
 const TERMS = { mayQueue: false, conversation: 'c', isMoved: false };

@@ -1,13 +1,7 @@
 import { type PeerProfile, type RoutingPolicy, takesProse } from '@hermes-fleet/peers';
-import {
-  type AdmittedTask,
-  type Budget,
-  encodeDispatch,
-  type JsonObject,
-  negotiate,
-  PROTOCOL_VERSION,
-  type TaskDispatch,
-} from '@hermes-fleet/protocol';
+import { type JsonObject, negotiate, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import { encodeDispatch, type TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import type { AdmittedTask, Budget } from '@hermes-fleet/protocol/ports';
 import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import type { Delegation } from './delegation/delegation.ts';
 

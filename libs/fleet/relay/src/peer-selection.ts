@@ -9,7 +9,8 @@ import {
   type RoutingPolicy,
   route,
 } from '@hermes-fleet/peers';
-import { type AdmittedTask, type Clock, isWriteTask, type Unmet } from '@hermes-fleet/protocol';
+import { isWriteTask, type Unmet } from '@hermes-fleet/protocol/handshake';
+import type { AdmittedTask, Clock } from '@hermes-fleet/protocol/ports';
 import type { Needs, Outlook } from '@hermes-fleet/tasks';
 import { isInForce } from './refusal.ts';
 import type { RelayedRun } from './relayed-run.ts';

@@ -10,7 +10,7 @@ import {
   untilAborted,
   withoutMemory,
 } from '@hermes-fleet/gateway/testing';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 
 describe('a relayed task', { concurrency: 3 }, () => {
   it('may wait for max_wait_s, without the time that it spent at a peer', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { bareResult, type TaskResult, type Unmet } from '@hermes-fleet/protocol';
+import { bareResult, type TaskResult, type Unmet } from '@hermes-fleet/protocol/handshake';
 import type { DelegationOutcome } from './delegation/delegate-options.ts';
 import { isInForce, refusalOf, withRefusal } from './refusal.ts';
 import type { Refusal } from './relay-state.ts';

@@ -1,4 +1,5 @@
-import { type Attempt, type JsonObject, type JsonValue, type Unmet, UnmetKind } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import { type Attempt, type Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 import { ConsideredPeers, Delegation, encodeConsidered, encodeDelegation } from './delegation/delegation.ts';
 

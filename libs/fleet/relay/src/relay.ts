@@ -1,11 +1,11 @@
+import type { Attempt } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
-  type Attempt,
   type Executor,
   type RunContext,
   type RunOutcome,
   taskFields,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { errorOutcome, type Lane, type Scheduler } from '@hermes-fleet/tasks';
 import { type AttemptOptions, type AttemptOutcome, attempt } from './attempt.ts';
 import { attemptInEvent, explanationInEvent } from './attempt-events.ts';

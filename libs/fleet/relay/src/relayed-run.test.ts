@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import {
-  type AdmittedTask,
-  FleetError,
-  type JsonObject,
-  type RunContext,
-  systemClock,
-} from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type AdmittedTask, type RunContext, systemClock } from '@hermes-fleet/protocol/ports';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
 
 const TASK = { id: 't', dispatch: {} } as unknown as AdmittedTask;

@@ -1,4 +1,5 @@
-import type { AdmittedTask, Clock, OnBlocked, RunContext, RunEvent } from '@hermes-fleet/protocol';
+import type { OnBlocked } from '@hermes-fleet/protocol/handshake';
+import type { AdmittedTask, Clock, RunContext, RunEvent } from '@hermes-fleet/protocol/ports';
 import { decodeRelayState, encodeRelayState, type RelayState } from './relay-state.ts';
 
 /** The run of a relayed task: its contract, its durable progress, and its context. */

@@ -1,6 +1,6 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import { type RoutingPolicy, routingPolicy } from '@hermes-fleet/peers';
-import type { OnBlocked } from '@hermes-fleet/protocol';
+import type { OnBlocked } from '@hermes-fleet/protocol/handshake';
 
 /** The settings of fleet.yaml for relayed tasks (docs/configuration.md#fleetyaml). */
 export interface RelaySettings {

@@ -1,11 +1,6 @@
 import { reasonInEvent } from '@hermes-fleet/peers';
-import {
-  type AttemptConsidered,
-  inSpan,
-  type RunOutcome,
-  type Tracing,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import type { AttemptConsidered, Unmet } from '@hermes-fleet/protocol/handshake';
+import { inSpan, type RunOutcome, type Tracing } from '@hermes-fleet/protocol/ports';
 import { unmetKinds } from './blocked-outcome.ts';
 import type { Delegation } from './delegation/delegation.ts';
 import type { RelayedRun } from './relayed-run.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { RelayState } from './relay-state.ts';
 import type { RelayedRun } from './relayed-run.ts';
 

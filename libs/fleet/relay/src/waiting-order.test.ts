@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { DONE, dispatching, MEMORY, type Script, withoutMemory } from '@hermes-fleet/gateway/testing';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 
 it('fifty tasks that are checked at once share two peers, and no peer gets more than its capacity', async (t) => {
   const script: Script = async (_task, { budget }) => {

@@ -9,7 +9,8 @@ import {
   withoutMemory,
 } from '@hermes-fleet/gateway/testing';
 import { isLive } from '@hermes-fleet/peers';
-import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 
 const inSoon = (ms: number): string => new Date(Date.now() + ms).toISOString();
 

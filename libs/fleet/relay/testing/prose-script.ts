@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
-import type { JsonObject, TaskResult } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskResult } from '@hermes-fleet/protocol/handshake';
 import type { Delegation } from '../src/delegation/delegation.ts';
 import { delegateProse } from '../src/prose/delegate-prose.ts';
 import type { ProseOptions } from '../src/prose/send-once.ts';

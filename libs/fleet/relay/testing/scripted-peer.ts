@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import type { TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import { createPeerHealth } from '@hermes-fleet/peers';
-import { isJsonObject, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import type { QuestionExchange } from '../src/delegation/question-exchange.ts';
 import type { ProseOptions } from '../src/prose/send-once.ts';
 

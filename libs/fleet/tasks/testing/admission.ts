@@ -1,4 +1,5 @@
-import type { Caller, TaskDispatch } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import type { AdmissionInputs } from '../src/admission/check.ts';
 
 export const NOW = Date.parse('2026-05-31T20:00:00Z');

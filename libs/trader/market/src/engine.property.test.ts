@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isJsonObject, RiskMode } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
 import type { Decimal } from 'decimal.js';
 import fc from 'fast-check';
 import { accountOf } from '../testing/account-of.ts';

@@ -1,4 +1,5 @@
-import { FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Ids } from '@hermes-fleet/protocol/ports';
 import { askStrategy } from './broker/ask-strategy.ts';
 import { fillBar } from './broker/fill-bar.ts';
 import { beginHistory, moveHistory } from './broker/history.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type Ids, type Log, systemIds } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, type Ids, type Log, systemIds } from '@hermes-fleet/protocol/ports';
 import { createEngine } from './engine.ts';
 import type { DegradedConfig } from './follow/degraded.ts';
 import { createFollower, type Follower } from './follow/follower.ts';

@@ -1,4 +1,4 @@
-import type { RiskMode } from '@hermes-fleet/protocol';
+import type { RiskMode } from '@hermes-fleet/protocol/control';
 import { createEngine } from '../src/engine.ts';
 import { syntheticBar } from '../src/feed/synthetic.ts';
 import type { Engine } from '../src/market/engine-port.ts';

@@ -1,4 +1,5 @@
-import type { Ids, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Ids } from '@hermes-fleet/protocol/ports';
 import { createEngine } from '../src/engine.ts';
 import type { Desired, Engine } from '../src/market/engine-port.ts';
 import { type Market, MarketSchema, readMarket } from '../src/market/market.ts';

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { createRenewedTls, readTls, type TlsSource } from '@hermes-fleet/net/tls';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { ConsoleConfig } from './schema.ts';
 
 /** The certificates of console.yaml. */

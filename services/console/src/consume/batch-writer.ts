@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Queries, Store } from '@hermes-fleet/store';
 
 export interface BatchWriterOptions<T, R> {

@@ -1,5 +1,6 @@
 import type { BusConnection, StreamFacts } from '@hermes-fleet/events';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
 import type { Applied } from '../read-model/apply.ts';
 import { noteFact, oldestEventAt } from '../read-model/facts.ts';

@@ -1,4 +1,5 @@
-import type { Clock, CloudEvent, Log } from '@hermes-fleet/protocol';
+import type { CloudEvent } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Queries, Store } from '@hermes-fleet/store';
 import type { Unusable } from '../projection/event.ts';
 import { timeIn } from '../projection/fields.ts';

@@ -5,7 +5,8 @@ import {
   type EventMeta,
   type StreamFacts,
 } from '@hermes-fleet/events';
-import type { Clock, CloudEvent, Log } from '@hermes-fleet/protocol';
+import type { CloudEvent } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
 import { positionOf } from '../read-model/positions.ts';
 

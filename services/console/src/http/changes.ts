@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Applied } from '../read-model/apply.ts';
 import type { ChangedDocument, StatusDocument } from './api.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import type { ProfileAddress, ProfileClient } from '../profiles/client.ts';

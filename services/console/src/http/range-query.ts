@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { type Range, rangeOf } from '../read-model/ranges.ts';
 

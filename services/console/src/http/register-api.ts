@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import type { Prices } from '../config/prices.ts';

@@ -1,5 +1,6 @@
 import { fastifySSE } from '@fastify/sse';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { sessionOf } from '../session/guard.ts';
 import type { Session, Sessions } from '../session/sessions.ts';

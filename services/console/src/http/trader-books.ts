@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';

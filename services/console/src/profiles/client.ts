@@ -1,7 +1,6 @@
 import { createClient, type TlsFetch } from '@hermes-fleet/net';
 import { type TlsSource, tlsFault } from '@hermes-fleet/net/tls';
 import {
-  type Clock,
   ERRORS,
   type ErrorCode,
   type FieldError,
@@ -10,6 +9,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 
 /** A profile that the console reaches. */
 export interface ProfileAddress {

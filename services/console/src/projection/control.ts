@@ -1,5 +1,6 @@
 import { HEAD_TYPE } from '@hermes-fleet/events';
-import { type CloudEvent, ControlStatus, isJsonObject } from '@hermes-fleet/protocol';
+import { type CloudEvent, isJsonObject } from '@hermes-fleet/protocol';
+import { ControlStatus } from '@hermes-fleet/protocol/control';
 import { type Numbered, readNumbered, type Unusable } from './event.ts';
 import { countIn, textIn, textsIn, timeIn } from './fields.ts';
 

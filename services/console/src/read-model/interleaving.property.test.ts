@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import {
-  systemClock as clock,
-  systemIds as ids,
-  LifecycleEvent,
-  silentLog as log,
-} from '@hermes-fleet/protocol';
+import { LifecycleEvent } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol/ports';
 import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
 import { openStore, type Row, type Store } from '@hermes-fleet/store';
 import fc from 'fast-check';

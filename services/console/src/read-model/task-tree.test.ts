@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { integer, openStore } from '@hermes-fleet/store';
 import { eventMaker } from '../../testing/events.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { integer, type Queries, type Store } from '@hermes-fleet/store';
 import type { ConsoleConfig } from '../config/schema.ts';
 

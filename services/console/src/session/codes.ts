@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { digestOf, newSecret } from './secrets.ts';
 
 /** The time for which a code can be used. */

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
 import { digestOf, newSecret } from './secrets.ts';
 

@@ -6,7 +6,8 @@ import {
   type SimulationResult,
   type Strategy,
 } from '@hermes-fleet/market';
-import { type ControlDecision, type ControlResponse, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
 import { failedResponse } from '../control/answers.ts';
 import { withOutcome } from '../control/apply.ts';
 import { fingerprintOf } from '../control/decide-parts.ts';

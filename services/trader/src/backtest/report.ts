@@ -1,5 +1,6 @@
 import { money, type SimulationResult, STRATEGY_KINDS, writeFigures } from '@hermes-fleet/market';
-import { encodeControlResponse, type JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { encodeControlResponse } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 import type { Bars } from './bars.ts';
 import type { Replayed } from './replay.ts';

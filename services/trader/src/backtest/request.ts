@@ -1,4 +1,5 @@
-import { FleetError, fieldErrors, RiskMode } from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 
 const text = z.string().min(1).max(4_000);

@@ -9,7 +9,9 @@ import {
   writeFigures,
 } from '@hermes-fleet/market';
 import { countingIds } from '@hermes-fleet/market/testing';
-import { encodeControlResponse, type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { encodeControlResponse } from '@hermes-fleet/protocol/control';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 import { type BacktestFiles, backtestFiles } from '../../testing/backtest/files.ts';

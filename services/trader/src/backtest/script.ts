@@ -1,14 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import {
-  type ControlDecision,
-  type FieldError,
-  FleetError,
-  fieldErrors,
-  type JsonObject,
-  jsonAt,
-  readControlDecision,
-} from '@hermes-fleet/protocol';
+import { type FieldError, FleetError, fieldErrors, type JsonObject, jsonAt } from '@hermes-fleet/protocol';
+import { type ControlDecision, readControlDecision } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 import type { Bars } from './bars.ts';
 

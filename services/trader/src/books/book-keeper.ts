@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EngineStore } from '@hermes-fleet/market';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { BooksReader, StoredEntry } from '../control/books.ts';
 import { type Analysis, createAnalysis, type SeenBar } from './analysis.ts';
 import { inOrder } from './in-order.ts';

@@ -1,5 +1,6 @@
 import { writeFigures } from '@hermes-fleet/market';
-import { type Caller, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Access, mayTouch, needScope, READ } from '../control/access.ts';
 import type { BooksReader, StoredEntry } from '../control/books.ts';

@@ -1,5 +1,5 @@
 import type { Concern } from '@hermes-fleet/market';
-import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
+import type { Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import type { SeenBar } from '../books/analysis.ts';
 import type { AccountLimits, ConcernLimits } from '../config/breaker-schema.ts';
 import { BREAKER, BREAKER_CALLER } from '../control/breaker-caller.ts';

@@ -1,5 +1,6 @@
 import { type Concern, money } from '@hermes-fleet/market';
-import { type JsonObject, RiskMode } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
 import type { ConcernLimits } from '../config/breaker-schema.ts';
 import type { Measures } from './track.ts';
 

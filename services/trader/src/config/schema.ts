@@ -1,5 +1,5 @@
 import { DegradedSchema, FeedSchema, MarketSchema } from '@hermes-fleet/market';
-import { RiskMode } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 import { AccountBreakers, ConcernBreakers } from './breaker-schema.ts';
 import { crossCheck } from './cross-check.ts';

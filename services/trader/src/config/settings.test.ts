@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFeed } from '@hermes-fleet/market';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { TraderConfigSchema } from './schema.ts';
 import { runtimeConcerns, settingsOf } from './settings.ts';
 

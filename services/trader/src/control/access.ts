@@ -1,4 +1,5 @@
-import { type Caller, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 
 /** The accounts that each caller may access (docs/trader.md#security). */
 export interface Access {

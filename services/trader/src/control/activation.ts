@@ -1,5 +1,6 @@
 import type { Concern, Reconciled, Runtime, Strategy } from '@hermes-fleet/market';
-import { type Clock, createDeadlines, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, createDeadlines } from '@hermes-fleet/protocol/ports';
 import type { ControlStore } from './control-store.ts';
 import type { RetryQueue } from './retry-queue.ts';
 

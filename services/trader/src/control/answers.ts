@@ -1,5 +1,6 @@
 import type { Concern } from '@hermes-fleet/market';
-import { type ControlResponse, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
 import { createDraft, type Failure, type PayloadSummary } from './response-draft.ts';
 
 const EMPTY_SUMMARY: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };

@@ -1,5 +1,7 @@
 import type { Concern, Reconciled, Strategy } from '@hermes-fleet/market';
-import { type ControlResponse, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { Activation } from './activation.ts';
 import { failedResponse, writeFailure } from './answers.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';

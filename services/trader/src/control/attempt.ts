@@ -1,4 +1,5 @@
-import type { Caller, ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 
 /** The transport of an attempt (docs/trader.md#transports); `internal` for the trader's own, of a circuit breaker. */
 export type Transport = 'jsonrpc' | 'mcp' | 'a2a' | 'internal';

@@ -3,9 +3,8 @@ import {
   type ControlCode,
   type ControlResponse,
   type ControlStatus,
-  type Log,
-  traceField,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
+import { type Log, traceField } from '@hermes-fleet/protocol/ports';
 import { failedResponse, writeFailure } from './answers.ts';
 import type { Answer, Attempt } from './attempt.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';

@@ -1,4 +1,4 @@
-import type { Caller } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { DECIDE, OVERRIDE } from './access.ts';
 
 /** The name of the caller of circuit breakers. No caller of fleet.yaml may have it. */

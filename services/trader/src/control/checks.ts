@@ -1,5 +1,5 @@
 import type { Concern } from '@hermes-fleet/market';
-import { type ControlDecision, RiskMode, type SometimesUsed } from '@hermes-fleet/protocol';
+import { type ControlDecision, RiskMode, type SometimesUsed } from '@hermes-fleet/protocol/control';
 import type { Facts } from './facts.ts';
 import type { Draft, Failure } from './response-draft.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 
 /** Most attempts that query the store about one concern at once. They share a commit, and one of them may apply a change. */
 const AT_ONCE = 32;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { CONCERN, outcomeOf, type Request, to } from '../../testing/control/decisions.ts';
 import { openDecisionService, type TestDecisionService, textOf } from '../../testing/control/harness.ts';

@@ -1,5 +1,7 @@
 import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/market';
-import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
+import type { OutboxSource } from '@hermes-fleet/protocol/ports';
 import type { Transport } from './attempt.ts';
 import type { AuditHead, AuditVerifier, VerifyOptions, VerifyReport } from './audit-verifier.ts';
 import type { BooksReader } from './books.ts';

@@ -1,5 +1,5 @@
 import type { Runtime } from '@hermes-fleet/market';
-import { type Clock, inSpan, type Log, type Tracing } from '@hermes-fleet/protocol';
+import { type Clock, inSpan, type Log, type Tracing } from '@hermes-fleet/protocol/ports';
 import type { Access } from './access.ts';
 import { createActivation } from './activation.ts';
 import { writeFailure } from './answers.ts';

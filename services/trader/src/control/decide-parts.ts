@@ -1,11 +1,6 @@
 import type { Concern, Runtime, Strategy } from '@hermes-fleet/market';
-import {
-  type Caller,
-  type Clock,
-  type ControlDecision,
-  controlFingerprint,
-  type Log,
-} from '@hermes-fleet/protocol';
+import { type ControlDecision, controlFingerprint } from '@hermes-fleet/protocol/control';
+import type { Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type Access, mayTouch } from './access.ts';
 import type { Activation } from './activation.ts';
 import type { Applier } from './apply.ts';

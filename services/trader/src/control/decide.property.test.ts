@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Concern, Strategy } from '@hermes-fleet/market';
-import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
+import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol/control';
 import fc from 'fast-check';
 import { at, CONCERN, outcomeOf, POLICY, type Request } from '../../testing/control/decisions.ts';
 import {

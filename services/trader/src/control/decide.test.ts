@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeControlResponse, isJsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { encodeControlResponse } from '@hermes-fleet/protocol/control';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { TABLE } from '../../testing/control/decision-table.ts';
 import { CONCERN, decisionOf, NOW, outcomeOf, type Request, to } from '../../testing/control/decisions.ts';

@@ -1,5 +1,6 @@
 import type { Restriction } from '@hermes-fleet/market';
-import { type ControlDecision, type ControlResponse, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
 import type { Answer } from './attempt.ts';
 import type { Turn } from './concern-lock.ts';
 import type { OpenApply, WrittenAttempt } from './control-store.ts';

@@ -1,4 +1,6 @@
-import type { Caller, ControlCode, ControlResponse, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol/control';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import type { Answer, Attempt } from './attempt.ts';
 
 /** The service behind all three transports (docs/trader.md#transports). */

@@ -1,5 +1,5 @@
 import type { Concern, Strategy } from '@hermes-fleet/market';
-import type { ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
 
 export interface Policy {
   /** Highest age of a request, and how far its time may be in the future, ms. */

@@ -1,4 +1,4 @@
-import type { RiskMode } from '@hermes-fleet/protocol';
+import type { RiskMode } from '@hermes-fleet/protocol/control';
 
 /**
  * Marks that outlast a restart: the concern must start paused, and in this risk mode at most, because its last state could

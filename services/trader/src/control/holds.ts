@@ -1,5 +1,5 @@
 import { type Concern, FREE, type Restriction, type Runtime, restrict } from '@hermes-fleet/market';
-import type { ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
 import type { HoldMarks } from './hold-marks.ts';
 import type { RetryQueue } from './retry-queue.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol';
+import { ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol/control';
 import { TABLE } from '../../testing/control/decision-table.ts';
 import {
   at,

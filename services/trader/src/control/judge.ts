@@ -1,5 +1,5 @@
 import type { Concern } from '@hermes-fleet/market';
-import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
 import { CHECKS, raisesRisk } from './checks.ts';
 import type { Facts } from './facts.ts';
 import { createDraft, type Draft, summaryOf } from './response-draft.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 
 /** The rate of decisions of one caller about one concern. */
 export interface Limits {

@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EngineView, OrderView } from '@hermes-fleet/market';
-import {
-  type Caller,
-  type ErrorCode,
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  StrategyDetailWire,
-  StrategyListWire,
-} from '@hermes-fleet/protocol';
+import { type ErrorCode, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { StrategyDetailWire, StrategyListWire } from '@hermes-fleet/protocol/control';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { CONCERN, to } from '../../testing/control/decisions.ts';
 import {

@@ -1,16 +1,15 @@
 import type { Concern, EngineView, OrderView, Runtime, Strategy } from '@hermes-fleet/market';
+import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
 import {
-  type Caller,
   ControlAction,
   encodeStrategyDetail,
   encodeStrategyList,
-  FleetError,
-  fieldErrors,
   GetStrategyParams,
   ListStrategiesParams,
   type StrategyDetail,
   type StrategyStatus,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
 import { type Access, mayTouch, needScope, READ } from './access.ts';
 import type { Activation } from './activation.ts';

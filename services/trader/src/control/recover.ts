@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';

@@ -1,4 +1,5 @@
-import type { Clock, ControlCode, ControlResponse, Log } from '@hermes-fleet/protocol';
+import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol/control';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { DECIDE } from './access.ts';
 import type { Attempt } from './attempt.ts';
 import type { ControlStore, Refusals } from './control-store.ts';

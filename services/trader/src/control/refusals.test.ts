@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol/control';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { decisionOf, outcomeOf, to } from '../../testing/control/decisions.ts';
 import {

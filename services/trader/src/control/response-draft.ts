@@ -5,7 +5,7 @@ import type {
   ControlResponse,
   ControlValidation,
   ControlWarning,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 

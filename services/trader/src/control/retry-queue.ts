@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 
 const RETRY_EVERY_MS = 5000;
 

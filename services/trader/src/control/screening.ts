@@ -1,10 +1,10 @@
 import {
-  type Caller,
   type ControlCode,
   type ControlDecision,
   type ControlReading,
   readControlDecision,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { type Access, DECIDE, lacksScope, mayTouch, OVERRIDE } from './access.ts';
 import { refusedResponse } from './answers.ts';
 import type { Answer, Attempt } from './attempt.ts';

@@ -1,5 +1,6 @@
 import type { Concern, Restriction } from '@hermes-fleet/market';
-import type { Caller, ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { mayTouch } from './access.ts';
 import { failedResponse, writeFailure } from './answers.ts';
 import { raisesRisk } from './checks.ts';

@@ -1,5 +1,6 @@
 import type { Concern } from '@hermes-fleet/market';
-import type { CloudEvent, ControlResponse } from '@hermes-fleet/protocol';
+import type { CloudEvent } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
 import type { AuditHead } from '../control/audit-verifier.ts';
 
 /** An event for the outbox, which assigns its id. */

@@ -1,5 +1,6 @@
 import { type Concern, type Restriction, restrict } from '@hermes-fleet/market';
-import { type ControlResponse, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { ControlResponse } from '@hermes-fleet/protocol/control';
 import type {
   AccountReset,
   AttemptRecord,

@@ -1,9 +1,5 @@
-import {
-  controlFingerprint,
-  isJsonObject,
-  type JsonObject,
-  readControlDecision,
-} from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { controlFingerprint, readControlDecision } from '@hermes-fleet/protocol/control';
 import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store';
 import type { AuditRecord } from '../control/control-store.ts';
 import { canonical } from './canonical.ts';

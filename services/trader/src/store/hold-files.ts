@@ -10,7 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineStore } from '@hermes-fleet/market';
-import { type Log, RiskMode } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { HoldMarks } from '../control/hold-marks.ts';
 
 /**

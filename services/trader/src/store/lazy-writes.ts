@@ -1,4 +1,4 @@
-import { type Clock, createDeadlines } from '@hermes-fleet/protocol';
+import { type Clock, createDeadlines } from '@hermes-fleet/protocol/ports';
 
 /** Defers writes to share the commit of other writes. */
 export interface LazyWrites {

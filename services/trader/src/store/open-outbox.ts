@@ -1,4 +1,4 @@
-import type { OutboxSource } from '@hermes-fleet/protocol';
+import type { OutboxSource } from '@hermes-fleet/protocol/ports';
 import { openReader, text } from '@hermes-fleet/store';
 import { cursorOf, readEvents } from './outbox.ts';
 import { CONTROL } from './schema.ts';

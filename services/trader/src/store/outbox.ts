@@ -1,10 +1,5 @@
-import {
-  type Clock,
-  CloudEvent,
-  FleetError,
-  type OutboxEvent,
-  type OutboxSource,
-} from '@hermes-fleet/protocol';
+import { CloudEvent, FleetError } from '@hermes-fleet/protocol';
+import type { Clock, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
 import { integer, json, type Queries, type Store, text, type Wakeups } from '@hermes-fleet/store';
 
 /** The wake-up key of outbox waits. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Concern } from '@hermes-fleet/market';
-import { type JsonObject, RiskMode } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import {

@@ -1,11 +1,6 @@
 import type { Concern } from '@hermes-fleet/market';
-import {
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  RiskMode,
-  readControlDecision,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { RiskMode, readControlDecision } from '@hermes-fleet/protocol/control';
 import type { AuditRecord } from '../control/control-store.ts';
 import { nextState } from '../control/judge.ts';
 

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ControlResponse, ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol';
+import {
+  type ControlResponse,
+  ControlResponseWire,
+  encodeControlResponse,
+} from '@hermes-fleet/protocol/control';
 import { refusedResponse } from '../control/answers.ts';
 import { canonical } from './canonical.ts';
 import { responseRecord } from './response-record.ts';

@@ -1,4 +1,5 @@
-import type { ControlResponse, ControlResponseWire, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { ControlResponse, ControlResponseWire } from '@hermes-fleet/protocol/control';
 import type { z } from 'zod';
 
 type Wire = z.output<typeof ControlResponseWire>;

@@ -1,11 +1,6 @@
 import type { Concern, Strategy } from '@hermes-fleet/market';
-import {
-  type ControlResponse,
-  ControlResponseWire,
-  camelize,
-  type JsonObject,
-  type RiskMode,
-} from '@hermes-fleet/protocol';
+import { camelize, type JsonObject } from '@hermes-fleet/protocol';
+import { type ControlResponse, ControlResponseWire, type RiskMode } from '@hermes-fleet/protocol/control';
 import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
 
 const RUN_STATES: Readonly<Record<Concern['runState'], true>> = { running: true, paused: true };

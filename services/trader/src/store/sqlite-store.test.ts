@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { encodeControlResponse, systemIds } from '@hermes-fleet/protocol';
+import { encodeControlResponse } from '@hermes-fleet/protocol/control';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { deadline, manualClock, recordingLog, START } from '@hermes-fleet/protocol/testing';
 import {
   applyOf,

@@ -1,4 +1,4 @@
-import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
+import type { Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store';
 import type { AuditHead } from '../control/audit-verifier.ts';
 import type { ControlStore } from '../control/control-store.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PeerTask } from '@hermes-fleet/a2a';
-import { decodeResult, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { decodeResult } from '@hermes-fleet/protocol/handshake';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import {
   client,

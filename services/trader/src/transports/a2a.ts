@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
 import {
   type Accepted,
-  backoffMs,
   type Caller,
   type Clock,
-  FleetError,
   type Ids,
   type InboundMessage,
   type Intake,
   type Log,
   type TaskFields,
   traceField,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
 import { DECIDE } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';

@@ -1,15 +1,10 @@
+import { camelize, type FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import {
-  bareResult,
   type ControlResponse,
   ControlResponseWire,
-  camelize,
   encodeControlResponse,
-  encodeResult,
-  type FleetError,
-  type JsonObject,
-  type TaskResult,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
+import { bareResult, encodeResult, type TaskResult, type Unmet } from '@hermes-fleet/protocol/handshake';
 
 /** The end of a decision's task: its terminal event and its TASK_RESULT. */
 export interface ControlEnding {

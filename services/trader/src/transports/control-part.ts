@@ -1,10 +1,5 @@
-import {
-  FleetError,
-  type InboundMessage,
-  isJsonObject,
-  type JsonValue,
-  jsonMembers,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonValue, jsonMembers } from '@hermes-fleet/protocol';
+import type { InboundMessage } from '@hermes-fleet/protocol/ports';
 
 export const CONTROL_DECISION = 'CONTROL_DECISION';
 

@@ -1,5 +1,5 @@
 import type { Tool } from '@hermes-fleet/mcp/server';
-import { type ControlMessage, controlSchemas } from '@hermes-fleet/protocol';
+import { type ControlMessage, controlSchemas } from '@hermes-fleet/protocol/control';
 
 export const DECIDE_TOOL = 'apply_control_decision';
 export const LIST_TOOL = 'list_strategies';

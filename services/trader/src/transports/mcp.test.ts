@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Client, connectMcp, ENVELOPE, statelessRequest } from '@hermes-fleet/mcp/testing';
-import { controlSchemas, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { controlSchemas } from '@hermes-fleet/protocol/control';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import {
   at,

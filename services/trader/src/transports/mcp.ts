@@ -6,13 +6,9 @@ import {
   sendText,
   sentHeaders,
 } from '@hermes-fleet/mcp/server';
-import {
-  type Caller,
-  encodeControlResponse,
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { encodeControlResponse } from '@hermes-fleet/protocol/control';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { continueTrace, isAnonymous, translateError } from '@hermes-fleet/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DECIDE, READ } from '../control/access.ts';

@@ -1,5 +1,6 @@
 import type { OnRefused, RefusedRequest } from '@hermes-fleet/a2a';
-import type { ControlCode, FleetError } from '@hermes-fleet/protocol';
+import type { FleetError } from '@hermes-fleet/protocol';
+import type { ControlCode } from '@hermes-fleet/protocol/control';
 import type { Transport } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
 

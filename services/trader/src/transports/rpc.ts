@@ -1,5 +1,6 @@
 import type { CustomMethod, CustomMethodReply } from '@hermes-fleet/a2a';
-import { encodeControlResponse, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { encodeControlResponse } from '@hermes-fleet/protocol/control';
 import type { Answer } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
 

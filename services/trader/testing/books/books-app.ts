@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
-import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { type BookKeeper, createBookKeeper, keepingBooks } from '../../src/books/book-keeper.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { freePort } from '@hermes-fleet/gateway/testing';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { type Share, silentLog, sweepCrashes } from '@hermes-fleet/protocol/testing';
 import { openControlStore } from '../../src/store/sqlite-store.ts';
 import { traderHome } from '../trader-process.ts';

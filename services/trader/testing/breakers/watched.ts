@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test';
 import { money } from '@hermes-fleet/market';
-import { type JsonObject, systemIds } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import type { SeenBar } from '../../src/books/analysis.ts';
 import { createBreakers } from '../../src/breakers/breakers.ts';
 import type { AccountLimits, ConcernLimits } from '../../src/config/breaker-schema.ts';

@@ -1,5 +1,5 @@
 import type { Concern, Strategy } from '@hermes-fleet/market';
-import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
+import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
 import type { Facts, Policy } from '../../src/control/facts.ts';
 
 export const NOW = Date.parse('2026-04-16T20:15:00Z');

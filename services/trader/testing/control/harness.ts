@@ -2,17 +2,15 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Concern, Strategy } from '@hermes-fleet/market';
+import { type JsonObject, snakeize } from '@hermes-fleet/protocol';
 import {
-  type Caller,
   type ControlDecision,
   ControlDecisionWire,
   ControlResponseWire,
   encodeControlResponse,
-  type JsonObject,
-  type Log,
   type RiskMode,
-  snakeize,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
+import type { Caller, Log } from '@hermes-fleet/protocol/ports';
 import { type ManualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
 import type { Answer, Attempt } from '../../src/control/attempt.ts';
 import type { AuditRecord } from '../../src/control/control-store.ts';

@@ -1,4 +1,5 @@
-import type { ControlCode, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { ControlCode } from '@hermes-fleet/protocol/control';
 
 /** A payload that is rejected as malformed: the code and field of an error of its answer, or a word in the message. */
 export type Malformed = readonly [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { recordingLog, runLife, type Share, sweepCrashes, tempDir } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../../src/control/control-store.ts';
 import { replay } from '../../src/store/replay.ts';

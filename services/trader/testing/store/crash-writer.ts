@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { openControlStore } from '../../src/store/sqlite-store.ts';
 import { applyOf, CONCERN, decided, failedFrom, GRID, payload, SEED, switchTo, TREND } from './harness.ts';
 

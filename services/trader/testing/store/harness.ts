@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { TestContext } from 'node:test';
 import type { Concern, Strategy } from '@hermes-fleet/market';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import {
   type ControlDecision,
   type ControlResponse,
   controlFingerprint,
-  type JsonObject,
   readControlDecision,
-  systemIds,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/control';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { type ManualClock, manualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
 import type {
   AttemptRecord,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createA2AClient, type PeerTask } from '@hermes-fleet/a2a';
-import { type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type OpenTransports, tokenOf } from './transports.ts';
 

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, systemIds } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import type { Transport } from '../../src/control/attempt.ts';
 import { at, type OpenTransports, type Posted, type PostOptions } from './transports.ts';
 

@@ -3,17 +3,16 @@ import type { TestContext } from 'node:test';
 import { AgentCard, registerA2A } from '@hermes-fleet/a2a';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
 import type { Concern, Runtime, Strategy } from '@hermes-fleet/market';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import {
   type Caller,
   type InboundMessage,
   type Intake,
-  isJsonObject,
-  type JsonObject,
   type Log,
   type Scope,
   systemClock,
   systemIds,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { DECIDE } from '../../src/control/access.ts';

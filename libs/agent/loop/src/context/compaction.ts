@@ -1,4 +1,5 @@
-import { FleetError, taskFields } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { taskFields } from '@hermes-fleet/protocol/ports';
 import type { ModelMessage } from 'ai';
 import { createSpill, isKept, keptClause } from '../guards/spill.ts';
 import { summarizePrompt } from '../messages/follow-up-prompts.ts';

@@ -1,4 +1,5 @@
-import { FleetError, taskFields } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { taskFields } from '@hermes-fleet/protocol/ports';
 import type { ModelMessage } from 'ai';
 import { createEstimator } from '../messages/history.ts';
 import { contextOverflow } from '../model/call/context-overflow.ts';

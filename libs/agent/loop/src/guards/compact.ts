@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { AgentConfig } from '../config/config.ts';
 import type { GuardedCall } from '../run/guards.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Priority } from '@hermes-fleet/protocol';
+import type { Priority } from '@hermes-fleet/protocol/handshake';
 import { block, makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { reads, runCases, runs, writes } from '../../testing/run-cases.ts';
 import { isReview, scriptedAgent, stepsSinceAsked, userTexts } from '../../testing/scripted-run.ts';

@@ -1,4 +1,4 @@
-import type { Evidence, Priority, ReplySchema } from '@hermes-fleet/protocol';
+import type { Evidence, Priority, ReplySchema } from '@hermes-fleet/protocol/handshake';
 import type { Unverified } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import type { JournalEntry } from '../run/run-state.ts';

@@ -1,4 +1,5 @@
-import { isJsonObject, type Log, type ToolResult } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import type { Log, ToolResult } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import { verifyPrompt } from '../messages/follow-up-prompts.ts';

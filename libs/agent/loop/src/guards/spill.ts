@@ -1,4 +1,4 @@
-import { type Log, ToolError } from '@hermes-fleet/protocol';
+import { type Log, ToolError } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import type { GuardState } from '../run/guard-state.ts';
 import type { GuardedCall } from '../run/guards.ts';

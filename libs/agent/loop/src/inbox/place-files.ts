@@ -1,4 +1,5 @@
-import { numbered, ToolError } from '@hermes-fleet/protocol';
+import { numbered } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import { type AnchoredFiles, type AnchoredFolder, hasCode } from '@hermes-fleet/workspace';
 import type { ReceivedFile } from './read-files.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
-import { type FilePart, systemClock } from '@hermes-fleet/protocol';
+import { type FilePart, systemClock } from '@hermes-fleet/protocol/ports';
 import { type ReadOptions, readFiles, UnreadableFile } from './read-files.ts';
 
 async function serve(t: TestContext, handle: RequestListener): Promise<string> {

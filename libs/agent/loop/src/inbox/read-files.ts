@@ -1,12 +1,6 @@
 import { createClient, type Resolve } from '@hermes-fleet/net';
-import {
-  bareMediaType,
-  type Clock,
-  type FilePart,
-  FleetError,
-  nameInUrl,
-  safeName,
-} from '@hermes-fleet/protocol';
+import { FleetError, nameInUrl, safeName } from '@hermes-fleet/protocol';
+import { bareMediaType, type Clock, type FilePart } from '@hermes-fleet/protocol/ports';
 
 /** The limits of a task's files: `fleet.files` (docs/configuration.md#fleetyaml). */
 export interface FileLimits {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { type AdmittedTask, type MessagePart, systemClock } from '@hermes-fleet/protocol';
+import { type AdmittedTask, type MessagePart, systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { makeTask } from '../../testing/harness.ts';

@@ -1,12 +1,6 @@
 import type { Resolve } from '@hermes-fleet/net';
-import {
-  type AdmittedTask,
-  type Clock,
-  type Log,
-  ToolError,
-  taskFields,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import { type AdmittedTask, type Clock, type Log, ToolError, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import { type Attached, byLength, type DataPart, typeOf } from '../prompt/attached.ts';
 import { dataLine, dataName } from '../prompt/untrusted-data.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { FleetError, type RunEvent } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { scriptedAgent } from '../../testing/scripted-run.ts';
 import { type Reply, use } from '../../testing/scripted-server.ts';
 

@@ -1,14 +1,14 @@
+import { FleetError } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
   type Executor,
-  FleetError,
   type Log,
   type RunContext,
   type RunOutcome,
   type Tracing,
   taskFields,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import { isDeep } from '../guards/evidence.ts';

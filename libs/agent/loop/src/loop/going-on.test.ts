@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type EarlierConversation, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { EarlierConversation } from '@hermes-fleet/protocol/ports';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { reads, writes } from '../../testing/run-cases.ts';
 import { type ScriptedRun, scriptedAgent, userTexts } from '../../testing/scripted-run.ts';

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject, RunEvent, TaskDispatch } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type RunCase, reads, runCases, runs, writes } from '../../testing/run-cases.ts';
 import { scriptedAgent } from '../../testing/scripted-run.ts';

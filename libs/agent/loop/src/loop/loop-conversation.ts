@@ -1,4 +1,5 @@
-import { type JsonObject, taskFields } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { taskFields } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { ModelMessage } from 'ai';
 import { createContextWindow } from '../context/context-window.ts';

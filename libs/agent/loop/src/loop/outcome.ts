@@ -1,10 +1,6 @@
-import {
-  type ErrorCode,
-  type Evidence,
-  FleetError,
-  type RunOutcome,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
+import type { Evidence, Unmet } from '@hermes-fleet/protocol/handshake';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import { doneSoFar, evidenceOf, lastChange, unverified } from '../guards/evidence.ts';
 import { type Claim, readFinalMessage } from '../messages/final-message.ts';
 import { type ReplyContract, readReply } from '../messages/reply.ts';

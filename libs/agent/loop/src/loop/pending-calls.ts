@@ -1,4 +1,4 @@
-import { toolFailure } from '@hermes-fleet/protocol';
+import { toolFailure } from '@hermes-fleet/protocol/ports';
 import { NOT_RUN, type PendingCall, pendingCalls } from '../messages/history.ts';
 import type { ConversationOptions } from '../run/conversation.ts';
 import { MAX_CALLS, surplusReason } from './limited-calls.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isJsonObject, type JsonObject, type RunEvent } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { scriptedAgent } from '../../testing/scripted-run.ts';
 import { say, use } from '../../testing/scripted-server.ts';
 

@@ -1,4 +1,5 @@
-import { type JsonObject, taskFields } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { taskFields } from '@hermes-fleet/protocol/ports';
 import type { ModelRetry } from '../model/call/retries.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { RunResources } from '../run/conversation.ts';

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type AdmittedTask, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 import { block, makeAgent, makeContext, makeTask, memoryTokens } from '../../testing/harness.ts';
 
 test('a stop lets the running command end, and the next start resumes without a trace', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Clock, FleetError, isJsonObject, type RunEvent, systemClock } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { type Clock, type RunEvent, systemClock } from '@hermes-fleet/protocol/ports';
 import { makeAgent, makeContext, makeTask, type TestRun } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
 import { scriptedAgent } from '../../testing/scripted-run.ts';

@@ -1,4 +1,5 @@
-import { type ErrorCode, FleetError, taskFields } from '@hermes-fleet/protocol';
+import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
+import { taskFields } from '@hermes-fleet/protocol/ports';
 import { verdictPrompt } from '../messages/follow-up-prompts.ts';
 import { lastText } from '../messages/history.ts';
 import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from '../messages/review-prompt.ts';

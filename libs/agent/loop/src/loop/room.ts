@@ -1,4 +1,4 @@
-import type { Executor } from '@hermes-fleet/protocol';
+import type { Executor } from '@hermes-fleet/protocol/ports';
 import { capacityOf, type DiskSpace, type Workspaces, withMonitor } from '@hermes-fleet/workspace';
 import { blocked } from './outcome.ts';
 

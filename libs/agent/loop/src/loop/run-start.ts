@@ -1,12 +1,6 @@
-import {
-  type AdmittedTask,
-  isWriteTask,
-  type JsonObject,
-  type Log,
-  type RunContext,
-  taskFields,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { isWriteTask, type Unmet } from '@hermes-fleet/protocol/handshake';
+import { type AdmittedTask, type Log, type RunContext, taskFields } from '@hermes-fleet/protocol/ports';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { type InboxOptions, receive } from '../inbox/receive.ts';
 import { continuedMessages, furtherTaskMessage } from '../messages/earlier-messages.ts';

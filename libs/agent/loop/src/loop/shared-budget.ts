@@ -1,4 +1,5 @@
-import { type Budget, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Budget } from '@hermes-fleet/protocol/ports';
 import type { BudgetShare } from '../run/budget-share.ts';
 
 /**

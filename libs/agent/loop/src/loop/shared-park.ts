@@ -1,4 +1,4 @@
-import type { RunContext } from '@hermes-fleet/protocol';
+import type { RunContext } from '@hermes-fleet/protocol/ports';
 
 export interface SharedPark {
   /** The `park` of one of the calls. */

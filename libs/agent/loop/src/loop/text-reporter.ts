@@ -1,4 +1,4 @@
-import type { Clock, RunContext } from '@hermes-fleet/protocol';
+import type { Clock, RunContext } from '@hermes-fleet/protocol/ports';
 import { outcomeBlock } from '../messages/final-message.ts';
 
 /** Limits text events to ten per second. */

@@ -1,13 +1,13 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
 import {
   type Budget,
-  type JsonObject,
   logWith,
   ToolError,
   type ToolResult,
   taskFields,
   toolFailure,
   withInputNotes,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { FinishReason, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { createGuards, entryOf, withNotes } from '../guards/guards.ts';

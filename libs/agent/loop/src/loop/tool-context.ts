@@ -1,4 +1,4 @@
-import type { Budget } from '@hermes-fleet/protocol';
+import type { Budget } from '@hermes-fleet/protocol/ports';
 import type {
   ConversationOptions,
   CreateConversation,

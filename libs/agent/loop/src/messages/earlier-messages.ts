@@ -1,9 +1,5 @@
-import {
-  type EarlierConversation,
-  type JsonObject,
-  type JsonValue,
-  toolFailure,
-} from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import { type EarlierConversation, toolFailure } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import { type ModelMessage, modelMessageSchema } from 'ai';
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RunEvent, systemClock } from '@hermes-fleet/protocol';
+import { type RunEvent, systemClock } from '@hermes-fleet/protocol/ports';
 import { createTextReporter } from '../loop/text-reporter.ts';
 import { readFinalMessage, readJsonReply, renderClaim } from './final-message.ts';
 

@@ -1,4 +1,5 @@
-import type { JsonValue, ToolResult } from '@hermes-fleet/protocol';
+import type { JsonValue } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject, JsonValue, ReplySchema } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { ReplySchema } from '@hermes-fleet/protocol/handshake';
 import { block, makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { scriptedAgent, userTexts } from '../../testing/scripted-run.ts';
 import { asked, type Reply, say, use } from '../../testing/scripted-server.ts';

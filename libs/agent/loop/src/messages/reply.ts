@@ -1,5 +1,7 @@
-import type { AdmittedTask, ReplySchema } from '@hermes-fleet/protocol';
-import { isJsonObject, type JsonObject, type JsonValue, outputProblems } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { ReplySchema } from '@hermes-fleet/protocol/handshake';
+import { outputProblems } from '@hermes-fleet/protocol/handshake';
+import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 import { type FinalMessage, readJsonReply } from './final-message.ts';
 
 /** The required form of a reply (docs/handshake.md#reply-schemas). */

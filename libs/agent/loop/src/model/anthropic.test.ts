@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { FleetError, type RunEvent } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { SECRET } from '@hermes-fleet/workspace/testing';
 import {
   type AnthropicReply,

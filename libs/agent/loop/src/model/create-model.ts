@@ -1,5 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { FleetError, type ModelInfo, silentLog } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type ModelInfo, silentLog } from '@hermes-fleet/protocol/ports';
 import { type AgentConfig, fallbackConfigs } from '../config/config.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';

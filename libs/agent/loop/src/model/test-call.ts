@@ -1,4 +1,4 @@
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../config/config.ts';
 import { callFailure } from './call/call-failure.ts';
 import type { ReceivedAnswer } from './call/call-usage.ts';

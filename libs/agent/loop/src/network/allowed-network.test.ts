@@ -7,7 +7,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { deadline, manualClock, recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV, createConfinement, runCommand } from '@hermes-fleet/workspace';
 import {

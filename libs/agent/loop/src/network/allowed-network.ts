@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Resolve } from '@hermes-fleet/net';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { PROXY_PLACES, type ProxiedCommand } from '@hermes-fleet/workspace';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { createHostProxy, type OnRefused } from './host-proxy.ts';

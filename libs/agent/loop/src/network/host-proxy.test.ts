@@ -4,7 +4,7 @@ import { createServer as createHttp, type IncomingMessage, type ServerResponse }
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { createHostProxy, type HostProxyOptions } from './host-proxy.ts';
 

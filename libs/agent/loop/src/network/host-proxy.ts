@@ -11,7 +11,8 @@ import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import { type Address, addressesOf, pinnedLookup, type Resolve } from '@hermes-fleet/net';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type AllowedHosts, isAddress, matchHosts, parseTarget, type Target } from './allowed-hosts.ts';
 
 /** Told of each refusal to one client, with the reason. */

@@ -1,4 +1,4 @@
-import type { MessagePart } from '@hermes-fleet/protocol';
+import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import { dataBlock, dataLine } from './untrusted-data.ts';
 
 /** The most characters that the lines of data in the task's message have; more of it goes into a file of the workspace. */

@@ -1,4 +1,4 @@
-import type { AdmittedTask } from '@hermes-fleet/protocol';
+import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 import type { SetUpReport } from '@hermes-fleet/workspace';
 import { replyContract, replyRequest } from '../messages/reply.ts';
 import { dataBlock, dataLine } from './untrusted-data.ts';

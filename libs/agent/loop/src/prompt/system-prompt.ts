@@ -1,4 +1,4 @@
-import type { AdmittedTask, Budget } from '@hermes-fleet/protocol';
+import type { AdmittedTask, Budget } from '@hermes-fleet/protocol/ports';
 import { isSmall } from '../run/small-budget.ts';
 import type { Offer } from '../tools/toolbox.ts';
 import { CODING_GUIDANCE } from './coding-guidance.ts';

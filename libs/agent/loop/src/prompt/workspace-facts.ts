@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type AnchoredFiles, createGit, LEFT_OUT, type Workspace } from '@hermes-fleet/workspace';
 import { PROGRESS_FILE, readProgress } from '../tools/progress-file.ts';
 import { projectLines } from './project.ts';

@@ -1,14 +1,14 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
 import type {
   AdmittedTask,
   Budget,
   Clock,
-  JsonObject,
   Log,
   RunContext,
   Tool,
   ToolCall,
   Tracing,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';

@@ -1,4 +1,5 @@
-import type { Priority, ReplySchema, ToolResult } from '@hermes-fleet/protocol';
+import type { Priority, ReplySchema } from '@hermes-fleet/protocol/handshake';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import type { GuardState, GuardStop } from './guard-state.ts';
 import type { JournalEntry } from './run-state.ts';
 

@@ -1,4 +1,4 @@
-import { type AdmittedTask, inSpan, type Tracing } from '@hermes-fleet/protocol';
+import { type AdmittedTask, inSpan, type Tracing } from '@hermes-fleet/protocol/ports';
 import type { Opening, Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { ModelCallResult } from '../model/call/model-call.ts';
 

@@ -4,7 +4,7 @@ import {
   ToolError,
   type ToolInput,
   toolFailure,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { jsonSchema, type ToolSet, tool } from 'ai';
 import type { z } from 'zod';
 import type { AgentTool, ToolContext } from './conversation.ts';

@@ -1,4 +1,4 @@
-import type { ToolInput } from '@hermes-fleet/protocol';
+import type { ToolInput } from '@hermes-fleet/protocol/ports';
 
 /** A parameter of other agents' tools that changes what a call does, and that a tool of ours does not have. */
 export interface UnsupportedParameter {

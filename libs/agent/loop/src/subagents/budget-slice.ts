@@ -1,4 +1,5 @@
-import { type Budget, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Budget } from '@hermes-fleet/protocol/ports';
 
 /** The default slice, as a share of the remaining budget. */
 const SHARE = 1 / 3;

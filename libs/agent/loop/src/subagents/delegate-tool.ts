@@ -1,4 +1,4 @@
-import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { FOLLOW_UP_TOKENS } from '../loop/loop-conversation.ts';
 import { taskMessage } from '../messages/task-message.ts';

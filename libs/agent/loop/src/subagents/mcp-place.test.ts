@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { McpPool } from '@hermes-fleet/mcp';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { delegating, hand } from '../../testing/delegating.ts';
 import { stepsSinceAsked } from '../../testing/scripted-run.ts';

@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import {
-  FleetError,
-  type JsonObject,
-  type RemoteAgents,
-  type ToolCall,
-  ToolError,
-  type ToolResult,
-} from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type RemoteAgents, type ToolCall, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { makePlace } from '@hermes-fleet/workspace/testing';
 import { delegating } from '../../testing/delegating.ts';
 import { memoryTokens } from '../../testing/harness.ts';

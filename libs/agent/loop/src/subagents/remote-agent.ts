@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonValue, type RemoteAgents } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { RemoteAgents } from '@hermes-fleet/protocol/ports';
 import type { ToolContext } from '../run/conversation.ts';
 import type { Answer, Delegation } from './delegation.ts';
 import { cutAnswer, keepFullText } from './full-text.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { defineTool, type ToolCall } from '@hermes-fleet/protocol';
+import { defineTool, type ToolCall } from '@hermes-fleet/protocol/ports';
 import { makePlace, SECRET } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
 import { delegating } from '../../testing/delegating.ts';

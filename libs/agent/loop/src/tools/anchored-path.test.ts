@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, w
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
+import { systemClock, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles, hasCode } from '@hermes-fleet/workspace';
 import { makeToolContext } from '../../testing/harness.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FleetError, type JsonObject, MAX_QUESTION_CHARS } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { MAX_QUESTION_CHARS } from '@hermes-fleet/protocol/ports';
 import { block, makeAgent, makeContext, makeTask, makeToolContext } from '../../testing/harness.ts';
 import { askTool } from './ask.ts';
 

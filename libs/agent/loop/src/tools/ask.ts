@@ -1,11 +1,11 @@
+import { FleetError } from '@hermes-fleet/protocol';
 import {
   defineTool,
-  FleetError,
   MAX_QUESTION_CHARS,
   MAX_QUESTIONS,
   type Tool,
   ToolError,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
 /** Maximum characters of an answer shown to the model, the same as for a failed command. */

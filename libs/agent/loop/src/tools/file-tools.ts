@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import { ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';

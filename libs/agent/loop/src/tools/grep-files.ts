@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { type Clock, ToolError } from '@hermes-fleet/protocol';
+import { type Clock, ToolError } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import { hasCode } from '@hermes-fleet/workspace';
 import { z } from 'zod';

@@ -3,15 +3,15 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createMcpPool, type McpPool, type McpServerConfig } from '@hermes-fleet/mcp';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
-  type JsonObject,
   type Log,
   systemClock,
   type Tool,
   type Tracing,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { recordingTracing, silentLog } from '@hermes-fleet/protocol/testing';
 import { block, makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { type McpToolCall, mcpToolSource } from './mcp-tools.ts';

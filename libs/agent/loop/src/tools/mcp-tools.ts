@@ -1,17 +1,15 @@
 import type { McpPool, McpServerConfig, McpTool } from '@hermes-fleet/mcp';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
   type Log,
   type Tool,
   type ToolCall,
   type Tracing,
   taskFields,
   toolFailure,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { throughProxy, type Workspace } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AllowedNetwork } from '../network/allowed-network.ts';

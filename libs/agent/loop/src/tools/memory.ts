@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import { ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFolder } from '@hermes-fleet/workspace';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { z } from 'zod';

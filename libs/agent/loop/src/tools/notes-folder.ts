@@ -1,4 +1,4 @@
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFolder } from '@hermes-fleet/workspace';
 import { pageOf, textOf } from './text-page.ts';
 

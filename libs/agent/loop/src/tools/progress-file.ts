@@ -1,4 +1,4 @@
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles, AnchoredFolder } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { FleetError, mediaTypeOfName } from '@hermes-fleet/protocol';
 import {
   type ArtifactChunk,
-  FleetError,
   MAX_ARTIFACT_NAME,
-  mediaTypeOfName,
   type TaskArtifacts,
   ToolError,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles, createConfinement, type OpenTree } from '@hermes-fleet/workspace';
 import { cannotConfine, commandsFolder, makePlace } from '@hermes-fleet/workspace/testing';

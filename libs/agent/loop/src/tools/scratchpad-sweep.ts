@@ -1,6 +1,6 @@
 import { renameSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
-import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
+import type { Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import type { OpenTree, Workspaces } from '@hermes-fleet/workspace';
 import {
   type AnchoredFiles,

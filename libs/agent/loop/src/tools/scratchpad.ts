@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol';
+import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles, AnchoredFolder } from '@hermes-fleet/workspace';
 import { contextName } from '@hermes-fleet/workspace';
 import { z } from 'zod';

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
-import { type Clock, FleetError, ToolError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, ToolError } from '@hermes-fleet/protocol/ports';
 import { type CommandLimits, type CommandResult, limitMet, runCommand } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';

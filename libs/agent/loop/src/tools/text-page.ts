@@ -1,4 +1,4 @@
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import { decode, encodingOf } from './files/encoding.ts';
 
 const MAX_PAGE_BYTES = 48 * 1024;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defineTool, type Tool } from '@hermes-fleet/protocol';
+import { defineTool, type Tool } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { z } from 'zod';
 import { makeTask } from '../../testing/harness.ts';

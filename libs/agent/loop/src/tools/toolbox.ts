@@ -1,4 +1,4 @@
-import { type AdmittedTask, type Log, taskFields } from '@hermes-fleet/protocol';
+import { type AdmittedTask, type Log, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AgentTool } from '../run/conversation.ts';
 import { isSmall } from '../run/small-budget.ts';
 import { toolDefinitions } from '../run/tool.ts';

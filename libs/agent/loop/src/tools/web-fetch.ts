@@ -1,12 +1,6 @@
 import { createClient, type Resolve } from '@hermes-fleet/net';
-import {
-  type Clock,
-  defineTool,
-  FleetError,
-  type JsonObject,
-  ToolError,
-  type ToolResult,
-} from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type Clock, defineTool, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { toMarkdown } from './web/to-markdown.ts';

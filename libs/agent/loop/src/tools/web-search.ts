@@ -1,12 +1,6 @@
 import { createClient, type Resolve } from '@hermes-fleet/net';
-import {
-  type Clock,
-  defineTool,
-  FleetError,
-  isJsonObject,
-  type JsonValue,
-  ToolError,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { type Clock, defineTool, ToolError } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 

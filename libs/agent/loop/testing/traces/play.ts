@@ -1,4 +1,4 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { AgentConfigSchema } from '../../src/config/config.ts';
 import { createGuards } from '../../src/guards/guards.ts';
 import { GuardState } from '../../src/run/guard-state.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { memoryFile, PERL } from '../../testing/memory-attacks.ts';
 import { askUser } from './ask-user.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { closedToOthers, nodeForOthers } from '../../testing/other-users.ts';
 import { cannotConfine, makePlace } from '../../testing/place.ts';
@@ -24,7 +24,7 @@ function asPlainUser(t: TestContext): string {
   }
   const options = { confine: 'bubblewrap', workspaceRoot, stateDir };
   const script = `
-    import { systemClock, silentLog } from '@hermes-fleet/protocol';
+    import { systemClock, silentLog } from '@hermes-fleet/protocol/ports';
     import { createConfinement } from './src/confinement/create-confinement.ts';
     const options = ${JSON.stringify(options)};
     const { note } = await createConfinement({ ...options, clock: systemClock, log: silentLog });

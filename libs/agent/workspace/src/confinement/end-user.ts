@@ -1,7 +1,8 @@
 import { constants, readFileSync } from 'node:fs';
 import { access, lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { processesOf } from '../process/proc.ts';
 import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
 import { COMMAND_ENV } from './command-env.ts';

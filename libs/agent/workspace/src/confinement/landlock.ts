@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type CommandLine, runCommand } from '../process/run-command.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import type { CommandUser } from './command-user.ts';

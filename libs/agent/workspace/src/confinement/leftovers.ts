@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CommandRecords, envMark, readCommandRecord } from '../process/command-records.ts';
 import { carriersOf, killMarked, killTree } from '../process/kill-tree.ts';
 import { processSpace, processState } from '../process/proc.ts';

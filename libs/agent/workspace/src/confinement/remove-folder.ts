@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
 import { COMMAND_ENV } from './command-env.ts';
 

@@ -1,5 +1,7 @@
 import { statfsSync } from 'node:fs';
-import { type Clock, FleetError, type Log, type Unmet } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { type CommandLine, type CommandMonitor, runCommand } from '../process/run-command.ts';
 

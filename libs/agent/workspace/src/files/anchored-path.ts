@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import { COMMAND_USER, type CommandUser } from '../confinement/command-user.ts';
 import { shareHandle } from '../confinement/confinement.ts';
 import { type AnchoredFolder, anchoredFolder, at, hasCode, type Share } from './anchored-folder.ts';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createCommittedFiles } from './committed-files.ts';
 import { createGit } from './git.ts';

@@ -1,4 +1,4 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { Git, GitPlace } from './git.ts';
 
 /** The files of one commit, whatever has become of them in a tree. */

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { type CommandLine, type CommandResult, type RunOptions, runCommand } from '../process/run-command.ts';
 import { capacityError } from '../process/start-failure.ts';

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { cannotConfine, makePlace } from '../../testing/index.ts';
 import { runCommand } from '../process/run-command.ts';
@@ -157,7 +157,7 @@ for (const method of ['bubblewrap', 'uid'] as const) {
     const place = makePlace(t);
     const script = `
       import { readdirSync } from 'node:fs';
-      import { systemClock as clock } from '@hermes-fleet/protocol';
+      import { systemClock as clock } from '@hermes-fleet/protocol/ports';
       import { silentLog as log } from '@hermes-fleet/protocol/testing';
       import { COMMAND_ENV, createConfinement, runCommand } from './src/index.ts';
       const limits = { processes: 0, memoryMb: 64, dataMb: 0, fileMb: 0, openFiles: 0, cpuS: 0 };

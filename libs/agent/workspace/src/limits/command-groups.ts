@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { CommandGroup } from '../process/run-command.ts';
 import { ownGroups } from './memory-room.ts';
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { landlockHelper, withoutLandlock } from '../../testing/landlock-helper.ts';
 import { FORBID, memoryFile, onTheirWay, PERL, PYTHON, withoutPython } from '../../testing/memory-attacks.ts';
@@ -87,7 +87,7 @@ const ATTACKS: Record<string, { readonly script: string; readonly skip?: string 
 const GATEWAY = `
   import { readFileSync } from 'node:fs';
   import { join } from 'node:path';
-  import { silentLog, systemClock } from '@hermes-fleet/protocol';
+  import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
   import { COMMAND_ENV, createConfinement, defaultMemoryMb, runCommand, startBackground } from './src/index.ts';
   const { options, attack, group } = JSON.parse(process.argv[1]);
   const limits = { processes: 0, memoryMb: defaultMemoryMb(), dataMb: 0, fileMb: 0, openFiles: 16384, cpuS: 0 };

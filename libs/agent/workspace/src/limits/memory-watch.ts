@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { allProcesses, environmentOf, type ProcessStatus, processStatus } from '../process/proc.ts';
 import type { CommandMonitor, RunningCommand } from '../process/run-command.ts';
 import { createHeldMemory, type Owned } from './held-memory.ts';

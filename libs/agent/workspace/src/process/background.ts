@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { outputRead } from './output-read.ts';
 import { RecentOutput } from './recent-output.ts';
 import type { CommandLine } from './run-command.ts';

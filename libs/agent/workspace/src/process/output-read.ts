@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 
 /** How long the pipes of an ended command may stay open: a process that escaped it may hold them. */
 const CLOSE_MS = 2000;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { CapturedOutput } from './captured-output.ts';
 import type { CommandRecords } from './command-records.ts';
 import { killTree, type Marks } from './kill-tree.ts';

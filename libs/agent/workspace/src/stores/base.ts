@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type CommittedFiles, createCommittedFiles } from '../git/committed-files.ts';
 import type { Git, GitPlace } from '../git/git.ts';

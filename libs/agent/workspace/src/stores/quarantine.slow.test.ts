@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { attackersGit } from '../../testing/attackers-git.ts';
 import { makePlace } from '../../testing/index.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { attackersGit } from '../../testing/attackers-git.ts';
 import { makePlace } from '../../testing/place.ts';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { isThere } from '../files/is-there.ts';
 import type { Git } from '../git/git.ts';
 import { measurePacks, removeUnfinishedPacks } from './kept-packs.ts';

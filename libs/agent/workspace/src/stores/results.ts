@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git } from '../git/git.ts';
 import type { Base } from './base.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { hasCode } from '../files/anchored-folder.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { indexPack, receivePack } from './pack-file.ts';

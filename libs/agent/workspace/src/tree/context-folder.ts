@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { hasCode } from '../files/anchored-folder.ts';
 import { contextName } from '../stores/context-name.ts';
 import { OBJECT_ID } from '../stores/store.ts';

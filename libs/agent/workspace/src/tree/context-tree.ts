@@ -1,6 +1,7 @@
 import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
 import { isThere } from '../files/is-there.ts';
 import { notAdded, type Uncommitted } from '../git/add-all.ts';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Clock, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { hasCode, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { makePlace, openTestContexts } from '../../testing/index.ts';
 import { ownFolders } from './ownership.ts';

@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
 import { chown, stat } from 'node:fs/promises';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { COMMAND_USER, type CommandUser } from '../confinement/command-user.ts';
 import { makePassableDirectory, makeSharedDirectory } from '../confinement/confinement.ts';

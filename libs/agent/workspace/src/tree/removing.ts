@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type RunAsOwner, removeFolder } from '../confinement/remove-folder.ts';

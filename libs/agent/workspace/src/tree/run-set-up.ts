@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type DiskSpace, withMonitor } from '../disk/disk-space.ts';

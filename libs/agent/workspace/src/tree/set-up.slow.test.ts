@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Clock, FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { committedFiles, openTestContexts, type Place, setUpBy } from '../../testing/index.ts';
 

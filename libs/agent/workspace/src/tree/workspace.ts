@@ -1,4 +1,5 @@
-import type { RepoState, Unmet } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import type { RepoState } from '@hermes-fleet/protocol/ports';
 import type { ProxyFiles } from '../confinement/confinement.ts';
 import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, realpath, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
+import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { isThere } from '../files/is-there.ts';

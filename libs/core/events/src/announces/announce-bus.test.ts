@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { announced, openBus, recordAnnounces, startServer, untilConnected } from '../../testing/announces.ts';
 import { startNatsServer } from '../../testing/nats-server.ts';

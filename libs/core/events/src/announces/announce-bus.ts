@@ -1,4 +1,5 @@
-import type { Clock, CloudEvent, JsonObject, Log } from '@hermes-fleet/protocol';
+import type { CloudEvent, JsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { headers, type NatsConnection } from 'nats';
 import { type BusConnection, flushed, reasonOf } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';

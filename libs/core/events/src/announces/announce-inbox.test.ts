@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { headers, type NatsConnection } from 'nats';
 import {

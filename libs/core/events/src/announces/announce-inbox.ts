@@ -1,4 +1,5 @@
-import type { JsonObject, Log } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { Msg, NatsError } from 'nats';
 import { reasonOf } from '../connection/connection.ts';
 import { isForwarded } from '../connection/read-back.ts';

@@ -1,4 +1,5 @@
-import type { Clock, JsonObject, Log } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { NatsConnection } from 'nats';
 import { type BusConnection, reasonOf } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';

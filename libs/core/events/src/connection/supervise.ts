@@ -1,4 +1,5 @@
-import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
+import { backoffMs } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { NatsConnection } from 'nats';
 import { type BusConnection, openConnection, reasonOf } from './connection.ts';
 

@@ -1,4 +1,5 @@
-import { type Clock, CloudEvent, type Log } from '@hermes-fleet/protocol';
+import { CloudEvent } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
 import { streamOf } from '../streams/subjects.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { idsAt, setUpCluster, until, wholeCluster } from '../../testing/cluster-bus.ts';
 import { type NatsCluster, startNatsCluster } from '../../testing/nats-cluster.ts';

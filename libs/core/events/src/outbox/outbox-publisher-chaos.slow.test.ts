@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
 import { startNatsServer } from '../../testing/nats-server.ts';

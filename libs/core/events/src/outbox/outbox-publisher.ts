@@ -1,4 +1,4 @@
-import type { Clock, Log, OutboxSource, Tracing } from '@hermes-fleet/protocol';
+import type { Clock, Log, OutboxSource, Tracing } from '@hermes-fleet/protocol/ports';
 import type { NatsConnection } from 'nats';
 import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';

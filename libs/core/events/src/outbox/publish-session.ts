@@ -6,7 +6,7 @@ import {
   type OutboxSource,
   type Span,
   type Tracing,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { NatsConnection } from 'nats';
 import { reasonOf } from '../connection/connection.ts';
 import { InFlight } from './in-flight.ts';

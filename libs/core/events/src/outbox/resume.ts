@@ -1,4 +1,4 @@
-import type { OutboxEvent, OutboxSource } from '@hermes-fleet/protocol';
+import type { OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
 import type { NatsConnection } from 'nats';
 import { directGet } from '../streams/direct-get.ts';
 import { DUPLICATE_WINDOW_MS } from '../streams/stream-config.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type OutboxEvent } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, OutboxEvent } from '@hermes-fleet/protocol/ports';
 import { headers, type NatsConnection } from 'nats';
 import { type BusConnection, openConnection, reasonOf } from '../connection/connection.ts';
 import { type Acknowledged, eventsUpTo, findGap, type StreamGap } from './stream-gap.ts';

@@ -1,4 +1,4 @@
-import type { OutboxEvent, OutboxSource } from '@hermes-fleet/protocol';
+import type { OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
 import type { NatsConnection, StreamInfo } from 'nats';
 import { consumerOf } from '../streams/permissions.ts';
 import { streamOf } from '../streams/subjects.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { NatsError } from 'nats';
 import { reasonOf } from '../connection/connection.ts';
 import { findGap, type GapOptions, mayLackEvents } from './stream-gap.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect, createInbox, type NatsConnection } from 'nats';
 import { startNatsServer } from '../../testing/nats-server.ts';

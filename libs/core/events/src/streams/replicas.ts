@@ -1,4 +1,5 @@
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { NatsError, type StreamConfig } from 'nats';
 
 /** The copies that a stream may have; an even number tolerates no more lost servers than the odd one below it. */

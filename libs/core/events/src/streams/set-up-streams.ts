@@ -1,4 +1,5 @@
-import { FleetError, type Log, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { type JetStreamManager, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
 import { type BusConnection, openConnection, reasonOf, serverAddress } from '../connection/connection.ts';
 import { createReplication, type Replication } from './replicas.ts';

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
-import { type Clock, FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from '@modelcontextprotocol/client';
 import { isOf2025 } from './revision-2025.ts';
 import { oneLine, refusalOf } from './undelivered.ts';

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import { type Caller, type Ids, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, Ids } from '@hermes-fleet/protocol/ports';
 import { checkNesting, translateError } from '@hermes-fleet/service';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';

@@ -2,17 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import {
-  decodeAnnounce,
-  decodeDispatch,
-  decodeResult,
-  encodeAnnounce,
-  FleetError,
-  foreignAnnounce,
-  negotiate,
-  readAnnounce,
-  spokenVersions,
-} from '../index.ts';
+import { FleetError } from '../errors.ts';
+import { negotiate } from '../wire/version.ts';
+import { decodeAnnounce, encodeAnnounce, foreignAnnounce, readAnnounce, spokenVersions } from './announce.ts';
+import { decodeDispatch } from './dispatch.ts';
+import { decodeResult } from './result.ts';
 
 const fixture = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../fixtures/3.0/${name}.json`, import.meta.url), 'utf8'));

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import {
-  decodeAnnounce,
-  decodeResult,
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  readAnnounce,
-} from '../index.ts';
+import { FleetError } from '../errors.ts';
+import { isJsonObject, type JsonObject } from '../wire/json.ts';
+import { decodeAnnounce, readAnnounce } from './announce.ts';
+import { decodeResult } from './result.ts';
 
 const MANY = 400_000;
 

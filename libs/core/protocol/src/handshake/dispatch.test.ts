@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeDispatch, isWriteTask } from '../index.ts';
+import { decodeDispatch, isWriteTask } from './dispatch.ts';
 
 describe('isWriteTask', () => {
   for (const [write, required, answer] of [

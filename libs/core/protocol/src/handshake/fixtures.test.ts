@@ -4,16 +4,11 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import {
-  decodeAnnounce,
-  decodeDispatch,
-  decodeResult,
-  encodeAnnounce,
-  encodeDispatch,
-  encodeResult,
-  FleetError,
-  type JsonObject,
-} from '../index.ts';
+import { FleetError } from '../errors.ts';
+import type { JsonObject } from '../wire/json.ts';
+import { decodeAnnounce, encodeAnnounce } from './announce.ts';
+import { decodeDispatch, encodeDispatch } from './dispatch.ts';
+import { decodeResult, encodeResult } from './result.ts';
 
 const folder = (version: string): string =>
   fileURLToPath(new URL(`../../fixtures/${version}`, import.meta.url));

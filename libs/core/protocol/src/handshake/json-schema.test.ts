@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { z } from 'zod';
-import { type HandshakeMessage, handshakeSchemas, isJsonObject, type JsonObject } from '../index.ts';
+import { isJsonObject, type JsonObject } from '../wire/json.ts';
+import { type HandshakeMessage, handshakeSchemas } from './json-schema.ts';
 
 const schemas = handshakeSchemas();
 const messages: readonly HandshakeMessage[] = ['session-announce', 'task-dispatch', 'task-result'];

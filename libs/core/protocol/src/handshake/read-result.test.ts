@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { decodeResult, encodeResult, isJsonObject, type JsonObject, readResult } from '../index.ts';
+import { isJsonObject, type JsonObject } from '../wire/json.ts';
+import { readResult } from './read-result.ts';
+import { decodeResult, encodeResult } from './result.ts';
 
 const fixture = (name: string): JsonObject => {
   const url = new URL(`../../fixtures/${name}.json`, import.meta.url);

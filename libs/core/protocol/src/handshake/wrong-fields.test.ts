@@ -2,15 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { allWrong, containers, withField, wrongEach } from '../../../../../test/support/wrong-fields.ts';
-import {
-  decodeAnnounce,
-  decodeDispatch,
-  decodeResult,
-  FleetError,
-  SessionAnnounceWire,
-  TaskDispatchWire,
-  TaskResultWire,
-} from '../index.ts';
+import { FleetError } from '../errors.ts';
+import { decodeAnnounce, SessionAnnounceWire } from './announce.ts';
+import { decodeDispatch, TaskDispatchWire } from './dispatch.ts';
+import { decodeResult, TaskResultWire } from './result.ts';
 
 /** The fields that a decoder reports as invalid; each has a reason. */
 function named(decode: (wire: unknown) => unknown, wire: unknown): string[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { systemClock } from '../index.ts';
+import { systemClock } from './clock.ts';
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 

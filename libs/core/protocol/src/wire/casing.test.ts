@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { camelize, snakeize } from '../index.ts';
+import { camelize, snakeize } from './casing.ts';
 
 const Inner = z.looseObject({ deep_key: z.unknown().optional(), plain: z.unknown().optional() });
 const Schema = z.looseObject({

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { decodeAnnounce, decodeResult, encodeAnnounce, encodeResult, type JsonObject } from '../index.ts';
+import { decodeAnnounce, encodeAnnounce } from '../handshake/announce.ts';
+import { decodeResult, encodeResult } from '../handshake/result.ts';
+import type { JsonObject } from './json.ts';
 
 const Words = z.array(
   z.strictObject({ name: z.string(), message: z.looseObject({}), read: z.looseObject({}) }),

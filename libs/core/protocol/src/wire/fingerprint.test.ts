@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { dispatchFingerprint, fingerprint, isJsonObject, type JsonObject, type JsonValue } from '../index.ts';
+import { dispatchFingerprint, fingerprint } from './fingerprint.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
 
 const sha256 = (canonical: string): string => createHash('sha256').update(canonical, 'utf8').digest('hex');
 

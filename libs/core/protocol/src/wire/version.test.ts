@@ -10,7 +10,7 @@ import {
   negotiate,
   PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
-} from '../index.ts';
+} from './version.ts';
 
 describe('negotiate', () => {
   for (const [ours, theirs, spoken] of [

@@ -1,5 +1,6 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http';
-import { type Caller, FleetError, type Ids, systemIds, type Tracing } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Caller, type Ids, systemIds, type Tracing } from '@hermes-fleet/protocol/ports';
 import {
   type FastifyBaseLogger,
   type FastifyInstance,

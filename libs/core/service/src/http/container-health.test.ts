@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createAuthority } from '@hermes-fleet/net/testing';
 import { createRenewedTls, readTls } from '@hermes-fleet/net/tls';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { runProgram } from '../../../../../test/support/fleet.ts';
 import { startApp } from '../../testing/start-app.ts';
 

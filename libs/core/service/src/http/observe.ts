@@ -1,4 +1,4 @@
-import type { Ids, Span, Tracing } from '@hermes-fleet/protocol';
+import type { Ids, Span, Tracing } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FleetMetrics } from '../metrics/metrics.ts';
 import './request.ts';

@@ -1,4 +1,5 @@
-import type { Caller, FleetError, Span } from '@hermes-fleet/protocol';
+import type { FleetError } from '@hermes-fleet/protocol';
+import type { Caller, Span } from '@hermes-fleet/protocol/ports';
 import type { Trace } from './trace.ts';
 
 declare module 'fastify' {

@@ -13,7 +13,8 @@ import {
   type TestCertificate,
 } from '@hermes-fleet/net/testing';
 import { createRenewedTls, readTls } from '@hermes-fleet/net/tls';
-import { isJsonObject, systemClock } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { captureLogs, startApp, TOKEN } from '../../testing/start-app.ts';
 import type { ConnectionLimits } from './connections.ts';
 

@@ -1,4 +1,4 @@
-import { ResultStatus, UnmetKind } from '@hermes-fleet/protocol';
+import { ResultStatus, UnmetKind } from '@hermes-fleet/protocol/handshake';
 
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 export const STATUSES = [...ResultStatus.options, 'canceled'];

@@ -1,4 +1,4 @@
-import { UnmetKind } from '@hermes-fleet/protocol';
+import { UnmetKind } from '@hermes-fleet/protocol/handshake';
 import type { registerFamilies } from './families.ts';
 import {
   COMPACTIONS,

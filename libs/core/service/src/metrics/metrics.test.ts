@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import perfHooks from 'node:perf_hooks';
 import { test } from 'node:test';
-import type { LedgerCounter } from '@hermes-fleet/protocol';
+import type { LedgerCounter } from '@hermes-fleet/protocol/ports';
 import { createMetrics, type FleetMetrics } from './metrics.ts';
 
 const create = (): FleetMetrics =>

@@ -1,4 +1,5 @@
-import { type Count, UnmetKind } from '@hermes-fleet/protocol';
+import { UnmetKind } from '@hermes-fleet/protocol/handshake';
+import type { Count } from '@hermes-fleet/protocol/ports';
 import { Registry } from 'prom-client';
 import { registerFamilies } from './families.ts';
 import {

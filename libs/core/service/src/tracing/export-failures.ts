@@ -1,4 +1,4 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 
 /** `ExportResultCode.SUCCESS` of @opentelemetry/core, which the SDK does not export again. */

@@ -1,4 +1,4 @@
-import type { Log, Span, SpanStart, Tracing } from '@hermes-fleet/protocol';
+import type { Log, Span, SpanStart, Tracing } from '@hermes-fleet/protocol/ports';
 import {
   type Context,
   type Link,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AgentCard } from '@a2a-js/sdk';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance } from 'fastify';
 import { requestedVersion } from '../wire/requested-version.ts';
 import { cardJson } from './card-forms.ts';

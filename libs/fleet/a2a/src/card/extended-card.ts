@@ -1,5 +1,6 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import { type Caller, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 
 /** The extension of an extended card whose params say what the caller may do here (docs/a2a.md#the-extended-card). */
 export const CALLER_EXTENSION = 'urn:hermes-fleet:caller:1';

@@ -6,8 +6,8 @@ import {
   HANDSHAKE_MEDIA_TYPE,
   isJsonObject,
   type JsonObject,
-  systemClock,
 } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { collect, peerServer } from '../../testing/peer-server.ts';
 import { finish } from '../../testing/script.ts';

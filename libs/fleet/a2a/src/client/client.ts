@@ -1,14 +1,8 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import { createClient, createTextExchange, type TlsFetch } from '@hermes-fleet/net';
 import type { TlsKeys, TlsSource } from '@hermes-fleet/net/tls';
-import {
-  type Clock,
-  encodePart,
-  HANDSHAKE_MEDIA_TYPE,
-  type JsonObject,
-  type Log,
-  type MessagePart,
-} from '@hermes-fleet/protocol';
+import { HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
+import { type Clock, encodePart, type Log, type MessagePart } from '@hermes-fleet/protocol/ports';
 import { type DiscoveredAgent, discoverAgent } from './discover.ts';
 import { fetchCard, readCard } from './fetch-card.ts';
 import { fetchFile } from './fetch-file.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 import { createA2AClient } from './client.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { startStockAgent } from '../../../../../test/support/stock-agent.ts';
 import { peerServer } from '../../testing/peer-server.ts';

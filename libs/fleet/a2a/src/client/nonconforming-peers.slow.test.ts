@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { collect, peerServer } from '../../testing/peer-server.ts';
 import { createA2AClient, type PeerTask } from '../index.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { isJsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { finish } from '../../testing/script.ts';
 import { serve, TOKEN } from '../../testing/serve.ts';
 import { createA2AClient, EVENT_METADATA } from '../index.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { peerServer } from '../../testing/peer-server.ts';
 import { createA2AClient } from '../index.ts';
@@ -78,7 +78,7 @@ test('a call goes through the proxy that Node uses for fetch', async (t) => {
   assert.ok(address !== null && typeof address === 'object');
   const calling = `
     const { createA2AClient } = await import(${JSON.stringify(import.meta.resolve('../index.ts'))});
-    const { systemClock } = await import(${JSON.stringify(import.meta.resolve('@hermes-fleet/protocol'))});
+    const { systemClock } = await import(${JSON.stringify(import.meta.resolve('@hermes-fleet/protocol/ports'))});
     const client = createA2AClient({ clock: systemClock, extensions: [] });
     const peer = { name: 'far', url: 'http://192.0.2.1/a2a' };
     for (const isOnce of [false, true]) await client.getTask(peer, 'x', { timeoutMs: 20_000, isOnce });`;

@@ -1,13 +1,13 @@
 import type { TextAnswer, TextExchange, TlsFetch } from '@hermes-fleet/net';
 import type { TlsKeys } from '@hermes-fleet/net/tls';
 import {
-  type Clock,
   FleetError,
   isJsonObject,
   isNestedDeeper,
   type JsonObject,
   MAX_NESTING,
 } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { fromLegacyResult, toLegacyCall } from './legacy.ts';

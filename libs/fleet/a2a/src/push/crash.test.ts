@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLedger } from '@hermes-fleet/ledger';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { deadline, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { at } from '../../testing/serve.ts';
 import { startWebhook } from '../../testing/webhook.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ArtifactChunk } from '@hermes-fleet/protocol';
+import type { ArtifactChunk } from '@hermes-fleet/protocol/ports';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import { restlessClock, startPushing } from '../../testing/pushing.ts';
 import { at } from '../../testing/serve.ts';

@@ -1,6 +1,7 @@
 import type { Ledger, PushConfig, PushLimits } from '@hermes-fleet/ledger';
 import { checkDestination, type DestinationRules } from '@hermes-fleet/net';
-import { backoffMs, type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { PlannedPush, PushPort } from '../server/push-methods.ts';
 import { type DeliveryDeps, deliverConfig } from './deliver-config.ts';
 import type { PushSigner } from './signature.ts';

@@ -1,6 +1,7 @@
 import type { PushConfig } from '@hermes-fleet/ledger';
 import { createClient, type DestinationRules } from '@hermes-fleet/net';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Notification } from './notification.ts';
 import { checkPort } from './target-port.ts';
 

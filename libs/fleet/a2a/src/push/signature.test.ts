@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { startPushing } from '../../testing/pushing.ts';
 import { startWebhook } from '../../testing/webhook.ts';
 import { createPushSigner } from './signature.ts';

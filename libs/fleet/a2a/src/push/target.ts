@@ -1,6 +1,7 @@
 import type { Ledger, PushConfig } from '@hermes-fleet/ledger';
 import type { DestinationRules } from '@hermes-fleet/net';
-import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
+import { backoffMs } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Notification } from './notification.ts';
 import { type SendFailure, sendNotification } from './send-notification.ts';
 import type { TargetSlots } from './target-slots.ts';

@@ -1,4 +1,5 @@
-import type { Caller, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 
 export interface CustomMethodCall {
   /** The raw JSON of `params`; undefined when absent. */

@@ -1,16 +1,8 @@
 import { Extensions } from '@a2a-js/sdk';
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
-import {
-  type Caller,
-  type Clock,
-  type Deadlines,
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  type Log,
-  type Scope,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, Clock, Deadlines, Log, Scope } from '@hermes-fleet/protocol/ports';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardSource } from '../card/card-route.ts';
 import { extendedCard } from '../card/extended-card.ts';

@@ -1,4 +1,5 @@
-import type { Deadlines, JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Deadlines } from '@hermes-fleet/protocol/ports';
 import { sendHead } from '@hermes-fleet/service';
 import type { FastifyReply } from 'fastify';
 

@@ -1,11 +1,5 @@
-import {
-  type Caller,
-  FleetError,
-  fieldErrors,
-  isJsonObject,
-  type JsonObject,
-  type Scope,
-} from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, Scope } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
 import {
   AnyParams,

@@ -1,4 +1,5 @@
-import type { Caller, FleetError, Log } from '@hermes-fleet/protocol';
+import type { FleetError } from '@hermes-fleet/protocol';
+import type { Caller, Log } from '@hermes-fleet/protocol/ports';
 import type { FastifyRequest } from 'fastify';
 
 /** A request of an authenticated caller that neither a method nor the intake received. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { fastifySSE } from '@fastify/sse';
-import { type Clock, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import fastify from 'fastify';
 import { CLOSING } from '../server/open-calls.ts';

@@ -1,4 +1,5 @@
-import { type Clock, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { FastifyReply } from 'fastify';
 import { CLIENT_GONE, CLOSING } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';

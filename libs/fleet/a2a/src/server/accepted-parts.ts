@@ -1,15 +1,12 @@
 import type { Message } from '@a2a-js/sdk';
 import {
-  bareMediaType,
   FleetError,
   HANDSHAKE_MEDIA_TYPE,
   isJsonObject,
   type JsonObject,
   jsonAt,
-  MAX_FILES,
-  MAX_PARTS,
-  mediaRanges,
 } from '@hermes-fleet/protocol';
+import { bareMediaType, MAX_FILES, MAX_PARTS, mediaRanges } from '@hermes-fleet/protocol/ports';
 
 type Part = Message['parts'][number];
 

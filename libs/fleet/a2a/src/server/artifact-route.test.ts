@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import type { ArtifactPart } from '@hermes-fleet/protocol';
+import type { ArtifactPart } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { finish } from '../../testing/script.ts';
 import { at, message, type Served, type ServeOptions, serve, TOKEN } from '../../testing/serve.ts';

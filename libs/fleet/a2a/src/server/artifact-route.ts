@@ -1,5 +1,6 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import { type ArtifactPart, type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ArtifactPart, Clock } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance } from 'fastify';
 import type { PartUrl } from '../wire/artifact-view.ts';
 import { mediaTypeOf } from '../wire/artifact-view.ts';

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import {
-  type ArtifactChunk,
-  type ArtifactPart,
-  HANDSHAKE_EXTENSION,
-  isJsonObject,
-  type JsonObject,
-} from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { ArtifactChunk, ArtifactPart } from '@hermes-fleet/protocol/ports';
 import { finish } from '../../testing/script.ts';
 import { at, message, OTHER_TOKEN, READ_TOKEN, type Served, serve, TOKEN } from '../../testing/serve.ts';
 import { openStream, type SseMessage } from '../../testing/sse.ts';

@@ -1,5 +1,6 @@
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
-import { FleetError, type InboundMessage } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { InboundMessage } from '@hermes-fleet/protocol/ports';
 
 /**
  * Throws CONTEXT_MISMATCH or UNSUPPORTED_OPERATION unless the task accepts a further message: it has not ended, and the

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InboundMessage } from '@hermes-fleet/protocol';
+import type { InboundMessage } from '@hermes-fleet/protocol/ports';
 import { OWN_TOKEN, type ServeOptions, serve } from '../../testing/serve.ts';
 
 const DATA = '{"type":"OWN", "payload":{"a":1e400,"a":"\\ud800" ,"__proto__":{"b":0.10}}}';

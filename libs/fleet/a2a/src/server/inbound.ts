@@ -1,11 +1,6 @@
 import { Message } from '@a2a-js/sdk';
-import {
-  type InboundMessage,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  jsonAt,
-} from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue, jsonAt } from '@hermes-fleet/protocol';
+import type { InboundMessage } from '@hermes-fleet/protocol/ports';
 import { checkParts } from './accepted-parts.ts';
 
 /** The request that a message came in. */

@@ -1,5 +1,6 @@
 import type { Artifact, StreamResponse, Task } from '@a2a-js/sdk';
-import { FleetError, HANDSHAKE_EXTENSION, mediaRanges } from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { mediaRanges } from '@hermes-fleet/protocol/ports';
 
 /** The media types that a client accepts; undefined for one that accepts any (A2A 1.0, section 3.2.2). */
 export interface OutputModes {

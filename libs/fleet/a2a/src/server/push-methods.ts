@@ -6,7 +6,8 @@ import type {
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { NewPushConfig, PushConfig, PushVersion, TaskRecord } from '@hermes-fleet/ledger';
-import { type Accepted, type Caller, FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Accepted, Caller, Ids } from '@hermes-fleet/protocol/ports';
 
 /** The key of Task.metadata under which GetTask tells how the deliveries of the task's push notifications stand. */
 export const PUSH_METADATA = 'urn:hermes-fleet:push';

@@ -1,6 +1,7 @@
 import { type ListTasksRequest, type ListTasksResponse, TaskState } from '@a2a-js/sdk';
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
-import { type Caller, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { ledgerStates } from '../wire/task-state.ts';
 import { type TaskViewOptions, taskView } from '../wire/task-view.ts';
 

@@ -14,15 +14,8 @@ import type {
 } from '@a2a-js/sdk';
 import { type JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { isTerminal, type Ledger, type PushVersion, type TaskRecord } from '@hermes-fleet/ledger';
-import {
-  type Accepted,
-  type Caller,
-  FleetError,
-  HANDSHAKE_EXTENSION,
-  type Ids,
-  type Intake,
-  type JsonObject,
-} from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_EXTENSION, type JsonObject } from '@hermes-fleet/protocol';
+import type { Accepted, Caller, Ids, Intake } from '@hermes-fleet/protocol/ports';
 import { ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
 import { agentMessage } from '../wire/parts.ts';
 import { type TaskViewOptions, taskView } from '../wire/task-view.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { contentParts } from '@hermes-fleet/protocol';
+import { contentParts } from '@hermes-fleet/protocol/ports';
 import type * as old from 'a2a-sdk-0.3';
 import {
   ClientFactory as OldFactory,

@@ -1,5 +1,5 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
-import type { Clock, Log, ToolCall } from '@hermes-fleet/protocol';
+import type { Clock, Log, ToolCall } from '@hermes-fleet/protocol/ports';
 import {
   answerTimeoutMs,
   createPeerContact,

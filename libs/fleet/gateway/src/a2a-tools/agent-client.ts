@@ -1,5 +1,6 @@
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
-import { type Clock, FleetError, type ToolCall, ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, type ToolCall, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { waitWithoutSlot } from '../tool-support/wait-without-slot.ts';
 import type { AgentCallOptions } from './agent-call.ts';
 import {

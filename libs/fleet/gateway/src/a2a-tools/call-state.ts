@@ -1,4 +1,4 @@
-import type { ToolCall } from '@hermes-fleet/protocol';
+import type { ToolCall } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { callId } from '../tool-support/call-id.ts';
 

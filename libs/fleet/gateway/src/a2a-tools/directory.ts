@@ -8,7 +8,8 @@ import {
 } from '@hermes-fleet/a2a';
 import { createClient, parseDestination } from '@hermes-fleet/net';
 import { createPeerHealth, type PeerHealth } from '@hermes-fleet/peers';
-import { type Clock, FleetError, type Log, ToolError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Clock, type Log, ToolError } from '@hermes-fleet/protocol/ports';
 
 /** A remote agent as config.yaml registers it (`a2a.agents`). */
 export interface RegisteredAgent {

@@ -1,4 +1,5 @@
-import { PROTOCOL_VERSION, type RemoteAgents, ToolError } from '@hermes-fleet/protocol';
+import { PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import { type RemoteAgents, ToolError } from '@hermes-fleet/protocol/ports';
 import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import { createAgentClient } from './agent-client.ts';

@@ -1,5 +1,6 @@
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
-import { backoffMs, FleetError, type Log, type ToolCall, ToolError } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import { type Log, type ToolCall, ToolError } from '@hermes-fleet/protocol/ports';
 import { followTask, RETRY_BACKOFF } from '@hermes-fleet/relay';
 import { type AgentCall, type AgentCallOptions, openAgentCall } from './agent-call.ts';
 import { type CallState, loadCallState, messageIdOf, saveCallState } from './call-state.ts';

@@ -1,5 +1,6 @@
 import type { OutboundMessage, PeerReply } from '@hermes-fleet/a2a';
-import { FleetError, ToolError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import { findTaskOf, isDeclined, neverArrived, peerError } from '@hermes-fleet/relay';
 import type { AgentCall } from './agent-call.ts';
 import { messageIdOf } from './call-state.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FleetError, type JsonObject, silentLog, systemClock, type TokenEntry } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { silentLog, systemClock, type TokenEntry } from '@hermes-fleet/protocol/ports';
 import { testBudget, testCall } from '../../testing/call-tool.ts';
 import { type OddReply, oddAgent, taskOf } from '../../testing/odd-agent.ts';
 import { registered, say } from '../../testing/odd-calls.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
-import type { JsonObject, ToolCall } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { ToolCall } from '@hermes-fleet/protocol/ports';
 import { findHandshake } from '@hermes-fleet/protocol/prose';
 import { messageIdOf } from './call-state.ts';
 import type { RemoteAgent } from './directory.ts';

@@ -1,6 +1,7 @@
 import type { PeerArtifact, PeerPart, PeerReply, PeerTask } from '@hermes-fleet/a2a';
 import { declaredHandshake } from '@hermes-fleet/peers';
-import type { JsonObject, JsonValue, ToolResult } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { isWaitingForCaller } from '@hermes-fleet/relay';
 import { z } from 'zod';
 import { truncateText } from '../tool-support/truncate.ts';

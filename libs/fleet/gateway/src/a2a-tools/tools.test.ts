@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { manualClock } from '@hermes-fleet/peers/testing';
-import { type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import {
   type StockAgent,
   type StockOptions,

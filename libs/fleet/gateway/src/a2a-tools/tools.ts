@@ -1,4 +1,4 @@
-import { defineTool, type Tool } from '@hermes-fleet/protocol';
+import { defineTool, type Tool } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import { type AgentClient, createAgentClient } from './agent-client.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startStockAgent } from '../../../../../test/support/stock-agent.ts';
 import { a2aTools } from '../../testing/call-tool.ts';

@@ -1,7 +1,8 @@
 import type { A2AClient } from '@hermes-fleet/a2a';
 import type { ContextDeletion, Ledger, PeerDeletion, RemovedFiles, ResultsMode } from '@hermes-fleet/ledger';
 import { isProsePeer, type PeerRegistry } from '@hermes-fleet/peers';
-import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { oldSubtasksContextId } from '../tool-support/call-id.ts';
 import type { AgentContexts } from './agent-contexts.ts';
 import { deleteAtPeer, type PeerDeletionOutcome } from './delete-at-peer.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { inboxPrefix, setUpStreams } from '@hermes-fleet/events';
 import { startNatsServer } from '@hermes-fleet/events/testing';
-import { systemClock as clock, silentLog } from '@hermes-fleet/protocol';
+import { systemClock as clock, silentLog } from '@hermes-fleet/protocol/ports';
 import { freePort } from '../../testing/free-port.ts';
 import { examineBus } from './examine-bus.ts';
 

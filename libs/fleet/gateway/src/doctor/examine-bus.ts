@@ -1,5 +1,5 @@
 import { type BusConnection, createOutboxPublisher } from '@hermes-fleet/events';
-import { type Clock, type OutboxSource, silentLog } from '@hermes-fleet/protocol';
+import { type Clock, type OutboxSource, silentLog } from '@hermes-fleet/protocol/ports';
 import { type Finding, findingsOn, shownUrl } from './finding.ts';
 
 const GIVE_UP_MS = 8_000;

@@ -3,14 +3,9 @@ import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import { announceOf } from '@hermes-fleet/peers/testing';
-import {
-  encodeAnnounce,
-  HANDSHAKE_EXTENSION,
-  type JsonObject,
-  silentLog,
-  systemClock,
-  systemIds,
-} from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION, type JsonObject } from '@hermes-fleet/protocol';
+import { encodeAnnounce } from '@hermes-fleet/protocol/handshake';
+import { silentLog, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { freePort } from '../../testing/free-port.ts';
 import { profile } from '../../testing/profile.ts';
 import { examinePeer } from './examine-peer.ts';

@@ -8,14 +8,9 @@ import {
 import { samePeerUrl } from '@hermes-fleet/fleet-config';
 import { speaksTls } from '@hermes-fleet/net/tls';
 import { declaredHandshake, type PeerCard } from '@hermes-fleet/peers';
-import {
-  type Clock,
-  decodeAnnounce,
-  FleetError,
-  type Ids,
-  negotiate,
-  type SessionAnnounce,
-} from '@hermes-fleet/protocol';
+import { FleetError, negotiate } from '@hermes-fleet/protocol';
+import { decodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Clock, Ids } from '@hermes-fleet/protocol/ports';
 import { type Finding, type FindingList, findingsOn, shownUrl } from './finding.ts';
 
 const TIMEOUT_MS = 5_000;

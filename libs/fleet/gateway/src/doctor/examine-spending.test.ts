@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
-import { PROTOCOL_VERSIONS, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { examineSpending } from './examine-spending.ts';
 

@@ -1,6 +1,6 @@
 import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
 import { type Credentials, type FleetConfig, normalizePeerUrl } from '@hermes-fleet/fleet-config';
-import type { Clock, Ids } from '@hermes-fleet/protocol';
+import type { Clock, Ids } from '@hermes-fleet/protocol/ports';
 import { examineBus } from './examine-bus.ts';
 import { type ExaminedPeer, examinePeer } from './examine-peer.ts';
 import type { Finding } from './finding.ts';

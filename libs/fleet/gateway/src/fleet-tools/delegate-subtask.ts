@@ -1,7 +1,7 @@
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
-  isJsonObject,
-  type JsonObject,
   type Log,
   type RunContext,
   type RunOutcome,
@@ -9,8 +9,7 @@ import {
   ToolError,
   type ToolResult,
   taskFields,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { oldSubtasksContextId } from '../tool-support/call-id.ts';
 import { requireCallerScope } from '../tool-support/require-scope.ts';

@@ -1,4 +1,4 @@
-import { defineTool, type Tool, ToolError } from '@hermes-fleet/protocol';
+import { defineTool, type Tool, ToolError } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import type { SubtaskRunner } from './subtask.ts';

@@ -1,12 +1,8 @@
 import { isPeerName } from '@hermes-fleet/fleet-config';
 import { isLive, isProsePeer, type PeerProfile, type PeerRegistry, takesTasks } from '@hermes-fleet/peers';
-import {
-  type Clock,
-  defineTool,
-  type JsonObject,
-  type SessionAnnounce,
-  type Tool,
-} from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import { type Clock, defineTool, type Tool } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import { truncateList, truncateText } from '../tool-support/truncate.ts';

@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PeerProfile } from '@hermes-fleet/peers';
 import { announcing, manualClock, NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  type RemoteAgents,
-  silentLog,
-  type ToolResult,
-} from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { type RemoteAgents, silentLog, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { idleCall } from '../../testing/idle-call.ts';
 import { dispatching } from '../../testing/messages.ts';
 import { spending } from '../../testing/relay-fleet.ts';

@@ -1,12 +1,7 @@
 import type { PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
-import {
-  type Clock,
-  defineTool,
-  type JsonObject,
-  type JsonValue,
-  type Tool,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import { type Clock, defineTool, type Tool } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import { truncateList, truncateText } from '../tool-support/truncate.ts';

@@ -1,5 +1,5 @@
 import { isLive, type PeerProfile, type PeerRegistry, takesTasks } from '@hermes-fleet/peers';
-import { type Clock, type RemoteAgents, ToolError } from '@hermes-fleet/protocol';
+import { type Clock, type RemoteAgents, ToolError } from '@hermes-fleet/protocol/ports';
 import { truncateText } from '../tool-support/truncate.ts';
 import type { DelegateSubtask } from './delegate-subtask.ts';
 

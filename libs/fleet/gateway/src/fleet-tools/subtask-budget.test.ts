@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { TokenEntry } from '@hermes-fleet/protocol';
+import type { TokenEntry } from '@hermes-fleet/protocol/ports';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 import fc from 'fast-check';
 import { sliceOf, subtaskBudget } from './subtask-budget.ts';

@@ -1,4 +1,4 @@
-import { type Budget, ToolError } from '@hermes-fleet/protocol';
+import { type Budget, ToolError } from '@hermes-fleet/protocol/ports';
 
 /** A subtask's share of the budget, fixed when the subtask begins; a restart does not change it. */
 export interface BudgetSlice {

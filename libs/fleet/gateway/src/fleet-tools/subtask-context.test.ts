@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type JsonObject, silentLog } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/ports';
 import { idleCall } from '../../testing/idle-call.ts';
 import { DONE } from '../../testing/scripts.ts';
 import { createSubtaskDelegation } from './delegate-subtask.ts';

@@ -1,4 +1,4 @@
-import { OnBlocked, Priority, ReplySchema } from '@hermes-fleet/protocol';
+import { OnBlocked, Priority, ReplySchema } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 import type { SubtaskRequest } from './subtask.ts';
 

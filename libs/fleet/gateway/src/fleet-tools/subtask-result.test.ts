@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isJsonObject, type JsonObject, type RunOutcome } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import { DONE } from '../../testing/scripts.ts';
 import { subtaskResult } from './subtask-result.ts';
 

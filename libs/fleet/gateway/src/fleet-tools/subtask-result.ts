@@ -1,4 +1,5 @@
-import type { JsonObject, JsonValue, RunOutcome, ToolResult } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { RunOutcome, ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { truncateJson, truncateList, truncateText } from '../tool-support/truncate.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { dispatchOf } from '@hermes-fleet/peers/testing';
-import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol';
+import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol/ports';
 import { CALLER } from '../../testing/scripts.ts';
 import { callId, oldSubtasksContextId } from '../tool-support/call-id.ts';
 import { admittedSubtask, subtaskDispatch } from './subtask.ts';

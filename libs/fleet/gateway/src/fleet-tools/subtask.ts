@@ -1,19 +1,20 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import {
-  type AdmittedTask,
-  type Caller,
   decodeDispatch,
-  FleetError,
-  type JsonObject,
   type OnBlocked,
   type Priority,
   type ReplySchema,
+  type TaskDispatch,
+  type Unmet,
+} from '@hermes-fleet/protocol/handshake';
+import {
+  type AdmittedTask,
+  type Caller,
   type RunContext,
   type RunOutcome,
-  type TaskDispatch,
   ToolError,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { ContextDeletions } from '../contexts/context-deletions.ts';
 import { callId } from '../tool-support/call-id.ts';
 

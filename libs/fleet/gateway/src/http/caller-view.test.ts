@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { announcing, NOW, peerOf } from '@hermes-fleet/peers/testing';
-import type { Caller } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { type CallerViewOptions, callerView } from './caller-view.ts';
 
 const config = FleetConfigSchema.parse({ fleet: { server: { bind_port: 1, auth_required: false } } });

@@ -1,6 +1,7 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { PeerProfile, PeerRegistry } from '@hermes-fleet/peers';
-import type { Caller, Clock, JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
 import { leftOf } from '@hermes-fleet/tasks';
 import type { Gateway } from '../gateway.ts';
 import { stateOf } from './peer-view.ts';

@@ -1,11 +1,6 @@
 import type { TaskRecord } from '@hermes-fleet/ledger';
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  type TokenEntry,
-  type TokenStore,
-} from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { TokenEntry, TokenStore } from '@hermes-fleet/protocol/ports';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 
 export interface CostOptions {

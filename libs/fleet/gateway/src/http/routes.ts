@@ -1,12 +1,7 @@
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
-import {
-  type Clock,
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';

@@ -1,14 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { isPeerName, matchesName } from '@hermes-fleet/fleet-config';
 import { type JoinTokenRecord, joinTokenProblem, type LedgerJoins } from '@hermes-fleet/ledger';
-import {
-  type Caller,
-  type Clock,
-  FleetError,
-  fieldErrors,
-  JOIN_TOKEN_PREFIX,
-  type JsonObject,
-} from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors, JOIN_TOKEN_PREFIX, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
 /** The lifetime of a join token, seconds. */

@@ -2,14 +2,8 @@ import type { A2AClient } from '@hermes-fleet/a2a';
 import { endpointPatternProblem, type FleetConfig, type JoinPolicy } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { PeerRegistry, WorkerDirectory } from '@hermes-fleet/peers';
-import {
-  type Caller,
-  type Clock,
-  FleetError,
-  type Ids,
-  type Log,
-  PROTOCOL_VERSIONS,
-} from '@hermes-fleet/protocol';
+import { FleetError, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import type { Caller, Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import { examinePeer } from '../doctor/examine-peer.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { createJoinTokens, type JoinTokens } from './join-tokens.ts';

@@ -2,8 +2,6 @@ import { allowedEndpoint } from '@hermes-fleet/fleet-config';
 import { joinTokenProblem, type Ledger, nameTaken, type WorkerRecord } from '@hermes-fleet/ledger';
 import { isLive, type PeerRegistry, type WorkerDirectory } from '@hermes-fleet/peers';
 import {
-  type Caller,
-  type Clock,
   type FieldError,
   FleetError,
   fieldErrors,
@@ -11,10 +9,10 @@ import {
   type JoinOffer,
   JoinRequest,
   type JsonObject,
-  type Log,
   type Membership,
   PROTOCOL_VERSIONS,
 } from '@hermes-fleet/protocol';
+import type { Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { peerWithTask } from '@hermes-fleet/relay';
 import { stateOf } from '../http/peer-view.ts';
 import { type CallBackOptions, callBack } from './call-back.ts';

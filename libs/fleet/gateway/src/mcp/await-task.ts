@@ -1,5 +1,5 @@
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { followProgress, type ProgressOptions } from './progress.ts';
 
 export interface AwaitOptions extends Omit<ProgressOptions, 'ledger' | 'send'> {

@@ -1,6 +1,7 @@
 import type { Ledger, TaskEvent, TaskState } from '@hermes-fleet/ledger';
 import { impliedState, isTerminal } from '@hermes-fleet/ledger';
-import { type Clock, isJsonObject, type Log } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CostOptions, costView } from '../http/cost-view.ts';
 
 /** The minimum time between two notifications of a call: what a slow client leaves unread is bounded. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callTool } from '@hermes-fleet/mcp/testing';
-import type { RunEvent } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { serveMcp } from '../../testing/mcp-fleet.ts';
 import { profile } from '../../testing/profile.ts';
 import { asking, DONE } from '../../testing/scripts.ts';

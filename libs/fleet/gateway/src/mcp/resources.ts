@@ -1,6 +1,7 @@
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { McpResources } from '@hermes-fleet/mcp/server';
-import { type Caller, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
 import { readArtifact } from './artifact-resources.ts';
 import { ownTask } from './task-report.ts';

@@ -2,14 +2,8 @@ import { createHash } from 'node:crypto';
 import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
 import { CALL_CANCELED, type McpCall, type McpOrigin } from '@hermes-fleet/mcp/server';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import {
-  type Clock,
-  FleetError,
-  HANDSHAKE_MEDIA_TYPE,
-  type Ids,
-  type JsonObject,
-  type Log,
-} from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
+import type { Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
 import { describePeers } from '../fleet-tools/fleet-peers.ts';
 import type { Gateway } from '../gateway.ts';

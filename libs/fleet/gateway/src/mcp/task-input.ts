@@ -1,12 +1,5 @@
-import {
-  FleetError,
-  fieldErrors,
-  type JsonObject,
-  OnBlocked,
-  PROTOCOL_VERSION,
-  Priority,
-  ReplySchema,
-} from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import { OnBlocked, Priority, ReplySchema } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 
 /** How long a tool call waits for a task by default, and at most, in seconds: clients give up on silent calls. */

@@ -1,5 +1,6 @@
 import type { Tool } from '@hermes-fleet/mcp/server';
-import { isJsonObject, type JsonObject, toolParameters } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { toolParameters } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { DispatchInput, RouteInput, TaskId, WaitS } from './task-input.ts';
 import { TaskList, TaskReport, TaskStates } from './task-report.ts';

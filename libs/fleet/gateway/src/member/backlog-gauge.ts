@@ -1,5 +1,5 @@
 import type { OutboxPublisher } from '@hermes-fleet/events';
-import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
+import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
 const INTERVAL_MS = 1_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OutboxPublisher } from '@hermes-fleet/events';
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { flushAndClose } from './bus.ts';
 

@@ -8,7 +8,9 @@ import {
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { AnnouncePublisher } from '@hermes-fleet/peers';
-import { type Clock, encodeAnnounce, type JsonObject, type Log, type Tracing } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { encodeAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Clock, Log, Tracing } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
 /** Publishes the ledger's outbox on NATS in the background; undefined when fleet.yaml names no broker. */

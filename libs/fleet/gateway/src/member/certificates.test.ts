@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { createAuthority, EXPIRED } from '@hermes-fleet/net/testing';
-import { silentLog, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { readCertificates, renewCertificates, timesOf } from './certificates.ts';
 
 const fleet = (server: object, more: object = {}) =>

@@ -9,7 +9,8 @@ import {
   type TlsProblem,
   type TlsSource,
 } from '@hermes-fleet/net/tls';
-import type { Clock, FieldError, Log } from '@hermes-fleet/protocol';
+import type { FieldError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 
 /** Where a certificate is used, as metrics name it. */
 export type TlsUse = 'server' | 'client' | 'nats';

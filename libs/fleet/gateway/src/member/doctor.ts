@@ -6,14 +6,8 @@ import {
   FleetConfigSchema,
   resolveTokens,
 } from '@hermes-fleet/fleet-config';
-import {
-  systemClock as clock,
-  FleetError,
-  HANDSHAKE_EXTENSION,
-  systemIds as ids,
-  PROTOCOL_VERSIONS,
-  silentLog,
-} from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_EXTENSION, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids, silentLog } from '@hermes-fleet/protocol/ports';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { examineFleet } from '../doctor/examine.ts';
 import { examineSpending } from '../doctor/examine-spending.ts';

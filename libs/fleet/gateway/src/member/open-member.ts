@@ -12,7 +12,8 @@ import {
   recordAnnounceOf,
   type WorkerDirectory,
 } from '@hermes-fleet/peers';
-import { type Clock, HANDSHAKE_EXTENSION, type Ids, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { type Clock, type Ids, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import {
   type createLogger,
   createMetrics,

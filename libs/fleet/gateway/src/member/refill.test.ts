@@ -5,7 +5,7 @@ import { createOutboxPublisher, STREAM, setUpStreams } from '@hermes-fleet/event
 import { openConnection, startNatsServer } from '@hermes-fleet/events/testing';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
-import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
 import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { refillMember } from './refill.ts';
 

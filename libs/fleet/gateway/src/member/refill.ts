@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { type Acknowledged, type Refilled, refill, refillReader } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import { openOutbox } from '@hermes-fleet/ledger';
-import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { busConnection } from './bus.ts';
 import type { MemberEnvironment } from './environment.ts';
 

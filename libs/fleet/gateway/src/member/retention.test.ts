@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
-import { type Clock, silentLog, systemIds } from '@hermes-fleet/protocol';
+import { type Clock, silentLog, systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
 import { type RetainedContexts, startRetention } from './retention.ts';
 

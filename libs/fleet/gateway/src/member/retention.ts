@@ -1,5 +1,5 @@
 import type { Ledger, LedgerContexts } from '@hermes-fleet/ledger';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 
 const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;

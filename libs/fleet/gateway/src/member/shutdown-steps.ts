@@ -1,6 +1,6 @@
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { Announcer } from '@hermes-fleet/peers';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { ShutdownStep } from '@hermes-fleet/service';
 import type { Gateway } from '../gateway.ts';
 import type { Retention } from './retention.ts';

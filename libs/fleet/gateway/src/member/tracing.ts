@@ -1,4 +1,4 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { type OpenTracing, openTracing } from '@hermes-fleet/service';
 import { version } from './version.ts';
 

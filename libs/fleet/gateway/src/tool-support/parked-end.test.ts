@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { CALLER, DONE, dispatching, type Script } from '../../testing/index.ts';
 import { profile } from '../../testing/profile.ts';
 import { waitWithoutSlot } from './wait-without-slot.ts';

@@ -1,4 +1,4 @@
-import type { RunContext, ToolCall } from '@hermes-fleet/protocol';
+import type { RunContext, ToolCall } from '@hermes-fleet/protocol/ports';
 
 type Ask = RunContext['ask'];
 

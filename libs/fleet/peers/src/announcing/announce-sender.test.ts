@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentCard } from '@hermes-fleet/a2a';
-import { encodeAnnounce, HANDSHAKE_EXTENSION, type Log } from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { encodeAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { answer, noCard, refused, testAnnouncer } from '../../testing/announcer.ts';
 import { announceOf, cardOf } from '../../testing/index.ts';

@@ -1,14 +1,7 @@
 import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
-import {
-  backoffMs,
-  type Clock,
-  encodeAnnounce,
-  type JsonObject,
-  type Log,
-  negotiate,
-  type SessionAnnounce,
-  spokenVersions,
-} from '@hermes-fleet/protocol';
+import { backoffMs, type JsonObject, negotiate } from '@hermes-fleet/protocol';
+import { encodeAnnounce, type SessionAnnounce, spokenVersions } from '@hermes-fleet/protocol/handshake';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { CARD_TTL_MS, isLive, isWithin, type PeerProfile, takesProse } from '../peer-profile.ts';
 import type { PeerRegistry } from '../registry/peer-registry.ts';

@@ -1,13 +1,7 @@
 import type { A2AClient } from '@hermes-fleet/a2a';
-import {
-  backoffMs,
-  type Clock,
-  decodeAnnounce,
-  FleetError,
-  type JsonObject,
-  type Log,
-  type SessionAnnounce,
-} from '@hermes-fleet/protocol';
+import { backoffMs, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { decodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { DEFAULT_TTL_S } from '../peer-profile.ts';
 import type { PeerRegistry } from '../registry/peer-registry.ts';

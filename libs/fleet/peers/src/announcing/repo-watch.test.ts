@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import type { RepoState } from '@hermes-fleet/protocol';
+import type { RepoState } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { NOW } from '../../testing/index.ts';
 import { createRepoWatch } from './repo-watch.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
+import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 
 const EVERY_MS = 3_000;
 /** The pause is this many times as long as the last measurement, so that a huge repository is measured less often. */

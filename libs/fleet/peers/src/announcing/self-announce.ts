@@ -3,17 +3,18 @@ import { isLoopback, listenerUrl, normalizePeerUrl } from '@hermes-fleet/fleet-c
 import type { TaskRecord } from '@hermes-fleet/ledger';
 import {
   answerVersion,
-  encodeAnnounce,
   HANDSHAKE_EXTENSION,
   type JsonObject,
+  PROTOCOL_VERSION,
+} from '@hermes-fleet/protocol';
+import {
+  encodeAnnounce,
   type McpHealth,
   type ModelHealth,
-  type ModelInfo,
-  PROTOCOL_VERSION,
-  type RepoState,
   type SessionAnnounce,
   versionOf,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
+import type { ModelInfo, RepoState } from '@hermes-fleet/protocol/ports';
 
 /** The largest number of remembered tasks. */
 const MAX_REMEMBERED = 1_000;

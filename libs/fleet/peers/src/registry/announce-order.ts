@@ -1,4 +1,4 @@
-import { instanceTime, type SessionAnnounce } from '@hermes-fleet/protocol';
+import { instanceTime, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 
 /** How far the clock of a worker may be ahead of ours. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;

@@ -6,7 +6,7 @@ import {
   SHARED_CALLER,
   samePeerUrl,
 } from '@hermes-fleet/fleet-config';
-import type { SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 
 /**
  * The sender of an announce. With scopes: the caller whose token it came with. Without: the peer that answered at its

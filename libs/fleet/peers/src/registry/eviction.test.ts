@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { encodeAnnounce } from '@hermes-fleet/protocol';
+import { encodeAnnounce } from '@hermes-fleet/protocol/handshake';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { announceOf, NOW } from '../../testing/index.ts';
 import { AT, JOIN, joining, plain, testRegistry } from '../../testing/registry.ts';

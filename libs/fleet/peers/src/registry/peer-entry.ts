@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
 import { normalizePeerUrl, peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
-import type { Clock, SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { capacityOf } from '../capacity.ts';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
 import type { JoinBinding } from './authorize-announce.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { PeerProfile } from '../peer-profile.ts';
 import { createPeerLoad, type PeerLoad, type TaskAtPeer } from './peer-load.ts';
 

@@ -1,4 +1,6 @@
-import { backoffMs, type Clock, type SessionAnnounce } from '@hermes-fleet/protocol';
+import { backoffMs } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { PeerSlots } from '../peer-profile.ts';
 
 /** How long a peer that refused a task for want of a slot gets none, unless it announces a free slot before. */

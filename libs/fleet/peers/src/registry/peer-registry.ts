@@ -1,13 +1,8 @@
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
 import { peerUrlKey, SHARED_CALLER } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
-import {
-  type Clock,
-  decodeAnnounce,
-  encodeAnnounce,
-  type Log,
-  type SessionAnnounce,
-} from '@hermes-fleet/protocol';
+import { decodeAnnounce, encodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { CARD_TTL_MS, isLive, isWithin, type PeerCard, type PeerProfile } from '../peer-profile.ts';
 import { seqProblem } from './announce-order.ts';
 import {

@@ -1,5 +1,6 @@
 import type { JoinPolicy } from '@hermes-fleet/fleet-config';
-import type { Log, SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { PeerProfile } from '../peer-profile.ts';
 import { isNewer } from './announce-order.ts';
 import type { AnnounceSource, Authorization } from './authorize-announce.ts';

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { JoinPolicy } from '@hermes-fleet/fleet-config';
 import type { LedgerJoins, WorkerRecord } from '@hermes-fleet/ledger';
-import { type Caller, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 
 /** The workers that joined with a join token, in memory as in the ledger (docs/peering.md#joining). */
 export interface WorkerDirectory extends NonNullable<JoinPolicy['workers']> {

@@ -1,11 +1,11 @@
+import { negotiate } from '@hermes-fleet/protocol';
 import {
   isWriteTask,
-  type ModelInfo,
-  negotiate,
   type SessionAnnounce,
   type TaskDispatch,
   type Unmet,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
+import type { ModelInfo } from '@hermes-fleet/protocol/ports';
 import { capacityOf } from '../capacity.ts';
 import { isLive, isProsePeer, type PeerProfile } from '../peer-profile.ts';
 import type { RoutingPolicy } from './policy.ts';

@@ -1,5 +1,6 @@
-import type { JsonObject, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
-import { readDispatch } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
+import { readDispatch } from '@hermes-fleet/protocol/handshake';
 import type { RoutingDecision } from './route.ts';
 
 export interface ExplainOptions {

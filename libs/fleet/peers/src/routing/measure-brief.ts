@@ -1,4 +1,4 @@
-import type { TaskDispatch } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { PeerProfile } from '../peer-profile.ts';
 import { takesTasks } from './eligibility.ts';

@@ -1,5 +1,6 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
-import { PROTOCOL_VERSIONS, type TaskDispatch } from '@hermes-fleet/protocol';
+import { PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 
 export interface RoutingPolicy {
   /** The asking profile, which is never chosen. */

@@ -1,4 +1,4 @@
-import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
 import { exclusionReasons, type RoutingQuery } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';

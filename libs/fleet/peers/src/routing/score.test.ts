@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { TaskDispatch } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import { announcing, dispatchOf, NOW, POLICY, peerOf } from '../../testing/index.ts';
 import type { PeerProfile } from '../peer-profile.ts';
 import type { RoutingPolicy } from './policy.ts';

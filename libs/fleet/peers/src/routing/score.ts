@@ -1,4 +1,4 @@
-import type { SessionAnnounce, TaskDispatch } from '@hermes-fleet/protocol';
+import type { SessionAnnounce, TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import { capacityOf } from '../capacity.ts';
 import type { PeerProfile } from '../peer-profile.ts';
 import { preferredTier, type RoutingPolicy } from './policy.ts';

@@ -1,4 +1,4 @@
-import type { SessionAnnounce, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import type { SessionAnnounce, TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
 import {
   declaresCapability,

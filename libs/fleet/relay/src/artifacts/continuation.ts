@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { type ArtifactPart, MAX_ARTIFACT_NAME } from '@hermes-fleet/protocol';
+import { type ArtifactPart, MAX_ARTIFACT_NAME } from '@hermes-fleet/protocol/ports';
 
 interface Labels {
   readonly name?: string | undefined;

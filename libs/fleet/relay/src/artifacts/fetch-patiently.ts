@@ -1,5 +1,6 @@
 import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
-import { backoffMs, type Clock, FleetError, type RunContext } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import type { Clock, RunContext } from '@hermes-fleet/protocol/ports';
 
 const FILE_TIMEOUT_MS = 30_000;
 const FILE_TRIES = 3;

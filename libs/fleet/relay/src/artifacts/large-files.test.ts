@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PeerArtifact, PeerPart } from '@hermes-fleet/a2a';
 import { DONE, dispatching, relayFleet, type TestProfile } from '@hermes-fleet/gateway/testing';
-import { type ArtifactChunk, FleetError, type TaskArtifacts } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ArtifactChunk, TaskArtifacts } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { createPassArtifacts } from './pass-artifacts.ts';
 

@@ -6,7 +6,7 @@ import {
   type ArtifactPart,
   systemClock,
   type TaskArtifacts,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { beyond, type Content, merged } from './continuation.ts';
 import { createPassArtifacts } from './pass-artifacts.ts';

@@ -1,15 +1,13 @@
 import { isAtPeer, type PeerArtifact, type PeerPart, type PeerTask } from '@hermes-fleet/a2a';
+import { backoffMs, FleetError, type JsonValue } from '@hermes-fleet/protocol';
 import {
   type ArtifactChunk,
   type ArtifactPart,
-  backoffMs,
-  FleetError,
-  type JsonValue,
   type Log,
   MAX_ARTIFACT_CHUNKS,
   RESERVED_ARTIFACTS,
   type RunContext,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { beyond, type Content, contentOf, digestOf, labelsOf, merged, short } from './continuation.ts';
 import {
   createPatience,

@@ -1,5 +1,6 @@
 import { type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
-import type { ErrorCode, TaskResult } from '@hermes-fleet/protocol';
+import type { ErrorCode } from '@hermes-fleet/protocol';
+import type { TaskResult } from '@hermes-fleet/protocol/handshake';
 import type { CancelOptions } from './delegate-options.ts';
 import type { Delegation } from './delegation.ts';
 import { dispatchMessage } from './dispatch-message.ts';

@@ -1,6 +1,8 @@
 import type { A2AClient, PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
 import type { PeerHealth } from '@hermes-fleet/peers';
-import type { Clock, JsonObject, Log, MessagePart, ReplySchema, TaskResult } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { ReplySchema, TaskResult } from '@hermes-fleet/protocol/handshake';
+import type { Clock, Log, MessagePart } from '@hermes-fleet/protocol/ports';
 import type { QuestionExchange } from './question-exchange.ts';
 
 export type DelegationOutcome = { readonly kind: 'result'; readonly result: TaskResult } | RefusedDispatch;

@@ -1,4 +1,5 @@
-import { type Attempt, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Attempt } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 
 export const ConsideredPeers = z.array(

@@ -1,5 +1,6 @@
 import type { OutboundMessage } from '@hermes-fleet/a2a';
-import { isJsonObject, type MessagePart } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import type { Delegation } from './delegation.ts';
 
 /** The message with the dispatch and its data and files. `acceptUntil` is by the peer's clock, ms since the epoch. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EVENT_METADATA } from '@hermes-fleet/a2a';
-import type { JsonObject, JsonValue, RunEvent } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { RunEvent } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { createPassProgress } from './pass-progress.ts';
 

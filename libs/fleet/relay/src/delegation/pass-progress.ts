@@ -1,5 +1,5 @@
 import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a';
-import type { Clock, RunEvent } from '@hermes-fleet/protocol';
+import type { Clock, RunEvent } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { isWaitingForCaller } from './question-exchange.ts';
 

@@ -1,5 +1,7 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
-import { FleetError, MAX_QUESTION_CHARS, type TaskResult } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { TaskResult } from '@hermes-fleet/protocol/handshake';
+import { MAX_QUESTION_CHARS } from '@hermes-fleet/protocol/ports';
 import type { Delegation } from './delegation.ts';
 import { emptyResult } from './remote-result.ts';
 

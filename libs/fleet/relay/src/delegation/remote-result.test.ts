@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { announceOf } from '@hermes-fleet/peers/testing';
-import {
-  encodeAnnounce,
-  encodeResult,
-  FleetError,
-  type JsonObject,
-  type ReplySchema,
-} from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { encodeAnnounce, encodeResult, type ReplySchema } from '@hermes-fleet/protocol/handshake';
 import { neverArrived } from './peer-contact.ts';
 import {
   announcesIn,

@@ -4,16 +4,17 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-  type Log,
   majorOf,
-  outputProblems,
   PROTOCOL_VERSION,
+} from '@hermes-fleet/protocol';
+import {
+  outputProblems,
   type ReplySchema,
-  type RunOutcome,
   readResult,
   type TaskResult,
   versionOf,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
+import type { Log, RunOutcome } from '@hermes-fleet/protocol/ports';
 import { findHandshake } from '@hermes-fleet/protocol/prose';
 
 /** The parts of a peer's answer that a result is read from. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isJsonObject, type JsonObject, type JsonValue, type MessagePart } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import { delegation, play, said } from '../../testing/prose-script.ts';
 import { scriptedPeer } from '../../testing/scripted-peer.ts';
 import { delegateProse } from './delegate-prose.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { announceOf, manualClock } from '@hermes-fleet/peers/testing';
-import { encodeAnnounce } from '@hermes-fleet/protocol';
+import { encodeAnnounce } from '@hermes-fleet/protocol/handshake';
 import {
   delegation,
   error,

@@ -1,5 +1,6 @@
 import type { PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
-import { FleetError, type TaskResult } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { TaskResult } from '@hermes-fleet/protocol/handshake';
 import { reportInstructions } from '@hermes-fleet/protocol/prose';
 import { awaitAnswer } from '../delegation/await-answer.ts';
 import type { CancelOptions, DelegationOutcome, RefusedDispatch } from '../delegation/delegate-options.ts';

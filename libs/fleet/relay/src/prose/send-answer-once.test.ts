@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { JsonObject, TaskResult } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { TaskResult } from '@hermes-fleet/protocol/handshake';
 import { type Answer, scriptedPeer } from '../../testing/scripted-peer.ts';
 import type { Delegation } from '../delegation/delegation.ts';
 import { createQuestionExchange } from '../delegation/question-exchange.ts';

@@ -1,5 +1,6 @@
 import type { ListedTask, PeerReply } from '@hermes-fleet/a2a';
-import { backoffMs, type FleetError, type JsonObject, type MessagePart } from '@hermes-fleet/protocol';
+import { backoffMs, type FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import type { DelegateOptions, RefusedDispatch } from '../delegation/delegate-options.ts';
 import { isDeclined, neverArrived, type PeerContact, peerError } from '../delegation/peer-contact.ts';
 

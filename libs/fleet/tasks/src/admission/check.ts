@@ -1,12 +1,5 @@
-import type {
-  Caller,
-  ModelInfo,
-  ModelWatch,
-  RepoState,
-  TaskDispatch,
-  Unmet,
-  UnmetKind,
-} from '@hermes-fleet/protocol';
+import type { TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
+import type { Caller, ModelInfo, ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
 
 /** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
 export interface AdmissionInputs {

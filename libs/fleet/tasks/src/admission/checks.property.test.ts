@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOW } from '@hermes-fleet/peers/testing';
-import type { Caller, TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol';
+import type { TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import fc from 'fast-check';
 import type { AdmissionInputs, AdmissionRequest } from './check.ts';
 import { admit } from './checks.ts';

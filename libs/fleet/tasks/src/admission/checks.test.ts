@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FleetError, type TaskDispatch } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import { asks, caller, dispatchOf, inputs, NOW, sick } from '../../testing/admission.ts';
 import type { AdmissionInputs } from './check.ts';
 import { admit, admitRelayed } from './checks.ts';

@@ -1,13 +1,7 @@
 import { NO_MODEL, tierFits, tierRange } from '@hermes-fleet/peers';
-import {
-  FleetError,
-  isWriteTask,
-  MAX_PATH,
-  type MeasuredModel,
-  type RepoState,
-  type Unmet,
-  versionUnmet,
-} from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { isWriteTask, MAX_PATH, type Unmet, versionUnmet } from '@hermes-fleet/protocol/handshake';
+import type { MeasuredModel, RepoState } from '@hermes-fleet/protocol/ports';
 import { type AdmissionInputs, type AdmissionRequest, type Check, MET, unmet } from './check.ts';
 
 /** An older probe is repeated before a task that requires the server is admitted (docs/handshake.md#admission). */

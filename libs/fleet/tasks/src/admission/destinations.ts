@@ -2,15 +2,8 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import { measureBrief, NO_MODEL, type RoutingDecision, route, routingPolicy } from '@hermes-fleet/peers';
-import type {
-  Caller,
-  Clock,
-  Executor,
-  ModelWatch,
-  RepoState,
-  TaskDispatch,
-  Unmet,
-} from '@hermes-fleet/protocol';
+import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
+import type { Caller, Clock, Executor, ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { Destination } from '../scheduling/judge.ts';
 import type { TaskQueue } from '../scheduling/task-queue.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { Unmet } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import { caller, dispatchOf, inputs } from '../../testing/admission.ts';
 import { admit } from './checks.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CALLER, dispatching, inbound, profile, untilAborted } from '@hermes-fleet/gateway/testing';
 import { announceOf } from '@hermes-fleet/peers/testing';
-import { decodeAnnounce, encodeAnnounce } from '@hermes-fleet/protocol';
+import { decodeAnnounce, encodeAnnounce } from '@hermes-fleet/protocol/handshake';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 
 describe('the handshake', () => {

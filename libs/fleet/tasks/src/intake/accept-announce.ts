@@ -1,19 +1,13 @@
 import type { PeerRegistry } from '@hermes-fleet/peers';
+import { highestOf, type JsonObject, negotiate } from '@hermes-fleet/protocol';
 import {
-  type Accepted,
-  type Caller,
-  type Clock,
   encodeAnnounce,
   foreignAnnounce,
-  highestOf,
-  type InboundMessage,
-  type JsonObject,
-  type Log,
-  negotiate,
   readAnnounce,
   type SessionAnnounce,
   spokenVersions,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
+import type { Accepted, Caller, Clock, InboundMessage, Log } from '@hermes-fleet/protocol/ports';
 import { type FleetMetrics, requireScope } from '@hermes-fleet/service';
 
 /** Prefix of the context IDs that are reserved for the handshake (docs/handshake.md#handshake-contexts). */

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { answer, asking, CALLER, DONE, dispatching, profile, questions } from '@hermes-fleet/gateway/testing';
-import {
-  type Caller,
-  FleetError,
-  HANDSHAKE_MEDIA_TYPE,
-  type InboundMessage,
-  type JsonObject,
-} from '@hermes-fleet/protocol';
+import { FleetError, HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, InboundMessage } from '@hermes-fleet/protocol/ports';
 
 describe('an answer', () => {
   it('is text also if it holds a handshake object', async (t) => {

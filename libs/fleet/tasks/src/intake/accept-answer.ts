@@ -1,13 +1,12 @@
 import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import {
   type Accepted,
   attachments,
   type Caller,
-  FleetError,
   type InboundMessage,
-  type JsonObject,
   type Log,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
 import { recordFields } from '../running/record-fields.ts';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';

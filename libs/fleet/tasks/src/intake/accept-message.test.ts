@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CALLER, DONE, dispatching, inbound, profile, untilAborted } from '@hermes-fleet/gateway/testing';
 import { announceOf } from '@hermes-fleet/peers/testing';
-import { encodeAnnounce, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { encodeAnnounce } from '@hermes-fleet/protocol/handshake';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 
 describe('plain text', () => {

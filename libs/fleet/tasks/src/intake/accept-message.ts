@@ -1,20 +1,16 @@
 import type { Ledger, NewTask, TaskRecord } from '@hermes-fleet/ledger';
+import { dispatchFingerprint, type FleetError, highestOf, type JsonObject } from '@hermes-fleet/protocol';
+import { type Reading, readDispatch } from '@hermes-fleet/protocol/handshake';
 import {
   type Accepted,
   attachments,
   type Caller,
-  dispatchFingerprint,
   encodePart,
-  type FleetError,
-  highestOf,
   type Ids,
   type InboundMessage,
   inSpan,
-  type JsonObject,
-  type Reading,
-  readDispatch,
   type Tracing,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { parseHints } from '@hermes-fleet/protocol/prose';
 import { lineageOf } from '../running/lineage.ts';
 import { recordFields } from '../running/record-fields.ts';

@@ -1,15 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
-  bareMediaType,
   FleetError,
   HANDSHAKE_MEDIA_TYPE,
-  type InboundMessage,
-  isHandshakeObject,
   isNestedDeeper,
   type JsonObject,
   MAX_NESTING,
-  mayHoldHandshake,
 } from '@hermes-fleet/protocol';
+import {
+  bareMediaType,
+  type InboundMessage,
+  isHandshakeObject,
+  mayHoldHandshake,
+} from '@hermes-fleet/protocol/ports';
 
 /**
  * Finds the handshake object of a message: the first one among its data parts, else its whole text

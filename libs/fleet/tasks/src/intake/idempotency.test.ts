@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CALLER, DONE, profile, type Script, untilAborted } from '@hermes-fleet/gateway/testing';
-import type { JsonObject, RunOutcome } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 
 describe('a dispatch with a known task_id', () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DONE, dispatching, profile } from '@hermes-fleet/gateway/testing';
-import type { InboundMessage, JsonObject, MessagePart } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { InboundMessage, MessagePart } from '@hermes-fleet/protocol/ports';
 
 const ORDER: JsonObject = { order: 7, items: ['<b>'] };
 

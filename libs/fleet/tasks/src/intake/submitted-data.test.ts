@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { isJsonObject, type JsonObject, readDispatch } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { readDispatch } from '@hermes-fleet/protocol/handshake';
 import { submittedData } from './submitted-data.ts';
 
 const data = (wire: JsonObject): JsonObject => {

@@ -1,4 +1,5 @@
-import { isWriteTask, type JsonObject, type Reading } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { isWriteTask, type Reading } from '@hermes-fleet/protocol/handshake';
 import { short } from '../running/short.ts';
 
 const MAX_NAMES = 20;

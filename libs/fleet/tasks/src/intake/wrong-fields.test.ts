@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { profile, sendHandshake, violations } from '@hermes-fleet/gateway/testing';
-import { isJsonObject, SessionAnnounceWire, TaskDispatchWire } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { SessionAnnounceWire, TaskDispatchWire } from '@hermes-fleet/protocol/handshake';
 import { allWrong } from '../../../../../test/support/wrong-fields.ts';
 
 describe('an HTTP response', () => {

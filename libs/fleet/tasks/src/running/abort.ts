@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type RunOutcome } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, RunOutcome } from '@hermes-fleet/protocol/ports';
 
 /** The time that an executor has to end after an abort. */
 const ABORT_GRACE_MS = 10_000;

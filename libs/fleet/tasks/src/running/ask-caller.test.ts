@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { answer, asking, CALLER, DONE, dispatching, profile, questions } from '@hermes-fleet/gateway/testing';
-import { type JsonObject, MAX_QUESTION_CHARS, MAX_QUESTIONS } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { MAX_QUESTION_CHARS, MAX_QUESTIONS } from '@hermes-fleet/protocol/ports';
 
 describe('a task that asks', () => {
   it('waits for its caller without a slot, and continues with the answer', async (t) => {

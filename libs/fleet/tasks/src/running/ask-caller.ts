@@ -1,12 +1,12 @@
 import { isOpen, type Ledger, type Question } from '@hermes-fleet/ledger';
+import { FleetError } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
-  FleetError,
   MAX_QUESTION_CHARS,
   MAX_QUESTIONS,
   type RunContext,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import type { Persist } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { callAt } from './timers.ts';

@@ -1,5 +1,6 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import { FleetError, type RunOutcome } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import type { Settled } from './abort.ts';
 import { openQuestion } from './ask-caller.ts';
 import { errorOutcome } from './task-result.ts';

@@ -1,11 +1,5 @@
-import {
-  type AdmittedTask,
-  type Count,
-  type RunOutcome,
-  type TaskDispatch,
-  type Unmet,
-  UnmetKind,
-} from '@hermes-fleet/protocol';
+import { type TaskDispatch, type Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
+import type { AdmittedTask, Count, RunOutcome } from '@hermes-fleet/protocol/ports';
 import { estimateTokens } from './estimate-tokens.ts';
 
 export type Lineage = { readonly path?: unknown; readonly parent?: unknown };

@@ -1,4 +1,5 @@
-import type { JsonObject, JsonValue, Usage } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { Usage } from '@hermes-fleet/protocol/handshake';
 import { short } from './short.ts';
 import type { Ending } from './task-result.ts';
 

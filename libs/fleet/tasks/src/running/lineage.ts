@@ -1,4 +1,5 @@
-import { type Caller, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { isSentOn } from './count-decision.ts';
 
 const MAX_ID = 200;

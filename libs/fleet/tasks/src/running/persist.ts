@@ -1,4 +1,5 @@
-import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 

@@ -1,5 +1,6 @@
 import type { NewTask } from '@hermes-fleet/ledger';
-import { isJsonObject, type TaskFields, traceField } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { type TaskFields, traceField } from '@hermes-fleet/protocol/ports';
 
 const MAX_ID = 200;
 

@@ -1,5 +1,6 @@
 import type { ArtifactLimits, Ledger } from '@hermes-fleet/ledger';
-import { type Budget, FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Budget, RunContext, RunEvent } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Abort } from './abort.ts';
 import { type AskOptions, askCaller } from './ask-caller.ts';

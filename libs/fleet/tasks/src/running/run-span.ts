@@ -1,4 +1,4 @@
-import type { AdmittedTask, Executor, Span, Tracing } from '@hermes-fleet/protocol';
+import type { AdmittedTask, Executor, Span, Tracing } from '@hermes-fleet/protocol/ports';
 
 interface TracedRun {
   readonly task: AdmittedTask;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { DONE, dispatching, profile } from '@hermes-fleet/gateway/testing';
-import { systemClock } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 
 it('a task without a budget gets the default budget', async (t) => {
   const limits: (number | undefined)[] = [];

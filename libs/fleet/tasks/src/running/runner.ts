@@ -1,15 +1,15 @@
 import type { ArtifactLimits, Ledger } from '@hermes-fleet/ledger';
+import type { FleetError } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
   type Executor,
-  type FleetError,
   type Log,
   type RunOutcome,
   type Span,
   type Tracing,
   taskFields,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/ports';
 import { createBudget, noUsage } from '@hermes-fleet/protocol/tokens';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { Abort, settle } from './abort.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeResult, type RunOutcome } from '@hermes-fleet/protocol';
+import { decodeResult } from '@hermes-fleet/protocol/handshake';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import { endingData } from './ending-data.ts';
 import { blockedEnding, encodeEnding, errorOutcome, runEnding } from './task-result.ts';
 

@@ -1,13 +1,12 @@
+import { answerVersion, type JsonObject } from '@hermes-fleet/protocol';
 import {
-  answerVersion,
   bareResult,
   encodeResult,
-  type JsonObject,
-  type RunOutcome,
   type TaskResult,
   type Unmet,
   type Usage,
-} from '@hermes-fleet/protocol';
+} from '@hermes-fleet/protocol/handshake';
+import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 
 /** A task's terminal event and its result. */
 export interface Ending {

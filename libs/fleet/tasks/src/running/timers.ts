@@ -1,4 +1,5 @@
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 
 /** The longest single timer. Node fires timers of more than about 24.8 days at once. */
 const LONGEST_TIMER_MS = 86_400_000;

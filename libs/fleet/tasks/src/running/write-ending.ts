@@ -1,5 +1,5 @@
 import type { FollowingEvent, Ledger, TaskEvent } from '@hermes-fleet/ledger';
-import type { Count } from '@hermes-fleet/protocol';
+import type { Count } from '@hermes-fleet/protocol/ports';
 import { type Decision, decisionCounts, isSentOn, type Lineage } from './count-decision.ts';
 import { type Cost, endingData } from './ending-data.ts';
 import type { Persist } from './persist.ts';

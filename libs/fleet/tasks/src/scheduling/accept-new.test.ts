@@ -10,7 +10,9 @@ import {
   untilAborted,
 } from '@hermes-fleet/gateway/testing';
 import type { Ledger, NewTask } from '@hermes-fleet/ledger';
-import { FleetError, type Log, readDispatch, silentLog, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { readDispatch } from '@hermes-fleet/protocol/handshake';
+import { type Log, silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 import { type AcceptNewOptions, acceptNew } from './accept-new.ts';
 

@@ -1,13 +1,7 @@
 import type { FollowingEvent, Ledger, NewTask } from '@hermes-fleet/ledger';
-import {
-  type Caller,
-  FleetError,
-  isJsonObject,
-  type Log,
-  type Reading,
-  type TaskDispatch,
-  versionOf,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { type Reading, type TaskDispatch, versionOf } from '@hermes-fleet/protocol/handshake';
+import type { Caller, Log } from '@hermes-fleet/protocol/ports';
 import { acceptanceOf } from '../running/acceptance.ts';
 import { budgetIn } from '../running/budget-in.ts';
 import type { Decision } from '../running/count-decision.ts';

@@ -1,5 +1,6 @@
 import type { NewTask } from '@hermes-fleet/ledger';
-import { type AdmittedTask, type Caller, contentParts, type TaskDispatch } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import { type AdmittedTask, type Caller, contentParts } from '@hermes-fleet/protocol/ports';
 import { rootCallerIn } from '../running/lineage.ts';
 
 /** A task that passed admission, for its run. A task that no process has run before has no resumes. */

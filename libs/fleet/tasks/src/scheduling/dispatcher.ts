@@ -5,18 +5,9 @@ import {
   type TaskEvent,
   type TaskRecord,
 } from '@hermes-fleet/ledger';
-import {
-  type AdmittedTask,
-  type Caller,
-  type Clock,
-  FleetError,
-  isJsonObject,
-  type Log,
-  readDispatch,
-  type TaskDispatch,
-  type Unmet,
-  versionOf,
-} from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { readDispatch, type TaskDispatch, type Unmet, versionOf } from '@hermes-fleet/protocol/handshake';
+import type { AdmittedTask, Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { usageOf } from '@hermes-fleet/protocol/tokens';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';

@@ -1,4 +1,5 @@
-import type { Caller, Reading, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import type { Reading, TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
+import type { Caller } from '@hermes-fleet/protocol/ports';
 import { estimateTokens } from '../running/estimate-tokens.ts';
 import type { TaskQueue } from './task-queue.ts';
 

@@ -1,5 +1,5 @@
 import type { NewTask } from '@hermes-fleet/ledger';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 
 /** How long a refusal is remembered for copies that may still be under way, ms. */
 const LONGEST_MS = 300_000;

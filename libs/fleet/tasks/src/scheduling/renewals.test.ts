@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { NOW } from '@hermes-fleet/peers/testing';
-import { silentLog } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { Lane } from './lane.ts';
 import { Scheduler } from './scheduler.ts';

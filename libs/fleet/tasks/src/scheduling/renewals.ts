@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Classes } from './classes.ts';
 import type { TaskEntry } from './entry.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CALLER, DONE, dispatching, profile, type Script, untilAborted } from '@hermes-fleet/gateway/testing';
-import { FleetError, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { systemClock } from '@hermes-fleet/protocol/ports';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 
 const inSoon = (ms: number) => new Date(Date.now() + ms).toISOString();

@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { Classes } from './classes.ts';
 import { newEntry, type TaskEntry, waits } from './entry.ts';
 import { EntryTicket, type TicketSteps } from './entry-ticket.ts';

@@ -1,5 +1,6 @@
 import { conflictOf, type NewTask, type TaskRecord } from '@hermes-fleet/ledger';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { createRefusedCopies } from './refused-copies.ts';
 
 /** The largest number of dispatches that are judged or written at the same time. */

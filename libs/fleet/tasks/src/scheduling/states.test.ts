@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { it } from 'node:test';
 import { NOW } from '@hermes-fleet/peers/testing';
-import { silentLog } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { Lane } from './lane.ts';
 import { Scheduler } from './scheduler.ts';

@@ -1,4 +1,5 @@
-import type { AdmittedTask, Clock, Executor, FleetError } from '@hermes-fleet/protocol';
+import type { FleetError } from '@hermes-fleet/protocol';
+import type { AdmittedTask, Clock, Executor } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Acceptance } from '../running/acceptance.ts';
 import type { Slot } from '../running/run-context.ts';

@@ -1,4 +1,4 @@
-import type { Priority } from '@hermes-fleet/protocol';
+import type { Priority } from '@hermes-fleet/protocol/handshake';
 import type { SchedulingState } from './states.ts';
 
 /** A task as the scheduler sees it. */

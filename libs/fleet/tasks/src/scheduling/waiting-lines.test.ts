@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Priority } from '@hermes-fleet/protocol';
+import { Priority } from '@hermes-fleet/protocol/handshake';
 import fc from 'fast-check';
 import { WaitingLines, type WaitingTask } from './waiting-lines.ts';
 

@@ -1,4 +1,4 @@
-import { Priority } from '@hermes-fleet/protocol';
+import { Priority } from '@hermes-fleet/protocol/handshake';
 import { SortedList } from './sorted-list.ts';
 
 /** A task that waits for its turn. */

@@ -1,5 +1,5 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
-import type { Unmet } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 
 /** `fleet.spending` of fleet.yaml (docs/configuration.md#spending). */
 export type Ceilings = FleetConfig['fleet']['spending'];

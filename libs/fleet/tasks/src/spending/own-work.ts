@@ -1,4 +1,4 @@
-import type { TaskDispatch } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 
 /** True if the profile's own executor gets the dispatch, and not the relay. */
 export function isOwnWork(

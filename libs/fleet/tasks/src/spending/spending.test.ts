@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
-import { decodeDispatch, systemIds } from '@hermes-fleet/protocol';
+import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
+import { systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createSpending } from './spending.ts';
 

@@ -8,7 +8,8 @@ import {
   type TaskRecord,
   utcDay,
 } from '@hermes-fleet/ledger';
-import { type Caller, type Clock, readDispatch, type TaskDispatch, type Unmet } from '@hermes-fleet/protocol';
+import { readDispatch, type TaskDispatch, type Unmet } from '@hermes-fleet/protocol/handshake';
+import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type DayCeiling, type DayFigures, dayUnmet, treeUnmet } from './ceilings.ts';
 import { isOwnWork } from './own-work.ts';

@@ -1,4 +1,4 @@
-import { type Ids, silentLog } from '@hermes-fleet/protocol';
+import { type Ids, silentLog } from '@hermes-fleet/protocol/ports';
 import { type Order, viewOf } from '../broker/order.ts';
 import { createEngine } from '../engine.ts';
 import { type DegradedConfig, degradations } from '../follow/degraded.ts';

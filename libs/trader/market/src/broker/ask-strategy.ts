@@ -1,4 +1,5 @@
-import type { Ids, RiskMode } from '@hermes-fleet/protocol';
+import type { RiskMode } from '@hermes-fleet/protocol/control';
+import type { Ids } from '@hermes-fleet/protocol/ports';
 import type { Market } from '../market/market.ts';
 import { floorTo, ZERO } from '../market/money.ts';
 import type { Bar, Intent, StrategyView, TradingStrategy } from '../market/strategy.ts';

@@ -1,4 +1,5 @@
-import { FleetError, fieldErrors, type JsonObject, RiskMode } from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 import type { Market } from '../market/market.ts';
 import { money, text } from '../market/money.ts';

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { money } from '../market/money.ts';
 import type { Bar, Feed } from '../market/strategy.ts';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { decimalText } from '../market/decimal-text.ts';
 import { money } from '../market/money.ts';

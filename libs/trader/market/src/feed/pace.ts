@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Bar } from '../market/strategy.ts';
 
 /** A last bar may be this far ahead of the clock, or one interval: a clock that is adjusted goes back a little. */

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Decimal } from 'decimal.js';
 import { greater, money, smaller } from '../market/money.ts';
 import type { Bar, Feed } from '../market/strategy.ts';

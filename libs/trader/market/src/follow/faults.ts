@@ -1,4 +1,4 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { EngineStore } from '../market/runtime-port.ts';
 
 export interface FaultsOptions {

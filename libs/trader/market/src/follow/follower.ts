@@ -1,4 +1,5 @@
-import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { wasSetBack } from '../feed/pace.ts';
 import type { Concern, Strategy } from '../market/concern.ts';
 import type { Desired, Engine } from '../market/engine-port.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type DegradedConfig, degradations, type ExecutionFacts, staleAfterMs } from './degraded.ts';
 
 export interface HealthMonitorOptions {

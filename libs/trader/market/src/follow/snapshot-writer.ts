@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 
 /** A failed save is tried again after this time, also without a change. */
 const RETRY_MS = 5_000;

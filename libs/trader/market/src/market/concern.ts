@@ -1,4 +1,5 @@
-import type { JsonObject, RiskMode } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { RiskMode } from '@hermes-fleet/protocol/control';
 
 /** The control state of one account in one market (docs/trader.md#state). The audit records its changes. */
 export interface Concern {

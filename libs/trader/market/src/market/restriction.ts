@@ -1,4 +1,4 @@
-import { RiskMode } from '@hermes-fleet/protocol';
+import { RiskMode } from '@hermes-fleet/protocol/control';
 import type { Concern } from './concern.ts';
 
 type State = Pick<Concern, 'runState' | 'riskMode'>;

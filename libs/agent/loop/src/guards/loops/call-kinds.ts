@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
-import { isJsonObject, type ToolResult } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { GuardedCall } from '../../run/guards.ts';
 import { type CommandWords, commandWords } from '../commands/command-words.ts';

@@ -1,4 +1,4 @@
-import type { ToolResult } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
 import type { GuardStop, LoopCounts } from '../../run/guard-state.ts';
 import type { GuardedCall, Verified } from '../../run/guards.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
-import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { GuardedCall } from '../../run/guards.ts';
 import { outputText } from '../commands/output-text.ts';

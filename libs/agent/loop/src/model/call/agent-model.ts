@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import type { Clock, ModelInfo } from '@hermes-fleet/protocol';
+import type { Clock, ModelInfo } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
 import type { CallMeasurement } from './measured-model.ts';
 import type { ModelCalls } from './model-calls.ts';

@@ -1,4 +1,5 @@
-import type { JsonObject, Reservation } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Reservation } from '@hermes-fleet/protocol/ports';
 
 type Settlement = Parameters<Reservation['settle']>[0];
 

@@ -1,4 +1,4 @@
-import type { Reservation } from '@hermes-fleet/protocol';
+import type { Reservation } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { LanguageModelUsage } from 'ai';
 import type { AgentModel } from './agent-model.ts';

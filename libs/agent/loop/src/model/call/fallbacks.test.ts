@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { type Clock, isJsonObject, systemClock } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { makeAgent, makeContext, makeTask } from '../../../testing/harness.ts';
 import { startProvider } from '../../../testing/provider.ts';

@@ -1,5 +1,6 @@
 import { RedirectError } from '@hermes-fleet/net';
-import { type Budget, type Clock, FleetError, type Reservation, systemClock } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Budget, type Clock, type Reservation, systemClock } from '@hermes-fleet/protocol/ports';
 import { APICallError, type FinishReason, type ModelMessage } from 'ai';
 import type { AgentModel } from './agent-model.ts';
 import { type CallFailure, callFailure } from './call-failure.ts';

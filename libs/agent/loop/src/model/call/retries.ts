@@ -1,4 +1,5 @@
-import { backoffMs, type Clock } from '@hermes-fleet/protocol';
+import { backoffMs } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { CallFailure } from './call-failure.ts';
 import type { Patience } from './patience.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type FinishReason, type ModelMessage, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
 import type { AgentModel } from './agent-model.ts';
 import { UnfinishedAnswerError } from './call-failure.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type Clock, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
 import { startProvider } from '../../../testing/provider.ts';
 import { AgentConfigSchema } from '../../config/config.ts';

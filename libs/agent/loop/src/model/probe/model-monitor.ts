@@ -1,4 +1,5 @@
-import { backoffMs, type Clock, type Log, type MeasuredModel, type ModelWatch } from '@hermes-fleet/protocol';
+import { backoffMs } from '@hermes-fleet/protocol';
+import type { Clock, Log, MeasuredModel, ModelWatch } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
 import type { ModelCallEnd, ModelCalls } from '../call/model-calls.ts';
 import { learnWindow } from './ask-window.ts';

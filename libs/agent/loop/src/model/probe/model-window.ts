@@ -1,4 +1,4 @@
-import type { Log } from '@hermes-fleet/protocol';
+import type { Log } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
 import { parseModelName } from '../../config/model-name.ts';
 import { ASSUMED_WINDOW, knownWindow } from './known-windows.ts';

@@ -1,5 +1,5 @@
 import { createClient } from '@hermes-fleet/net';
-import type { MeasuredModel } from '@hermes-fleet/protocol';
+import type { MeasuredModel } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
 import { type ModelName, parseModelName } from '../../config/model-name.ts';
 import { anthropicAddress, hostedOf, type ReadableEnv } from '../provider/provider-address.ts';

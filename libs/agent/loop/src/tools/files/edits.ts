@@ -1,4 +1,4 @@
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import { closestText } from './closest-text.ts';
 import { decode, type Encoding, encode, encodingOf, missingIn } from './encoding.ts';
 import { findText, type Match, withCrlf, withLf } from './find-text.ts';

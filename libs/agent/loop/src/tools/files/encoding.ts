@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 
 /** The encoding of a text file. Every sequence of bytes is Windows-1252, which contains Latin-1. */
 export type Encoding = 'UTF-8' | 'Windows-1252';

@@ -1,4 +1,4 @@
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 
 /** A part of a file, as offsets of its first character and of the one after its last. */
 export interface Match {

@@ -1,4 +1,4 @@
-import { ToolError } from '@hermes-fleet/protocol';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 
 const MAX_ALTERNATIVES = 64;
 

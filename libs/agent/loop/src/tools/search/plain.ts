@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { at, hasCode } from '@hermes-fleet/workspace';
 import type { ToolContext } from '../../run/conversation.ts';
 import { type Found, walkTree } from './file-walk.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Clock, ToolError } from '@hermes-fleet/protocol';
+import { type Clock, ToolError } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV, type CommandResult, runCommand } from '@hermes-fleet/workspace';
 import type { ToolContext } from '../../run/conversation.ts';
 import { PACKAGES } from './file-walk.ts';

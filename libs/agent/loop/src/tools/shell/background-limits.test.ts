@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Clock, systemClock, type ToolResult } from '@hermes-fleet/protocol';
+import { type Clock, systemClock, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { processesWith } from '../../../testing/conformance.ts';

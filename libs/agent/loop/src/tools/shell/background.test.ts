@@ -175,7 +175,7 @@ test('the next start ends the processes of a killed gateway', deadline, async (t
     import { makeContext, makeTask } from '${at('testing/harness.ts')}';
     import { createAgent } from '${at('agent.ts')}';
     import { AgentConfigSchema } from '${at('config/config.ts')}';
-    import { systemClock, systemIds } from '@hermes-fleet/protocol';
+    import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
     import { silentLog } from '@hermes-fleet/protocol/testing';
     const agent = await createAgent({
       profile: 'neo', tier: 'haiku', env: { read: () => undefined }, config: AgentConfigSchema.parse({}),

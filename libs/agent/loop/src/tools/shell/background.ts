@@ -1,4 +1,5 @@
-import { type Clock, FleetError, type JsonObject, ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type Clock, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { type BackgroundProcess, type ProxiedCommand, startBackground } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool, ToolContext } from '../../run/conversation.ts';

@@ -1,4 +1,4 @@
-import { taskFields } from '@hermes-fleet/protocol';
+import { taskFields } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV, gitIdentity, type ProxiedCommand, throughProxy } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AllowedNetwork } from '../../network/allowed-network.ts';

@@ -1,4 +1,5 @@
-import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV, type Confinement, runCommand } from '@hermes-fleet/workspace';
 
 const SH = '/bin/sh';

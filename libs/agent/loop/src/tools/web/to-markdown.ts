@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
 /** A page of 1 MB takes about a second; only a hostile page takes much longer. */

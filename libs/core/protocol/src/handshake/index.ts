@@ -1,0 +1,42 @@
+export {
+  type AnnounceReading,
+  decodeAnnounce,
+  encodeAnnounce,
+  foreignAnnounce,
+  instanceTime,
+  McpHealth,
+  ModelHealth,
+  readAnnounce,
+  type SessionAnnounce,
+  SessionAnnounceWire,
+  spokenVersions,
+} from './announce.ts';
+export {
+  decodeDispatch,
+  encodeDispatch,
+  isWriteTask,
+  MAX_PATH,
+  OnBlocked,
+  Priority,
+  ReplySchema,
+  type TaskDispatch,
+  TaskDispatchWire,
+} from './dispatch.ts';
+export { type HandshakeMessage, handshakeSchemas } from './json-schema.ts';
+export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './output-schema.ts';
+export { type Reading, readDispatch, versionOf, versionUnmet } from './read-dispatch.ts';
+export { type ResultReading, readResult } from './read-result.ts';
+export {
+  type Attempt,
+  type AttemptConsidered,
+  bareResult,
+  decodeResult,
+  type Evidence,
+  encodeResult,
+  ResultStatus,
+  type TaskResult,
+  TaskResultWire,
+  type Unmet,
+  UnmetKind,
+  type Usage,
+} from './result.ts';
