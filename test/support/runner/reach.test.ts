@@ -129,11 +129,11 @@ test('of those that start the console, the ones that look at its pages reach the
   const others = {
     [`${web}/static-files.ts`]: "join(import.meta.dirname, 'assets')",
     [`${web}/assets/a.css`]: '',
-    [`${web}/testing/browser.ts`]: '',
+    'services/console/testing/web/browser.ts': '',
   };
-  const names = (file: string): string[] => reached(t, `import '../../../${web}/${file}';`, others);
-  assert.deepEqual(names('static-files.ts'), [`${web}/static-files.ts`]);
-  assert.ok(names('testing/browser.ts').includes(`${web}/assets/a.css`));
+  const names = (file: string): string[] => reached(t, `import '../../../services/console/${file}';`, others);
+  assert.deepEqual(names('src/web/static-files.ts'), [`${web}/static-files.ts`]);
+  assert.ok(names('testing/web/browser.ts').includes(`${web}/assets/a.css`));
 });
 
 test('a changed file that is gone is reached by what imports or names it, or its folder', (t) => {

@@ -34,7 +34,7 @@ test("no path, pattern or link of Claude Code's own tools leads out of the works
     ['Read', { file_path: '~/x' }],
     ['Write', { file_path: 'dangling', content: '' }],
     ['Write', { file_path: 'state/new/c.ts', content: '' }],
-    ['Edit', { file_path: '.', old_string: 'a', new_string: 'b' }],
+    ['Edit', { file_path: '../src', old_string: 'a', new_string: 'b' }],
     ['Grep', { pattern: 'x', path: ' /etc ' }],
     ['Grep', { pattern: 'x', path: '~/..' }],
     ['Glob', { pattern: '/etc/*' }],

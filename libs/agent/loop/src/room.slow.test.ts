@@ -94,7 +94,7 @@ test('an operating system that refuses a process is CAPACITY', { skip: !mayChang
     import { execFileSync } from 'node:child_process';
     import { mkdtempSync } from 'node:fs';
     import { createCommandRecords, runCommand } from '${join(import.meta.dirname, '../../workspace/src/index.ts')}';
-    import { systemClock } from '${join(import.meta.dirname, '../../../core/protocol/src/index.ts')}';
+    import { systemClock } from '${join(import.meta.dirname, '../../../core/protocol/src/ports/index.ts')}';
     const limit = process.argv[1];
     const options = { cwd: '/', env: {}, timeoutMs: 9000, keepBytes: 999, maxBytes: 9999, clock: systemClock };
     const records = createCommandRecords(mkdtempSync('/tmp/records-'), { byEnv: false });

@@ -27,7 +27,7 @@ const USER = mayChangeUsers ? { uid: COMMAND_UID, gid: COMMAND_GID } : {};
 
 export function usersTree(t: TestContext, files: Readonly<Record<string, string>> = {}): UsersTree {
   const place = makePlace(t);
-  const dir = join(place.stateDir, '../src', 'project');
+  const dir = join(place.stateDir, '..', 'project');
   const share = (path: string): void => {
     if (mayChangeUsers) chownSync(path, COMMAND_UID, COMMAND_GID);
   };

@@ -18,7 +18,7 @@ export const failure = (code: string, reason: RegExp) => (error: unknown) =>
 export function fleetFolder(t: TestContext): FleetPlan {
   const plan = planFleet({ root: '/', dir: join(tempDir(t), 'fleet') });
   const write = (path: string, text: string, mode = 0o600): void => {
-    mkdirSync(join(plan.dir, path, '../../src/backup'), { recursive: true });
+    mkdirSync(join(plan.dir, path, '..'), { recursive: true });
     writeFileSync(join(plan.dir, path), text, { mode });
   };
   for (const name of ['switch', 'neo']) {
@@ -44,7 +44,7 @@ export function backUp(
 
 /** A fleet in a folder beside that of another one, which is not there yet. */
 export const beside = (plan: FleetPlan, name: string): FleetPlan =>
-  planFleet({ root: '/', dir: join(plan.dir, '../../src/backup', name) });
+  planFleet({ root: '/', dir: join(plan.dir, '..', name) });
 
 /** What fleetFolder has written to the ledger of a member. */
 export const valueIn = (plan: FleetPlan, name: string): unknown => {

@@ -14,7 +14,7 @@ if (rounds === undefined) {
   }
 } else {
   let held = 0;
-  const inside = join(dir, '../../src/local', 'inside');
+  const inside = join(dir, '..', 'inside');
   while (held < Number(rounds)) {
     try {
       using _ = lockFolder(dir, 'fleet up');
