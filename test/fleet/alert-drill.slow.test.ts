@@ -7,11 +7,7 @@ import type { FleetPlan } from '@hermes-fleet/cli';
 import { createAuthority } from '@hermes-fleet/net/testing';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parse, stringify } from 'yaml';
-import {
-  RULES,
-  runPrometheus,
-  withoutPrometheus,
-} from '../../deploy/grafana/src/testing/prometheus-server.ts';
+import { RULES, runPrometheus, withoutPrometheus } from '../../deploy/grafana/testing/prometheus-server.ts';
 import { type Fleet, PROFILES, runProgram, startFleet, until } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';
 import { call, dispatch, message } from '../support/rpc.ts';

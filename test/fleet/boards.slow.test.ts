@@ -2,12 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { dashboards } from '../../deploy/grafana/src/render.ts';
-import {
-  RULES,
-  runPrometheus,
-  withoutPrometheus,
-} from '../../deploy/grafana/src/testing/prometheus-server.ts';
-import { charts, filled, read, unfiltered } from '../../deploy/grafana/src/testing/read-dashboard.ts';
+import { RULES, runPrometheus, withoutPrometheus } from '../../deploy/grafana/testing/prometheus-server.ts';
+import { charts, filled, read, unfiltered } from '../../deploy/grafana/testing/read-dashboard.ts';
 import { PROFILES, startFleet, until } from '../support/fleet.ts';
 import { decide } from '../support/lone-trader.ts';
 import { panelTruths, sumOfLedgers, WITHOUT_TRUTH } from '../support/panel-truths.ts';

@@ -3,7 +3,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { withoutPrometheus } from '../../deploy/grafana/src/testing/prometheus-server.ts';
+import { withoutPrometheus } from '../../deploy/grafana/testing/prometheus-server.ts';
 import { doc } from '../support/docs.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';

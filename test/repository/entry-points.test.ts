@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT } from '../support/fleet.ts';
+import { packageFolders } from '../support/packages.ts';
 
 /** Every program of the fleet that Node starts. */
-const ENTRY_POINTS = globSync('{services,libs}/*/src/main.ts', { cwd: ROOT }).sort();
+const ENTRY_POINTS = packageFolders(ROOT)
+  .map((folder) => `${folder}/src/main.ts`)
+  .filter((file) => existsSync(join(ROOT, file)));
 
 /** Node itself keeps those below the first gap from its children. Reports at the exit what a command that is started then would inherit. */
 const REPORT = `

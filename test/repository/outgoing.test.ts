@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** The one package that makes HTTP clients (docs/architecture.md#outgoing-requests). */
-const MAKER = 'libs/core/net/';
+const MAKER = /^libs\/core\/net\/src\/(?!tls\/)/;
 
 /** Files that may do it too, and why. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ function argumentsFrom(code: string, start: number): string {
 
 const sources = (): string[] =>
   globSync(['{libs,services}/**/src/**/*.ts', 'deploy/**/*.{ts,mjs}'], { cwd: ROOT }).filter(
-    (file) => !/\.test\.ts$|\/testing\//.test(file) && !file.startsWith(MAKER),
+    (file) => !/\.test\.ts$|\/testing\//.test(file) && !MAKER.test(file),
   );
 
 test('every HTTP client is made by libs/core/net', () => {

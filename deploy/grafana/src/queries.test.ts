@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { consoleMetrics, profileMetrics, traderMetrics } from '../testing/exporters.ts';
+import { startPrometheus, withoutPrometheus } from '../testing/prometheus-server.ts';
+import { expressions, filled, read } from '../testing/read-dashboard.ts';
 import { dashboards } from './render.ts';
-import { consoleMetrics, profileMetrics, traderMetrics } from './testing/exporters.ts';
-import { startPrometheus, withoutPrometheus } from './testing/prometheus-server.ts';
-import { expressions, filled, read } from './testing/read-dashboard.ts';
 
 const TIMEOUT_MS = 30_000;
 

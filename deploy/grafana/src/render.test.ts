@@ -4,9 +4,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { consoleMetrics, profileMetrics, traderMetrics } from '../testing/exporters.ts';
+import { charts, expressions, FOLDER, filled, read } from '../testing/read-dashboard.ts';
 import { dashboards, render } from './render.ts';
-import { consoleMetrics, profileMetrics, traderMetrics } from './testing/exporters.ts';
-import { charts, expressions, FOLDER, filled, read } from './testing/read-dashboard.ts';
 
 const rulesFile = join(import.meta.dirname, '../../prometheus/rules/fleet.rules.yml');
 const VARIABLES: Readonly<Record<string, readonly string[]>> = {

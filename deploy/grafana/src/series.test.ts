@@ -4,9 +4,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { dispatching, relayFleet, spending, type TestProfile } from '@hermes-fleet/gateway/testing';
+import { consoleMetrics, profileMetrics, traderMetrics } from '../testing/exporters.ts';
+import { expressions } from '../testing/read-dashboard.ts';
 import { dashboards } from './render.ts';
-import { consoleMetrics, profileMetrics, traderMetrics } from './testing/exporters.ts';
-import { expressions } from './testing/read-dashboard.ts';
 
 const RULES = join(import.meta.dirname, '../../prometheus/rules');
 const skip = spawnSync('promtool', ['--version']).error ? 'promtool is not installed' : false;

@@ -41,6 +41,7 @@ test('a file that uses what the files of a process share has its own', (t) => {
     ['globalThis.fetch = fake;', false],
     ["import fc from 'fast-check';", false],
     ["import { sweep } from './testing/crash-sweep.ts';", false],
+    ['testRelayCrashes(cases);', false],
     ["import { mock } from 'node:test';", false],
     ["t.mock.method(fs, 'writeSync');", false],
   ] as const) {

@@ -13,7 +13,7 @@ const SMALL_BELOW_CPU_S = 3;
  * again. The helpers that tests import touch none of it, or give it back when the test ends.
  */
 const OF_THE_PROCESS =
-  /\bprocess\.(?!execPath\b|pid\b|getuid\b|hrtime\b|platform\b|arch\b|version)|\bglobalThis\b|\bmock\b|\bgc\(|\bfast-check\b|-sweep\.ts'|\bnode:v8\b|\bimport\.meta\.main\b/;
+  /\bprocess\.(?!execPath\b|pid\b|getuid\b|hrtime\b|platform\b|arch\b|version)|\bglobalThis\b|\bmock\b|\bgc\(|\bfast-check\b|-sweep\.ts'|\btest\w*Crashes\(|\bnode:v8\b|\bimport\.meta\.main\b/;
 
 /** Parts the files into those that share a process, a few small ones of one package each, and the others. */
 export function planBatches(root: string, files: readonly string[], costs: Costs): string[][] {

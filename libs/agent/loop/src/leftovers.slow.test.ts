@@ -30,7 +30,7 @@ function startGateway(t: TestContext, place: Place, confine: Confine, script: st
     import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
     import { createAgent } from '${moduleAt('agent.ts')}';
     import { AgentConfigSchema } from '${moduleAt('config/config.ts')}';
-    import { block, makeContext, makeTask } from '${moduleAt('testing/harness.ts')}';
+    import { block, makeContext, makeTask } from '${moduleAt('../testing/harness.ts')}';
     import { silentLog } from '@hermes-fleet/protocol/testing';
     const agent = await createAgent({
       profile: 'neo', tier: 'haiku', env: { read: () => undefined },

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { backUp, beside, failure, fleetFolder, valueIn } from '../../testing/backup/fleet-folder.ts';
+import { backUp, beside, failure, fleetFolder, valueIn } from '../../testing/fleet-folder.ts';
 import { recordProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { pauseProcesses } from './pause.ts';

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { zstdCompressSync } from 'node:zlib';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { backUp, beside, failure, fleetFolder } from '../../testing/backup/fleet-folder.ts';
+import { backUp, beside, failure, fleetFolder } from '../../testing/fleet-folder.ts';
 import { recordProcess } from '../local/pid-file.ts';
 import { planFleet } from '../local/plan.ts';
 import { restore } from './restore.ts';

@@ -11,7 +11,7 @@ import { LOCK_FILES, lockFolder } from './folder-lock.ts';
 function start(t: TestContext, ...args: string[]): { process: ChildProcess; line: Promise<string> } {
   const child = spawn(
     process.execPath,
-    [join(import.meta.dirname, '../../testing/local/lock-holder.ts'), ...args],
+    [join(import.meta.dirname, '../../testing/lock-holder.ts'), ...args],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

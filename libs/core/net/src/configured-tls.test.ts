@@ -5,7 +5,7 @@ import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createServer as createTls, type TLSSocket } from 'node:tls';
-import { createAuthority, EXPIRED, NOT_YET_VALID, type TestCertificate } from '../testing/tls/index.ts';
+import { createAuthority, EXPIRED, NOT_YET_VALID, type TestCertificate } from '../testing/index.ts';
 import { createClient } from './client.ts';
 import { readTls, type TlsFiles, type TlsMaterial } from './tls/certificates.ts';
 import { tlsFault } from './tls/faults.ts';

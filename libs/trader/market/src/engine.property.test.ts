@@ -6,11 +6,11 @@ import type { Decimal } from 'decimal.js';
 import fc from 'fast-check';
 import { accountOf } from '../testing/account-of.ts';
 import { bar, counting, market, type Rig, rig, scripted } from '../testing/rig.ts';
-import type { Desired } from './market/engine-port.ts';
-import { money, smaller, sum, text, ZERO } from './market/money.ts';
-import type { OrderView } from './market/order-view.ts';
-import type { EngineView } from './market/runtime-port.ts';
-import type { Bar, Intent, StrategyView } from './market/strategy.ts';
+import type { Desired } from './terms/engine-port.ts';
+import { money, smaller, sum, text, ZERO } from './terms/money.ts';
+import type { OrderView } from './terms/order-view.ts';
+import type { EngineView } from './terms/runtime-port.ts';
+import type { Bar, Intent, StrategyView } from './terms/strategy.ts';
 
 /** Awkward steps, which exercise rounding. */
 const MARKET = market({

@@ -4,7 +4,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { bar, buy, buyAt, market, resting, rich, rig, scripted, sell, turns } from '../testing/rig.ts';
 import { MAX_INTENTS } from './broker/intents.ts';
 import { HISTORY_BARS } from './broker/state.ts';
-import type { Intent } from './market/strategy.ts';
+import type { Intent } from './terms/strategy.ts';
 
 test('a market order fills at the open of the next bar, with slippage and fee, not in the bar of its placement', () => {
   const r = rig();

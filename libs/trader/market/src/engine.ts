@@ -11,11 +11,11 @@ import { hasOtherBalances, recordReset, resetAccount } from './broker/reset-acco
 import { readSnapshot, writeSnapshot } from './broker/snapshot.ts';
 import { type EngineState, firstState, HISTORY_BARS, type OrderListener } from './broker/state.ts';
 import { viewEngine } from './broker/view.ts';
-import type { Desired, Engine } from './market/engine-port.ts';
-import type { Market } from './market/market.ts';
-import { text } from './market/money.ts';
-import type { Reconciled, RuntimeWatcher } from './market/runtime-port.ts';
-import type { Bar, TradingStrategy } from './market/strategy.ts';
+import type { Desired, Engine } from './terms/engine-port.ts';
+import type { Market } from './terms/market.ts';
+import { text } from './terms/money.ts';
+import type { Reconciled, RuntimeWatcher } from './terms/runtime-port.ts';
+import type { Bar, TradingStrategy } from './terms/strategy.ts';
 
 export interface EngineOptions {
   readonly concernId: string;

@@ -10,22 +10,6 @@ export { readBars } from './feed/csv.ts';
 export { createFeed, type FeedConfig, FeedSchema } from './feed/feed-config.ts';
 export { createSyntheticFeed, syntheticBar } from './feed/synthetic.ts';
 export { type DegradedConfig, DegradedSchema } from './follow/degraded.ts';
-export type { AccountEntry, BarEntry, BookEntry, OrderEntry } from './market/books.ts';
-export type { Concern, Strategy } from './market/concern.ts';
-export { decimalText } from './market/decimal-text.ts';
-export { type Market, MarketSchema, type MarketWire, readMarket } from './market/market.ts';
-export { money } from './market/money.ts';
-export type { OrderView } from './market/order-view.ts';
-export { FREE, type Restriction, restrict } from './market/restriction.ts';
-export type {
-  EngineStore,
-  EngineView,
-  Hold,
-  Reconciled,
-  Runtime,
-  RuntimeWatcher,
-} from './market/runtime-port.ts';
-export type { Bar, Feed } from './market/strategy.ts';
 export { createNetProfit, type NetProfit } from './performance/net-profit.ts';
 export {
   createPerformance,
@@ -38,3 +22,19 @@ export { writeFigures } from './performance/write-figures.ts';
 export { createRuntime, type RuntimeConcern, type RuntimeOptions, type TraderRuntime } from './runtime.ts';
 export { createStrategy, STRATEGY_KINDS } from './strategies/index.ts';
 export { strategyKind } from './strategies/kind.ts';
+export type { AccountEntry, BarEntry, BookEntry, OrderEntry } from './terms/books.ts';
+export type { Concern, Strategy } from './terms/concern.ts';
+export { decimalText } from './terms/decimal-text.ts';
+export { type Market, MarketSchema, type MarketWire, readMarket } from './terms/market.ts';
+export { money } from './terms/money.ts';
+export type { OrderView } from './terms/order-view.ts';
+export { FREE, type Restriction, restrict } from './terms/restriction.ts';
+export type {
+  EngineStore,
+  EngineView,
+  Hold,
+  Reconciled,
+  Runtime,
+  RuntimeWatcher,
+} from './terms/runtime-port.ts';
+export type { Bar, Feed } from './terms/strategy.ts';

@@ -3,11 +3,11 @@ import { type Clock, type Ids, type Log, systemIds } from '@hermes-fleet/protoco
 import { createEngine } from './engine.ts';
 import type { DegradedConfig } from './follow/degraded.ts';
 import { createFollower, type Follower } from './follow/follower.ts';
-import type { Strategy } from './market/concern.ts';
-import type { Market } from './market/market.ts';
-import type { EngineStore, Runtime, RuntimeWatcher } from './market/runtime-port.ts';
-import type { Feed } from './market/strategy.ts';
 import { createStrategy, STRATEGY_KINDS, type StrategyKind } from './strategies/index.ts';
+import type { Strategy } from './terms/concern.ts';
+import type { Market } from './terms/market.ts';
+import type { EngineStore, Runtime, RuntimeWatcher } from './terms/runtime-port.ts';
+import type { Feed } from './terms/strategy.ts';
 
 export interface RuntimeConcern {
   /** `<account>:<market>` */

@@ -1,5 +1,5 @@
-import type { BookEntry } from '../src/market/books.ts';
-import { money, text, ZERO } from '../src/market/money.ts';
+import type { BookEntry } from '../src/terms/books.ts';
+import { money, text, ZERO } from '../src/terms/money.ts';
 
 /** The account that follows from the balances and fills of books alone, computed apart from the engine. */
 export function accountOf(entries: readonly BookEntry[]): Record<string, string> {

@@ -1,10 +1,10 @@
 import type { RiskMode } from '@hermes-fleet/protocol/control';
 import { createEngine } from '../src/engine.ts';
 import { syntheticBar } from '../src/feed/synthetic.ts';
-import type { Engine } from '../src/market/engine-port.ts';
-import { type Market, MarketSchema, readMarket } from '../src/market/market.ts';
-import { money } from '../src/market/money.ts';
-import type { Bar, TradingStrategy } from '../src/market/strategy.ts';
+import type { Engine } from '../src/terms/engine-port.ts';
+import { type Market, MarketSchema, readMarket } from '../src/terms/market.ts';
+import { money } from '../src/terms/money.ts';
+import type { Bar, TradingStrategy } from '../src/terms/strategy.ts';
 
 /** An account of 10,000 quote with generous limits. */
 export const market = (changes: object = {}): Market =>

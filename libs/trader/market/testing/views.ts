@@ -1,5 +1,5 @@
-import { money, ZERO } from '../src/market/money.ts';
-import type { Bar, Intent, OpenOrder, StrategyView } from '../src/market/strategy.ts';
+import { money, ZERO } from '../src/terms/money.ts';
+import type { Bar, Intent, OpenOrder, StrategyView } from '../src/terms/strategy.ts';
 
 /** Bars with these closes, a second apart, with highs and lows slightly beyond open and close. */
 export function barsOf(closes: readonly (number | string)[]): Bar[] {

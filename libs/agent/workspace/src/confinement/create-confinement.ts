@@ -222,7 +222,7 @@ async function realRepository(path: string): Promise<string> {
 
 /** Includes the running Node and the packages beside it, because MCP servers start as `node …/server.js`. */
 async function readablePaths(configured: readonly string[]): Promise<string[]> {
-  const own = [dirname(process.execPath), resolve(import.meta.dirname, '../../../../node_modules')];
+  const own = [dirname(process.execPath), resolve(import.meta.dirname, '../../../../../node_modules')];
   const found = [...own, ...configured].filter((path) => existsSync(path));
   const real = await Promise.all(found.map((path) => realpath(path)));
   return [...new Set([...found, ...real])].filter((path) => !path.startsWith('/usr/'));

@@ -7,7 +7,7 @@ import { json, text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { isJsonObject } from '@hermes-fleet/protocol';
 import { manualClock } from '@hermes-fleet/protocol/testing';
-import { statelessRequest } from '../../testing/server/index.ts';
+import { statelessRequest } from '../../testing/index.ts';
 import { forwardStdio } from './forward-stdio.ts';
 
 /** A forwarder to a server whose every request is answered by the test. Its output is read once `reading` resolves. */

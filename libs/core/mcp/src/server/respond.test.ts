@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { statelessRequest } from '../../testing/server/index.ts';
+import { statelessRequest } from '../../testing/index.ts';
 import { createMcpResponder } from './respond.ts';
 
 const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } } as const;

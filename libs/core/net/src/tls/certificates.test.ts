@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createAuthority, EXPIRED, NOT_YET_VALID } from '../../testing/tls/certificates.ts';
+import { createAuthority, EXPIRED, NOT_YET_VALID } from '../../testing/certificates.ts';
 import { readTls, type TlsCheck, type TlsFiles } from './certificates.ts';
 
 const DAY_MS = 86_400_000;

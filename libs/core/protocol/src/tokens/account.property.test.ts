@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
+import { budgetOf, metered } from '../../testing/budget-of.ts';
 import { hasCode } from '../../testing/index.ts';
-import { budgetOf, metered } from '../../testing/tokens/budget-of.ts';
 import type { BoundedReservation, TaskBudget } from './budget.ts';
 
 /** The expected account: the open calls, and the sums of finished ones. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { budgetOf, metered } from '../../testing/budget-of.ts';
 import { hasCode } from '../../testing/index.ts';
-import { budgetOf, metered } from '../../testing/tokens/budget-of.ts';
 
 const tokens = fc.nat({ max: 500 });
 const step = fc.oneof(

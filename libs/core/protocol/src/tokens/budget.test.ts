@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { budgetOf, metered } from '../../testing/budget-of.ts';
 import { hasCode } from '../../testing/index.ts';
-import { budgetOf, metered } from '../../testing/tokens/budget-of.ts';
 import { FleetError } from '../errors.ts';
 import { createBudget } from './budget.ts';
 import { noUsage } from './entry.ts';

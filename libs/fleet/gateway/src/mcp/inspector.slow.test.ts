@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { mcpFleet, tokenOf } from '../../testing/mcp-fleet.ts';
 import { spending } from '../../testing/relay-fleet.ts';
 
-const FOLDER = process.env.MCP_INSPECTOR_DIR || join(import.meta.dirname, '../../../../.cache/mcp-inspector');
+const FOLDER =
+  process.env.MCP_INSPECTOR_DIR || join(import.meta.dirname, '../../../../../.cache/mcp-inspector');
 /** The inspector is no dependency (docs/mcp.md#look-at-it-without-a-model). */
 const INSPECTOR = join(FOLDER, 'node_modules/.bin/mcp-inspector');
 const skip = existsSync(INSPECTOR) ? false : 'deploy/mcp-inspector.sh has not installed the MCP inspector';

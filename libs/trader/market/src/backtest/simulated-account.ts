@@ -1,11 +1,11 @@
 import type { Decimal } from 'decimal.js';
 import { type Account, bought, openAccount, sold } from '../broker/account.ts';
 import type { Order } from '../broker/order.ts';
-import type { Market } from '../market/market.ts';
-import { ZERO } from '../market/money.ts';
-import type { Bar } from '../market/strategy.ts';
 import { createNetProfit } from '../performance/net-profit.ts';
 import { createPerformance, type PerformanceFigures } from '../performance/performance.ts';
+import type { Market } from '../terms/market.ts';
+import { ZERO } from '../terms/money.ts';
+import type { Bar } from '../terms/strategy.ts';
 import { createEquityCurve, type EquityPoint } from './equity-curve.ts';
 
 /** The profit of a sale. */

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { market, syntheticBars } from '../../testing/play.ts';
 import { DegradedSchema } from '../follow/degraded.ts';
-import type { Concern, Strategy } from '../market/concern.ts';
-import { money, sum, text } from '../market/money.ts';
 import { STRATEGY_KINDS } from '../strategies/index.ts';
 import { strategyKind } from '../strategies/kind.ts';
+import type { Concern, Strategy } from '../terms/concern.ts';
+import { money, sum, text } from '../terms/money.ts';
 import { createEquityCurve } from './equity-curve.ts';
 import { createSimulation, type SimulatedOrder, type SimulationOptions } from './simulation.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { money, text } from '../market/money.ts';
+import { money, text } from '../terms/money.ts';
 import { type Account, averagePrice, bought, openAccount, sold } from './account.ts';
 
 const fill = (quantity: string, price: string, fee = '0') => ({

@@ -1,5 +1,5 @@
 import type { Decimal } from 'decimal.js';
-import { money, smaller, text, ZERO } from '../market/money.ts';
+import { money, smaller, text, ZERO } from '../terms/money.ts';
 
 /**
  * A paper spot account. Exactly: cash + basis = opening balance + realized − fees. Hence, at any price,

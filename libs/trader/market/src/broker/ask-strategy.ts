@@ -1,8 +1,8 @@
 import type { RiskMode } from '@hermes-fleet/protocol/control';
 import type { Ids } from '@hermes-fleet/protocol/ports';
-import type { Market } from '../market/market.ts';
-import { floorTo, ZERO } from '../market/money.ts';
-import type { Bar, Intent, StrategyView, TradingStrategy } from '../market/strategy.ts';
+import type { Market } from '../terms/market.ts';
+import { floorTo, ZERO } from '../terms/money.ts';
+import type { Bar, Intent, StrategyView, TradingStrategy } from '../terms/strategy.ts';
 import { averagePrice } from './account.ts';
 import { isFlattening, saleOfAll } from './flatten.ts';
 import { readIntents } from './intents.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bar, market } from '../../testing/rig.ts';
-import { money, text } from '../market/money.ts';
-import type { Bar, OpenOrder } from '../market/strategy.ts';
+import { money, text } from '../terms/money.ts';
+import type { Bar, OpenOrder } from '../terms/strategy.ts';
 import { atOpen, costOf, feeOf, withinBar, worse } from './broker.ts';
 
 const order = (side: 'buy' | 'sell', limit?: string): OpenOrder => ({

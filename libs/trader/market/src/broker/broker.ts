@@ -1,7 +1,7 @@
 import type { Decimal } from 'decimal.js';
-import type { Market } from '../market/market.ts';
-import { ceilTo, floorTo, fraction, greater, money, smaller } from '../market/money.ts';
-import type { Bar, OpenOrder } from '../market/strategy.ts';
+import type { Market } from '../terms/market.ts';
+import { ceilTo, floorTo, fraction, greater, money, smaller } from '../terms/money.ts';
+import type { Bar, OpenOrder } from '../terms/strategy.ts';
 
 /** The price at which a bar fills an order. */
 export interface Execution {

@@ -1,6 +1,6 @@
-import type { Market } from '../market/market.ts';
-import { text, ZERO } from '../market/money.ts';
-import type { Bar } from '../market/strategy.ts';
+import type { Market } from '../terms/market.ts';
+import { text, ZERO } from '../terms/money.ts';
+import type { Bar } from '../terms/strategy.ts';
 import { bought, openAccount, sold } from './account.ts';
 import { atOpen, costOf, type Execution, feeOf, withinBar } from './broker.ts';
 import { recordAccount } from './journal.ts';

@@ -1,5 +1,5 @@
-import type { Market } from '../market/market.ts';
-import { ZERO } from '../market/money.ts';
+import type { Market } from '../terms/market.ts';
+import { ZERO } from '../terms/money.ts';
 import { type OrderIntent, onQuantityStep } from './risk-gate.ts';
 import type { EngineState } from './state.ts';
 

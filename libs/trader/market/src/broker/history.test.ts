@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { bar, buyAt, counting, rich, scripted, sellAt } from '../../testing/rig.ts';
 import { createEngine } from '../engine.ts';
-import type { Engine } from '../market/engine-port.ts';
+import type { Engine } from '../terms/engine-port.ts';
 
 const restingOrders = scripted(({ openOrders }) =>
   openOrders.length > 0 ? [] : [buyAt('80', '2'), sellAt('120', '3')],

@@ -1,6 +1,6 @@
 import type { Decimal } from 'decimal.js';
-import { money, ZERO } from '../market/money.ts';
-import type { Bar, Intent, OpenOrder } from '../market/strategy.ts';
+import { money, ZERO } from '../terms/money.ts';
+import type { Bar, Intent, OpenOrder } from '../terms/strategy.ts';
 import type { OrderIntent } from './risk-gate.ts';
 
 /** Most intents after one bar; more count as an error of the strategy. */

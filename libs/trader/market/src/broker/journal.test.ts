@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountOf } from '../../testing/account-of.ts';
 import { bar, buy, buyAt, rich, rig, sell, sellAt, turns } from '../../testing/rig.ts';
-import type { BookEntry, OrderEntry } from '../market/books.ts';
+import type { BookEntry, OrderEntry } from '../terms/books.ts';
 
 const orders = (entries: readonly BookEntry[]): OrderEntry[] =>
   entries.filter((each) => each.kind === 'order');

@@ -1,5 +1,5 @@
-import type { AccountEntry, BookEntry, OrderEntry } from '../market/books.ts';
-import { text } from '../market/money.ts';
+import type { AccountEntry, BookEntry, OrderEntry } from '../terms/books.ts';
+import { text } from '../terms/money.ts';
 import { type Order, viewOf } from './order.ts';
 import type { EngineState, PendingEntry } from './state.ts';
 

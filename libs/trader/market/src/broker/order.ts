@@ -1,7 +1,7 @@
 import type { Decimal } from 'decimal.js';
-import { text } from '../market/money.ts';
-import type { OrderView } from '../market/order-view.ts';
-import type { OpenOrder } from '../market/strategy.ts';
+import { text } from '../terms/money.ts';
+import type { OrderView } from '../terms/order-view.ts';
+import type { OpenOrder } from '../terms/strategy.ts';
 
 /** An order of the paper market. There are no partial fills. */
 export interface Order extends OpenOrder {

@@ -1,6 +1,6 @@
-import type { Desired } from '../market/engine-port.ts';
-import type { Market } from '../market/market.ts';
-import { text } from '../market/money.ts';
+import type { Desired } from '../terms/engine-port.ts';
+import type { Market } from '../terms/market.ts';
+import { text } from '../terms/money.ts';
 import { FLATTEN } from './flatten.ts';
 import type { Order } from './order.ts';
 import { halfOf } from './risk-gate.ts';

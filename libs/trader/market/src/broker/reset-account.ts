@@ -1,5 +1,5 @@
-import type { Market } from '../market/market.ts';
-import { ZERO } from '../market/money.ts';
+import type { Market } from '../terms/market.ts';
+import { ZERO } from '../terms/money.ts';
 import { openAccount } from './account.ts';
 import { recordAccount } from './journal.ts';
 import { type EngineState, endOrder, type OrderListener } from './state.ts';

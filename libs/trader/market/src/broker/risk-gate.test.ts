@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buy, buyAt, market, sell, sellAt } from '../../testing/rig.ts';
-import { money } from '../market/money.ts';
-import type { Intent, OpenOrder } from '../market/strategy.ts';
+import { money } from '../terms/money.ts';
+import type { Intent, OpenOrder } from '../terms/strategy.ts';
 import { type GateFacts, judgeOrder } from './risk-gate.ts';
 
 const open = (side: 'buy' | 'sell', quantity: string): OpenOrder => ({

@@ -1,8 +1,8 @@
 import type { Decimal } from 'decimal.js';
-import type { Concern } from '../market/concern.ts';
-import type { Market } from '../market/market.ts';
-import { ceilTo, floorTo, greater, money, sum, text, ZERO } from '../market/money.ts';
-import type { Intent, OpenOrder } from '../market/strategy.ts';
+import type { Concern } from '../terms/concern.ts';
+import type { Market } from '../terms/market.ts';
+import { ceilTo, floorTo, greater, money, sum, text, ZERO } from '../terms/money.ts';
+import type { Intent, OpenOrder } from '../terms/strategy.ts';
 import { costOf, worse } from './broker.ts';
 
 export type OrderIntent = Extract<Intent, { type: 'order' }>;

@@ -1,9 +1,9 @@
 import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
-import type { Market } from '../market/market.ts';
-import { money, text } from '../market/money.ts';
-import type { Bar } from '../market/strategy.ts';
+import type { Market } from '../terms/market.ts';
+import { money, text } from '../terms/money.ts';
+import type { Bar } from '../terms/strategy.ts';
 import { recordAccount } from './journal.ts';
 import type { Order } from './order.ts';
 import type { EngineState } from './state.ts';

@@ -1,9 +1,9 @@
 import type { Decimal } from 'decimal.js';
-import type { BookEntry, OrderEntry } from '../market/books.ts';
-import type { Concern } from '../market/concern.ts';
-import type { Market } from '../market/market.ts';
-import { sum, ZERO } from '../market/money.ts';
-import type { Bar } from '../market/strategy.ts';
+import type { BookEntry, OrderEntry } from '../terms/books.ts';
+import type { Concern } from '../terms/concern.ts';
+import type { Market } from '../terms/market.ts';
+import { sum, ZERO } from '../terms/money.ts';
+import type { Bar } from '../terms/strategy.ts';
 import { type Account, openAccount } from './account.ts';
 import type { Order } from './order.ts';
 

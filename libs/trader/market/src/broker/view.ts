@@ -1,5 +1,5 @@
-import type { Engine } from '../market/engine-port.ts';
-import { money, text, ZERO } from '../market/money.ts';
+import type { Engine } from '../terms/engine-port.ts';
+import { money, text, ZERO } from '../terms/money.ts';
 import { averagePrice } from './account.ts';
 import { viewOf } from './order.ts';
 import { type EngineState, freeCash, reservedCash } from './state.ts';

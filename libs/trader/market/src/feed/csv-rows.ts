@@ -1,7 +1,7 @@
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
-import { money } from '../market/money.ts';
+import { money } from '../terms/money.ts';
 
 /** A validated row of a CSV file. Numbers stay text, which takes less memory than decimals. */
 export interface CsvRow {

@@ -2,8 +2,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { money } from '../market/money.ts';
-import type { Bar, Feed } from '../market/strategy.ts';
+import { money } from '../terms/money.ts';
+import type { Bar, Feed } from '../terms/strategy.ts';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
 import { floorToStep, sleepUntil } from './pace.ts';
 

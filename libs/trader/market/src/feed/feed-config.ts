@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
-import { decimalText } from '../market/decimal-text.ts';
-import { money } from '../market/money.ts';
-import type { Feed } from '../market/strategy.ts';
+import { decimalText } from '../terms/decimal-text.ts';
+import { money } from '../terms/money.ts';
+import type { Feed } from '../terms/strategy.ts';
 import { createCsvFeed } from './csv.ts';
 import { createSyntheticFeed } from './synthetic.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import type { Bar } from '../market/strategy.ts';
+import type { Bar } from '../terms/strategy.ts';
 
 /** A last bar may be this far ahead of the clock, or one interval: a clock that is adjusted goes back a little. */
 const TOLERANCE_MS = 60_000;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
-import { money } from '../market/money.ts';
-import type { Bar } from '../market/strategy.ts';
+import { money } from '../terms/money.ts';
+import type { Bar } from '../terms/strategy.ts';
 import { createSyntheticFeed, type SyntheticOptions, syntheticBar } from './synthetic.ts';
 
 const never = new AbortController().signal;

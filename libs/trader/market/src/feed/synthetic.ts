@@ -1,7 +1,7 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Decimal } from 'decimal.js';
-import { greater, money, smaller } from '../market/money.ts';
-import type { Bar, Feed } from '../market/strategy.ts';
+import { greater, money, smaller } from '../terms/money.ts';
+import type { Bar, Feed } from '../terms/strategy.ts';
 import { floorToStep, wasSetBack } from './pace.ts';
 
 export interface SyntheticOptions {

@@ -1,5 +1,5 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { EngineStore } from '../market/runtime-port.ts';
+import type { EngineStore } from '../terms/runtime-port.ts';
 
 export interface FaultsOptions {
   readonly concernId: string;

@@ -1,8 +1,9 @@
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { wasSetBack } from '../feed/pace.ts';
-import type { Concern, Strategy } from '../market/concern.ts';
-import type { Desired, Engine } from '../market/engine-port.ts';
+import { createStrategy, type StrategyKind } from '../strategies/index.ts';
+import type { Concern, Strategy } from '../terms/concern.ts';
+import type { Desired, Engine } from '../terms/engine-port.ts';
 import type {
   EngineStore,
   EngineView,
@@ -10,9 +11,8 @@ import type {
   Reconciled,
   Runtime,
   RuntimeWatcher,
-} from '../market/runtime-port.ts';
-import type { Bar, Feed, TradingStrategy } from '../market/strategy.ts';
-import { createStrategy, type StrategyKind } from '../strategies/index.ts';
+} from '../terms/runtime-port.ts';
+import type { Bar, Feed, TradingStrategy } from '../terms/strategy.ts';
 import type { DegradedConfig } from './degraded.ts';
 import { createFaults } from './faults.ts';
 import { createHealthMonitor } from './health-monitor.ts';

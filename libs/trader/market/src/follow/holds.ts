@@ -1,6 +1,6 @@
-import type { Desired } from '../market/engine-port.ts';
-import { FREE, restrict } from '../market/restriction.ts';
-import type { Hold } from '../market/runtime-port.ts';
+import type { Desired } from '../terms/engine-port.ts';
+import { FREE, restrict } from '../terms/restriction.ts';
+import type { Hold } from '../terms/runtime-port.ts';
 
 /** The holds of one concern, by who set them. */
 export interface Holds {

@@ -1,5 +1,5 @@
 import type { Decimal } from 'decimal.js';
-import { ZERO } from '../market/money.ts';
+import { ZERO } from '../terms/money.ts';
 
 export interface AccountFill {
   readonly side: 'buy' | 'sell';

@@ -1,7 +1,7 @@
 import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
 import type { Decimal } from 'decimal.js';
 import { z } from 'zod';
-import { money, text, ZERO } from '../market/money.ts';
+import { money, text, ZERO } from '../terms/money.ts';
 
 const decimal = z
   .string()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
-import { money } from '../market/money.ts';
+import { money } from '../terms/money.ts';
 import { createNetProfit } from './net-profit.ts';
 import { createPerformance, type Performance } from './performance.ts';
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Decimal } from 'decimal.js';
-import { money, ZERO } from '../market/money.ts';
+import { money, ZERO } from '../terms/money.ts';
 import {
   firstTotals,
   type PerformanceTotals,

@@ -1,4 +1,4 @@
-import { text } from '../market/money.ts';
+import { text } from '../terms/money.ts';
 import type { PerformanceFigures } from './performance.ts';
 
 const DIGITS = 8;

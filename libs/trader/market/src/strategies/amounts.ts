@@ -1,6 +1,6 @@
 import type { Decimal } from 'decimal.js';
-import { money, smaller, ZERO } from '../market/money.ts';
-import type { StrategyView } from '../market/strategy.ts';
+import { money, smaller, ZERO } from '../terms/money.ts';
+import type { StrategyView } from '../terms/strategy.ts';
 
 const QUANTITY_STEP = money('0.00000001');
 /** Share of the free cash that a buy may cost. The rest pays for fee and slippage. */

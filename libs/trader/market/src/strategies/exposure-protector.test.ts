@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { market, play } from '../../testing/play.ts';
 import { barsOf, formatIntents, type Situation, viewOf } from '../../testing/views.ts';
-import { money } from '../market/money.ts';
+import { money } from '../terms/money.ts';
 import { createStrategy } from './index.ts';
 
 const made = (target_share: string, tolerance: string) =>

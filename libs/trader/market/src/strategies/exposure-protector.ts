@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { decimalText } from '../market/decimal-text.ts';
-import { money, smaller, ZERO } from '../market/money.ts';
-import type { Intent, TradingStrategy } from '../market/strategy.ts';
+import { decimalText } from '../terms/decimal-text.ts';
+import { money, smaller, ZERO } from '../terms/money.ts';
+import type { Intent, TradingStrategy } from '../terms/strategy.ts';
 import { affordable, exposure, quantityFor } from './amounts.ts';
 import { strategyKind } from './kind.ts';
 

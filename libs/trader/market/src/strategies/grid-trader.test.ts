@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { market, play, syntheticBars } from '../../testing/play.ts';
 import { formatIntents, type Situation, viewOf } from '../../testing/views.ts';
-import { money, sum } from '../market/money.ts';
-import type { Intent, OpenOrder } from '../market/strategy.ts';
+import { money, sum } from '../terms/money.ts';
+import type { Intent, OpenOrder } from '../terms/strategy.ts';
 import { createStrategy } from './index.ts';
 
 const params = { centre: '100', levels: 3, spacing_bps: 100, order_share: '0.1' };

@@ -1,8 +1,8 @@
 import type { Decimal } from 'decimal.js';
 import { z } from 'zod';
-import { decimalText } from '../market/decimal-text.ts';
-import { money, sum, ZERO } from '../market/money.ts';
-import type { Intent, OpenOrder, StrategyView, TradingStrategy } from '../market/strategy.ts';
+import { decimalText } from '../terms/decimal-text.ts';
+import { money, sum, ZERO } from '../terms/money.ts';
+import type { Intent, OpenOrder, StrategyView, TradingStrategy } from '../terms/strategy.ts';
 import { affordable, quantityFor } from './amounts.ts';
 import { strategyKind } from './kind.ts';
 import { createLadder, type Ladder } from './ladder.ts';

@@ -1,6 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Strategy } from '../market/concern.ts';
-import type { TradingStrategy } from '../market/strategy.ts';
+import type { Strategy } from '../terms/concern.ts';
+import type { TradingStrategy } from '../terms/strategy.ts';
 import { exposureProtector } from './exposure-protector.ts';
 import { gridTrader } from './grid-trader.ts';
 import type { StrategyKind } from './kind.ts';

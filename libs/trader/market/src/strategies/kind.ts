@@ -1,6 +1,6 @@
 import { type FieldError, FleetError, fieldPath, type JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
-import type { TradingStrategy } from '../market/strategy.ts';
+import type { TradingStrategy } from '../terms/strategy.ts';
 
 /** A kind of strategy: its parameters and its constructor. */
 export interface StrategyKind {

@@ -1,6 +1,6 @@
 import type { Decimal } from 'decimal.js';
-import { money } from '../market/money.ts';
-import type { Bar } from '../market/strategy.ts';
+import { money } from '../terms/money.ts';
+import type { Bar } from '../terms/strategy.ts';
 import { createFloats, meanClose } from './signals.ts';
 
 /** Numbered price levels at a constant ratio. A level's price depends on the parameters alone. */

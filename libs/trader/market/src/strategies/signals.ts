@@ -1,7 +1,7 @@
 import type { Decimal } from 'decimal.js';
 import { ATR, EMA } from 'trading-signals';
-import { money } from '../market/money.ts';
-import type { Bar } from '../market/strategy.ts';
+import { money } from '../terms/money.ts';
+import type { Bar } from '../terms/strategy.ts';
 
 const DIGITS = 10;
 /** Lengths of history that an average needs: a value older than this has a weight below one percent. */

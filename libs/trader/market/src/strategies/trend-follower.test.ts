@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { play, syntheticBars } from '../../testing/play.ts';
 import { formatIntents, type Situation, viewOf } from '../../testing/views.ts';
-import { money } from '../market/money.ts';
-import type { OpenOrder } from '../market/strategy.ts';
+import { money } from '../terms/money.ts';
+import type { OpenOrder } from '../terms/strategy.ts';
 import { createStrategy } from './index.ts';
 
 const params = { fast_bars: 3, slow_bars: 6, atr_bars: 5, entry_bars: 2, risk_share: '0.01', stop_atr: '2' };

@@ -172,7 +172,7 @@ test('the next start ends the processes of a killed gateway', deadline, async (t
     block('sh', 'exec sleep 100000'),
   ].join('\n');
   const source = `
-    import { makeContext, makeTask } from '${at('testing/harness.ts')}';
+    import { makeContext, makeTask } from '${at('../testing/harness.ts')}';
     import { createAgent } from '${at('agent.ts')}';
     import { AgentConfigSchema } from '${at('config/config.ts')}';
     import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';

@@ -5,11 +5,11 @@ import {
   registerCircuits,
   registerDisk,
 } from '@hermes-fleet/service';
-import type { Concern } from '../../../../libs/trader/market/src/market/concern.ts';
-import { createConsoleMetrics } from '../../../../services/console/src/metrics.ts';
-import { createAnalysis } from '../../../../services/trader/src/books/analysis.ts';
-import { createBooksMetrics } from '../../../../services/trader/src/books/metrics.ts';
-import { createTraderMetrics } from '../../../../services/trader/src/metrics.ts';
+import type { Concern } from '../../../libs/trader/market/src/terms/concern.ts';
+import { createConsoleMetrics } from '../../../services/console/src/metrics.ts';
+import { createAnalysis } from '../../../services/trader/src/books/analysis.ts';
+import { createBooksMetrics } from '../../../services/trader/src/books/metrics.ts';
+import { createTraderMetrics } from '../../../services/trader/src/metrics.ts';
 
 const CONCERN: Concern = {
   id: 'acct:xrpusd',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { CIRCLES } from './circles.ts';
-import { HONEST_EDITS } from './honest-edits.ts';
-import { HONEST_RUNS } from './honest-runs.ts';
-import { INDEPENDENT } from './independent/index.ts';
-import { play } from './play.ts';
-import { SAME_RESULTS } from './same-results.ts';
+import { CIRCLES } from '../../testing/traces/circles.ts';
+import { HONEST_EDITS } from '../../testing/traces/honest-edits.ts';
+import { HONEST_RUNS } from '../../testing/traces/honest-runs.ts';
+import { INDEPENDENT } from '../../testing/traces/independent/index.ts';
+import { play } from '../../testing/traces/play.ts';
+import { SAME_RESULTS } from '../../testing/traces/same-results.ts';
 
 const TRACES = [...HONEST_EDITS, ...HONEST_RUNS, ...CIRCLES, ...SAME_RESULTS, ...INDEPENDENT];
 

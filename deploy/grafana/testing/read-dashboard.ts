@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export const FOLDER = join(import.meta.dirname, '../../dashboards');
+export const FOLDER = join(import.meta.dirname, '../dashboards');
 
 export interface Panel {
   readonly id?: number;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { TokenEntry, TokenStore } from '../../src/ports/ledger.ts';
-import { createBudget } from '../../src/tokens/index.ts';
+import type { TokenEntry, TokenStore } from '../src/ports/ledger.ts';
+import { createBudget } from '../src/tokens/index.ts';
 
 /** An in-memory token store; its entries survive the budgets that use it. */
 function memoryStore() {

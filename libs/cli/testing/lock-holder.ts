@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockFolder } from '../../src/local/folder-lock.ts';
+import { lockFolder } from '../src/local/folder-lock.ts';
 
 /** Holds the lock of a folder until it is killed: `lock-holder.ts <folder>`. Takes it `<rounds>` times with a second argument. */
 const [dir = '', rounds] = process.argv.slice(2);

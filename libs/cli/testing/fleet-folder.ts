@@ -5,8 +5,8 @@ import type { TestContext } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { type BackupSummary, backUpToFile } from '../../src/backup/backup.ts';
-import { type FleetPlan, planFleet } from '../../src/local/plan.ts';
+import { type BackupSummary, backUpToFile } from '../src/backup/backup.ts';
+import { type FleetPlan, planFleet } from '../src/local/plan.ts';
 
 const RELEASE = '1.2.3';
 

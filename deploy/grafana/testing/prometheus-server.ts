@@ -6,12 +6,12 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { type Prometheus, prometheus } from '../../../../test/support/prometheus.ts';
+import { type Prometheus, prometheus } from '../../../test/support/prometheus.ts';
 
 type After = { after(fn: () => Promise<void> | void): void };
 
 const START_MS = 30_000;
-export const RULES = join(import.meta.dirname, '../../../prometheus/rules');
+export const RULES = join(import.meta.dirname, '../../prometheus/rules');
 
 /** A reason to skip tests without Prometheus, or false. */
 export const withoutPrometheus = spawnSync('prometheus', ['--version']).error
