@@ -5,6 +5,7 @@ import {
   Client,
   type StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
+import manifest from '../package.json' with { type: 'json' };
 import { ServerFailure } from './failure.ts';
 import type { StdioTransport } from './stdio-transport.ts';
 
@@ -60,7 +61,7 @@ export async function openConnection({
   readonly onToolsChanged: () => void;
 }): Promise<Connection> {
   const { transport } = server;
-  const client = new Client({ name: 'hermes-fleet', version: '0.1.0' });
+  const client = new Client({ name: 'hermes-fleet', version: manifest.version });
   const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<ServerFailure>();
   const failure = (): ServerFailure | undefined =>
     server.kind === 'stdio' ? server.transport.failure : undefined;
