@@ -15,7 +15,7 @@ import { type Manifest, OVERLAYS, renderOverlay, withoutKubectl } from './testin
 const NATS = { storeDir: '/data', host: '0.0.0.0', port: 4222, monitorPort: 8222, syncAlways: true };
 const CLUSTER = ['nats-0.nats', 'nats-1.nats', 'nats-2.nats'];
 const REPLICAS = new Map(['neo', 'morpheus', 'trinity'].map((name) => [name, 1]));
-/** The time that a member has for the migration of its ledger: five times that of 1,000,000 tasks (docs/operations.md). */
+/** The time that a member has to start, because it may have a large ledger to migrate (docs/machines.md). */
 const MIGRATION_S = 600;
 /** A Secret that the user makes, or not. */
 const OPTIONAL = 'model-keys';

@@ -3,11 +3,10 @@ import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fleetDown } from '@hermes-fleet/cli';
-import { openLedger } from '@hermes-fleet/ledger';
 import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
-import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
-import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
-import { freshen } from '../fixtures/ledgers.ts';
+import { systemClock } from '@hermes-fleet/protocol/ports';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { freshen, tasksIn, withLedger } from '../fixtures/ledgers.ts';
 import { fixture, RELEASES, unpackDatabase, unpackWorkspace } from '../fixtures/pack.ts';
 import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
 import { resultWhenEnded } from '../support/sent-tasks.ts';
@@ -21,23 +20,13 @@ async function command(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** The tasks of switch, by the caller's id. */
+/** The tasks of switch that callers sent, by the caller's id. */
 async function idsOfSwitch(release: string, file: string): Promise<Map<string, string>> {
   unpackDatabase(fixture(release, 'switch.ledger.db.gz'), file);
-  const ledger = openLedger({
-    file,
-    profile: 'switch',
-    clock: systemClock,
-    ids: systemIds,
-    log: silentLog,
-  });
-  try {
-    const { tasks } = ledger.list({ pageSize: 100 });
-    const own = tasks.filter(({ dispatch }) => !decodeDispatch(dispatch).task.parent);
+  return await withLedger(file, 'switch', (ledger) => {
+    const own = [...tasksIn(ledger).values()].filter(({ dispatch }) => !decodeDispatch(dispatch).task.parent);
     return new Map(own.map(({ key, id }) => [key, id]));
-  } finally {
-    await ledger.close();
-  }
+  });
 }
 
 for (const release of RELEASES)

@@ -27,7 +27,7 @@ export interface FiguresListener {
   readonly ended?: (taskId: string) => void;
 }
 
-/** Sums that are kept with the tasks, and outlive them. They begin with the file, or with its upgrade to this schema. */
+/** Sums that are kept with the tasks, and outlive them. They begin with the file. */
 export interface Figures {
   totals(): Count[];
   /** The latest day with tokens, `YYYY-MM-DD`; undefined without any. Further ones count for no earlier day. */

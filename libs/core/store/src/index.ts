@@ -1,7 +1,7 @@
 export type { BatchState } from './batch-states.ts';
 export { type Connections, openConnections } from './database.ts';
 export { resultCode, SQLITE } from './errors.ts';
-export { migrate, type StoreSchema } from './migrate.ts';
+export { type StoreSchema, versionOf } from './migrate.ts';
 export { acquireOwnership } from './ownership.ts';
 export type { Queries } from './queries.ts';
 export { openReader, type Reader } from './reader.ts';

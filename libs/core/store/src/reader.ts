@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { BUSY_TIMEOUT_MS, openingError } from './database.ts';
-import { type StoreSchema, schemaVersion } from './migrate.ts';
+import { type StoreSchema, schemaVersion, versionOf } from './migrate.ts';
 import { createStatements } from './queries.ts';
 import { readFrom, type Store } from './store.ts';
 
@@ -13,7 +13,7 @@ export interface Reader extends Pick<Store, 'read'> {
 
 /**
  * Opens a database file for reading, without creating, migrating or owning it. Throws CONFIG_INVALID for a file that is
- * missing, of another kind or of a schema version that cannot be read (`StoreSchema.readableAs`), and STORE_UNAVAILABLE; both name the file.
+ * missing, of another kind or of another schema version, and STORE_UNAVAILABLE; both name the file.
  */
 export function openReader(file: string, schema: StoreSchema): Reader {
   const invalid = (problem: string): FleetError => new FleetError('CONFIG_INVALID', `${file} ${problem}`);
@@ -22,14 +22,13 @@ export function openReader(file: string, schema: StoreSchema): Reader {
   try {
     db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     const version = schemaVersion(db, schema);
-    const supported = schema.migrations.length;
+    const supported = versionOf(schema);
     if (version === undefined) throw invalid(`is not a ${schema.name}; correct the path`);
-    const views = version === supported ? '' : schema.readableAs?.[version];
-    if (views === undefined)
+    if (version !== supported)
       throw invalid(
         `has schema ${version}, and this version of Hermes Fleet reads ${supported}: use the version that wrote it`,
       );
-    db.exec(`PRAGMA temp_store = MEMORY; ${views}`);
+    db.exec('PRAGMA temp_store = MEMORY');
     const reading = readFrom(db, createStatements(db).reading, schema.name);
     return { read: inOneState(db, reading), close: () => db?.close() };
   } catch (error) {

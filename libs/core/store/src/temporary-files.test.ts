@@ -5,10 +5,14 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 
-/** Prints the temporary files that SQLite has open while an owner of `dir` sorts much, and while it rewrites its file. */
+/**
+ * Prints the temporary files that SQLite has open while an owner of `dir` sorts much, while it rewrites its file, and while a
+ * step of the schema makes an index of a large table.
+ */
 const OWNER = `
   import { readdirSync, readlinkSync } from 'node:fs';
   import { acquireOwnership, openConnections } from '${join(import.meta.dirname, 'index.ts')}';
+  import { DatabaseSync } from 'node:sqlite';
   import { rewriteFile } from '${join(import.meta.dirname, 'rewrite.ts')}';
   const [dir] = process.argv.slice(1);
   using owner = acquireOwnership({ dir, profile: 'neo' });
@@ -29,21 +33,36 @@ const OWNER = `
   writer.setAuthorizer(() => { for (const path of open()) rewriting.add(path); return 0; });
   rewriteFile(writer, 'large');
   const after = writer.prepare('PRAGMA temp_store').get().temp_store;
-  console.log(JSON.stringify({ sorting, rewriting: [...rewriting], after }));`;
+  writer.close();
+  const migrating = new Set();
+  const exec = DatabaseSync.prototype.exec;
+  let calls = 0;
+  DatabaseSync.prototype.exec = function (sql) {
+    if (sql.includes('seen'))
+      this.function('seen', { deterministic: true }, (a) => {
+        if (++calls % 5000 === 0) for (const path of open()) migrating.add(path);
+        return a;
+      });
+    return exec.call(this, sql);
+  };
+  const step = 'CREATE INDEX large ON t (seen(a))';
+  openConnections(dir + '/large.db', { ...schema, migrations: [...schema.migrations, step] }, () => 'id').writer.close();
+  console.log(JSON.stringify({ sorting, rewriting: [...rewriting], migrating: [...migrating], after }));`;
 
 async function opened(
   dir: string,
   env: Record<string, string>,
-): Promise<{ sorting: string[]; rewriting: string[]; after: number }> {
+): Promise<{ sorting: string[]; rewriting: string[]; migrating: string[]; after: number }> {
   const args = ['--no-warnings', '--input-type=module', '-e', OWNER, dir];
   return JSON.parse((await promisify(execFile)(process.execPath, args, { env })).stdout);
 }
 
-test('a rewrite has its temporary file below the state, and not where commands can fill the disk; a sort has none', async (t) => {
+test('a rewrite and a migration have their temporary files below the state, and not where commands can fill the disk; a sort has none', async (t) => {
   const dir = tempDir(t);
-  const { sorting, rewriting, after } = await opened(dir, {});
+  const { sorting, rewriting, migrating, after } = await opened(dir, {});
   assert.deepEqual([sorting, rewriting.length, after], [[], 1, 2]);
-  assert.ok(rewriting[0]?.startsWith(join(dir, 'tmp/etilqs_')), rewriting[0]);
+  for (const found of [rewriting[0], migrating[0]])
+    assert.ok(found?.startsWith(join(dir, 'tmp/etilqs_')), found);
 });
 
 test('a folder for temporary files that the operator chose stays', async (t) => {

@@ -28,6 +28,7 @@ export const PROJECTED = [
 export const READ_MODEL: StoreSchema = {
   name: 'read model of the console',
   applicationId: 0x68666373,
+  firstVersion: 2,
   migrations: [
     `CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
@@ -95,6 +96,7 @@ export const READ_MODEL: StoreSchema = {
       status TEXT NOT NULL, codes TEXT NOT NULL, caller TEXT NOT NULL, audit_seq INTEGER
     ) STRICT;
     CREATE INDEX decisions_by_time ON decisions (at);
+    CREATE INDEX decisions_applied ON decisions (concern_id, at) WHERE status = 'applied';
     CREATE TABLE verdicts (
       width INTEGER NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, count INTEGER NOT NULL,
       PRIMARY KEY (width, at, kind, name)
@@ -113,6 +115,5 @@ export const READ_MODEL: StoreSchema = {
     CREATE TABLE sessions (
       digest TEXT PRIMARY KEY, opened_at INTEGER NOT NULL, used_at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;`,
-    `CREATE INDEX decisions_applied ON decisions (concern_id, at) WHERE status = 'applied';`,
   ],
 };

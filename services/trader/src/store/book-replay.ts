@@ -140,7 +140,6 @@ export function createBookReplay(): BookReplay {
             `they end with entry ${found?.last ?? 0}, and the audit with ${last}`,
           );
       }
-      // An engine without a record is of a release without books, and has none.
       const strange = engines.find(({ concernId, last }) => last > 0 && !saved.has(concernId));
       return strange && differs('books', strange.concernId, 'the audit does not have them');
     },

@@ -1,12 +1,12 @@
 import type { StoreSchema } from '@hermes-fleet/store';
-import { BOOKS, WITHOUT_BOOKS } from './books-schema.ts';
 
 /**
- * The schema of control.db (docs/trader.md#state). Triggers make `audit` append-only. `decisions` holds the first judgment
- * of each decision_id; dry runs and refusals are in the audit alone.
+ * The schema of control.db (docs/trader.md#state). Triggers make `audit` append-only, and the books final. `decisions` holds
+ * the first judgment of each decision_id; dry runs and refusals are in the audit alone.
+ *
+ * It is the first published schema and stays as it is: a change is a step behind it.
  */
-const MIGRATIONS: readonly string[] = [
-  `
+const FIRST = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
   CREATE TABLE strategies (
@@ -42,10 +42,13 @@ const MIGRATIONS: readonly string[] = [
     -- The audit record of the attempt.
     attempt_seq INTEGER NOT NULL,
     -- 1: applied, and its outcome is not recorded yet.
-    open INTEGER NOT NULL
+    open INTEGER NOT NULL,
+    -- The revision of the concern that an applied decision led to; null for one that was rolled back.
+    rev INTEGER
   ) STRICT;
   CREATE INDEX decisions_concern ON decisions (concern_id, attempt_seq DESC);
   CREATE INDEX decisions_open ON decisions (attempt_seq) WHERE open = 1;
+  CREATE INDEX decisions_rev ON decisions (concern_id, rev) WHERE rev IS NOT NULL;
 
   CREATE TABLE audit (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -72,14 +75,27 @@ const MIGRATIONS: readonly string[] = [
   INSERT INTO cursor VALUES (1, 0);
 
   CREATE TABLE engines (concern_id TEXT PRIMARY KEY REFERENCES concerns (id), snapshot TEXT NOT NULL) STRICT;
-  `,
-  BOOKS,
-];
+
+  -- The books (docs/trader.md#books): one row for each entry. The audit has a hash of the rows of each save.
+  CREATE TABLE books (
+    concern_id TEXT NOT NULL REFERENCES concerns (id),
+    n INTEGER NOT NULL,
+    entry TEXT NOT NULL,
+    PRIMARY KEY (concern_id, n)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX books_orders ON books (concern_id, n) WHERE json_extract(entry, '$.kind') = 'order';
+  CREATE INDEX books_fills ON books (concern_id, n) WHERE json_extract(entry, '$.event') = 'filled';
+  CREATE TRIGGER books_are_in_order BEFORE INSERT ON books
+  WHEN NEW.n <= (SELECT ifnull(max(n), 0) FROM books WHERE concern_id = NEW.concern_id)
+  BEGIN SELECT raise(ABORT, 'entries of books are added at the end'); END;
+  CREATE TRIGGER books_are_final BEFORE UPDATE ON books BEGIN SELECT raise(ABORT, 'entries of books cannot be changed'); END;
+  CREATE TRIGGER books_are_kept BEFORE DELETE ON books BEGIN SELECT raise(ABORT, 'entries of books cannot be removed'); END;
+`;
 
 /** "HFTR" */
 export const CONTROL: StoreSchema = {
   name: 'control store',
   applicationId: 0x48465452,
-  migrations: MIGRATIONS,
-  readableAs: { 1: WITHOUT_BOOKS },
+  firstVersion: 2,
+  migrations: [FIRST],
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
 import {
   bar,
   buyAt,
@@ -45,26 +45,6 @@ test('a raised fee does not overdraw cash that was reserved before', () => {
     restored.recent()[0]?.reason ?? '',
     /^balance: at 80 the order costs 81.6 with its fee, and 80.8 is free$/,
   );
-});
-
-test('an account that is older than its books goes on, and its books begin with it', () => {
-  const { opening: _opening, entries: _entries, configured, ...first } = resting().engine.snapshot();
-  const { rev: _rev, ...old } = isJsonObject(configured) ? configured : {};
-  const restored = rig({ market: rich, snapshot: { ...first, configured: old, version: 1 } });
-  assert.deepEqual(restored.engine.view(), resting().engine.view());
-  assert.deepEqual(restored.engine.entries(), [
-    {
-      kind: 'account',
-      event: 'carried',
-      n: 1,
-      at: 60_000,
-      cash: '10000',
-      position: '4',
-      basis: '400',
-      realizedPnl: '0',
-      feesPaid: '0',
-    },
-  ]);
 });
 
 test('an engine that is older than its books, or lost, goes on above their last entry', () => {

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import type { Market } from '../terms/market.ts';
 import { money, text } from '../terms/money.ts';
 import type { Bar } from '../terms/strategy.ts';
-import { recordAccount } from './journal.ts';
 import type { Order } from './order.ts';
 import type { EngineState } from './state.ts';
 
@@ -39,9 +38,9 @@ const order = z.strictObject({
   rev: count.optional(),
 });
 
-/** The first stored form of the state, without books. A change of its shape needs a new version and a reader of this one. */
+/** The stored form of the state. A change of its shape needs a new version and a reader of this one. */
 const Snapshot = z.strictObject({
-  version: z.literal(1),
+  version: z.literal(2),
   account: z.strictObject({
     cash: decimal,
     position: decimal,
@@ -62,31 +61,18 @@ const Snapshot = z.strictObject({
     strategyId: z.string().nullable(),
     rev: count.optional(),
   }),
-});
-
-/** The stored form since there are books. */
-const Booked = Snapshot.extend({
-  version: z.literal(2),
   opening: z.strictObject({ quote: decimal, base: decimal }),
   entries: count,
 });
 
 /**
- * Restores exactly the state that `writeSnapshot` wrote, without entries that were not saved. A state of the first form gets
- * the opening balances of the market, and books that carry on its account. STORE_UNAVAILABLE, not retryable, for an invalid
- * snapshot.
+ * Restores exactly the state that `writeSnapshot` wrote, without entries that were not saved. STORE_UNAVAILABLE, not
+ * retryable, for an invalid snapshot.
  */
 export function readSnapshot(snapshot: JsonObject, concernId: string, market: Market): EngineState {
-  const parsed = z.discriminatedUnion('version', [Snapshot, Booked]).safeParse(snapshot);
+  const parsed = Snapshot.safeParse(snapshot);
   if (parsed.success) {
-    const { data } = parsed;
-    if (data.version === 1) {
-      const { version: _, ...state } = data;
-      const first = { ...state, opening: market.balances, journal: { last: 0, pending: [] } };
-      const last = state.bars.at(-1);
-      return last === undefined ? first : recordAccount(first, 'carried', last.at);
-    }
-    const { version: _, entries, ...state } = data;
+    const { version: _, entries, ...state } = parsed.data;
     // An account that no bar has opened gets the present balances.
     const opening = state.counts.bars === 0 ? market.balances : state.opening;
     return { ...state, opening, journal: { last: entries, pending: [] } };

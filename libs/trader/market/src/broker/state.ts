@@ -50,7 +50,7 @@ export interface EngineState {
   readonly consecutiveErrors: number;
   /** The feed that the bars are from; undefined if it is not known. */
   readonly feed?: string | undefined;
-  /** The latest configuration; `rev` is absent where an older version stored it. */
+  /** The latest configuration; `rev` is absent before the first one. */
   readonly configured: Pick<Concern, 'runState' | 'riskMode'> & {
     readonly strategyId: string | null;
     readonly rev?: number | undefined;

@@ -5,14 +5,14 @@ interface Entry {
   readonly n: number;
   /** Time of the bar, ms since the epoch. */
   readonly at: number;
-  /** The revision of the concern that caused the entry: it leads to the decision. Absent in accounts of older versions. */
+  /** The revision of the concern that caused the entry: it leads to the decision. Absent before any decision. */
   readonly rev?: number;
 }
 
 /** The account that the entries after this one continue. */
 export interface AccountEntry extends Entry {
   readonly kind: 'account';
-  /** `carried`: the account is older than its books. */
+  /** `carried`: the stored engine was older than its books, and goes on above their last entry. */
   readonly event: 'opened' | 'carried' | 'reset';
   readonly cash: string;
   readonly position: string;
