@@ -26,7 +26,7 @@ async function asInContainer(args: readonly string[]): Promise<{ code: number | 
 
 test('confinement holds with the privileges of a gateway in a container', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('taking on a container’s privileges needs root');
-  const files = ['confinement.test.ts', 'loop/interrupt.test.ts', 'agent.test.ts'];
+  const files = ['confinement.test.ts', 'conversation/interrupt.test.ts', 'agent.test.ts'];
   const paths = files.map((file) => join(import.meta.dirname, file));
   const closed = closedToOthers(import.meta.filename);
   if (closed) return t.skip(closed);

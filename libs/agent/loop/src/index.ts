@@ -14,14 +14,14 @@ export {
   isContextPlaceholder,
 } from './config/config.ts';
 export { parseModelName } from './config/model-name.ts';
+export { MAX_CALLS, SURPLUS } from './conversation/limited-calls.ts';
+export { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation/loop-conversation.ts';
+export { createTextReporter, type TextReporter } from './conversation/text-reporter.ts';
+export { toolContext } from './conversation/tool-context.ts';
 export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';
 export { createGuards, withNotes } from './guards/guards.ts';
 export type { FileLimits } from './inbox/read-files.ts';
-export { MAX_CALLS, SURPLUS } from './loop/limited-calls.ts';
-export { createLoopConversation, FOLLOW_UP_TOKENS } from './loop/loop-conversation.ts';
-export { createTextReporter, type TextReporter } from './loop/text-reporter.ts';
-export { toolContext } from './loop/tool-context.ts';
 export { loggable } from './messages/redact.ts';
 export { cut } from './messages/text.ts';
 export { createCallTokens } from './model/call/call-tokens.ts';

@@ -19,7 +19,7 @@ import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { usersTree } from '../testing/tree.ts';
 import { AgentConfigSchema, commandLimits } from './config/config.ts';
 import { createEchoExecutor } from './echo.ts';
-import { withinRoom } from './loop/room.ts';
+import { withinRoom } from './executor/room.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 
 const exec = promisify(execFile);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type RunEvent, systemClock } from '@hermes-fleet/protocol/ports';
-import { createTextReporter } from '../loop/text-reporter.ts';
+import { createTextReporter } from '../conversation/text-reporter.ts';
 import { readFinalMessage, readJsonReply, renderClaim } from './final-message.ts';
 
 test('a message without an outcome block claims to be done', () => {

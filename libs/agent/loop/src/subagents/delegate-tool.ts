@@ -1,6 +1,6 @@
 import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
-import { FOLLOW_UP_TOKENS } from '../loop/loop-conversation.ts';
+import { FOLLOW_UP_TOKENS } from '../conversation/loop-conversation.ts';
 import { taskMessage } from '../messages/task-message.ts';
 import { dataBlock, dataLine } from '../prompt/untrusted-data.ts';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';

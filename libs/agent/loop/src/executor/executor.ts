@@ -11,6 +11,7 @@ import {
 } from '@hermes-fleet/protocol/ports';
 import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
+import { createLoopConversation } from '../conversation/loop-conversation.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
@@ -24,7 +25,6 @@ import type { CreateConversation, RunResources } from '../run/conversation.ts';
 import { checkpointWriter, type RunState } from '../run/run-state.ts';
 import { openTraced } from '../run/spans.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
-import { createLoopConversation } from './loop-conversation.ts';
 import {
   blocked,
   outcomeOf,

@@ -7,7 +7,7 @@ import { reads, writes } from '../../testing/run-cases.ts';
 import { type ScriptedRun, scriptedAgent, userTexts } from '../../testing/scripted-run.ts';
 import { say } from '../../testing/scripted-server.ts';
 import type { LeadProvider } from '../agent.ts';
-import { createLoopConversation } from './loop-conversation.ts';
+import { createLoopConversation } from '../conversation/loop-conversation.ts';
 
 /** What the ledger keeps of a run. */
 function left(

@@ -1,5 +1,6 @@
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import { taskFields } from '@hermes-fleet/protocol/ports';
+import { createLoopConversation, FOLLOW_UP_TOKENS } from '../conversation/loop-conversation.ts';
 import { verdictPrompt } from '../messages/follow-up-prompts.ts';
 import { lastText } from '../messages/history.ts';
 import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from '../messages/review-prompt.ts';
@@ -11,7 +12,6 @@ import {
   newConversation,
   type RunState,
 } from '../run/run-state.ts';
-import { createLoopConversation, FOLLOW_UP_TOKENS } from './loop-conversation.ts';
 
 const MAX_STEPS = 10;
 const MAX_DIFF_CHARS = 40_000;
