@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { AgentConfigSchema, createAgent, loopExecutor } from '@hermes-fleet/loop';
 import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { countCommits } from '../support/count-commits.ts';
@@ -22,16 +22,17 @@ test('every call that changes things waits for the disk, and reads at the same t
   mkdirSync(stateDir, { mode: 0o700 });
   const config = AgentConfigSchema.parse({ model: 'offline/runbook' });
   const agent = await createAgent({
-    profile: 'neo',
+    executor: loopExecutor,
+    profile: { name: 'neo', tier: 'haiku' },
     config,
-    tier: 'haiku',
-    workspaceRoot: join(dir, 'workspace'),
-    stateDir,
-    env: { read: () => undefined },
+    place: { workspaceRoot: join(dir, 'workspace'), stateDir },
     // No timer fires, so that the text of an answer is reported at its end alone.
-    clock: { ...systemClock, timer: () => ({ [Symbol.dispose]() {} }) },
-    ids: systemIds,
-    log: silentLog,
+    runtime: {
+      env: { read: () => undefined },
+      clock: { ...systemClock, timer: () => ({ [Symbol.dispose]() {} }) },
+      ids: systemIds,
+    },
+    observe: { log: silentLog },
   });
   t.after(async () => {
     await agent.close();

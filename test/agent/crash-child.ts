@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLedger } from '@hermes-fleet/ledger';
-import { type AgentConfig, AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { type AgentConfig, AgentConfigSchema, createAgent, loopExecutor } from '@hermes-fleet/loop';
 import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
@@ -110,16 +110,13 @@ async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number])
   const calls = () => ledger.events(TASK).flatMap(({ data }) => ToolEvent.safeParse(data).data ?? []);
   const callsBefore = calls();
   const agent = await createAgent({
-    profile: 'neo',
+    executor: loopExecutor,
+    profile: { name: 'neo', tier: 'haiku' },
     config,
-    tier: 'haiku',
-    workspaceRoot: join(dir, 'workspace'),
-    stateDir,
-    env: { read: () => undefined },
-    clock,
-    ids,
-    log: silent,
-    toolSources: [async () => [post]],
+    place: { workspaceRoot: join(dir, 'workspace'), stateDir },
+    runtime: { env: { read: () => undefined }, clock, ids },
+    observe: { log: silent },
+    tools: { sources: [async () => [post]] },
   });
   const task: AdmittedTask = {
     id: TASK,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { AgentConfigSchema, createAgent, loopExecutor } from '@hermes-fleet/loop';
 import { type ChatRequest, type Reply, say, scriptedServer, use } from '@hermes-fleet/loop/testing';
 import {
   type AdmittedTask,
@@ -67,7 +67,8 @@ async function commitsOf(
   const stateDir = join(dir, 'state');
   mkdirSync(stateDir, { mode: 0o700 });
   const agent = await createAgent({
-    profile: 'neo',
+    executor: loopExecutor,
+    profile: { name: 'neo', tier: 'haiku' },
     config: AgentConfigSchema.parse({
       model: 'openai-compatible/m',
       base_url: server.url,
@@ -75,14 +76,10 @@ async function commitsOf(
       hooks: { verifyBeforeComplete: false },
       ...configure(server.url),
     }),
-    tier: 'haiku',
-    workspaceRoot: join(dir, 'workspace'),
-    stateDir,
-    env: { read: () => undefined },
-    clock,
-    ids: systemIds,
-    log: silentLog,
-    toolSources: [async () => [lookTool()]],
+    place: { workspaceRoot: join(dir, 'workspace'), stateDir },
+    runtime: { env: { read: () => undefined }, clock, ids: systemIds },
+    observe: { log: silentLog },
+    tools: { sources: [async () => [lookTool()]] },
   });
   t.after(async () => {
     await agent.close();

@@ -5,7 +5,6 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { claudeCode } from '@hermes-fleet/claude-code';
 import {
   type Agent,
   AgentConfigSchema,
@@ -17,6 +16,7 @@ import { createMcpPool } from '@hermes-fleet/mcp';
 import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type Confinement, createConfinement } from '@hermes-fleet/workspace';
+import { EXECUTORS } from '../../services/profile/src/executors.ts';
 import { openTestLedger } from '../support/ledger-run.ts';
 import type { EvalSettings } from './model.ts';
 
@@ -36,10 +36,18 @@ export async function openEnvironment(settings: EvalSettings) {
   mkdirSync(stateDir, { mode: 0o700 });
   process.env.HERMES_EVAL_CANARY ??= `canary-${randomUUID()}`;
   const canary = process.env.HERMES_EVAL_CANARY;
-  const { confine } = settings.config.tools.shell;
-  const readable = await claudeCode.readableDirectories(settings.config, settings.env);
+  const { shell } = settings.config.tools;
+  const executor = EXECUTORS[settings.config.executor];
+  const readable = [...shell.readable, ...(await executor.readableDirectories(settings.env))];
   const [clock, log] = [systemClock, silentLog];
-  const confinement = await createConfinement({ confine, readable, workspaceRoot, stateDir, clock, log });
+  const confinement = await createConfinement({
+    confine: shell.confine,
+    readable,
+    workspaceRoot,
+    stateDir,
+    clock,
+    log,
+  });
   const servers = {
     notes: {
       command: process.execPath,
@@ -55,26 +63,24 @@ export async function openEnvironment(settings: EvalSettings) {
     mcp: AgentConfigSchema.parse({ mcp: { servers } }).mcp,
   };
   const guards: string[] = [];
-  const model = createModelMonitor({ config, responseHandler: 'agent', env: settings.env, clock, log });
+  const model = createModelMonitor({
+    config,
+    probed: (each) => executor.probedModel(each, settings.env),
+    clock,
+    log,
+  });
   opened.defer(() => model.close());
   // Learns the model's window.
   await model.probe({ maxAgeMs: 0, timeoutMs: config.model_probe.timeout_s * 1000 });
   const agent: Agent = await createAgent({
-    claudeCode,
-    profile: 'eval',
     config,
-    tier: 'sonnet',
-    workspaceRoot,
-    stateDir,
-    confinement,
-    env: settings.env,
-    clock,
-    ids: systemIds,
-    log,
-    modelCalls: model.calls,
-    modelWindow: model.window,
-    onGuard: (guard, level) => void guards.push(`${guard} ${level}`),
-    toolSources: [mcpToolSource(mcp, config, { clock, log })],
+    executor,
+    profile: { name: 'eval', tier: 'sonnet' },
+    place: { workspaceRoot, stateDir, confinement },
+    model,
+    tools: { sources: [mcpToolSource(mcp, config, { clock, log })] },
+    observe: { log, onGuard: (guard, level) => void guards.push(`${guard} ${level}`) },
+    runtime: { env: settings.env, clock, ids: systemIds },
   });
   opened.defer(() => agent.close());
   const ledger = openTestLedger(join(stateDir, 'ledger.db'));

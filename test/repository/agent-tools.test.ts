@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
-import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { AgentConfigSchema, createAgent, loopExecutor } from '@hermes-fleet/loop';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import { createPeerRegistry } from '@hermes-fleet/peers';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
@@ -53,16 +53,13 @@ test('the tool table of agent.md is what an agent with everything enabled offers
     log,
   });
   const agent = await createAgent({
-    profile: 'switch',
+    executor: loopExecutor,
+    profile: { name: 'switch', tier: 'haiku' },
     config,
-    tier: 'haiku',
-    workspaceRoot: join(dir, 'workspace'),
-    stateDir,
-    env,
-    clock,
-    ids,
-    log,
-    ...external.agentOptions,
+    place: { workspaceRoot: join(dir, 'workspace'), stateDir },
+    runtime: { env, clock, ids },
+    observe: { log },
+    tools: external.tools,
   });
   opened.defer(() => agent.close());
 

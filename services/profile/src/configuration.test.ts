@@ -50,12 +50,18 @@ test('every problem in any file, and with any token, is reported at once, with i
       '  agents:',
       '    switch: { url: "http://127.0.0.1:9219", token_env: GONE }',
     ].join('\n'),
-    'config.yaml': 'model: nothing-known\ncolour: red\n',
+    'config.yaml': [
+      'model: nothing-known',
+      'colour: red',
+      'executor: claude-code',
+      'fallback_models: [claude-x]',
+    ].join('\n'),
   });
   assert.deepEqual(problems.sort(), [
     'IDENTITY.md',
     'config.yaml:1 model',
     'config.yaml:2 colour',
+    'config.yaml:4 fallback_models',
     'fleet.yaml:2 fleet.colour',
     'fleet.yaml:5 fleet.server.bind_port',
     'fleet.yaml:7 fleet.server.callers.switch.token_env',

@@ -6,10 +6,11 @@ import {
   readMemberConfiguration,
   unvalidatedProblems,
 } from '@hermes-fleet/gateway/member';
-import { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/loop';
+import { type AgentConfig, configSchemaFor, isContextPlaceholder } from '@hermes-fleet/loop';
 import { type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { Environment } from './environment.ts';
+import { EXECUTORS } from './executors.ts';
 
 export interface Configuration extends MemberConfiguration {
   readonly agent: AgentConfig;
@@ -32,7 +33,7 @@ export function readConfiguration(
   const agent = problems.attempt(() =>
     loadYamlConfig({
       file,
-      schema: AgentConfigSchema,
+      schema: configSchemaFor(EXECUTORS),
       env: withFolders(env, environment),
       isKept: isContextPlaceholder,
     }),

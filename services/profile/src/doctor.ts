@@ -5,7 +5,6 @@ import {
   fallbackConfigs,
   learnWindow,
   type ProbedModel,
-  probedModel,
   probeModel,
   testCall,
 } from '@hermes-fleet/loop';
@@ -15,6 +14,7 @@ import type { SecretEnv } from '@hermes-fleet/service';
 import { examineCommands } from './commands.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
+import { EXECUTORS } from './executors.ts';
 
 /**
  * Implements `--doctor`; see `examineMember`. Also checks the model, and its fallbacks, with probes that cost no token, and the
@@ -57,7 +57,7 @@ async function examineModel(
   const called = callsModel ? [{ subject, ...(await examineCall(agent, env)) }] : [];
   let probed: ProbedModel | undefined;
   try {
-    probed = probedModel(agent, env);
+    probed = EXECUTORS[agent.executor].probedModel(agent, env);
   } catch (thrown) {
     const { message } = FleetError.from(thrown);
     const fix = "correct the variable or the file of the model's key";

@@ -73,7 +73,7 @@ function externalTools(o: {
 
 const FLEET = ['fleet_peers', 'fleet_route', 'fleet_send', 'fleet_discard'];
 const words = (o: Parameters<typeof externalTools>[0]): readonly string[] =>
-  externalTools(o).agentOptions.outsideCapabilities?.() ?? [];
+  externalTools(o).tools.capabilities?.() ?? [];
 const endpoint = { name: 'neo', ...NEO };
 
 test('only usable tools are announced: fleet tools with a peer, a browser while it is healthy', () => {
@@ -89,7 +89,7 @@ test('tools that config.yaml disables are neither announced nor offered', () => 
   const config = { tools: { fleet: off, a2a: off, mcp: off } };
   assert.deepEqual(words({ endpoint, browser: 'ok', config }), []);
   const agents = { reviews: { url: 'http://reviews.internal:4000', description: 'reviews code' } };
-  const listed = (a2a: object) => externalTools({ config: { a2a } }).agentOptions.remotes?.list();
+  const listed = (a2a: object) => externalTools({ config: { a2a } }).tools.remotes?.list();
   assert.deepEqual(listed({ agents }), [{ name: 'reviews', description: 'reviews code' }]);
   assert.deepEqual(listed({ enabled: false, agents }), []);
 });

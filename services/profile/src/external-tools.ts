@@ -9,7 +9,7 @@ import {
   peersSummary,
   type SubtaskRunner,
 } from '@hermes-fleet/gateway';
-import { type AgentConfig, type AgentOptions, type AllowedNetwork, mcpToolSource } from '@hermes-fleet/loop';
+import { type AgentConfig, type AllowedNetwork, mcpToolSource, type OutsideTools } from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import type { Clock, Log, Tool, Tracing } from '@hermes-fleet/protocol/ports';
@@ -34,10 +34,7 @@ export interface ExternalToolsOptions {
 }
 
 export interface ExternalTools {
-  readonly agentOptions: Pick<
-    AgentOptions,
-    'toolSources' | 'remotes' | 'outsideCapabilities' | 'peersSummary'
-  >;
+  readonly tools: OutsideTools;
   /** Logged at start. */
   readonly notes: readonly string[];
 }
@@ -69,10 +66,11 @@ export function createExternalTools(options: ExternalToolsOptions): ExternalTool
     createPeerAgents({ peers, delegateSubtask, clock }),
   );
   return {
-    agentOptions: {
-      toolSources: [async () => usable(), mcpToolSource(mcp, config, { clock, log, tracing, network })],
+    tools: {
+      sources: [async () => usable(), mcpToolSource(mcp, config, { clock, log, tracing, network })],
       remotes,
-      outsideCapabilities: () => [...(hasBrowser() ? [BROWSER] : []), ...usable().map(({ name }) => name)],
+      release: mcp.release,
+      capabilities: () => [...(hasBrowser() ? [BROWSER] : []), ...usable().map(({ name }) => name)],
       peersSummary: () => peersSummary(peers, tiers, clock.now()),
     },
     notes: Object.keys(registered)

@@ -119,8 +119,8 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       {
         place,
         confinement,
-        toolSources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })],
-        releaseContext: pool.release,
+        sources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })],
+        release: pool.release,
       },
     );
     const { text = '' } = await executor.run(

@@ -47,8 +47,8 @@ test('a server of scope task reaches the named hosts, in a task and where its he
     { tools: { shell: { network: hosts } } },
     {
       ...{ place, confinement, network },
-      toolSources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog, network })],
-      releaseContext: pool.release,
+      sources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog, network })],
+      release: pool.release,
     },
   );
   const task = makeTask(block('tool mcp__own__echo', '{}'), { contextId: 'of-a-task' });

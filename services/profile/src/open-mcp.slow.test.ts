@@ -65,15 +65,15 @@ async function makeProfile(
   });
   const pool = await openMcp({ config: config.mcp, confinement, clock, log: silentLog });
   t.after(() => pool.close());
-  const toolSources = [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })];
+  const sources = [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })];
   const { executor } = await makeAgent(
     t,
     { tools: { shell: { confine } } },
     {
       place,
       confinement,
-      toolSources,
-      releaseContext: pool.release,
+      sources,
+      release: pool.release,
     },
   );
   await Promise.all(

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import { registerDrainRoute, registerFleetMcp } from '@hermes-fleet/gateway';
@@ -32,6 +31,7 @@ import { createConfinement } from '@hermes-fleet/workspace';
 import { commandsState } from './commands.ts';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
+import { EXECUTORS } from './executors.ts';
 import { createExternalTools } from './external-tools.ts';
 import { openMcp } from './open-mcp.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
@@ -54,7 +54,8 @@ export async function startProfile(
   const configuration = readConfiguration(environment, env, processEnv);
   const { agent: agentConfig, tier, identity } = configuration;
   const { default: defaultBudget, count_cache: countCache } = agentConfig.budget;
-  const { stateDir, workspaceDir } = environment;
+  const { stateDir, workspaceDir: workspaceRoot } = environment;
+  const executor = EXECUTORS[agentConfig.executor];
 
   await using opened = new AsyncDisposableStack();
   const tracing = await openMemberTracing(environment.name, processEnv, log, opened);
@@ -73,10 +74,9 @@ export async function startProfile(
     await openConfiguredNetwork(agentConfig.tools.shell.network, { stateDir, clock, log }),
   );
   const confinement = await createConfinement({
-    ...confinementSettings(agentConfig),
-    workspaceRoot: workspaceDir,
+    ...confinementSettings(agentConfig, await executor.readableDirectories(env)),
+    workspaceRoot,
     stateDir,
-    readable: await claudeCode.readableDirectories(agentConfig, env),
     users: environment.commandUsers,
     clock,
     log,
@@ -92,7 +92,12 @@ export async function startProfile(
   });
   opened.defer(() => mcp.close());
   const responseHandler = config.fleet.response_handler;
-  const model = createModelMonitors({ config: agentConfig, responseHandler, env, clock, log });
+  const model = createModelMonitors({
+    config: agentConfig,
+    probed: (each) => (responseHandler === 'echo' ? undefined : executor.probedModel(each, env)),
+    clock,
+    log,
+  });
   opened.defer(() => model.close());
   const external = createExternalTools({
     profile,
@@ -108,33 +113,29 @@ export async function startProfile(
     subtasks: () => fleet.gateway.subtasks,
   });
   const agent = await createAgent({
-    profile,
-    ...external.agentOptions,
     config: agentConfig,
+    executor,
     responseHandler,
-    modelCalls: model.calls,
-    modelWindow: model.window,
-    modelFallbacks: model.others,
-    onGuard: metrics.guard,
-    tracing,
-    onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
-    onCompaction: metrics.compaction,
-    onModelCall: metrics.modelCall,
-    tier,
-    workspaceRoot: workspaceDir,
-    stateDir,
-    subagentsDir: join(environment.dir, 'agents'),
-    identity,
+    profile: { name: profile, tier, identity, subagentsDir: join(environment.dir, 'agents') },
+    place: {
+      workspaceRoot,
+      stateDir,
+      confinement,
+      network,
+      unfinished: () => unfinishedTasks(ledger),
+    },
+    model,
+    tools: external.tools,
     files: fileLimits(config.fleet.files),
-    unfinished: () => unfinishedTasks(ledger),
-    releaseContext: mcp.release,
-    confinement,
-    network,
-    claudeCode,
-    env,
-    clock,
-    ids,
-    log,
+    observe: {
+      log,
+      tracing,
+      onGuard: metrics.guard,
+      onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
+      onCompaction: metrics.compaction,
+      onModelCall: metrics.modelCall,
+    },
+    runtime: { env, clock, ids },
   });
   opened.defer(() => agent.close());
   for (const note of [...agent.notes, ...external.notes]) log.info({ profile }, note);

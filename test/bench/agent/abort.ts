@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ledger } from '@hermes-fleet/ledger';
-import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { type Agent, AgentConfigSchema, createAgent, loopExecutor } from '@hermes-fleet/loop';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
@@ -55,15 +55,12 @@ export async function abortTimes(aborts: number): Promise<AbortTimes> {
   made.defer(() => ledger.close());
   const config = AgentConfigSchema.parse({ model: MODEL, base_url: model.url });
   const agent = await createAgent({
-    profile: 'bench',
+    executor: loopExecutor,
+    profile: { name: 'bench', tier: 'haiku' },
     config,
-    tier: 'haiku',
-    env: { read: () => undefined },
-    workspaceRoot: join(dir, 'workspace'),
-    stateDir: join(dir, 'state'),
-    clock: systemClock,
-    ids: systemIds,
-    log: silentLog,
+    place: { workspaceRoot: join(dir, 'workspace'), stateDir: join(dir, 'state') },
+    runtime: { env: { read: () => undefined }, clock: systemClock, ids: systemIds },
+    observe: { log: silentLog },
   });
   made.defer(() => agent.close());
   const series = async (targetOf: (at: number) => AbortTarget, ending: Ending): Promise<number[]> => {

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Ledger } from '@hermes-fleet/ledger';
-import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { type Agent, AgentConfigSchema, createAgent, loopExecutor } from '@hermes-fleet/loop';
 import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { ledgerRun, openTestLedger, startTask } from '../../support/ledger-run.ts';
@@ -99,15 +99,12 @@ async function openBench(root: string, path: string | undefined, made: AsyncDisp
   const ledger = openTestLedger(join(root, 'state', 'ledger.db'));
   made.defer(() => ledger.close());
   const agent = await createAgent({
-    profile: 'bench',
+    executor: loopExecutor,
+    profile: { name: 'bench', tier: 'haiku' },
     config: AgentConfigSchema.parse({ ...(path && { workspace: { path } }) }),
-    tier: 'haiku',
-    env: { read: () => undefined },
-    workspaceRoot: join(root, 'workspace'),
-    stateDir: join(root, 'state'),
-    clock: systemClock,
-    ids: systemIds,
-    log: silentLog,
+    place: { workspaceRoot: join(root, 'workspace'), stateDir: join(root, 'state') },
+    runtime: { env: { read: () => undefined }, clock: systemClock, ids: systemIds },
+    observe: { log: silentLog },
   });
   made.defer(() => agent.close());
   return { agent, ledger };

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { AgentConfigSchema, createAgent } from '@hermes-fleet/loop';
+import { AgentConfigSchema, createAgent, loopExecutor } from '@hermes-fleet/loop';
 import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { jsonSchema, type ModelMessage, streamText, tool } from 'ai';
@@ -41,15 +41,12 @@ export async function loopOverhead(dir: string, steps: number): Promise<LoopTime
     tools: { shell: { confine: 'unconfined' } },
   });
   const agent = await createAgent({
-    profile: 'bench',
+    executor: loopExecutor,
+    profile: { name: 'bench', tier: 'haiku' },
     config,
-    tier: 'haiku',
-    env: { read: () => undefined },
-    workspaceRoot: join(root, 'workspace'),
-    stateDir: join(root, 'state'),
-    clock,
-    ids: systemIds,
-    log: silentLog,
+    place: { workspaceRoot: join(root, 'workspace'), stateDir: join(root, 'state') },
+    runtime: { env: { read: () => undefined }, clock, ids: systemIds },
+    observe: { log: silentLog },
   });
   try {
     const task = newTask('Read all files.');

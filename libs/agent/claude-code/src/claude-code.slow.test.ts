@@ -35,7 +35,7 @@ async function claude(
   const agent = await makeAgent(
     t,
     { ...MODEL, ...model, base_url: server.url, tools: { shell: { confine } } },
-    { claudeCode, env: keyedEnv },
+    { executor: claudeCode, env: keyedEnv },
   );
   return { agent, server, requests: [], guards: [] };
 }

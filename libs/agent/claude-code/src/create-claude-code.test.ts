@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { AgentConfigSchema } from '@hermes-fleet/loop';
+import { AgentConfigSchema, configSchemaFor, loopExecutor } from '@hermes-fleet/loop';
 import { makeAgent } from '@hermes-fleet/loop/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { mayChangeUsers, SECRET } from '@hermes-fleet/workspace/testing';
-import { createClaudeCode, readableDirectories } from './create-claude-code.ts';
+import { createClaudeCode } from './create-claude-code.ts';
 import { claudeCode } from './index.ts';
 
 const CLAUDE = { model: 'anthropic/claude-sonnet-4-5', executor: 'claude-code' } as const;
@@ -54,13 +54,24 @@ test('without the SDK the agent does not start, and the error names the command 
   const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
   const message =
     /npm install --prefix <folder> @anthropic-ai\/claude-agent-sdk@0\.3\.330 and set CLAUDE_AGENT_SDK_DIR/;
-  await assert.rejects(makeAgent(t, CLAUDE, { claudeCode, env }), invalid(message));
-  await assert.rejects(readableDirectories(AgentConfigSchema.parse(CLAUDE), env), invalid(message));
+  await assert.rejects(makeAgent(t, CLAUDE, { executor: claudeCode, env }), invalid(message));
+  await assert.rejects(claudeCode.readableDirectories(env), invalid(message));
 });
 
-test('with the loop, the readable directories are the configured ones', async () => {
-  const config = AgentConfigSchema.parse({ tools: { shell: { readable: ['/opt/tools'] } } });
-  assert.deepEqual(await readableDirectories(config, envOf({})), ['/opt/tools']);
+test('config.yaml has one model and the whole network', () => {
+  const schema = configSchemaFor({ loop: loopExecutor, 'claude-code': claudeCode });
+  const refused = (config: object): unknown[] =>
+    schema.safeParse({ ...CLAUDE, ...config }).error?.issues.map(({ message }) => message) ?? [];
+  assert.deepEqual(refused({}), []);
+  assert.match(String(refused({ fallback_models: ['openai/a'] })), /^claude-code calls one model/);
+  for (const network of ['none', { allow: ['a.example'] }])
+    assert.match(String(refused({ tools: { shell: { network } } })), /^claude-code .* needs the network/);
+});
+
+test('a probe asks where its calls go, which the environment does not move', () => {
+  const moved = { read: (name: string) => (name === 'ANTHROPIC_BASE_URL' ? 'http://elsewhere/v1' : 'key') };
+  const probed = claudeCode.probedModel(AgentConfigSchema.parse(CLAUDE), moved);
+  assert.equal(probed?.listUrl, 'https://api.anthropic.com/v1/models?limit=1');
 });
 
 test('it needs a model of Anthropic, its key and a confinement', async (t) => {
@@ -127,7 +138,7 @@ test('a folder that commands cannot read is refused, with a hint', {
   const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
   const config = { ...CLAUDE, tools: { shell: { confine: 'uid' } } } as const;
   await assert.rejects(
-    makeAgent(t, config, { claudeCode, env }),
+    makeAgent(t, config, { executor: claudeCode, env }),
     invalid(/install it where every user may read/),
   );
 });

@@ -1,12 +1,16 @@
-import { type AgentConfig, anthropicAddress, modelKey, parseModelName } from '@hermes-fleet/loop';
+import {
+  type AgentConfig,
+  anthropicAddress,
+  modelKey,
+  parseModelName,
+  type Runtime,
+} from '@hermes-fleet/loop';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Clock, Ids } from '@hermes-fleet/protocol/ports';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
 import type { ClaudeCodeOptions } from './claude-conversation.ts';
 import { type FoundSdk, findClaudeSdk, loadClaudeSdk, SDK_VARIABLE, SDK_VERSION } from './sdk.ts';
-
-type Env = { read(name: string): string | undefined };
 
 const ANTHROPIC = 'https://api.anthropic.com';
 const PROBE_MS = 10_000;
@@ -17,22 +21,12 @@ export interface ClaudeCode extends ClaudeCodeOptions {
 }
 
 /**
- * The directories for `readable` of `createConfinement`: those of `tools.shell.readable`, and with
- * `executor: claude-code` the SDK's. Throws CONFIG_INVALID when the SDK is not installed.
- */
-export async function readableDirectories(config: AgentConfig, env: Env): Promise<string[]> {
-  const { readable } = config.tools.shell;
-  if (config.executor !== 'claude-code') return readable;
-  return [...readable, (await findClaudeSdk(env)).readable];
-}
-
-/**
  * Resolves what `executor: claude-code` needs (docs/claude-code.md#setup): a model of Anthropic and its key, the optional
  * SDK, and a confinement that can read it. Throws CONFIG_INVALID with what to do when one is missing.
  */
 export async function createClaudeCode(
   config: AgentConfig,
-  options: { readonly env: Env; readonly confinement: Confinement; readonly ids: Ids; readonly clock: Clock },
+  options: Runtime & { readonly confinement: Confinement },
 ): Promise<ClaudeCode> {
   const { env, confinement, ids } = options;
   const named = parseModelName(config.model);

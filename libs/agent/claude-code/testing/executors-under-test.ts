@@ -110,7 +110,7 @@ async function createFixture(
   const agent = await makeAgent(
     t,
     { ...config, ...model },
-    { ...options, ...more, real: true, claudeCode, env: keyedEnv, onGuard },
+    { ...options, ...more, real: true, executor: claudeCode, env: keyedEnv, onGuard },
   );
   return { agent, requests, guards };
 }

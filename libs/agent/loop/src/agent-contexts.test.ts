@@ -18,7 +18,7 @@ test('a removed context takes all that its tasks left with it: files, scratchpad
   const agent = await makeAgent(
     t,
     { tools: { shell: { confine: 'auto' } } },
-    { releaseContext: async (context) => void released.push(context) },
+    { release: async (context) => void released.push(context) },
   );
   const { workspaceRoot, stateDir } = agent.place;
   const find = (dir: string): string =>
@@ -42,7 +42,7 @@ test('the context of a running task is not removed, and loses no process', async
   const agent = await makeAgent(
     t,
     {},
-    { real: true, releaseContext: async (context) => void released.push(context) },
+    { real: true, release: async (context) => void released.push(context) },
   );
   const context = makeContext();
   const { promise: removed, resolve } = Promise.withResolvers<unknown>();
@@ -70,7 +70,7 @@ test('a closing agent ends a removal, and the next one completes it', async (t) 
     resolve();
     await goOn;
   };
-  const agent = await makeAgent(t, {}, { real: true, releaseContext });
+  const agent = await makeAgent(t, {}, { real: true, release: releaseContext });
   await agent.executor.run(makeTask(work, { contextId: 'one' }), makeContext());
   isRemoving = true;
   const removal = agent.contexts?.remove('one', { results: 'delete' }) ?? assert.fail();

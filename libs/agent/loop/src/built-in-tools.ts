@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Clock, RemoteAgents } from '@hermes-fleet/protocol/ports';
+import type { RemoteAgents } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { type AgentConfig, commandLimits } from './config/config.ts';
 import type { AllowedNetwork } from './network/allowed-network.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
 import type { AgentTool } from './run/conversation.ts';
+import type { Runtime } from './run/executor-provider.ts';
 import { toolDefinitions } from './run/tool.ts';
 import type { SubagentDefinition } from './subagents/definition.ts';
 import { delegateTool } from './subagents/delegate-tool.ts';
@@ -32,12 +33,13 @@ export interface AgentToolsOptions {
   readonly confinement: Pick<Confinement, 'method' | 'wrap'>;
   /** The id of the profile's model. */
   readonly model: string | undefined;
-  readonly env: { read(name: string): string | undefined };
-  readonly clock: Clock;
+  readonly runtime: Pick<Runtime, 'env' | 'clock'>;
   /** Undefined if sub-agents are disabled. */
   readonly subagents: readonly SubagentDefinition[] | undefined;
   readonly remotes?: RemoteAgents | undefined;
   readonly network?: AllowedNetwork | undefined;
+  /** True if commands may go on beside the model's next steps. */
+  readonly hasBackground: boolean;
 }
 
 export interface AgentTools {
@@ -51,15 +53,14 @@ export interface AgentTools {
  * commands cannot run the configured shell.
  */
 export async function createAgentTools(options: AgentToolsOptions): Promise<AgentTools> {
-  const { config, profile, stateDir, clock, subagents, remotes, network } = options;
+  const { config, profile, stateDir, subagents, remotes, network, hasBackground } = options;
+  const { env, clock } = options.runtime;
   const { workspace, shell, progress, scratchpad, memory, web, publish, ask } = config.tools;
   const canRun = options.confinement.method !== 'none';
   const isRunbook = options.model === 'offline/runbook';
   const found = { path: shell.path, isPlain: isRunbook, confinement: options.confinement, clock };
   const commands = { profile, shell: await findShell(found), env: shell.env, network, clock };
   const background = createBackground(commands);
-  // Claude Code has one turn for each command.
-  const hasBackground = config.executor === 'loop';
   const search = [
     listFilesTool({ clock }),
     findFilesTool({ clock }),
@@ -89,7 +90,7 @@ export async function createAgentTools(options: AgentToolsOptions): Promise<Agen
       ? [
           webSearchTool({
             ...web.search,
-            token: tokenOf(options.env, web.search.token_env),
+            token: tokenOf(env, web.search.token_env),
             allowInternal: web.allow_internal,
             clock,
           }),
@@ -102,7 +103,7 @@ export async function createAgentTools(options: AgentToolsOptions): Promise<Agen
 }
 
 /** Reads the token of the search endpoint. Throws CONFIG_INVALID when a token is configured and not there. */
-function tokenOf(env: AgentToolsOptions['env'], name: string | undefined): () => string | undefined {
+function tokenOf(env: Runtime['env'], name: string | undefined): () => string | undefined {
   if (name === undefined) return () => undefined;
   if (env.read(name) !== undefined) return () => env.read(name);
   const reason = `${name} is not set; set it, or leave token_env out`;

@@ -1,23 +1,20 @@
-export {
-  type Agent,
-  type AgentOptions,
-  type ConversationLead,
-  createAgent,
-  type LeadProvider,
-} from './agent.ts';
+export { type Agent, type AgentOptions, createAgent, type OutsideTools } from './agent.ts';
 export type { AgentContexts } from './agent-contexts.ts';
 export {
   type AgentConfig,
   AgentConfigSchema,
+  configSchemaFor,
   confinementSettings,
   fallbackConfigs,
   isContextPlaceholder,
 } from './config/config.ts';
+export type { ExecutorKind } from './config/executor-rules.ts';
 export { parseModelName } from './config/model-name.ts';
 export { MAX_CALLS, SURPLUS } from './conversation/limited-calls.ts';
 export { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation/loop-conversation.ts';
 export { createTextReporter, type TextReporter } from './conversation/text-reporter.ts';
 export { toolContext } from './conversation/tool-context.ts';
+export { loopExecutor } from './executor/loop-executor.ts';
 export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';
 export { createGuards, withNotes } from './guards/guards.ts';
@@ -51,6 +48,7 @@ export type {
   RunResources,
   ToolContext,
 } from './run/conversation.ts';
+export type { ConversationLead, ExecutorProvider, Runtime } from './run/executor-provider.ts';
 export { newGuardState } from './run/guard-state.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
 export { type ClaudeSessionState, forgetCall, type StartedCall } from './run/run-state.ts';

@@ -30,12 +30,13 @@ function startGateway(t: TestContext, place: Place, confine: Confine, script: st
     import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
     import { createAgent } from '${moduleAt('agent.ts')}';
     import { AgentConfigSchema } from '${moduleAt('config/config.ts')}';
+    import { loopExecutor } from '${moduleAt('executor/loop-executor.ts')}';
     import { block, makeContext, makeTask } from '${moduleAt('../testing/harness.ts')}';
     import { silentLog } from '@hermes-fleet/protocol/testing';
     const agent = await createAgent({
-      profile: 'neo', tier: 'haiku', env: { read: () => undefined },
-      config: AgentConfigSchema.parse({ tools: { shell: { confine: '${confine}' } } }),
-      clock: systemClock, ids: systemIds, log: silentLog, ...${JSON.stringify(place)},
+      config: AgentConfigSchema.parse({ tools: { shell: { confine: '${confine}' } } }), executor: loopExecutor,
+      profile: { name: 'neo', tier: 'haiku' }, place: ${JSON.stringify(place)}, observe: { log: silentLog },
+      runtime: { env: { read: () => undefined }, clock: systemClock, ids: systemIds },
     });
     await agent.executor.run(makeTask(block('sh', ${JSON.stringify(script)})), makeContext());`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], {

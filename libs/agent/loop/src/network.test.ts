@@ -11,7 +11,6 @@ import { networkScene } from '../testing/allowed-network.ts';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { scriptedAgent } from '../testing/scripted-run.ts';
 import { say, use } from '../testing/scripted-server.ts';
-import { AgentConfigSchema } from './config/config.ts';
 
 /** A service of the machine; returns its port, and how many connected. */
 async function service(t: TestContext): Promise<{ port: number; connected(): number }> {
@@ -90,22 +89,6 @@ test('network: none, and one of named hosts, are refused at start where no names
       );
       return true;
     });
-});
-
-test('networks without full reach do not go with executor: claude-code', () => {
-  for (const network of ['none', { allow: ['a.example'] }] as const) {
-    const config = { executor: 'claude-code', model: 'claude-x', tools: { shell: { network } } };
-    const parsed = AgentConfigSchema.safeParse(config);
-    assert.deepEqual(
-      parsed.error?.issues.map(({ path, message }) => [path.join('.'), message]),
-      [
-        [
-          'tools.shell.network',
-          'claude-code runs as a command and needs the network: use full, or executor: loop',
-        ],
-      ],
-    );
-  }
 });
 
 test('the model is told which hosts its commands reach, and what was refused to one', {

@@ -114,7 +114,7 @@ export const TRUST_CASES: readonly ConformanceCase[] = [
           if (call > 2) return { text: 'Rain.' };
           return { calls: [['mcp__weather__look', { town: call === 1 ? 'Rome' : 'Atlantis' }]] };
         },
-        { toolSources: [weather] },
+        { sources: [weather] },
       );
       const { result, context } = await runTask(fixture);
       assert.deepEqual([result.status, result.text], ['done', 'Rain.'], JSON.stringify(result));
@@ -158,7 +158,7 @@ export const TRUST_CASES: readonly ConformanceCase[] = [
     skipFor: needsScript,
     async run(t, executor) {
       const fixture = await executor.setUp(t, () => ({ text: 'Hello.' }), {
-        toolSources: [async () => assert.fail('the server hangs'), weather],
+        sources: [async () => assert.fail('the server hangs'), weather],
       });
       const { result } = await runTask(fixture);
       assert.equal(result.status, 'done');

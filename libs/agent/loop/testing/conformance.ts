@@ -50,7 +50,7 @@ type Config = z.input<typeof AgentConfigSchema>;
 
 export interface FixtureOptions {
   readonly config?: Config;
-  readonly toolSources?: readonly ToolSource[];
+  readonly sources?: readonly ToolSource[];
   readonly place?: Place;
 }
 

@@ -18,13 +18,29 @@ import { createBudget, type TaskBudget } from '@hermes-fleet/protocol/tokens';
 import { type AnchoredFiles, createConfinement } from '@hermes-fleet/workspace';
 import { makePlace, type Place, plainWorkspaces } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
-import { type Agent, type AgentOptions, createAgent } from '../src/agent.ts';
+import {
+  type Agent,
+  type AgentOptions,
+  type AgentPlace,
+  type AgentProfile,
+  createAgent,
+  type OutsideTools,
+} from '../src/agent.ts';
 import { AgentConfigSchema } from '../src/config/config.ts';
-import type { ToolContext } from '../src/run/conversation.ts';
+import { loopExecutor } from '../src/executor/loop-executor.ts';
+import type { Observation, ToolContext } from '../src/run/conversation.ts';
+import type { Runtime } from '../src/run/executor-provider.ts';
 
 type Config = z.input<typeof AgentConfigSchema>;
 
-export interface TestAgentOptions extends Partial<AgentOptions> {
+/** The parts of `AgentOptions`, side by side. */
+export interface TestAgentOptions
+  extends Partial<Pick<AgentOptions, 'executor' | 'responseHandler' | 'model'>>,
+    Omit<Partial<AgentProfile>, 'name' | 'tier'>,
+    Omit<Partial<AgentPlace>, keyof Place>,
+    OutsideTools,
+    Partial<Observation>,
+    Partial<Runtime> {
   readonly place?: Place;
   /** Work in git repositories, with confined commands; default: in plain folders, unless the configuration is about those. */
   readonly real?: boolean;
@@ -41,16 +57,14 @@ export async function makeAgent(
     ...rest
   } = options;
   const agent = await createAgent({
-    profile: 'neo',
     config: AgentConfigSchema.parse(config),
-    tier: 'haiku',
-    ...place,
-    env: { read: () => undefined },
-    clock: systemClock,
-    ids: systemIds,
-    log: silentLog,
-    ...(!real && (await plainGround(place))),
+    executor: loopExecutor,
     ...rest,
+    profile: { name: 'neo', tier: 'haiku', ...rest },
+    place: { ...place, ...(!real && (await plainGround(place))), ...rest },
+    tools: rest,
+    observe: { log: silentLog, ...rest },
+    runtime: { env: { read: () => undefined }, clock: systemClock, ids: systemIds, ...rest },
   });
   t.after(() => agent.close());
   return { ...agent, place };
@@ -62,7 +76,7 @@ function needsReal({ workspace, tools, executor }: Config): boolean {
 }
 
 /** Plain folders to work in, and commands that nothing confines. */
-async function plainGround(place: Place): Promise<Pick<AgentOptions, 'confinement' | 'workspaces'>> {
+async function plainGround(place: Place): Promise<Pick<AgentPlace, 'confinement' | 'workspaces'>> {
   const parts = { clock: systemClock, log: silentLog };
   const confinement = await createConfinement({ confine: 'unconfined', ...place, ...parts });
   return { confinement, workspaces: plainWorkspaces(place.workspaceRoot) };

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { COMMAND_GID, COMMAND_UID, gitIdentity } from '@hermes-fleet/workspace';
 import { makePlace, mayChangeUsers, type Place } from '@hermes-fleet/workspace/testing';
-import type { Agent, AgentOptions } from '../src/agent.ts';
-import { makeAgent } from './harness.ts';
+import type { Agent } from '../src/agent.ts';
+import { makeAgent, type TestAgentOptions } from './harness.ts';
 
 /** A user's repository that the agent's commands can share. */
 export interface UsersTree {
@@ -20,7 +20,7 @@ export interface UsersTree {
   /** The subjects of the commits, newest first. */
   log(): string[];
   /** Creates an agent that works in place. */
-  agent(options?: Partial<AgentOptions>): Promise<Agent>;
+  agent(options?: TestAgentOptions): Promise<Agent>;
 }
 
 const USER = mayChangeUsers ? { uid: COMMAND_UID, gid: COMMAND_GID } : {};

@@ -60,7 +60,7 @@ export function watched(act: (name: string, call: ToolCall, running: Running) =>
     make('probe_write', { mutates: true }),
     make('probe_send', { mutates: true, repeatable: true, isConcurrent: true }),
   ];
-  return { log, toolSources: [async () => tools] };
+  return { log, sources: [async () => tools] };
 }
 
 /** Calls of the tools by the first letters of their names: read, write, or send. */
@@ -78,7 +78,7 @@ export const scripted = (
     t,
     (_, { messages }) => steps[messages.filter(({ role }) => role === 'assistant').length] ?? say('Done.'),
     { context_window: window },
-    { toolSources: tools.toolSources },
+    { sources: tools.sources },
   );
 
 /** Rejects with the signal's reason. */

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { SOURCE_CONFIG } from '../../../../../test/support/source-config.ts';
 import { createModel } from '../model/create-model.ts';
-import { AgentConfigSchema, mcpServerNotes } from './config.ts';
-import { ignoredKeyNotes } from './ignored-keys.ts';
+import { AgentConfigSchema, configSchemaFor } from './config.ts';
 import { parseModelName } from './model-name.ts';
 
 const problems = (config: unknown): string[] => {
@@ -127,29 +126,25 @@ test('a configured model without its API key is an error, never a fallback to th
   assert.equal((await createModel(long, 'opus', { read: () => 'key' })).info.contextWindow, 1_000_000);
 });
 
-test('a config.yaml of another Hermes deployment loads, with a note for each key that has no effect', () => {
+test('a config.yaml of another Hermes deployment loads', () => {
   const config = AgentConfigSchema.parse(parse(SOURCE_CONFIG));
   assert.equal(config.model, 'claude-opus-4-6[1m]');
   assert.deepEqual(config.a2a.agents, {});
-  const noted = ignoredKeyNotes(config).map((note) => note.split(' ')[1]);
-  const expected = ['defaultAgent', 'a2a.port', 'tools.tasks', 'tools.introspection', 'tools.models'];
-  assert.deepEqual(noted, expected);
-  assert.deepEqual(ignoredKeyNotes(AgentConfigSchema.parse({})), []);
 });
 
-test('a server whose configuration has another meaning than before starts, with a note', () => {
-  const servers = {
-    old: { command: 'node' },
-    trader: { url: 'http://trader.internal/mcp', scope: 'trader:decide' },
-    task: { command: 'node', scope: 'task' },
-    shared: { command: 'node', scope: 'profile' },
-    off: { command: 'node', disabled: true },
-  };
-  assert.deepEqual(
-    mcpServerNotes(AgentConfigSchema.parse({ mcp: { servers } })).map((note) => note.split(',')[0]),
-    [
-      'config.yaml mcp.servers.old.scope is not set',
-      'config.yaml mcp.servers.trader.scope: trader:decide is caller_scope: trader:decide now; rename the key',
-    ],
-  );
+test('what an executor refuses is refused with it alone, beside other problems', () => {
+  const rules = { ignores: {}, refuses: {} };
+  const refuses = { 'limits.max_steps': 'has its own', fallback_models: 'has one' };
+  const schema = configSchemaFor({ loop: rules, 'claude-code': { ...rules, refuses } });
+  const found = (config: object): unknown[] =>
+    schema.safeParse(config).error?.issues.map(({ path, message }) => [path.join('.'), message]) ?? [];
+  const limits = { max_steps: 7 };
+  const executor = 'claude-code';
+  assert.deepEqual(found({ limits, fallback_models: ['claude-x'] }), []);
+  assert.deepEqual(found({ executor, limits: { max_steps: 50 }, fallback_models: [] }), []);
+  assert.deepEqual(found({ executor, limits, hooks: { logToolUse: 1 } }), [
+    ['hooks.logToolUse', 'Invalid input: expected boolean, received number'],
+    ['limits.max_steps', 'has its own'],
+  ]);
+  assert.match(String(found({ executor: 'other', limits })), /^executor,Invalid option/);
 });

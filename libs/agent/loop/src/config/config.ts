@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { McpServerConfigSchema } from '@hermes-fleet/mcp';
 import {
   type CommandLimits,
@@ -9,6 +10,7 @@ import {
 } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AllowedNetwork } from '../network/allowed-network.ts';
+import { EXECUTOR_KINDS, type ExecutorKind, type ExecutorRules, valueAt } from './executor-rules.ts';
 import { IgnoredKeys } from './ignored-keys.ts';
 import { FallbackModel, ModelCallsConfig, modelKeys } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
@@ -98,7 +100,7 @@ export const AgentConfigSchema = z
     fallback_models: z.array(FallbackModel).max(10).default([]),
     model_probe: ModelProbe.prefault({}),
     model_calls: ModelCallsConfig.prefault({}),
-    executor: z.enum(['loop', 'claude-code']).default('loop'),
+    executor: z.enum(EXECUTOR_KINDS).default('loop'),
     defaultAgent: IgnoredKeys.shape.defaultAgent,
     workspace: Workspace.prefault({}),
     tools: Tools.prefault({}),
@@ -153,20 +155,29 @@ export const AgentConfigSchema = z
         const path = ['fallback_models', index, found?.key ?? ''];
         if (found) ctx.addIssue({ code: 'custom', path, message: found.reason });
       }
-      if (value.executor === 'claude-code' && others.length > 0) {
-        const message = 'claude-code calls one model: remove them, or use executor: loop';
-        ctx.addIssue({ code: 'custom', path: ['fallback_models'], message });
-      }
-      if (value.executor === 'claude-code' && (value.tools?.shell?.network ?? 'full') !== 'full') {
-        const message = 'claude-code runs as a command and needs the network: use full, or executor: loop';
-        ctx.addIssue({ code: 'custom', path: ['tools', 'shell', 'network'], message });
-      }
     },
     // Runs even when other keys are invalid, so that one error lists all problems.
     { when: ({ value }) => Named.safeParse(value).success },
   );
 
 export type AgentConfig = z.output<typeof AgentConfigSchema>;
+
+/** The schema of config.yaml in a process with these executors: what the configured one refuses is refused. */
+export function configSchemaFor(executors: Readonly<Record<ExecutorKind, ExecutorRules>>) {
+  const defaults = AgentConfigSchema.parse({});
+  const Executor = z.object({ executor: z.enum(EXECUTOR_KINDS) });
+  return AgentConfigSchema.superRefine(
+    (config, ctx) => {
+      for (const [key, message] of Object.entries(executors[config.executor].refuses)) {
+        const value = valueAt(config, key);
+        if (value !== undefined && !isDeepStrictEqual(value, valueAt(defaults, key)))
+          ctx.addIssue({ code: 'custom', path: key.split('.'), message });
+      }
+    },
+    // As above.
+    { when: ({ value }) => Executor.safeParse(value).success },
+  );
+}
 
 /** The configuration with each of its fallback models in the place of the model. */
 export const fallbackConfigs = (config: AgentConfig): AgentConfig[] =>
@@ -192,18 +203,14 @@ export const isContextPlaceholder = (path: readonly PropertyKey[], name: string)
   return name === 'WORKSPACE' && path[0] === 'mcp' && ['args', 'env', 'cwd'].includes(String(path[3]));
 };
 
-/** One line for each MCP server whose configuration has another meaning than in an earlier release. */
-export const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>
-  Object.entries(mcp.servers).flatMap(([name, { notes = [] }]) =>
-    notes.map((note) => `config.yaml mcp.servers.${name}.${note}`),
-  );
-/** The options of a confinement that the configuration sets. */
-export function confinementSettings({
-  tools: { shell },
-  workspace,
-}: AgentConfig): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath'> {
+/** The options of a confinement that the configuration sets; `readable` are the directories that the executor needs. */
+export function confinementSettings(
+  { tools: { shell }, workspace }: AgentConfig,
+  readable: readonly string[],
+): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath' | 'readable'> {
   return {
     confine: shell.confine,
+    readable: [...shell.readable, ...readable],
     network: typeof shell.network === 'string' ? shell.network : 'allow',
     limits: commandLimits(shell.limits),
     repositoryPath: workspace.path,

@@ -26,7 +26,7 @@ test('of an answer with thousands of calls, 64 run, all that stay are answered, 
   const tools = watched(async (name) => name);
   const config = { context_window: 128_000, limits: { max_output_tokens: 100_000 } };
   const script = [use(calls(...many(2_000, 'w'))), say('Done.')];
-  const run = await scriptedAgent(t, script, config, { toolSources: tools.toolSources });
+  const run = await scriptedAgent(t, script, config, { sources: tools.sources });
   const { requests, result, guards } = await run();
   assert.deepEqual(
     tools.log.filter((entry) => entry.startsWith('+')),

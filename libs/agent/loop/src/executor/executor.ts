@@ -3,15 +3,12 @@ import {
   type AdmittedTask,
   type Clock,
   type Executor,
-  type Log,
   type RunContext,
   type RunOutcome,
-  type Tracing,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
 import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
-import { createLoopConversation } from '../conversation/loop-conversation.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
@@ -21,7 +18,8 @@ import { readReply, replyContract, replyRequest } from '../messages/reply.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import { attachedText, byLength } from '../prompt/attached.ts';
 import { systemPrompt } from '../prompt/system-prompt.ts';
-import type { CreateConversation, RunResources } from '../run/conversation.ts';
+import type { Observation, RunResources } from '../run/conversation.ts';
+import type { ConversationLead } from '../run/executor-provider.ts';
 import { checkpointWriter, type RunState } from '../run/run-state.ts';
 import { openTraced } from '../run/spans.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
@@ -37,31 +35,20 @@ import { review } from './review.ts';
 import { resumeState, startState } from './run-start.ts';
 import { tellUnfinished } from './unfinished.ts';
 
-export interface LoopOptions {
-  readonly profile: string;
+export interface TaskExecutorOptions {
+  readonly config: Pick<AgentConfig, 'limits' | 'hooks'>;
+  readonly profile: { readonly name: string; readonly identity?: string | undefined };
+  readonly lead: ConversationLead;
   readonly model: AgentModel;
-  readonly limits: AgentConfig['limits'];
-  readonly hooks: AgentConfig['hooks'];
   readonly workspaces: Workspaces;
   readonly toolbox: Toolbox;
   readonly clock: Clock;
-  readonly log: Log;
-  readonly tracing?: Tracing | undefined;
+  readonly observe: Observation;
   /** The limits of the files that come with a task; undefined where the model cannot read files. */
   readonly files: FileLimits | undefined;
-  readonly onGuard?: ((guard: string, level: string) => void) | undefined;
-  /** Called after each metered call with the provider's input tokens divided by our estimate. */
-  readonly onTokenDrift?: ((ratio: number) => void) | undefined;
-  readonly onCompaction?: RunResources['onCompaction'];
   readonly peersSummary?: (() => string) | undefined;
   /** Ends the processes that external tools have started for a context. */
-  readonly releaseContext?: ((contextId: string) => Promise<void>) | undefined;
-  /** The text of IDENTITY.md. */
-  readonly identity?: string | undefined;
-  /** Creates the run's main conversation; default: the agent loop. Claude Code replaces it. */
-  readonly main?: CreateConversation | undefined;
-  /** The model's name for a tool, where it differs. */
-  readonly nameOf?: ((tool: string) => string) | undefined;
+  readonly releaseContext: (contextId: string) => Promise<void>;
 }
 
 /**
@@ -70,10 +57,11 @@ export interface LoopOptions {
  * throws the signal's reason once nothing is in progress and the work is safe. When the workspace refuses the task, the
  * result is `blocked`.
  */
-export function createLoopExecutor(options: LoopOptions): Executor {
-  const { workspaces, toolbox, log, clock, files, tracing } = options;
-  // Claude Code has sessions of its own, and offline/runbook carries out what its one brief spells out.
-  const continues = options.main === undefined && options.model.info.id !== 'offline/runbook';
+export function createTaskExecutor(options: TaskExecutorOptions): Executor {
+  const { workspaces, toolbox, clock, files, lead } = options;
+  const { log, tracing } = options.observe;
+  // offline/runbook carries out what its one brief spells out.
+  const continues = lead.goesOn && options.model.info.id !== 'offline/runbook';
   return {
     model: options.model.info,
     async run(task, context) {
@@ -96,7 +84,7 @@ export function createLoopExecutor(options: LoopOptions): Executor {
       const run = createRun(options, task, context, workspace, state, offer.tools, instructions);
       try {
         // No process writes to the tree while it is committed.
-        const end = await run.toEnd().finally(() => options.releaseContext?.(task.contextId));
+        const end = await run.toEnd().finally(() => options.releaseContext(task.contextId));
         const uncommitted = await workspace.commit(commitMessage(task));
         const result = await run.outcome(end);
         const hasChanges = result.artifacts.filesChanged.length > 0;
@@ -128,7 +116,7 @@ interface Run {
 }
 
 function createRun(
-  options: LoopOptions,
+  options: TaskExecutorOptions,
   task: AdmittedTask,
   context: RunContext,
   workspace: Workspace,
@@ -136,29 +124,34 @@ function createRun(
   tools: Offer['tools'],
   instructions: string,
 ): Run {
-  const { limits, hooks, log } = options;
+  const { config, lead, observe, model, clock } = options;
+  const { limits, hooks } = config;
+  const { log } = observe;
   const { signal, stopping, budget, report, park, ask, artifacts } = context;
   // A review has to know the data of the task too.
   const brief = `${task.dispatch.brief}${attachedText({ data: byLength(task.parts).shown, files: [] })}`;
   const { priority = 'normal' } = task.dispatch.task;
   const contract = replyContract(task);
   const write = checkpointWriter();
-  const toolNames = new Set(tools.map(({ name }) => options.nameOf?.(name) ?? name));
+  const toolNames = new Set(tools.map(({ name }) => lead.nameOf(name)));
   const save = async (): Promise<void> => context.checkpoint.save(write(state), 'messages');
-  const { files } = workspace;
   function onGuard(guard: string, level: string): void {
-    options.onGuard?.(guard, level);
+    observe.onGuard?.(guard, level);
     const data = { guard, level, spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
     report({ type: 'progress', data }).catch((err: unknown) => {
       log.warn({ ...taskFields(task), guard, level, err }, 'an intervention of a guard has no event');
     });
   }
   const resources: RunResources = {
-    ...options,
+    ...observe,
     onGuard,
+    limits,
+    hooks,
+    model,
+    clock,
     task,
     workspace,
-    files,
+    files: workspace.files,
     budget,
     signal,
     stopping,
@@ -167,7 +160,7 @@ function createRun(
     ask,
     artifacts,
   };
-  const main = (options.main ?? createLoopConversation)(
+  const main = lead.converse(
     {
       state,
       save,
@@ -265,30 +258,30 @@ const STOP_GUARDS: Readonly<Record<string, string>> = {
 };
 
 async function instructionsOf(
-  options: LoopOptions,
+  options: TaskExecutorOptions,
   task: AdmittedTask,
   { budget, signal, stopping }: RunContext,
   workspace: Workspace,
   offer: Offer,
 ): Promise<string> {
-  const { profile, identity, clock, log, hooks } = options;
+  const { profile, clock, observe, config, lead } = options;
   return systemPrompt({
-    profile,
-    identity,
+    profile: profile.name,
+    identity: profile.identity,
     clock,
-    log,
+    log: observe.log,
     task,
     workspace,
     budget,
     peers: options.peersSummary?.(),
-    offer: withNames(offer, options.nameOf),
+    offer: withNames(offer, lead),
     files: workspace.files,
-    verify: hooks.verifyBeforeComplete,
+    verify: config.hooks.verifyBeforeComplete,
     signal: AbortSignal.any([signal, stopping]),
   });
 }
 
-const withNames = (offer: Offer, nameOf: LoopOptions['nameOf'] = (name) => name): Offer => ({
+const withNames = (offer: Offer, { nameOf }: ConversationLead): Offer => ({
   ...offer,
   tools: offer.tools.map((tool) => ({ ...tool, name: nameOf(tool.name) })),
 });

@@ -6,8 +6,8 @@ import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { reads, writes } from '../../testing/run-cases.ts';
 import { type ScriptedRun, scriptedAgent, userTexts } from '../../testing/scripted-run.ts';
 import { say } from '../../testing/scripted-server.ts';
-import type { LeadProvider } from '../agent.ts';
-import { createLoopConversation } from '../conversation/loop-conversation.ts';
+import type { ExecutorProvider } from '../run/executor-provider.ts';
+import { loopExecutor } from './loop-executor.ts';
 
 /** What the ledger keeps of a run. */
 function left(
@@ -164,16 +164,14 @@ test('offline/runbook acts on its own brief alone, whatever was said before', as
 });
 
 test('an executor with sessions of its own, as Claude Code, gets the task alone', async (t) => {
-  const claudeCode: LeadProvider = {
-    readableDirectories: async () => [],
-    createLead: async () => ({
-      converse: createLoopConversation,
-      nameOf: (tool) => tool,
-      baseTokens: 0,
-      notes: [],
+  const executor: ExecutorProvider = {
+    ...loopExecutor,
+    createLead: async (config, runtime) => ({
+      ...(await loopExecutor.createLead(config, runtime)),
+      goesOn: false,
     }),
   };
-  const run = await scriptedAgent(t, () => say('Done.'), { executor: 'claude-code' }, { claudeCode });
+  const run = await scriptedAgent(t, () => say('Done.'), {}, { executor });
   const earlier = left(await run({ brief: 'First.' }));
   const { requests } = await run({ brief: 'Second.', earlier });
   assert.deepEqual(userTexts(requests[0] ?? assert.fail()), ['<task>\nSecond.\n</task>']);

@@ -73,7 +73,7 @@ describe('a provider that redirects calls', () => {
           begin: () => ({ [Symbol.dispose]: () => undefined }),
           ended: (end: ModelCallEnd) => void ends.push(end),
         };
-        const agent = await makeAgent(t, config, { env, modelCalls });
+        const agent = await makeAgent(t, config, { env, model: { calls: modelCalls } });
         const context = makeContext({ limit: 50_000 });
         const { error, status: outcome } = await agent.executor.run(makeTask('A secret brief.'), context);
         assert.deepEqual([outcome, error?.code, error?.retryable], ['error', 'model_failed', false]);

@@ -12,28 +12,36 @@ import type {
 import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
+import type { MeasuredCall } from '../model/call/measured-model.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { GuardStop } from './guard-state.ts';
 import type { Guards } from './guards.ts';
 import type { ConversationState, JournalEntry } from './run-state.ts';
 
+/** Who learns what an agent does. */
+export interface Observation {
+  readonly log: Log;
+  readonly tracing?: Tracing | undefined;
+  readonly onGuard?: ((guard: string, level: string) => void) | undefined;
+  /** Called after each metered model call with the provider's input token count divided by our estimate. */
+  readonly onTokenDrift?: ((ratio: number) => void) | undefined;
+  /** Called each time a conversation was made shorter. */
+  readonly onCompaction?: ((stage: CompactionStage) => void) | undefined;
+  /** Called when a call of the model, or of a fallback, has ended, whoever made it. */
+  readonly onModelCall?: ((call: MeasuredCall) => void) | undefined;
+}
+
 /** Shared by all conversations of a run. */
-export interface RunResources extends Pick<RunContext, 'park' | 'ask' | 'report' | 'artifacts'> {
+export interface RunResources
+  extends Observation,
+    Pick<RunContext, 'budget' | 'signal' | 'stopping' | 'park' | 'ask' | 'report' | 'artifacts'> {
   readonly task: AdmittedTask;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];
   readonly hooks: AgentConfig['hooks'];
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
-  readonly budget: Budget;
-  readonly signal: AbortSignal;
-  readonly stopping: AbortSignal;
   readonly clock: Clock;
-  readonly log: Log;
-  readonly tracing?: Tracing | undefined;
-  readonly onGuard?: ((guard: string, level: string) => void) | undefined;
-  readonly onTokenDrift?: ((ratio: number) => void) | undefined;
-  readonly onCompaction?: ((stage: CompactionStage) => void) | undefined;
 }
 
 /** How a conversation was made shorter (docs/agent.md#long-conversations). */

@@ -44,8 +44,8 @@ test('a sub-agent calls MCP servers in the place of its task, which is released 
     {},
     {
       subagentsDir,
-      toolSources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })],
-      releaseContext: async (context) => void seen.push(`released ${context}`),
+      sources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })],
+      release: async (context) => void seen.push(`released ${context}`),
     },
   );
   const { result } = await run({ contextId: 'c1' });

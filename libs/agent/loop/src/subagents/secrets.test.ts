@@ -75,7 +75,7 @@ test('a sub-agent acts for the task’s caller and within the task’s budget', 
       prober: (request) => (stepsSinceAsked(request) === 0 ? use([['mcp__x__probe', {}]]) : say('Probed.')),
     },
     {},
-    { toolSources: [async () => [probe]], subagentsDir: dir },
+    { sources: [async () => [probe]], subagentsDir: dir },
   );
   const caller = { name: 'somebody', scopes: new Set(['read']) };
   const { requests, result } = await run({ limit: 90_000, admitted: { caller } });

@@ -123,7 +123,7 @@ test('the loop calls MCP tools like any other tool, and a failure is a result', 
 }, async (t) => {
   const { pool, source } = openSource(t, { files: server([read, { name: 'fail' }]) });
   await ready(pool, 'files');
-  const agent = await makeAgent(t, {}, { toolSources: [source] });
+  const agent = await makeAgent(t, {}, { sources: [source] });
   const reading = block('tool mcp__files__read', '{"path": "a"}');
   const good = await agent.executor.run(makeTask(reading), makeContext());
   assert.equal(good.status, 'done', JSON.stringify(good));
@@ -140,7 +140,7 @@ test('a call is a span in the trace of its tool, which the server gets, and one 
   const tracing = recordingTracing();
   const { pool, source } = openSource(t, { files: server([read, { name: 'fail' }]) }, { tracing });
   await ready(pool, 'files');
-  const agent = await makeAgent(t, {}, { toolSources: [source], tracing });
+  const agent = await makeAgent(t, {}, { sources: [source], tracing });
   const brief = block('tool mcp__files__read', '{}') + block('tool mcp__files__fail', '{}');
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const { text = '' } = await agent.executor.run({ ...makeTask(brief), traceparent }, makeContext());

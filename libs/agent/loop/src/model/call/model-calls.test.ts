@@ -23,7 +23,11 @@ async function agentAt(t: TestContext, url: string, onEnd: (end: ModelCallEnd) =
       onEnd(end);
     },
   };
-  const agent = await makeAgent(t, { model: 'openai-compatible/m', base_url: url }, { modelCalls });
+  const agent = await makeAgent(
+    t,
+    { model: 'openai-compatible/m', base_url: url },
+    { model: { calls: modelCalls } },
+  );
   const context = makeContext({ limit: 50_000 });
   const task = makeTask('Say hello.', { task: { replySchema: 'prose', write: false, priority: 'low' } });
   return { ends, context, run: () => agent.executor.run(task, context), running: () => running };

@@ -5,6 +5,7 @@ import { manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
 import { startProvider } from '../../../testing/provider.ts';
 import { AgentConfigSchema } from '../../config/config.ts';
 import { createModelMonitor, type ModelMonitor } from './model-monitor.ts';
+import { probedModel } from './probe-model.ts';
 
 interface Settings {
   readonly interval_s?: number;
@@ -23,8 +24,7 @@ async function watched(t: TestContext, settings: Settings = {}, clock: Clock = s
       base_url: `${provider.url}/v1`,
       model_probe: { interval_s: 3600, timeout_s: 0.2, ...settings },
     }),
-    responseHandler: 'agent',
-    env: { read: () => undefined },
+    probed: (config) => probedModel(config, { read: () => undefined }),
     clock,
     log,
     random: () => 1,
@@ -227,22 +227,15 @@ describe('the health of a model', () => {
     assert.deepEqual([provider.requests.length, monitor.health().state], [asked, 'ok']);
   });
 
-  it('is ok without a provider: offline/runbook and response_handler echo', async () => {
-    for (const [model, responseHandler] of [
-      ['offline/runbook', 'agent'],
-      ['openai-compatible/m', 'echo'],
-    ] as const) {
-      const base = model === 'offline/runbook' ? {} : { base_url: 'http://127.0.0.1:1/v1' };
-      const monitor = createModelMonitor({
-        config: AgentConfigSchema.parse({ model, ...base }),
-        responseHandler,
-        env: { read: () => undefined },
-        clock: systemClock,
-        log: recordingLog(),
-      });
-      assert.equal(monitor.health().state, 'ok');
-      assert.equal((await monitor.probe({ maxAgeMs: 0, timeoutMs: 100 })).state, 'ok');
-    }
+  it('is ok without a provider', async () => {
+    const monitor = createModelMonitor({
+      config: AgentConfigSchema.parse({ model: 'openai-compatible/m', base_url: 'http://127.0.0.1:1/v1' }),
+      probed: () => undefined,
+      clock: systemClock,
+      log: recordingLog(),
+    });
+    assert.equal(monitor.health().state, 'ok');
+    assert.equal((await monitor.probe({ maxAgeMs: 0, timeoutMs: 100 })).state, 'ok');
   });
 });
 

@@ -4,14 +4,7 @@ import type { AgentConfig } from '../../config/config.ts';
 import type { ModelCallEnd, ModelCalls } from '../call/model-calls.ts';
 import { learnWindow } from './ask-window.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
-import {
-  answered,
-  isServerError,
-  type ProbedModel,
-  probedModel,
-  probeModel,
-  refusesCalls,
-} from './probe-model.ts';
+import { answered, isServerError, type ProbedModel, probeModel, refusesCalls } from './probe-model.ts';
 
 export interface ModelMonitor extends ModelWatch {
   /** The source of the evidence beside the probes. */
@@ -24,9 +17,8 @@ export interface ModelMonitor extends ModelWatch {
 
 export interface ModelMonitorOptions {
   readonly config: AgentConfig;
-  /** `response_handler` of fleet.yaml: `echo` calls no model. */
-  readonly responseHandler: 'agent' | 'llm' | 'echo';
-  readonly env: { read(name: string): string | undefined };
+  /** Finds what a probe asks; undefined where there is nothing to ask, see `ExecutorProvider`. */
+  readonly probed: (config: AgentConfig) => ProbedModel | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** 0 to 1, for jitter; default: Math.random. */
@@ -38,8 +30,8 @@ export interface ModelMonitorOptions {
  * profile that calls no provider has a healthy model. Returns at once and probes in the background.
  */
 export function createModelMonitor(options: ModelMonitorOptions): ModelMonitor {
-  const { config, responseHandler, env, log } = options;
-  const probed = responseHandler === 'echo' ? undefined : probedModel(config, env);
+  const { config, log } = options;
+  const probed = options.probed(config);
   const window = createModelWindow(config, log);
   return probed ? new Monitor(options, probed, window) : { ...ALWAYS_HEALTHY, window };
 }

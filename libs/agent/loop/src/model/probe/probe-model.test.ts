@@ -69,13 +69,8 @@ describe('a probe of a model', () => {
 
   it('asks where the calls go, if the environment moves them', () => {
     const moved = { read: (name: string) => (name === 'ANTHROPIC_BASE_URL' ? 'http://elsewhere/v1' : 'key') };
-    const listUrl = (config: object): string | undefined =>
-      probedModel(AgentConfigSchema.parse(config), moved)?.listUrl;
-    assert.equal(listUrl({ model: 'claude-x' }), 'http://elsewhere/v1/models?limit=1');
-    assert.equal(
-      listUrl({ model: 'claude-x', executor: 'claude-code' }),
-      'https://api.anthropic.com/v1/models?limit=1',
-    );
+    const config = AgentConfigSchema.parse({ model: 'claude-x' });
+    assert.equal(probedModel(config, moved)?.listUrl, 'http://elsewhere/v1/models?limit=1');
   });
 
   it('has nothing to ask without a provider', () => {

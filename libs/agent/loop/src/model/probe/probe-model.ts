@@ -32,8 +32,8 @@ export function probedModel(config: AgentConfig, env: ReadableEnv): ProbedModel 
   if (named === undefined || named.provider === 'offline' || named.provider === 'package') return undefined;
   const { provider, name } = named;
   if (provider === 'anthropic') {
-    const own = config.executor === 'claude-code' ? undefined : env.read('ANTHROPIC_BASE_URL');
-    const api = `${anthropicAddress(baseUrl ?? own ?? ANTHROPIC)}/v1`;
+    const address = baseUrl ?? env.read('ANTHROPIC_BASE_URL') ?? ANTHROPIC;
+    const api = `${anthropicAddress(address)}/v1`;
     const key = env.read(keyName ?? DEFAULT_KEY) ?? '';
     const headers = { 'x-api-key': key, 'anthropic-version': ANTHROPIC_VERSION, ...config.headers };
     return { provider, name, api, listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages`, headers };

@@ -175,11 +175,13 @@ test('the next start ends the processes of a killed gateway', deadline, async (t
     import { makeContext, makeTask } from '${at('../testing/harness.ts')}';
     import { createAgent } from '${at('agent.ts')}';
     import { AgentConfigSchema } from '${at('config/config.ts')}';
+    import { loopExecutor } from '${at('executor/loop-executor.ts')}';
     import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
     import { silentLog } from '@hermes-fleet/protocol/testing';
     const agent = await createAgent({
-      profile: 'neo', tier: 'haiku', env: { read: () => undefined }, config: AgentConfigSchema.parse({}),
-      clock: systemClock, ids: systemIds, log: silentLog, ...${JSON.stringify(place)},
+      config: AgentConfigSchema.parse({}), executor: loopExecutor,
+      profile: { name: 'neo', tier: 'haiku' }, place: ${JSON.stringify(place)}, observe: { log: silentLog },
+      runtime: { env: { read: () => undefined }, clock: systemClock, ids: systemIds },
     });
     const onEvent = ({ type, data }) =>
       type === 'progress' && data.tool === 'shell_exec' && process.stdout.write('running');
