@@ -248,7 +248,7 @@ test(
     });
     await assert.rejects(first.result, { code: 'SHUTTING_DOWN' });
     const saved = lastCheckpoint(first.context);
-    const other = { ...saved, claude: { id: '00000000-0000-4000-8000-000000000000', begun: [] } };
+    const other = { ...saved, session: { id: '00000000-0000-4000-8000-000000000000', begun: [] } };
     const { result } = await runTask(fixture, { again: first.task, checkpoint: other });
     assert.equal(result.text, 'I go on.', JSON.stringify(result));
     const told = messagesOf(fixture.server.requests.at(-1));

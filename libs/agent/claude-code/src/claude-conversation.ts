@@ -73,7 +73,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
         contextOf,
         progress,
         wrapUpIfDue,
-        session: () => state.claude,
+        session: () => state.session,
         async pause() {
           await save();
           over.abort(stopping.reason);
@@ -138,8 +138,8 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
 
     async function openSession(prompt: string, resumed: boolean): Promise<ClaudeSession> {
       proxy ??= await openMeteringProxy({ ...claude, ...resources, onUsage: tokens.add });
-      state.claude ??= { id: claude.ids.uuid(), begun: [] };
-      const { id } = state.claude;
+      state.session ??= { id: claude.ids.uuid(), begun: [] };
+      const { id } = state.session;
       await save();
       const opened = startSession({
         sdk: claude.sdk,
@@ -181,7 +181,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
       // The session ended before it wrote its files, or they were removed.
       log.warn({ ...taskFields(task) }, 'a session of Claude Code is lost; the run continues in a new one');
       await opened[Symbol.asyncDispose]();
-      state.claude = undefined;
+      state.session = undefined;
       return (await openSession(ifLost, false)).turn();
     }
 

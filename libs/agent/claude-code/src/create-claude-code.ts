@@ -31,13 +31,16 @@ export async function createClaudeCode(
   const { env, confinement, ids } = options;
   const named = parseModelName(config.model);
   if (named?.provider !== 'anthropic')
-    throw invalid(
-      'model',
+    throw FleetError.ofKey(
+      'config.yaml model',
       `claude-code needs a model of Anthropic; ${config.model} is not one: name anthropic/<name>`,
     );
   const found = await findClaudeSdk(env);
   if (confinement.method === 'none')
-    throw invalid('executor', `claude-code does not run without a confinement; ${confinement.note}`);
+    throw FleetError.ofKey(
+      'config.yaml executor',
+      `claude-code does not run without a confinement; ${confinement.note}`,
+    );
   await checkReadable(found, options);
   return {
     sdk: await loadClaudeSdk(found),
@@ -64,7 +67,7 @@ async function checkReadable(
   const { exitCode } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
   if (exitCode === 0) return;
   const reason = `commands cannot read ${entry}, so Claude Code could not start; install it where every user may read, e.g. below /opt, and set ${SDK_VARIABLE} to that folder`;
-  throw invalid('executor', reason);
+  throw FleetError.ofKey('config.yaml executor', reason);
 }
 
 function notesOf({ version }: FoundSdk, { method }: Confinement): string[] {
@@ -75,10 +78,4 @@ function notesOf({ version }: FoundSdk, { method }: Confinement): string[] {
     note,
     `this executor was tested with release ${SDK_VERSION} of the Claude Agent SDK, not with ${version}`,
   ];
-}
-
-function invalid(field: string, reason: string): FleetError {
-  return new FleetError('CONFIG_INVALID', `config.yaml ${field}: ${reason}`, {
-    fields: [{ path: `config.yaml ${field}`, reason }],
-  });
 }

@@ -51,10 +51,7 @@ export async function findClaudeSdk(env: { read(name: string): string | undefine
   } catch (cause) {
     const where = folder === undefined ? 'is not installed' : `is not in ${SDK_VARIABLE}=${folder}`;
     const reason = `claude-code needs the package ${PACKAGE}, which ${where}; run npm install --prefix <folder> ${PACKAGE}@${SDK_VERSION} and set ${SDK_VARIABLE} to that folder's absolute path`;
-    throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
-      fields: [{ path: 'config.yaml executor', reason }],
-      cause,
-    });
+    throw FleetError.ofKey('config.yaml executor', reason, cause);
   }
 }
 
@@ -64,7 +61,5 @@ export async function loadClaudeSdk({ entry }: FoundSdk): Promise<ClaudeSdk> {
   const module = Module.safeParse(loaded);
   if (module.success) return { query: (request) => module.data.query(request) };
   const reason = `${entry} exports no query(): it is not a usable release of ${PACKAGE}; install ${SDK_VERSION}`;
-  throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
-    fields: [{ path: 'config.yaml executor', reason }],
-  });
+  throw FleetError.ofKey('config.yaml executor', reason);
 }

@@ -29,19 +29,19 @@ function open(
     signal,
     stopping,
   } as unknown as RunResources;
-  const claude = { id: 'session', begun: [] };
+  const session = { id: 'session', begun: [] };
   const options: SessionCallsOptions = {
-    state: { step: 0, messages: [], journal: [], claude },
+    state: { step: 0, messages: [], journal: [], session },
     key: '',
     tools: [{ name: 'write_file' }] as unknown as SessionCallsOptions['tools'],
     ...writes,
-    session: () => claude,
+    session: () => session,
     running: signal,
     contextOf: () => assert.fail('no call of the agent'),
     wrapUpIfDue: async () => undefined,
     pause: async () => {},
   };
-  return { claude, state: options.state, calls: createSessionCalls(options, resources) };
+  return { session, state: options.state, calls: createSessionCalls(options, resources) };
 }
 
 test("the save and the event of a call of Claude Code's own begin in one turn, before either has ended", async (t) => {
@@ -58,7 +58,7 @@ test("the save and the event of a call of Claude Code's own begin in one turn, b
     };
     return promise;
   }
-  const { claude, calls } = open(t, {
+  const { session, calls } = open(t, {
     save: () => write('save'),
     progress: (data: JsonObject) => write(String(data.phase)),
   });
@@ -73,9 +73,9 @@ test("the save and the event of a call of Claude Code's own begin in one turn, b
     await work;
   }
   await together(calls.before(call), ['save', 'started']);
-  assert.equal(claude.begun.length, 1);
+  assert.equal(session.begun.length, 1);
   await together(calls.after({ call, response: {}, error: '' }), ['ended', 'save']);
-  assert.equal(claude.begun.length, 0);
+  assert.equal(session.begun.length, 0);
 });
 
 test("a call of Claude Code's own is a span from the hook before it to its result", async (t) => {

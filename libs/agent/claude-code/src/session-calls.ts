@@ -1,8 +1,8 @@
 import {
   type AgentTool,
-  type ClaudeSessionState,
   type ConversationOptions,
   createGuards,
+  createSerialQueue,
   cut,
   forgetCall,
   type GuardedCall,
@@ -12,6 +12,7 @@ import {
   MAX_OUTPUT_BYTES,
   newGuardState,
   type RunResources,
+  type SessionState,
   type StartedCall,
   type ToolContext,
   withNotes,
@@ -33,11 +34,10 @@ import {
 } from './native-tools.ts';
 import type { ToolUseResult } from './sdk-messages.ts';
 import type { HookAnswer } from './sdk-types.ts';
-import { createSerialQueue } from './serial-queue.ts';
 import type { ServedCall, ServedTool } from './tool-server.ts';
 
 export interface SessionCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
-  readonly session: () => ClaudeSessionState | undefined;
+  readonly session: () => SessionState | undefined;
   /** Aborts running and queued calls when their session ends. */
   readonly running: AbortSignal;
   contextOf(key: string): ToolContext;

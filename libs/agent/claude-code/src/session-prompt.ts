@@ -20,12 +20,12 @@ export async function sessionPrompt(
   const [task = '', ...followUps] = state.messages.flatMap(({ role, content }) =>
     role === 'user' && typeof content === 'string' ? [content] : [],
   );
-  if (state.claude === undefined) return { prompt: task, resumed: false, ifLost: task };
+  if (state.session === undefined) return { prompt: task, resumed: false, ifLost: task };
   const interrupted: InterruptedCall[] = [];
-  for (const call of [...state.claude.begun]) {
+  for (const call of [...state.session.begun]) {
     interrupted.push({ name: call.name, detail: call.detail, outcome: await calls.repeat(call) });
   }
-  state.claude.begun = [];
+  state.session.begun = [];
   const isUnanswered = state.messages.at(-1)?.role === 'user';
   const followUp = isUnanswered ? followUps.at(-1) : undefined;
   const restart = { interrupted, done: doneSoFar(state.journal), followUp };

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Executor, RemoteAgents, RepoState } from '@hermes-fleet/protocol/ports';
 import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
@@ -25,9 +26,9 @@ import { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-ne
 import type { Observation } from './run/conversation.ts';
 import type { ExecutorProvider, Runtime } from './run/executor-provider.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
+import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
 import { type AgentToolSource, createToolbox } from './tools/toolbox.ts';
-import { trackRuns } from './track-runs.ts';
 
 /** Who the agent is. */
 export interface AgentProfile {
@@ -231,4 +232,38 @@ function modelOf({ config, profile, model, observe, runtime }: AgentOptions): Pr
     window: model?.window ?? createModelWindow(config, log),
     measurement: onCall && { clock: runtime.clock, onCall },
   });
+}
+
+/** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
+function trackRuns(executor: Executor): {
+  executor: Executor;
+  tasks(): UnfinishedTask[];
+  close(): Promise<void>;
+} {
+  const closing = new AbortController();
+  const active = new Map<Promise<unknown>, UnfinishedTask>();
+  return {
+    tasks: () => [...active.values()],
+    executor: {
+      model: executor.model,
+      async run(task, context) {
+        const run = executor.run(task, {
+          ...context,
+          signal: AbortSignal.any([context.signal, closing.signal]),
+        });
+        active.set(run, { id: task.id, rootId: rootIdOf(task) });
+        try {
+          return await run;
+        } finally {
+          active.delete(run);
+        }
+      },
+    },
+    async close() {
+      closing.abort(
+        new FleetError('SHUTTING_DOWN', 'the profile is shutting down; the task resumes at its next start'),
+      );
+      await Promise.allSettled(active.keys());
+    },
+  };
 }

@@ -107,9 +107,7 @@ function tokenOf(env: Runtime['env'], name: string | undefined): () => string | 
   if (name === undefined) return () => undefined;
   if (env.read(name) !== undefined) return () => env.read(name);
   const reason = `${name} is not set; set it, or leave token_env out`;
-  throw new FleetError('CONFIG_INVALID', `tools.web.search.token_env: ${reason}`, {
-    fields: [{ path: 'config.yaml tools.web.search.token_env', reason }],
-  });
+  throw FleetError.ofKey('config.yaml tools.web.search.token_env', reason);
 }
 
 /** Names of the tools as announced: the general terms that apply, then the tools themselves. */

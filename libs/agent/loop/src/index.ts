@@ -51,7 +51,8 @@ export type {
 export type { ConversationLead, ExecutorProvider, Runtime } from './run/executor-provider.ts';
 export { newGuardState } from './run/guard-state.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
-export { type ClaudeSessionState, forgetCall, type StartedCall } from './run/run-state.ts';
+export { forgetCall, type SessionState, type StartedCall } from './run/run-state.ts';
+export { createSerialQueue } from './run/serial-queue.ts';
 export { inModelSpan, inToolSpan, type ModelSpanParts } from './run/spans.ts';
 export { fileTools } from './tools/file-tools.ts';
 export { listFilesTool } from './tools/list-files.ts';

@@ -12,7 +12,6 @@ export {
   anchoredFolder,
   at,
   entriesOf,
-  hasCode,
   MAX_SCANNED,
 } from './files/anchored-folder.ts';
 export { type AnchoredFiles, anchoredFiles } from './files/anchored-path.ts';
@@ -27,8 +26,8 @@ export { createCommandRecords } from './process/command-records.ts';
 export { killTree } from './process/kill-tree.ts';
 export { processSpace, processState } from './process/proc.ts';
 export { type CommandResult, runCommand } from './process/run-command.ts';
-export { capacityOf } from './process/start-failure.ts';
 export { supervise } from './process/supervise.ts';
+export { capacityOf, hasCode } from './process/system-error.ts';
 export { contextName } from './stores/context-name.ts';
 export type { SetUpCommands } from './tree/run-set-up.ts';
 export type { SetUpReport } from './tree/set-up-report.ts';

@@ -89,6 +89,11 @@ export class FleetError extends Error {
     return ERRORS[this.code].jsonrpcCode;
   }
 
+  /** CONFIG_INVALID for one key. `path` is its file and itself (`config.yaml tools.shell.path`); `reason` says what to do. */
+  static ofKey(path: string, reason: string, cause?: unknown): FleetError {
+    return new FleetError('CONFIG_INVALID', `${path}: ${reason}`, { fields: [{ path, reason }], cause });
+  }
+
   /** Converts a thrown value. One that is not a FleetError becomes INTERNAL; its text is kept in `cause` only. */
   static from(thrown: unknown): FleetError {
     if (thrown instanceof FleetError) return thrown;

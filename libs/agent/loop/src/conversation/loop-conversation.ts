@@ -9,13 +9,13 @@ import { lastText, pendingCalls, withoutCalls, withoutEmpty } from '../messages/
 import { createCallTokens } from '../model/call/call-tokens.ts';
 import { callModel, type ModelCallRequest, type ModelCallResult } from '../model/call/model-call.ts';
 import type { ModelRetry } from '../model/call/retries.ts';
+import type { AgentModel } from '../model/create-model.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { inModelSpan } from '../run/spans.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { limitedCalls, MAX_CALLS } from './limited-calls.ts';
 import { createPendingCalls } from './pending-calls.ts';
 import { createPendingWrites } from './pending-writes.ts';
-import { reportFallback, reportRetry } from './report-retry.ts';
 import { createTextReporter } from './text-reporter.ts';
 import { createToolCalls, type StepEnd, type Together } from './tool-calls.ts';
 import { toolContext } from './tool-context.ts';
@@ -252,3 +252,31 @@ const MAX_REFUSALS = 3;
 /** True when a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */
 const endsConversation = (messages: readonly ModelMessage[]): boolean =>
   pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';
+
+/**
+ * Reports a model call that is tried again, in the log and in a progress event (docs/events.md#the-events). It tells the
+ * caller whether the text of the step so far is void.
+ */
+async function reportRetry(
+  { attempt, reason, status, waitMs, isTextVoid }: ModelRetry,
+  { task, model, log, progress }: Reporting,
+): Promise<void> {
+  const retry = { attempt, reason, http_status: status ?? null, wait_ms: waitMs, text_void: isTextVoid };
+  log.warn({ ...taskFields(task), model: model.info.id, ...retry }, 'a model call is tried again');
+  await progress({ retry });
+}
+
+/** Reports that another model is called, in the same way. */
+async function reportFallback(
+  from: AgentModel,
+  to: AgentModel,
+  { task, log, progress }: Reporting,
+): Promise<void> {
+  const fallback = { from: from.info.id, to: to.info.id };
+  log.warn({ ...taskFields(task), ...fallback }, 'another model is called');
+  await progress({ fallback });
+}
+
+type Reporting = Pick<RunResources, 'task' | 'model' | 'log'> & {
+  readonly progress: (data: JsonObject) => Promise<void>;
+};

@@ -5,7 +5,6 @@ import type {
   RunResources,
   ToolContext,
 } from '../run/conversation.ts';
-import { memoOf } from '../run/run-state.ts';
 
 export interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 'tools' | 'save'> {
   readonly budget: Budget;
@@ -34,7 +33,7 @@ export function toolContext(key: string, options: ToolContextOptions, resources:
     stopping,
     key,
     memo: {
-      load: () => memoOf(state, key),
+      load: () => state.memos?.[key],
       save: async (value) => {
         state.memos = { ...state.memos, [key]: value };
         await save();

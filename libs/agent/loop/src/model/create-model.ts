@@ -63,7 +63,7 @@ async function createOne(
   { calls, measurement, ...rest }: ModelDependencies,
 ): Promise<AgentModel> {
   const named = parseModelName(config.model, config.provider !== undefined);
-  if (named === undefined) throw invalid('model', `"${config.model}" names no model`);
+  if (named === undefined) throw FleetError.ofKey('config.yaml model', `"${config.model}" names no model`);
   const window = rest.window ?? createModelWindow(config, silentLog);
   const info: ModelInfo = {
     id: config.model,
@@ -152,10 +152,4 @@ function callFetch(
   const send = providerFetch(patienceOf(config.model_calls));
   const observed = calls === undefined ? send : observedFetch(send, calls);
   return changedBodyFetch(observed, { extra: config.extra_body, limitName });
-}
-
-function invalid(field: string, reason: string): FleetError {
-  return new FleetError('CONFIG_INVALID', `config.yaml ${field}: ${reason}`, {
-    fields: [{ path: `config.yaml ${field}`, reason }],
-  });
 }

@@ -31,13 +31,13 @@ const StartedCall = z.object({
 });
 export type StartedCall = z.output<typeof StartedCall>;
 
-/** State that a restart of a Claude Code session needs in addition. */
-export const ClaudeSessionState = z.object({
-  /** Claude Code's session id; the session files are in the workspace. */
+/** What a restart needs in addition where the executor has sessions of its own, such as those of Claude Code. */
+export const SessionState = z.object({
+  /** The executor's name of the session; its files are in the workspace. */
   id: z.string(),
   begun: z.array(StartedCall),
 });
-export type ClaudeSessionState = z.output<typeof ClaudeSessionState>;
+export type SessionState = z.output<typeof SessionState>;
 
 /** One conversation with the model. */
 export const ConversationState = z.object({
@@ -49,7 +49,7 @@ export const ConversationState = z.object({
   paused: z.boolean().optional(),
   /** The model was told to wrap up, which happens once. */
   wrapped_up: z.boolean().optional(),
-  /** The limit that it was told to wrap up for; absent in older checkpoints, which did so for the budget only. */
+  /** The limit that it was told to wrap up for. */
   wrapped_up_for: z.enum(['budget', 'steps', 'window']).optional(),
   /** The last follow-up prompt must be answered without tools. */
   tools_off: z.boolean().optional(),
@@ -58,24 +58,17 @@ export const ConversationState = z.object({
   guards: GuardState.optional(),
   /** Absent before the first step. */
   context: ContextState.optional(),
-  /** Present when Claude Code leads the conversation. */
-  claude: ClaudeSessionState.optional(),
+  /** Absent with the loop. */
+  session: SessionState.optional(),
   /** Saved by the running calls, each by its key, for their repetition after a restart. */
   memos: z.record(z.string(), z.record(z.string(), z.json())).optional(),
-  /** The memo of a call that an earlier release began. */
-  memo: z.object({ key: z.string(), value: z.record(z.string(), z.json()) }).optional(),
   /** The budgets of delegations that run at the same time, by the keys of their calls. */
   shares: z.record(z.string(), BudgetShare).optional(),
 });
 export type ConversationState = z.output<typeof ConversationState>;
 
-/** What the call with this key has saved. */
-export const memoOf = ({ memos, memo }: ConversationState, key: string): JsonObject | undefined =>
-  memos?.[key] ?? (memo?.key === key ? memo.value : undefined);
-
 /** Removes what the ended call with this key has saved. */
 export function forgetCall(state: ConversationState, key: string): void {
-  if (state.memo?.key === key) state.memo = undefined;
   state.memos = without(state.memos, key);
   state.shares = without(state.shares, key);
 }
@@ -127,7 +120,8 @@ export function newConversation(userMessage: string): ConversationState {
 
 /** Throws INTERNAL when the checkpoint cannot be read. */
 export function readCheckpoint(checkpoint: JsonObject): RunState {
-  const parsed = RunState.safeParse(checkpoint);
+  // `claude` is the session's name in a checkpoint of an earlier build.
+  const parsed = RunState.safeParse({ session: checkpoint.claude, ...checkpoint });
   if (parsed.success) return parsed.data;
   throw new FleetError('INTERNAL', 'the checkpoint of this task cannot be read by this version', {
     cause: parsed.error,

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
+import { hasCode } from '@hermes-fleet/workspace';
 import type { SubagentDefinition } from './definition.ts';
 import { readDefinition } from './read-definition.ts';
 
@@ -77,10 +78,10 @@ async function namesIn(dir: string): Promise<string[]> {
     const names = await readdir(dir);
     return names.filter((name) => /^[^.].*\.md$/.test(name) && name !== 'README.md').sort();
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return [];
+    if (hasCode(cause, 'ENOENT')) return [];
     const reason =
       'the folder of sub-agents cannot be read; make it a folder of Markdown files, or remove it';
-    throw new FleetError('CONFIG_INVALID', `${dir}: ${reason}`, { fields: [{ path: dir, reason }], cause });
+    throw FleetError.ofKey(dir, reason, cause);
   }
 }
 

@@ -6,6 +6,7 @@ import { defineFileTool } from '../run/tool.ts';
 import { appended, applyEdits, type Edit, MAX_FILE_BYTES } from './files/edits.ts';
 import { decode, encodingOf } from './files/encoding.ts';
 import { withLineRange } from './files/line-range.ts';
+import { readWhole } from './files/read-whole.ts';
 import { pageOf } from './text-page.ts';
 
 /** The most lines of one page. */
@@ -138,15 +139,8 @@ const written = (name: string, bytes: number): ToolResult => ({
   detail: name,
 });
 
-async function readBytes(file: FileHandle): Promise<Buffer> {
-  const { size } = await file.stat();
-  if (size > MAX_FILE_BYTES) {
-    throw new ToolError(`the file has ${size} bytes; look at parts of it with shell_exec`);
-  }
-  const bytes = Buffer.alloc(size);
-  const { bytesRead } = await file.read(bytes, 0, size, 0);
-  return bytes.subarray(0, bytesRead);
-}
+const readBytes = (file: FileHandle): Promise<Buffer> =>
+  readWhole(file, MAX_FILE_BYTES, 'look at parts of it with shell_exec');
 
 /** Writes the part beyond the old content first, so a full disk leaves the old content intact. */
 async function replace(file: FileHandle, bytes: Buffer): Promise<void> {

@@ -4,6 +4,7 @@ import type { AnchoredFolder } from '@hermes-fleet/workspace';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
+import { createSerialQueue } from '../run/serial-queue.ts';
 import { defineFileTool } from '../run/tool.ts';
 import { listNotes, readNote, writeNote } from './notes-folder.ts';
 
@@ -17,7 +18,7 @@ const Name = z.string().regex(NAME, 'a name like deploy-notes.md; no directories
  * (docs/agent.md#progress-scratchpad-memory). Commands cannot access the folder. Concurrent writes are serialized.
  */
 export function memoryTools(options: { readonly dir: string }): AgentTool[] {
-  const inTurn = createTurn();
+  const inTurn = createSerialQueue();
 
   async function open(): Promise<AnchoredFolder> {
     await mkdir(options.dir, { recursive: true, mode: 0o700 });
@@ -71,14 +72,4 @@ export function memoryTools(options: { readonly dir: string }): AgentTool[] {
   });
 
   return [read, write, list];
-}
-
-/** Runs work strictly one after the other. */
-function createTurn(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const done = last.then(work);
-    last = done.catch(() => {});
-    return done;
-  };
 }

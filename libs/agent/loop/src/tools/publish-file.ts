@@ -1,5 +1,5 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { FleetError, mediaTypeOfName } from '@hermes-fleet/protocol';
 import {
@@ -11,6 +11,7 @@ import {
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
+import { readWhole } from './files/read-whole.ts';
 
 /** `publish_file` hands a file of the workspace to the caller of the task, as an artifact (docs/agent.md#products). */
 export function publishFileTool(): AgentTool {
@@ -35,7 +36,11 @@ export function publishFileTool(): AgentTool {
         throw new ToolError('this work is a part of another task, which has no products of its own');
       const name = files.normalize(path);
       await using file = await files.openFile(path, 'read');
-      const bytes = await readWhole(file, artifacts.maxBytes);
+      const bytes = await readWhole(
+        file,
+        artifacts.maxBytes,
+        `at most ${artifacts.maxBytes} can be published; tell the caller where it is`,
+      );
       const mediaType = media_type ?? mediaTypeOf(name, bytes);
       await publish(artifacts, { name, bytes, mediaType, description });
       return {
@@ -104,30 +109,8 @@ function idOf(name: string): string {
   return id.length <= MAX_ARTIFACT_NAME ? id : `file:${createHash('sha256').update(name).digest('hex')}`;
 }
 
-async function readWhole(file: FileHandle, maxBytes: number): Promise<Buffer> {
-  const { size } = await file.stat();
-  if (size > maxBytes)
-    throw new ToolError(
-      `the file has ${size} bytes, and at most ${maxBytes} can be published; tell the caller where it is`,
-    );
-  const bytes = Buffer.alloc(size);
-  const { bytesRead } = await file.read(bytes, 0, size, 0);
-  return bytes.subarray(0, bytesRead);
-}
-
 /** By the file's name, else by whether it is text. */
 function mediaTypeOf(name: string, bytes: Buffer): string {
-  const known = mediaTypeOfName(name);
-  if (known !== undefined) return known;
-  return isText(bytes) ? 'text/plain' : 'application/octet-stream';
-}
-
-function isText(bytes: Buffer): boolean {
-  if (bytes.includes(0)) return false;
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
+  const isText = !bytes.includes(0) && isUtf8(bytes);
+  return mediaTypeOfName(name) ?? (isText ? 'text/plain' : 'application/octet-stream');
 }

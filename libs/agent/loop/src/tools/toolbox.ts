@@ -1,9 +1,9 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { type AdmittedTask, type Log, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AgentTool } from '../run/conversation.ts';
 import { isSmall } from '../run/small-budget.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
-import { shortDefinition } from './short-definition.ts';
 
 /** The tools of a run, and the groups of tools that do not fit its budget. */
 export interface Offer {
@@ -112,3 +112,29 @@ function groupOf(name: string): string {
   const [, server] = /^(mcp__.+?)__/.exec(name) ?? [];
   return server ?? name.split('_')[0] ?? name;
 }
+
+/**
+ * The tool with a definition of as few tokens as possible: the first sentence of its description, and of its parameters
+ * those that it must have, without their limits. The tool itself still accepts the others, and checks all of them.
+ */
+function shortDefinition(tool: AgentTool): AgentTool {
+  const [sentence = ''] = /^[^.;]*/.exec(tool.description) ?? [];
+  return { ...tool, description: `${sentence}.`, parameters: requiredOnly(tool) };
+}
+
+/** Parameters that one way of calling a tool needs, where another way needs others. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = { edit_file: ['path', 'old_text', 'new_text'] };
+
+function requiredOnly({ name: tool, parameters: { properties, required } }: AgentTool): JsonObject {
+  const fields = isJsonObject(properties) ? properties : {};
+  const names: readonly JsonValue[] = NEEDED[tool] ?? (Array.isArray(required) ? required : []);
+  const kept = Object.entries(fields).filter(([name]) => names.length === 0 || names.includes(name));
+  return {
+    type: 'object',
+    properties: Object.fromEntries(kept.map(([name, field]) => [name, typeOnly(field)])),
+    ...(names.length === 0 ? {} : { required: [...names] }),
+  };
+}
+
+const typeOnly = (field: JsonValue): JsonObject =>
+  isJsonObject(field) && field.type !== undefined ? { type: field.type } : {};

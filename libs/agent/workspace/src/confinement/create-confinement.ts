@@ -8,6 +8,7 @@ import { type NextGroup, openCommandGroups } from '../limits/command-groups.ts';
 import { type CommandLimits, findProgram, limitedCommand, preferCommands } from '../limits/command-limits.ts';
 import { createMemoryWatch } from '../limits/memory-watch.ts';
 import { runCommand } from '../process/run-command.ts';
+import { firstLine } from '../process/system-error.ts';
 import { askUser } from './ask-user.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import {
@@ -158,25 +159,18 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const why = [...new Set(reasons)].join('; ');
   if (network !== 'full') throw noNetworkNamespace(network, why);
   if (options.confine !== 'auto') {
-    throw new FleetError(
-      'CONFIG_INVALID',
-      `tools.shell.confine: ${options.confine} does not work here (${why}); use auto`,
-      {
-        fields: [{ path: 'config.yaml tools.shell.confine', reason: why }],
-      },
-    );
+    const reason = `${options.confine} does not work here (${why}); use auto`;
+    throw FleetError.ofKey('config.yaml tools.shell.confine', reason);
   }
   const note = `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`;
   return chosen(build({ method: 'none' }, { note }));
 }
 
-function noNetworkNamespace(network: CommandNetwork, why: string): FleetError {
-  const reason = `${network} needs bubblewrap, which does not confine commands here (${why})`;
-  const message = `tools.shell.network: ${reason}; install bubblewrap, or set tools.shell.network: full`;
-  return new FleetError('CONFIG_INVALID', message, {
-    fields: [{ path: 'config.yaml tools.shell.network', reason }],
-  });
-}
+const noNetworkNamespace = (network: CommandNetwork, why: string): FleetError =>
+  FleetError.ofKey(
+    'config.yaml tools.shell.network',
+    `${network} needs bubblewrap, which does not confine commands here (${why}); install bubblewrap, or set tools.shell.network: full`,
+  );
 
 interface BuildParts {
   readonly note?: string;
@@ -212,11 +206,7 @@ async function realRepository(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (cause) {
-    const reason = 'the path does not exist or cannot be read';
-    throw new FleetError('CONFIG_INVALID', `workspace.path ${path} cannot be used: ${reason}`, {
-      fields: [{ path: 'config.yaml workspace.path', reason }],
-      cause,
-    });
+    throw FleetError.ofKey('config.yaml workspace.path', `${path} does not exist or cannot be read`, cause);
   }
 }
 
@@ -254,9 +244,9 @@ async function probe(
       { method: candidate.method, ...result },
       'confinement method does not work on this machine',
     );
-    return PROBE_REASONS[result.exitCode ?? -1] ?? firstLine(result.stderr) ?? 'the probe failed';
+    return PROBE_REASONS[result.exitCode ?? -1] ?? firstLine(result.stderr, FAILED);
   } catch (error) {
-    return error instanceof Error ? firstLine(error.message) : 'the probe failed';
+    return error instanceof Error ? firstLine(error.message, FAILED) : FAILED;
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -264,13 +254,11 @@ async function probe(
 
 const PROBE = 'cd "$1" && touch probe && rm probe || exit 80; ls "$2" >/dev/null 2>&1 && exit 81; exit 0';
 
+const FAILED = 'the probe failed';
 const PROBE_REASONS: Readonly<Record<number, string>> = {
   80: 'the workspace is not reachable and writable for the commands’ user (uid 1001, gid 1001)',
   81: 'the state directory is readable for the commands’ user; give it mode 0700',
 };
-
-const firstLine = (text: string): string | undefined =>
-  text.trim().split('\n')[0]?.slice(0, 200) || undefined;
 
 /** Lets commands of another user pass through the root of the workspace without being able to change it. */
 async function openToCommands(root: string, otherUser: boolean): Promise<void> {

@@ -5,6 +5,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { processesOf } from '../process/proc.ts';
 import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
+import { hasCode } from '../process/system-error.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import type { CommandUser } from './command-user.ts';
 
@@ -168,6 +169,3 @@ function tableOf(path: string): string[][] {
     return [];
   }
 }
-
-const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
-  error instanceof Error && 'code' in error && codes.includes(String(error.code));

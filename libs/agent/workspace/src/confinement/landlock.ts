@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type CommandLine, runCommand } from '../process/run-command.ts';
+import { firstLine } from '../process/system-error.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import type { CommandUser } from './command-user.ts';
 import type { Reach } from './confinement.ts';
@@ -50,7 +51,7 @@ export async function probeLandlock(helper: string, clock: Clock): Promise<Landl
   };
   const { abi, stderr } = await ask('--write', '/');
   if (abi !== undefined) return { abi };
-  const missing = stderr.trim().split('\n')[0] || `${helper} does not work`;
+  const missing = firstLine(stderr, `${helper} does not work`);
   return { missing, filters: (await ask()).abi !== undefined };
 }
 

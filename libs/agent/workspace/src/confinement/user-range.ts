@@ -39,10 +39,7 @@ export function parseUserRange(text: string): UserRange {
     reason = `it must not contain any of ${[...new Set(reserved)].join(', ')}`;
   }
   if (reason === undefined) return { first, last };
-  const fields = [{ path: 'HERMES_COMMAND_USERS', reason }];
-  throw new FleetError('CONFIG_INVALID', `HERMES_COMMAND_USERS ${text} cannot be used: ${reason}`, {
-    fields,
-  });
+  throw FleetError.ofKey('HERMES_COMMAND_USERS', `${text} cannot be used: ${reason}`);
 }
 
 /** True when this user namespace has all users and groups of the range. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { runCommand } from '../process/run-command.ts';
+import { firstLine } from '../process/system-error.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import { type CommandUsers, openCommandUsers } from './command-users.ts';
 import type { Confinement } from './confinement.ts';
@@ -27,15 +28,12 @@ export async function usersFor(
     const line = confinement.wrap('/bin/sh', ['-c', 'id -u'], { writable: [], readOnly: [], user });
     const limits = { timeoutMs: PROBE_MS, keepBytes: 1000, maxBytes: 10_000, clock };
     const { stdout, stderr } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
-    if (stdout.trim() !== String(user.uid)) return { missing: firstLine(stderr) };
+    if (stdout.trim() !== String(user.uid)) return { missing: firstLine(stderr, 'no command runs as one') };
   } catch (error) {
-    return { missing: firstLine(String(error)) };
+    return { missing: firstLine(String(error), 'no command runs as one') };
   }
   for (const place of await cannotList()) {
     log.warn({ place }, 'the gateway cannot list this folder: what commands leave there stays');
   }
   return { users: openCommandUsers({ ...options, contexts: join(root, 'contexts'), range }) };
 }
-
-const firstLine = (text: string): string =>
-  text.trim().split('\n')[0]?.slice(0, 200) || 'no command runs as one';

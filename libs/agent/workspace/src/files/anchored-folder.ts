@@ -1,6 +1,7 @@
 import { constants, type Dirent } from 'node:fs';
 import { type FileHandle, open, opendir, rename, unlink } from 'node:fs/promises';
 import { ToolError } from '@hermes-fleet/protocol/ports';
+import { hasCode, unlessAbsent } from '../process/system-error.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 /** Limit per directory: a command can make more entries than fit into the gateway's memory. */
@@ -8,9 +9,6 @@ export const MAX_SCANNED = 10_000;
 
 /** Path of an entry of an open directory. It stays valid when the directory is moved or replaced. */
 export const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;
-
-export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
-  error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /** Files directly in one open directory, by name. No symlink is followed, even one planted in the meantime. */
 export interface AnchoredFolder extends AsyncDisposable {
@@ -84,8 +82,4 @@ export async function entriesOf(directory: FileHandle): Promise<Dirent[]> {
     if (entries.length >= MAX_SCANNED) break;
   }
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function unlessAbsent(error: unknown): void {
-  if (!hasCode(error, 'ENOENT')) throw error;
 }

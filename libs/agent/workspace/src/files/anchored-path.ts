@@ -4,7 +4,8 @@ import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'n
 import { ToolError } from '@hermes-fleet/protocol/ports';
 import { COMMAND_USER, type CommandUser } from '../confinement/command-user.ts';
 import { shareHandle } from '../confinement/confinement.ts';
-import { type AnchoredFolder, anchoredFolder, at, hasCode, type Share } from './anchored-folder.ts';
+import { hasCode } from '../process/system-error.ts';
+import { type AnchoredFolder, anchoredFolder, at, type Share } from './anchored-folder.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const MAX_PATH_BYTES = 4096;

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from 'node:fs';
+import { readdirSync, readlinkSync, statfsSync, statSync } from 'node:fs';
+import { textNow } from '../process/system-error.ts';
 
 /** Descriptors and mappings of a command that one pass looks at. The next pass begins with another process. */
 const MOST_LOOKS = 10_000;
@@ -62,11 +63,11 @@ export function createHeldMemory(): (processes: readonly Owned[]) => HeldMemory 
       if (target.startsWith('/memfd:')) add(path, () => true);
       else if (target.endsWith(' (deleted)')) add(path, (dev) => ownTmpfs.has(dev));
       else if (target.startsWith('socket:'))
-        hides ||= ON_THEIR_WAY.test(read(`/proc/${pid}/fdinfo/${descriptor}`));
+        hides ||= ON_THEIR_WAY.test(textNow(`/proc/${pid}/fdinfo/${descriptor}`));
     };
     const addMappings = (pid: number): void => {
       const seen = new Set<string>();
-      for (const [, from, to, inode = ''] of read(`/proc/${pid}/maps`).matchAll(MAPPED)) {
+      for (const [, from, to, inode = ''] of textNow(`/proc/${pid}/maps`).matchAll(MAPPED)) {
         looks += 1;
         if (!seen.has(inode)) add(`/proc/${pid}/map_files/${from}-${to}`, () => true);
         seen.add(inode);
@@ -100,7 +101,7 @@ const NOBODY: Owned = { pid: 0, uid: 0 };
 /** What each tmpfs of the process's mount namespace has in memory, in KiB by device number: its blocks, and its files themselves. */
 function tmpfsOf(pid: number | 'self'): Map<number, number> {
   const found = new Map<number, number>();
-  for (const [, mountPoint = ''] of [...read(`/proc/${pid}/mountinfo`).matchAll(TMPFS_MOUNT)].slice(
+  for (const [, mountPoint = ''] of [...textNow(`/proc/${pid}/mountinfo`).matchAll(TMPFS_MOUNT)].slice(
     0,
     MOST_MOUNTS,
   )) {
@@ -115,8 +116,6 @@ function tmpfsOf(pid: number | 'self'): Map<number, number> {
 }
 
 const character = (_: string, octal: string): string => String.fromCharCode(Number.parseInt(octal, 8));
-
-const read = (path: string): string => attempt(() => readFileSync(path, 'utf8')) ?? '';
 
 /** Undefined when the process is gone, or may not be looked at. */
 function attempt<T>(look: () => T): T | undefined {

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { textNow } from '../process/system-error.ts';
 
 const KIB = 1024;
 const KIB_PER_MIB = 1024;
@@ -118,12 +118,12 @@ const orNone = (value: number, none = Number.POSITIVE_INFINITY): number =>
 
 /** The control groups that this process is in and that have memory's files, innermost first. */
 export const ownMemoryGroups = (...from: Parameters<typeof ownGroups>): MemoryGroup[] =>
-  ownGroups(...from).filter(({ dir, version }) => read(join(dir, FILES[version].limit)) !== '');
+  ownGroups(...from).filter(({ dir, version }) => textNow(join(dir, FILES[version].limit)) !== '');
 
 /** The control groups that this process is in, of memory in version 1 and all in version 2, innermost first. */
 export function ownGroups(
-  mounts = read('/proc/self/mountinfo'),
-  own = read('/proc/self/cgroup'),
+  mounts = textNow('/proc/self/mountinfo'),
+  own = textNow('/proc/self/cgroup'),
 ): MemoryGroup[] {
   const groups: MemoryGroup[] = [];
   for (const line of mounts.split('\n')) {
@@ -144,20 +144,15 @@ export function ownGroups(
 
 /** Lines `NAME VALUE`. */
 const valuesOf = (path: string): Map<string, number> =>
-  new Map([...read(path).matchAll(/^(\S+)\s+(\d+)/gm)].map(([, name = '', value]) => [name, Number(value)]));
+  new Map(
+    [...textNow(path).matchAll(/^(\S+)\s+(\d+)/gm)].map(([, name = '', value]) => [name, Number(value)]),
+  );
 
 /** Bytes in a file of a control group, in KiB; infinite for `max`, NaN without the file. */
 function amount(dir: string, file: string): number {
-  const text = read(join(dir, file)).trim();
+  const text = textNow(join(dir, file)).trim();
   if (text === 'max') return Number.POSITIVE_INFINITY;
   return text === '' ? Number.NaN : Number(text) / KIB;
 }
 
 /** Empty without the file. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
-}

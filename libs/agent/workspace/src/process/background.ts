@@ -4,8 +4,8 @@ import type { Clock } from '@hermes-fleet/protocol/ports';
 import { outputRead } from './output-read.ts';
 import { RecentOutput } from './recent-output.ts';
 import type { CommandLine } from './run-command.ts';
-import { capacityOf } from './start-failure.ts';
 import { type Supervision, supervise } from './supervise.ts';
+import { capacityOf } from './system-error.ts';
 
 export interface BackgroundOptions {
   readonly cwd: string;

@@ -1,4 +1,5 @@
 import { allProcesses, childrenOf, environmentOf, inGroup, isAlive } from './proc.ts';
+import { hasCode } from './system-error.ts';
 
 /** Passes over /proc before giving up on a process that forks faster than it is killed. */
 const MAX_SWEEPS = 50;
@@ -47,8 +48,7 @@ function kill(pid: number): void {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
     // The process is gone, or its pid now belongs to another user's process.
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+    if (!hasCode(error, 'ESRCH', 'EPERM')) throw error;
   }
 }
 

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { textNow } from './system-error.ts';
 
 /** Pids of all processes visible to this one. */
 export const allProcesses = (): number[] =>
@@ -8,7 +9,7 @@ export const allProcesses = (): number[] =>
 
 /** Children of the process's main thread. */
 export const childrenOf = (pid: number): number[] =>
-  read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+  textNow(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
 
 export const inGroup = (pid: number, gid: number): boolean => has(pid, 'Groups', String(gid));
 
@@ -20,7 +21,7 @@ export const processesOf = (uid: number): number[] => {
 
 /** True when a line of the process's status has this word. */
 function has(pid: number, name: string, word: string): boolean {
-  const status = read(`/proc/${pid}/status`);
+  const status = textNow(`/proc/${pid}/status`);
   // Most processes do not have the word anywhere.
   if (!status.includes(word)) return false;
   const line = status.split('\n').find((each) => each.startsWith(`${name}:`));
@@ -28,7 +29,7 @@ function has(pid: number, name: string, word: string): boolean {
 }
 
 /** The entries `NAME=value` of the environment that the process started with; none when that cannot be read. */
-export const environmentOf = (pid: number): string[] => read(`/proc/${pid}/environ`).split('\0');
+export const environmentOf = (pid: number): string[] => textNow(`/proc/${pid}/environ`).split('\0');
 
 export interface ProcessState {
   /** Start time in clock ticks since boot; it tells a reused pid apart. */
@@ -39,7 +40,7 @@ export interface ProcessState {
 
 /** Returns undefined when there is no such process. */
 export function processState(pid: number): ProcessState | undefined {
-  const stat = read(`/proc/${pid}/stat`);
+  const stat = textNow(`/proc/${pid}/stat`);
   // The program name, in parentheses, may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, start] = [fields[0], fields[START_FIELD]];
@@ -60,7 +61,7 @@ export interface ProcessStatus {
 
 /** Returns undefined when there is no such process. */
 export function processStatus(pid: number): ProcessStatus | undefined {
-  const status = read(`/proc/${pid}/status`);
+  const status = textNow(`/proc/${pid}/status`);
   if (status === '') return undefined;
   const line = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? '';
   const kib = (name: string): number => Number.parseInt(line(name), 10) || 0;
@@ -80,14 +81,7 @@ export const isAlive = (pid: number): boolean => processState(pid)?.alive === tr
 
 /** The scope in which pids are unique: the current boot and pid namespace. */
 export function processSpace(): string {
-  return `${read('/proc/sys/kernel/random/boot_id').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
+  return `${textNow('/proc/sys/kernel/random/boot_id').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
 }
 
 /** Reads a file of /proc; returns an empty text when the process is gone or access is denied. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
-}

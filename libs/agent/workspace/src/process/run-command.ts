@@ -5,7 +5,7 @@ import { CapturedOutput } from './captured-output.ts';
 import type { CommandRecords } from './command-records.ts';
 import { killTree, type Marks } from './kill-tree.ts';
 import { outputRead } from './output-read.ts';
-import { capacityError, capacityOf, isStartFailure } from './start-failure.ts';
+import { capacityError, capacityOf, isStartFailure } from './system-error.ts';
 
 /** The command line that is executed. `markGid` is the group id that marks its processes, if any. */
 export interface CommandLine {

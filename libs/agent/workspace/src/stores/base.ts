@@ -5,6 +5,7 @@ import type { Confinement } from '../confinement/confinement.ts';
 import { type CommittedFiles, createCommittedFiles } from '../git/committed-files.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { type TreeState, treeState } from '../git/tree-state.ts';
+import { firstLine } from '../process/system-error.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 import { isBroken, OBJECT_ID, openStore, passing, readShallow, type Store, setShallow } from './store.ts';
 import { baseRef, tidyBase } from './tidy-base.ts';
@@ -120,10 +121,10 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
     try {
       const { result } = await receivePack(git, source.place, { text: PACK_NEW, args }, limits);
       if (result.exitCode !== 0)
-        throw unusable(source.dir, `git cannot read it: ${firstLine(result.stderr)}`);
+        throw unusable(source.dir, `git cannot read it: ${firstLine(result.stderr, SILENT)}`);
       const taken = await indexPack(git, store.place, file, [], { timeoutMs: COPY_MS });
       if (taken.exitCode !== 0)
-        throw unusable(source.dir, `its objects are damaged: ${firstLine(taken.stderr)}`);
+        throw unusable(source.dir, `its objects are damaged: ${firstLine(taken.stderr, SILENT)}`);
     } finally {
       await rm(file, { force: true });
     }
@@ -134,7 +135,7 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
     const [commit = '', ...shallow] = stdout.trimEnd().split('\n');
     if (exitCode !== 0) {
       const reason = 'it is not the top of a git repository with a commit that commands can read';
-      throw unusable(source.dir, `${reason}: ${firstLine(stderr)}`);
+      throw unusable(source.dir, `${reason}: ${firstLine(stderr, SILENT)}`);
     }
     if (!OBJECT_ID.test(commit)) throw unusable(source.dir, 'its object format is not SHA-1');
     if (!(await has(commit))) {
@@ -161,4 +162,4 @@ cat "$(git rev-parse --git-path shallow)" 2>/dev/null; true`;
 const PACK_NEW = `echo; { echo "$1"; shift; for id; do git cat-file -e "$id" 2>/dev/null && echo "^$id"; done; } |
 git pack-objects --revs --stdout -q`;
 
-const firstLine = (text: string): string => text.trim().split('\n')[0]?.slice(0, 200) || 'git says nothing';
+const SILENT = 'git says nothing';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasCode } from '../files/anchored-folder.ts';
 import { isThere } from '../files/is-there.ts';
+import { unlessAbsent } from '../process/system-error.ts';
 import type { Store } from './store.ts';
 
 /** Content of the gateway's own `.keep` files. Those of other programs, as of a push, stay. */
@@ -77,8 +77,4 @@ export async function measurePacks(
     if (!names.has(name.replace(/\.pack$/, '.keep'))) joinable += 1;
   }
   return { bytes, joinable };
-}
-
-function unlessAbsent(error: unknown): undefined {
-  if (!hasCode(error, 'ENOENT')) throw error;
 }

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git, GitPlace } from '../git/git.ts';
+import { firstLine } from '../process/system-error.ts';
 import { addPacks } from './kept-packs.ts';
 import { indexPack } from './pack-file.ts';
 import type { Store } from './store.ts';
@@ -54,12 +55,18 @@ export async function examine<T>(
   try {
     const strict = ['--strict', '--fsck-objects', `--max-input-size=${MAX_PACK_BYTES}`];
     const indexed = await indexPack(git, place, file, strict, { timeoutMs: CHECK_MS });
-    if (indexed.exitCode !== 0) throw new RefusedPack(`git refuses its objects: ${reasonOf(indexed.stderr)}`);
+    if (indexed.exitCode !== 0)
+      throw new RefusedPack(
+        `git refuses its objects: ${firstLine(indexed.stderr, 'git was stopped by a limit of memory or time')}`,
+      );
     // The filter leaves out what has the size of its limit, too.
     const walk = ['rev-list', '--objects', '--quiet', `--filter=blob:limit=${MAX_FILE_BYTES + 1}`];
     const args = [...walk, '--filter-print-omitted', `${commit}^{commit}`, `^${base}`];
     const whole = await git.exec(place, 'git', args, { timeoutMs: CHECK_MS });
-    if (whole.exitCode !== 0) throw new RefusedPack(`objects are missing: ${reasonOf(whole.stderr)}`);
+    if (whole.exitCode !== 0)
+      throw new RefusedPack(
+        `objects are missing: ${firstLine(whole.stderr, 'git was stopped by a limit of memory or time')}`,
+      );
     if (whole.stdout.includes('~')) throw new RefusedPack(`a file is larger than ${MAX_FILE_BYTES} bytes`);
     return await use({ place, keep: () => addPacks(join(folder, 'pack'), store) });
   } finally {
@@ -69,6 +76,3 @@ export async function examine<T>(
 
 /** A hostile pack may need more memory or time than its size shows. */
 const LIMITED = `ulimit -d ${MAX_DATA_KIB}; ulimit -t ${MAX_CPU_S}; exec "$@"`;
-
-const reasonOf = (stderr: string): string =>
-  stderr.trim().split('\n')[0]?.slice(0, 200) || 'git was stopped by a limit of memory or time';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol/ports';
-import { hasCode } from '../files/anchored-folder.ts';
 import type { Git, GitPlace } from '../git/git.ts';
+import { unlessAbsent } from '../process/system-error.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 
 /** A bare repository that belongs to the gateway. No command can write to it. */
@@ -142,7 +142,3 @@ async function salvage(
 }
 
 const PACK_ONE = 'echo; echo "$1" | git pack-objects --revs --stdout -q';
-
-function unlessAbsent(error: unknown): undefined {
-  if (!hasCode(error, 'ENOENT')) throw error;
-}

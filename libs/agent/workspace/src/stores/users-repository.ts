@@ -12,9 +12,5 @@ export async function usersRepository(path: string): Promise<string> {
   }
 }
 
-export function unusable(path: string, reason: string, cause?: unknown): FleetError {
-  return new FleetError('CONFIG_INVALID', `workspace.path ${path} cannot be used: ${reason}`, {
-    fields: [{ path: 'config.yaml workspace.path', reason }],
-    cause,
-  });
-}
+export const unusable = (path: string, reason: string, cause?: unknown): FleetError =>
+  FleetError.ofKey('config.yaml workspace.path', `${path} cannot be used: ${reason}`, cause);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lstat, readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { hasCode } from '../files/anchored-folder.ts';
+import { unlessAbsent } from '../process/system-error.ts';
 import { contextName } from '../stores/context-name.ts';
 import { OBJECT_ID } from '../stores/store.ts';
 
@@ -71,7 +71,3 @@ export async function setAsideFolders(contexts: string, name?: string): Promise<
 }
 
 const nameOf = (entry: string): string => entry.slice(REMOVED.length, -UUID_LENGTH - 1);
-
-function unlessAbsent(error: unknown): undefined {
-  if (!hasCode(error, 'ENOENT')) throw error;
-}

@@ -5,8 +5,8 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { COMMAND_USER, type CommandUser } from '../confinement/command-user.ts';
 import { makePassableDirectory, makeSharedDirectory } from '../confinement/confinement.ts';
-import { hasCode } from '../files/anchored-folder.ts';
 import { runCommand } from '../process/run-command.ts';
+import { unlessAbsent } from '../process/system-error.ts';
 
 export interface Ownership {
   /** True when commands run as another user. */
@@ -39,10 +39,7 @@ export async function ownFolders(
   const isOwned = ({ uid, gid }: Stats): boolean => (otherUser ? gid === to.gid : uid === to.uid);
   const foreign: { readonly folder: string; readonly from: Stats }[] = [];
   for (const folder of folders) {
-    const from = await stat(folder).catch((error) => {
-      if (hasCode(error, 'ENOENT')) return undefined;
-      throw error;
-    });
+    const from = await stat(folder).catch(unlessAbsent);
     if (from !== undefined && !isOwned(from)) foreign.push({ folder, from });
   }
   const [first] = foreign;

@@ -1,8 +1,8 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { hasCode } from '../files/anchored-folder.ts';
 import { named, type Uncommitted } from '../git/add-all.ts';
+import { unlessAbsent } from '../process/system-error.ts';
 
 /** Why the last result of a context was not taken, and the files that it had. They are still in the tree. */
 export type Refusal = z.output<typeof RefusalSchema>;
@@ -21,11 +21,8 @@ export const forgetRefusal = (context: string): Promise<void> => rm(fileOf(conte
 
 /** The refusal that the last task ended with, undefined when its result was taken. */
 export async function readRefusal(context: string): Promise<Refusal | undefined> {
-  const text = await readFile(fileOf(context), 'utf8').catch((error) => {
-    if (hasCode(error, 'ENOENT')) return '';
-    throw error;
-  });
-  if (text === '') return undefined;
+  const text = await readFile(fileOf(context), 'utf8').catch(unlessAbsent);
+  if (!text) return undefined;
   try {
     return RefusalSchema.parse(JSON.parse(text));
   } catch {

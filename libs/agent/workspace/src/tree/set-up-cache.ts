@@ -2,9 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { hasCode } from '../files/anchored-folder.ts';
 import { isThere } from '../files/is-there.ts';
-import { capacityOf } from '../process/start-failure.ts';
+import { capacityOf, unlessAbsent } from '../process/system-error.ts';
 import type { ContextPlace } from './context-place.ts';
 import { removeFiles } from './removing.ts';
 import { ARCHIVES, archiveOf, runSetUp, type SetUpCommands, type SetUpParts } from './run-set-up.ts';
@@ -262,10 +261,6 @@ export function createSetUpCache(
       await discard(name);
     }
   }
-}
-
-function unlessAbsent(error: unknown): undefined {
-  if (!hasCode(error, 'ENOENT')) throw error;
 }
 
 const usedAt = async (path: string): Promise<number> =>

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { hasCode } from '../files/anchored-folder.ts';
 import type { Uncommitted } from '../git/add-all.ts';
+import { unlessAbsent } from '../process/system-error.ts';
 
 const FailureSchema = z.object({ command: z.string(), reason: z.string(), output: z.string() });
 const ReportSchema = z.object({ commands: z.array(z.string()), failure: FailureSchema.optional() });
@@ -31,11 +31,8 @@ export const recordSetUp = (context: string, report: SetUpReport): Promise<void>
 
 /** Undefined for a context that was made without a set-up. */
 export async function readSetUp(context: string): Promise<SetUpReport | undefined> {
-  const text = await readFile(fileOf(context), 'utf8').catch((error) => {
-    if (hasCode(error, 'ENOENT')) return '';
-    throw error;
-  });
-  if (text === '') return undefined;
+  const text = await readFile(fileOf(context), 'utf8').catch(unlessAbsent);
+  if (!text) return undefined;
   try {
     return ReportSchema.parse(JSON.parse(text));
   } catch {

@@ -6,7 +6,7 @@ import { type Confinement, makePassableDirectory } from '../confinement/confinem
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { isThere } from '../files/is-there.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { capacityOf } from '../process/start-failure.ts';
+import { capacityOf } from '../process/system-error.ts';
 import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
 import { openResults, type Results } from '../stores/results.ts';

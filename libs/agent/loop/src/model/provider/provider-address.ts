@@ -70,7 +70,5 @@ export function modelKey(env: ReadableEnv, name: string, model: string): string 
   const value = env.read(name);
   if (value) return value;
   const reason = `${model} needs a key in ${name}, which is not set; set it, or choose offline/runbook`;
-  throw new FleetError('CONFIG_INVALID', `config.yaml model: ${reason}`, {
-    fields: [{ path: 'config.yaml model', reason }],
-  });
+  throw FleetError.ofKey('config.yaml model', reason);
 }

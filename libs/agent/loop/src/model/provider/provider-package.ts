@@ -39,8 +39,8 @@ export async function packageModel(
   const provider = AnyFunction.safeParse(create(settings)).data;
   const model = Model.safeParse(provider?.(name)).data;
   if (model !== undefined) return model;
-  throw unusable(
-    'provider.package',
+  throw FleetError.ofKey(
+    'config.yaml provider.package',
     `${request.package} makes no language model of version v4: install a release for ai 7`,
   );
 }
@@ -57,7 +57,7 @@ async function load(
   } catch (cause) {
     const where = folder === undefined ? 'is not installed' : `is not in ${PACKAGES_VARIABLE}=${folder}`;
     const install = `run npm install --prefix <folder> ${name} and set ${PACKAGES_VARIABLE} to that folder's absolute path`;
-    throw unusable('provider.package', `${name} ${where}; ${install}`, cause);
+    throw FleetError.ofKey('config.yaml provider.package', `${name} ${where}; ${install}`, cause);
   }
   const loaded: unknown = await import(pathToFileURL(entry).href);
   return z.looseObject({}).parse({ ...Object(loaded) });
@@ -106,13 +106,14 @@ function factoryOf(
   if (first !== undefined && named.every(({ found }) => found === first.found)) return first.found;
   if (first === undefined) {
     const what = factory === undefined ? 'no function create…()' : `no function ${factory}()`;
-    throw unusable('provider.factory', `${name} exports ${what}; name the one that creates its provider`);
+    throw FleetError.ofKey(
+      'config.yaml provider.factory',
+      `${name} exports ${what}; name the one that creates its provider`,
+    );
   }
   const keys = named.map(({ key }) => key).join(', ');
-  throw unusable('provider.factory', `${name} exports several functions: name one of ${keys}`);
-}
-
-function unusable(key: string, reason: string, cause?: unknown): FleetError {
-  const path = `config.yaml ${key}`;
-  return new FleetError('CONFIG_INVALID', `${path}: ${reason}`, { fields: [{ path, reason }], cause });
+  throw FleetError.ofKey(
+    'config.yaml provider.factory',
+    `${name} exports several functions: name one of ${keys}`,
+  );
 }

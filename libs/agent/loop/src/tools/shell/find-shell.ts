@@ -30,7 +30,5 @@ export async function findShell(options: {
   const found = exitCode === 0 ? stdout.trim() : undefined;
   if (found !== undefined || path === undefined) return found ?? SH;
   const reason = `commands cannot run ${path} as a shell; name an installed one, with its folder in tools.shell.readable unless it is a system folder`;
-  throw new FleetError('CONFIG_INVALID', `tools.shell.path: ${reason}`, {
-    fields: [{ path: 'config.yaml tools.shell.path', reason }],
-  });
+  throw FleetError.ofKey('config.yaml tools.shell.path', reason);
 }

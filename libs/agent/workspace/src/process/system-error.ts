@@ -1,4 +1,30 @@
+import { readFileSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined;
+
+/** True for an error of the system with one of these codes (`ENOENT`). */
+export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  codes.some((code) => code === codeOf(error));
+
+/** For `catch`: undefined for what is not there; any other error is thrown on. */
+export function unlessAbsent(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT')) throw error;
+}
+
+/** The text of a file of `/proc` or `/sys`; empty when it is gone, or may not be read. */
+export function textNow(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** What a program says in its first line, or else `otherwise`. */
+export const firstLine = (text: string, otherwise: string): string =>
+  text.trim().split('\n')[0]?.slice(0, 200) || otherwise;
 
 /** Errors of a start for want of processes, memory or file descriptors. */
 const CODES: ReadonlySet<unknown> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE']);
@@ -6,7 +32,7 @@ const CODES: ReadonlySet<unknown> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFI
 /** CAPACITY for an error that says that the machine has no room for another process; else undefined. */
 export function capacityOf(error: unknown): FleetError | undefined {
   if (error instanceof FleetError) return error.code === 'CAPACITY' ? error : undefined;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   return CODES.has(code) ? capacityError(String(code), error) : undefined;
 }
 
