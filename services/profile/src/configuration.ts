@@ -33,7 +33,7 @@ export function readConfiguration(
   const agent = problems.attempt(() =>
     loadYamlConfig({
       file,
-      schema: configSchemaFor(EXECUTORS),
+      schema: configSchemaFor((kind) => EXECUTORS[kind]),
       env: withFolders(env, environment),
       isKept: isContextPlaceholder,
     }),

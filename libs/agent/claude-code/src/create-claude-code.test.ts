@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { AgentConfigSchema, configSchemaFor, loopExecutor } from '@hermes-fleet/loop';
+import { AgentConfigSchema, configSchemaFor } from '@hermes-fleet/loop';
 import { makeAgent } from '@hermes-fleet/loop/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
@@ -59,7 +59,7 @@ test('without the SDK the agent does not start, and the error names the command 
 });
 
 test('config.yaml has one model and the whole network', () => {
-  const schema = configSchemaFor({ loop: loopExecutor, 'claude-code': claudeCode });
+  const schema = configSchemaFor(() => claudeCode);
   const refused = (config: object): unknown[] =>
     schema.safeParse({ ...CLAUDE, ...config }).error?.issues.map(({ message }) => message) ?? [];
   assert.deepEqual(refused({}), []);

@@ -162,13 +162,13 @@ export const AgentConfigSchema = z
 
 export type AgentConfig = z.output<typeof AgentConfigSchema>;
 
-/** The schema of config.yaml in a process with these executors: what the configured one refuses is refused. */
-export function configSchemaFor(executors: Readonly<Record<ExecutorKind, ExecutorRules>>) {
+/** The schema of config.yaml in a process with executors of these rules: what the configured one refuses is refused. */
+export function configSchemaFor(rulesOf: (kind: ExecutorKind) => ExecutorRules) {
   const defaults = AgentConfigSchema.parse({});
   const Executor = z.object({ executor: z.enum(EXECUTOR_KINDS) });
   return AgentConfigSchema.superRefine(
     (config, ctx) => {
-      for (const [key, message] of Object.entries(executors[config.executor].refuses)) {
+      for (const [key, message] of Object.entries(rulesOf(config.executor).refuses)) {
         const value = valueAt(config, key);
         if (value !== undefined && !isDeepStrictEqual(value, valueAt(defaults, key)))
           ctx.addIssue({ code: 'custom', path: key.split('.'), message });
