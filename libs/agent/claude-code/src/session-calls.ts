@@ -1,7 +1,7 @@
 import {
   type AgentTool,
   type ConversationOptions,
-  createGuards,
+  conversationGuards,
   createSerialQueue,
   cut,
   forgetCall,
@@ -9,8 +9,6 @@ import {
   type Guards,
   inToolSpan,
   loggable,
-  MAX_OUTPUT_BYTES,
-  newGuardState,
   type RunResources,
   type SessionState,
   type StartedCall,
@@ -80,20 +78,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     options.tools.filter(({ name }) => !isNative(name)).map((tool) => [tool.name, tool]),
   );
   const offered = new Set(options.tools.map(({ name }) => name));
-  state.guards ??= newGuardState();
-  const guards = createGuards(
-    hooks,
-    {
-      taskId: task.id,
-      journal: state.journal,
-      files,
-      log,
-      onGuard: resources.onGuard,
-      canRun: served.has('shell_exec'),
-      maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, resources.model.info.contextWindow),
-    },
-    state.guards,
-  );
+  const guards = conversationGuards(options, resources);
   const calls = new Map<string, ToolUse>();
   const spans = createNativeSpans(resources);
   const surplusOf = createCallLimit(state);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { AgentConfigSchema } from '@hermes-fleet/loop';
+import { type AgentConfigSchema, loopExecutor } from '@hermes-fleet/loop';
 import type {
   Call,
   ExecutorUnderTest,
@@ -110,7 +110,14 @@ async function createFixture(
   const agent = await makeAgent(
     t,
     { ...config, ...model },
-    { ...options, ...more, real: true, executor: claudeCode, env: keyedEnv, onGuard },
+    {
+      ...options,
+      ...more,
+      real: true,
+      executor: model.executor === 'claude-code' ? claudeCode : loopExecutor,
+      env: keyedEnv,
+      onGuard,
+    },
   );
   return { agent, requests, guards };
 }

@@ -178,5 +178,8 @@ test('a state directory that commands could reach is refused', async (t) => {
 test('a missing repository is a configuration error', async (t) => {
   const parts = { confine: 'auto', ...makePlace(t), clock: systemClock, log: silentLog } as const;
   const made = createConfinement({ ...parts, repositoryPath: join(parts.stateDir, 'nowhere') });
-  await assert.rejects(made, { code: 'CONFIG_INVALID', message: /workspace\.path .* cannot be used/ });
+  await assert.rejects(made, {
+    code: 'CONFIG_INVALID',
+    message: /workspace\.path: .* does not exist or cannot be read/,
+  });
 });

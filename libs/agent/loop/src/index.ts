@@ -15,9 +15,8 @@ export { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation/loop-co
 export { createTextReporter, type TextReporter } from './conversation/text-reporter.ts';
 export { toolContext } from './conversation/tool-context.ts';
 export { loopExecutor } from './executor/loop-executor.ts';
-export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';
-export { createGuards, withNotes } from './guards/guards.ts';
+export { conversationGuards, withNotes } from './guards/guards.ts';
 export type { FileLimits } from './inbox/read-files.ts';
 export { loggable } from './messages/redact.ts';
 export { cut } from './messages/text.ts';
@@ -49,7 +48,6 @@ export type {
   ToolContext,
 } from './run/conversation.ts';
 export type { ConversationLead, ExecutorProvider, Runtime } from './run/executor-provider.ts';
-export { newGuardState } from './run/guard-state.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
 export { forgetCall, type SessionState, type StartedCall } from './run/run-state.ts';
 export { createSerialQueue } from './run/serial-queue.ts';

@@ -1,7 +1,6 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import {
   type Budget,
-  logWith,
   ToolError,
   type ToolResult,
   taskFields,
@@ -10,13 +9,13 @@ import {
 } from '@hermes-fleet/protocol/ports';
 import type { FinishReason, ModelMessage } from 'ai';
 import { z } from 'zod';
-import { createGuards, entryOf, withNotes } from '../guards/guards.ts';
+import { conversationGuards, entryOf, withNotes } from '../guards/guards.ts';
 import { type PendingCall, toolMessage } from '../messages/history.ts';
 import { loggable } from '../messages/redact.ts';
 import { withRefusedCalls } from '../messages/refused-calls.ts';
 import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
 import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
-import { type GuardStop, newGuardState } from '../run/guard-state.ts';
+import type { GuardStop } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';
 import { forgetCall, type JournalEntry } from '../run/run-state.ts';
 import { inToolSpan } from '../run/spans.ts';
@@ -96,28 +95,12 @@ interface Understood {
   readonly guarded: GuardedCall;
 }
 
-/** The maximum output of one call: a quarter of the context window, at four bytes per token. */
-const outputBytes = (contextWindow: number): number => Math.min(64 * 1024, contextWindow);
-
 /** Carries out the tool calls of a conversation, under its guards, and records them. */
 export function createToolCalls(options: ToolCallsOptions, resources: RunResources): ToolCalls {
   const { state, writes } = options;
   const { signal, stopping, clock, log, task, hooks, files } = resources;
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]));
-  state.guards ??= newGuardState();
-  const guards = createGuards(
-    hooks,
-    {
-      taskId: task.id,
-      journal: state.journal,
-      files,
-      canRun: tools.has('shell_exec'),
-      maxOutputBytes: outputBytes(resources.model.info.contextWindow),
-      log: logWith(log, taskFields(task)),
-      onGuard: resources.onGuard,
-    },
-    state.guards,
-  );
+  const guards = conversationGuards(options, resources);
   const keyOf = (call: PendingCall): string => `${options.key}${state.step}.${call.index}`;
   const names = new Set(tools.keys());
   /** The call by the name and the input of our tool; `notes` say what the model wrote otherwise. */

@@ -1,15 +1,16 @@
 import { isJsonObject } from '@hermes-fleet/protocol';
-import type { Log, ToolResult } from '@hermes-fleet/protocol/ports';
+import { type Log, logWith, type ToolResult, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import { verifyPrompt } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
+import type { ConversationOptions, RunResources } from '../run/conversation.ts';
 import { type GuardState, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards, Verified } from '../run/guards.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { outputText } from './commands/output-text.ts';
 import { testsRun } from './commands/tests-run.ts';
-import { compact } from './compact.ts';
+import { compact, MAX_OUTPUT_BYTES } from './compact.ts';
 import { maxNudges } from './evidence.ts';
 import { createLoopDetector } from './loops/loop-detector.ts';
 import { createSpill } from './spill.ts';
@@ -86,6 +87,25 @@ export function createGuards(
     },
     state: () => state,
   };
+}
+
+/** The guards of one conversation of a run. They continue from its checkpoint, and write to it. */
+export function conversationGuards(
+  { state, tools }: Pick<ConversationOptions, 'state' | 'tools'>,
+  { hooks, task, files, log, model, onGuard }: RunResources,
+): Guards {
+  state.guards ??= newGuardState();
+  const options: GuardsOptions = {
+    taskId: task.id,
+    journal: state.journal,
+    files,
+    canRun: tools.some(({ name }) => name === 'shell_exec'),
+    // A quarter of the context window, at four bytes per token.
+    maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, model.info.contextWindow),
+    log: logWith(log, taskFields(task)),
+    onGuard,
+  };
+  return createGuards(hooks, options, state.guards);
 }
 
 const NOTHING: Verified = { wrote: [], passed: undefined, tried: false };

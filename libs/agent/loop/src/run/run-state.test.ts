@@ -33,6 +33,9 @@ test('a written checkpoint is read back unchanged', () => {
   assert.deepEqual(readCheckpoint(writeCheckpoint(state)), state);
   const closed: RunState = { ...state, review: { state: 'closed', verdict: 'ok', detail: '' } };
   assert.deepEqual(readCheckpoint(writeCheckpoint(closed)), closed);
+  const session = { id: 's', begun: [{ id: 'c', name: 'shell_exec' }] };
+  assert.deepEqual(readCheckpoint({ ...writeCheckpoint(state), session }).session, session);
+  assert.deepEqual(readCheckpoint({ ...writeCheckpoint(state), claude: session }).session, session);
 });
 
 test('a checkpoint of another version or an invalid one is refused', () => {

@@ -121,7 +121,9 @@ export function newConversation(userMessage: string): ConversationState {
 /** Throws INTERNAL when the checkpoint cannot be read. */
 export function readCheckpoint(checkpoint: JsonObject): RunState {
   // `claude` is the session's name in a checkpoint of an earlier build.
-  const parsed = RunState.safeParse({ session: checkpoint.claude, ...checkpoint });
+  const parsed = RunState.safeParse(
+    'claude' in checkpoint ? { ...checkpoint, session: checkpoint.claude } : checkpoint,
+  );
   if (parsed.success) return parsed.data;
   throw new FleetError('INTERNAL', 'the checkpoint of this task cannot be read by this version', {
     cause: parsed.error,

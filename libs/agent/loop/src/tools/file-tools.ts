@@ -5,7 +5,6 @@ import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
 import { appended, applyEdits, type Edit, MAX_FILE_BYTES } from './files/edits.ts';
 import { decode, encodingOf } from './files/encoding.ts';
-import { withLineRange } from './files/line-range.ts';
 import { readWhole } from './files/read-whole.ts';
 import { pageOf } from './text-page.ts';
 
@@ -158,4 +157,45 @@ async function replace(file: FileHandle, bytes: Buffer): Promise<void> {
 
 async function writePart(file: FileHandle, bytes: Buffer, from: number, to: number): Promise<void> {
   for (let done = from; done < to; ) done += (await file.write(bytes, done, to - done, done)).bytesWritten;
+}
+
+const Line = z.coerce.number().int().min(1);
+/** The ranges of other agents' tools: first and last line, from 1; the last one -1 for all that follow. */
+const Range = z.union([
+  z
+    .looseObject({ view_range: z.tuple([Line, z.union([Line, z.literal(-1)])]) })
+    .transform(({ view_range: [first, last], ...others }) => ({
+      first,
+      last,
+      others,
+      names: 'view_range is',
+    })),
+  z
+    .looseObject({ start_line: Line, end_line: Line })
+    .transform(({ start_line: first, end_line: last, ...others }) => ({
+      ...{ first, last, others },
+      names: 'start_line and end_line are',
+    })),
+]);
+
+/** The tool, which has `offset` and `limit`, with ranges of lines understood too: their first `maxLines` lines. */
+function withLineRange(tool: AgentTool, maxLines: number): AgentTool {
+  const understand = (raw: unknown) => {
+    const range = Range.safeParse(raw).data;
+    if (range === undefined || 'offset' in range.others || 'limit' in range.others)
+      return { input: raw, notes: [] };
+    const { first, last, others, names } = range;
+    if (last !== -1 && last < first) return { input: raw, notes: [] };
+    const limit = last === -1 ? {} : { limit: Math.min(last - first + 1, maxLines) };
+    return { input: { ...others, offset: first, ...limit }, notes: [`${names} read as offset and limit`] };
+  };
+  return {
+    ...tool,
+    readInput(raw) {
+      const { input, notes } = understand(raw);
+      const read = tool.readInput?.(input) ?? { input, notes: [] };
+      return { ...read, notes: [...notes, ...read.notes] };
+    },
+    run: (raw, call) => tool.run(understand(raw).input, call),
+  };
 }

@@ -6,12 +6,14 @@ import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { createSerialQueue } from '../run/serial-queue.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { listNotes, readNote, writeNote } from './notes-folder.ts';
+import { listNotes, type Notes, noteInput, readNoteTool, writeNote } from './notes-folder.ts';
 
-const LIMITS = { maxBytes: 64 * 1024, maxFiles: 200 };
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md$/;
-const isName = (name: string): boolean => NAME.test(name);
-const Name = z.string().regex(NAME, 'a name like deploy-notes.md; no directories');
+const NOTES: Notes = {
+  pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md$/,
+  names: 'a name like deploy-notes.md; no directories',
+  maxBytes: 64 * 1024,
+  maxFiles: 200,
+};
 
 /**
  * `memory_read`, `memory_write` and `memory_list` manage Markdown files that all tasks of the profile share
@@ -27,35 +29,21 @@ export function memoryTools(options: { readonly dir: string }): AgentTool[] {
     return folder;
   }
 
-  const read = defineFileTool({
-    name: 'memory_read',
-    description: 'Read a file of the memory, a page of lines at a time.',
-    mutates: false,
-    inputSchema: z.strictObject({
-      name: Name,
-      offset: z.int().min(1).optional().describe('first line, from 1'),
-      limit: z.int().min(1).max(2000).optional(),
-    }),
-    async run(input) {
-      await using folder = await open();
-      return { ok: true, output: await readNote(folder, input.name, input, LIMITS), detail: input.name };
-    },
-  });
-
   const write = defineFileTool({
     name: 'memory_write',
     description: 'Keep Markdown in the memory, for later tasks. Empty content removes the file.',
     mutates: true,
-    inputSchema: z.strictObject({ name: Name, content: z.string(), append: z.boolean().optional() }),
-    run: ({ name, content, append = false }) =>
+    inputSchema: noteInput(NOTES),
+    run: (note) =>
       inTurn(async (): Promise<ToolResult> => {
         await using folder = await open();
-        if (content === '' && !append) {
-          if (!(await listNotes(folder, isName)).includes(name)) throw new ToolError(`there is no ${name}`);
+        const { name } = note;
+        if (note.content === '' && !note.append) {
+          if (!(await listNotes(folder, NOTES)).includes(name)) throw new ToolError(`there is no ${name}`);
           await folder.remove(name);
           return { ok: true, output: { removed: name }, detail: name };
         }
-        const bytes = await writeNote(folder, { name, content, append }, isName, LIMITS);
+        const bytes = await writeNote(folder, note, NOTES);
         return { ok: true, output: { name, bytes }, detail: name };
       }),
   });
@@ -67,9 +55,9 @@ export function memoryTools(options: { readonly dir: string }): AgentTool[] {
     inputSchema: z.strictObject({}),
     async run() {
       await using folder = await open();
-      return { ok: true, output: { files: await listNotes(folder, isName) } };
+      return { ok: true, output: { files: await listNotes(folder, NOTES) } };
     },
   });
 
-  return [read, write, list];
+  return [readNoteTool('memory_read', 'the memory', NOTES, open), write, list];
 }

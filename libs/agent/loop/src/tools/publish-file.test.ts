@@ -84,7 +84,7 @@ test('what cannot be published is told to the model', async (t) => {
   await writeFile(join(dir, 'big'), 'x'.repeat(101));
   await symlink('/etc/passwd', join(dir, 'out'));
   const rows: [input: unknown, says: RegExp][] = [
-    [{ path: 'big' }, /101 bytes, and at most 100 can be published/],
+    [{ path: 'big' }, /101 bytes; at most 100 can be published/],
     [{ path: 'none' }, /no such file/],
     [{ path: 'out' }, /leads out of the workspace/],
     [{ path: '../x' }, /leads out of the workspace/],

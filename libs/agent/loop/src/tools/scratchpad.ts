@@ -5,12 +5,14 @@ import { contextName } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { listNotes, readNote, writeNote } from './notes-folder.ts';
+import { listNotes, type Notes, noteInput, readNoteTool, writeNote } from './notes-folder.ts';
 
-const LIMITS = { maxBytes: 1024 * 1024, maxFiles: 200 };
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
-const isName = (name: string): boolean => NAME.test(name);
-const Name = z.string().regex(NAME, 'letters, digits, dots, dashes and underscores; no directories');
+const NOTES: Notes = {
+  pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
+  names: 'letters, digits, dots, dashes and underscores; no directories',
+  maxBytes: 1024 * 1024,
+  maxFiles: 200,
+};
 
 export const SCRATCH = '.scratch';
 /** Folders beside the scratchpads: the commands' home, and outputs too long for a conversation. */
@@ -37,24 +39,10 @@ export const scratchDir = (task: AdmittedTask): string => `${SCRATCH}/${scratchN
  * sub-agents share. An agent's access depends on which of these tools it gets.
  */
 export function scratchpadTools(): AgentTool[] {
-  return [readTool(), writeTool(), listTool()];
-}
-
-function readTool(): AgentTool {
-  return defineFileTool({
-    name: 'scratchpad_read',
-    description: 'Read a file of the scratchpad, a page of lines at a time.',
-    mutates: false,
-    inputSchema: z.strictObject({
-      name: Name,
-      offset: z.int().min(1).optional().describe('first line, from 1'),
-      limit: z.int().min(1).max(2000).optional(),
-    }),
-    async run(input, { files, task }) {
-      await using folder = await openScratchpad(files, task, false);
-      return { ok: true, output: await readNote(folder, input.name, input, LIMITS), detail: input.name };
-    },
-  });
+  const read = readNoteTool('scratchpad_read', 'the scratchpad', NOTES, ({ files, task }) =>
+    openScratchpad(files, task, false),
+  );
+  return [read, writeTool(), listTool()];
 }
 
 function writeTool(): AgentTool {
@@ -62,12 +50,12 @@ function writeTool(): AgentTool {
     name: 'scratchpad_write',
     description: 'Write a file of the scratchpad, which this task and its sub-agents share.',
     mutates: true,
-    inputSchema: z.strictObject({ name: Name, content: z.string(), append: z.boolean().optional() }),
-    async run({ name, content, append = false }, { files, task }) {
+    inputSchema: noteInput(NOTES),
+    async run(note, { files, task }) {
       await using folder = await openScratchpad(files, task, true);
       if (folder === undefined) throw new ToolError('the scratchpad cannot be made');
-      const bytes = await writeNote(folder, { name, content, append }, isName, LIMITS);
-      return { ok: true, output: { path: `${scratchDir(task)}/${name}`, bytes }, detail: name };
+      const bytes = await writeNote(folder, note, NOTES);
+      return { ok: true, output: { path: `${scratchDir(task)}/${note.name}`, bytes }, detail: note.name };
     },
   });
 }
@@ -80,8 +68,8 @@ function listTool(): AgentTool {
     inputSchema: z.strictObject({}),
     async run(_input, { files, task }) {
       await using folder = await openScratchpad(files, task, false);
-      const found = folder === undefined ? [] : await listNotes(folder, isName);
-      return { ok: true, output: { files: found.slice(0, LIMITS.maxFiles) }, detail: scratchDir(task) };
+      const found = folder === undefined ? [] : await listNotes(folder, NOTES);
+      return { ok: true, output: { files: found.slice(0, NOTES.maxFiles) }, detail: scratchDir(task) };
     },
   });
 }

@@ -11,6 +11,8 @@ import { processesWith } from '../../../testing/conformance.ts';
 import { block, makeAgent } from '../../../testing/harness.ts';
 import { scriptedAgent } from '../../../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../../../testing/scripted-server.ts';
+import { loopExecutor } from '../../executor/loop-executor.ts';
+import type { ExecutorProvider } from '../../run/executor-provider.ts';
 
 const deadline = { timeout: 180_000 };
 const results = ({ messages }: ChatRequest): string[] =>
@@ -200,6 +202,21 @@ test('the next start ends the processes of a killed gateway', deadline, async (t
   assert.deepEqual(processesWith(mark), []);
   for (const pid of left)
     if (existsSync(`/proc/${pid}/stat`)) assert.match(readFileSync(`/proc/${pid}/stat`, 'utf8'), /\) Z /);
+});
+
+test('an executor that waits for each command has no background processes', async (t) => {
+  const executor: ExecutorProvider = {
+    ...loopExecutor,
+    createLead: async (config, runtime) => ({
+      ...(await loopExecutor.createLead(config, runtime)),
+      hasBackground: false,
+    }),
+  };
+  const { tools } = (await makeAgent(t, {}, { executor })).capabilities();
+  assert.deepEqual(
+    tools.filter((name) => name.startsWith('shell_')),
+    ['shell_exec'],
+  );
 });
 
 test('a profile without commands has no background processes', async (t) => {

@@ -87,7 +87,7 @@ test('a shell that commands cannot run is refused at the start, with its key', a
     const refused = (error: unknown): boolean =>
       error instanceof FleetError &&
       error.code === 'CONFIG_INVALID' &&
-      error.message.startsWith(`tools.shell.path: commands cannot run ${path} as a shell`);
+      error.message.startsWith(`config.yaml tools.shell.path: commands cannot run ${path} as a shell`);
     const config = {
       ...{ model: 'openai-compatible/m', base_url: 'http://127.0.0.1:9/v1' },
       tools: { shell: { path } },
