@@ -15,7 +15,6 @@ import {
   readinessFrom,
   readMemberConfiguration,
   serveMember,
-  startBacklogGauge,
   storeState,
 } from '@hermes-fleet/gateway/member';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -72,7 +71,6 @@ async function serve(port: number): Promise<void> {
   const member = openMember(environment, whole, { log, disabled: 'it serves nothing' }, opened);
   if (member === undefined) throw new Error('the profile of the kit is not enabled');
   const { ledger, clock } = member;
-  const backlog = opened.use(startBacklogGauge({ ...member, outboxes: [] }));
 
   const executor = createConformanceExecutor({
     messageIdOf: (taskId) => String(ledger.get(taskId)?.message.messageId),
@@ -98,7 +96,7 @@ async function serve(port: number): Promise<void> {
       shutdownSteps: (serving, leave, graceMs) => [
         { name: 'stop tasks', run: () => leaveRotation(serving, leave, graceMs) },
         ...closeConnections(serving),
-        { name: 'close the ledger', run: () => closeStores([ledger], { backlog, ...serving }) },
+        { name: 'close the ledger', run: () => closeStores([ledger], serving.ownership) },
         { name: 'remove the state', run: async () => remove() },
       ],
       afterTasksMs: 5_000,

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { type Family, MEMBER_FAMILIES } from '@hermes-fleet/service';
 import { readRun } from '../../docs/picture/read-run.ts';
 import { closeBrowser, needsChromium } from '../../services/console/testing/web/browser.ts';
 import { openLink } from '../support/console.ts';
@@ -73,6 +74,21 @@ test('a whole fleet of processes keeps what it promises to its users', { timeout
     }
     const admissions = /fleet_task_admissions_total\{[^}]*decision="blocked"[^}]*reason="mcp"[^}]*\} 3/;
     assert.match(await fleet.metrics('switch'), admissions);
+  });
+
+  await t.test('each gauge that is read at a scrape has a source', async () => {
+    const page = await fleet.metrics('neo');
+    const silent = Object.entries<Family>(MEMBER_FAMILIES).flatMap(([name, { read }]) =>
+      read && !new RegExp(`^${name}[ {]`, 'm').test(page) ? [name] : [],
+    );
+    assert.deepEqual(silent, [
+      'fleet_spending_ceiling_tokens',
+      'fleet_certificate_expiry_timestamp_seconds',
+      'fleet_certificate_renew_by_timestamp_seconds',
+    ]);
+    assert.match(page, /^fleet_dependency_up\{dependency="mcp:filesystem"\} 1$/m);
+    assert.match(page, /^fleet_queue_depth\{queue="own"\} 0$/m);
+    assert.match(await fleet.metrics('switch'), /^fleet_peer_circuit_open\{peer="neo"\} 0$/m);
   });
 
   await t.test('a refusal of a worker is routed back, and the next worker is asked', async () => {

@@ -120,7 +120,7 @@ const decisions = createDecisionService({
   policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
   access: { accountsOf: () => '*' },
   limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
-  watcher: { decided() {}, rejected() {}, audited() {} },
+  metrics: { add() {} },
 });
 await decisions.recover();
 recovered = true;

@@ -4,21 +4,17 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { dispatching, relayFleet, spending, type TestProfile } from '@hermes-fleet/gateway/testing';
-import { consoleMetrics, profileMetrics, traderMetrics } from '../testing/exporters.ts';
+import type { Family } from '@hermes-fleet/service';
+import { consoleMetrics, FAMILIES, profileMetrics, traderMetrics } from '../testing/exporters.ts';
 import { expressions } from '../testing/read-dashboard.ts';
 import { dashboards } from './render.ts';
 
 const RULES = join(import.meta.dirname, '../../prometheus/rules');
 const skip = spawnSync('promtool', ['--version']).error ? 'promtool is not installed' : false;
 
-/** Families with labels that are known only when they are used: tools, routes, methods of MCP servers, pairs of peers. */
-const OPEN = [
-  'fleet_tool_calls_total',
-  'fleet_http_requests_total',
-  'fleet_http_request_duration_seconds',
-  'fleet_mcp_operation_duration_seconds',
-  'fleet_task_reroutes_total',
-];
+/** A family that is recorded with labels that are known only when they are used: tools, routes, operations, reroutes. */
+const isOpen = ({ labels = {}, starts, read }: Family): boolean =>
+  !read && !starts && Object.values(labels).some((label) => 'more' in label && !label.from && !label.and);
 
 /** The families that a dashboard or a rule reads, without the endings of histograms, and without the open ones. */
 function familiesRead(): Set<string> {
@@ -27,7 +23,7 @@ function familiesRead(): Set<string> {
   );
   const texts = [...rules, ...Object.keys(dashboards).flatMap(expressions)].join('\n');
   const names = [...texts.matchAll(/\bfleet_\w+/g)].map(([name]) => name.replace(/_(bucket|count)$/, ''));
-  return new Set(names.filter((name) => !OPEN.includes(name)));
+  return new Set(names.filter((name) => !isOpen(FAMILIES[name] ?? { help: '' })));
 }
 
 /** The series of these families on a metrics page. */
@@ -41,15 +37,6 @@ function seriesOf(page: string, families: ReadonlySet<string>): string[] {
 test('nothing that happens adds a series to a family that a dashboard or a rule reads', async (t) => {
   const families = familiesRead();
   assert.ok(families.size > 20, [...families].join());
-  for (const { registry, record } of [profileMetrics(), traderMetrics(), consoleMetrics()]) {
-    const before = new Set(seriesOf(await registry.metrics(), families));
-    record();
-    const after = seriesOf(await registry.metrics(), families);
-    assert.deepEqual(
-      after.filter((each) => !before.has(each)),
-      [],
-    );
-  }
   const peer = { script: spending(1), tier: 'sonnet' };
   const { orchestrator, worker } = await relayFleet(t, { neo: peer, trinity: peer });
   const all = [orchestrator, worker('neo'), worker('trinity')];

@@ -3,7 +3,14 @@ import type { BusConnection } from '@hermes-fleet/events';
 import type { TlsSource } from '@hermes-fleet/net/tls';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Clock, systemIds as ids } from '@hermes-fleet/protocol/ports';
-import { createApp, type createLogger, type Readiness, registerBuild } from '@hermes-fleet/service';
+import {
+  createApp,
+  type createLogger,
+  createRecorder,
+  createRegistry,
+  type Readiness,
+  recordBuild,
+} from '@hermes-fleet/service';
 import { acquireOwnership, openStore, type Store } from '@hermes-fleet/store';
 import manifest from '../package.json' with { type: 'json' };
 import { createPrices } from './config/prices.ts';
@@ -11,11 +18,11 @@ import type { ConsoleConfig } from './config/schema.ts';
 import { type Feed, startFeed } from './consume/feed.ts';
 import type { BusView } from './consume/readers.ts';
 import { CONSOLE_NAME } from './environment.ts';
+import { CONSOLE_FAMILIES } from './families.ts';
 import type { StatusDocument } from './http/api.ts';
 import { createChanges } from './http/changes.ts';
 import { type ApiOptions, registerApi } from './http/register-api.ts';
 import { statusDocument } from './http/status.ts';
-import { createConsoleMetrics } from './metrics.ts';
 import { createProfileClient } from './profiles/client.ts';
 import { READ_MODEL } from './read-model/schema.ts';
 import { startRetention } from './retention/prune.ts';
@@ -65,14 +72,19 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   let feed: Feed | undefined;
   const bus = (): BusView =>
     feed?.view() ?? { connected: false, isAway: true, reason: 'not connected yet', behind: undefined };
-  const metrics = createConsoleMetrics(() => ({ ...bus(), sessions: sessions.count }));
-  registerBuild(metrics.fleet.registry, { version: manifest.version, revision: options.revision });
+  const metrics = createRecorder(createRegistry(), CONSOLE_FAMILIES, {});
+  metrics.read({
+    fleet_console_bus_connected: () => bus().connected,
+    fleet_console_events_behind: () => bus().behind ?? 0,
+    fleet_console_sessions: () => sessions.count,
+  });
+  recordBuild(metrics, { version: manifest.version, revision: options.revision });
   let stopping = false;
   const app = createApp({
     name: CONSOLE_NAME,
     version: manifest.version,
     log,
-    metrics: metrics.fleet,
+    metrics,
     hosts: config.allowed_hosts,
     bodyLimitBytes: BODY_LIMIT_BYTES,
     readiness: () => readinessOf(store, bus(), stopping),
@@ -115,8 +127,8 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
     onApplied: (applied, arrivals, skipped) => {
       changes.applied(applied);
       for (const [topic, group] of Map.groupBy(arrivals, (arrival) => arrival.topic))
-        metrics.projected(topic, group.length);
-      metrics.skipped(skipped);
+        metrics.add('fleet_console_events_total', { topic }, group.length);
+      metrics.add('fleet_console_events_skipped_total', {}, skipped);
     },
     onState: changes.statusChanged,
     onRebuilt: changes.everything,

@@ -13,7 +13,6 @@ import type { ShutdownStep } from '@hermes-fleet/service';
 /** Everything that a running profile has open. */
 export interface Opened extends ServingMember {
   readonly bus: OutboxPublisher | undefined;
-  readonly backlog: Disposable;
   readonly mcp: Pick<McpPool, 'close'>;
   readonly model: Pick<ModelMonitor, 'close'>;
   readonly agent: Pick<Agent, 'close'>;
@@ -21,7 +20,7 @@ export interface Opened extends ServingMember {
 
 /** The steps of a profile's shutdown, in order (docs/architecture.md). Tasks get `graceMs` to reach a checkpoint. */
 export function shutdownSteps(opened: Opened, leave: () => void, graceMs: number): ShutdownStep[] {
-  const { bus, mcp, model, agent, ledger, log } = opened;
+  const { bus, mcp, model, agent, ledger, ownership, log } = opened;
   return [
     { name: 'leave rotation and stop tasks', run: () => leaveRotation(opened, leave, graceMs) },
     ...closeConnections(opened),
@@ -30,6 +29,6 @@ export function shutdownSteps(opened: Opened, leave: () => void, graceMs: number
       name: 'close MCP servers, the agent and the probes of its model',
       run: async () => void (await Promise.all([mcp.close(), agent.close(), model.close()])),
     },
-    { name: 'close the ledger', run: () => closeStores([ledger], opened) },
+    { name: 'close the ledger', run: () => closeStores([ledger], ownership) },
   ];
 }

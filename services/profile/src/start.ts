@@ -10,9 +10,9 @@ import {
   type DependencyState,
   openMember,
   openMemberTracing,
+  readBacklog,
   readinessFrom,
   serveMember,
-  startBacklogGauge,
   storeState,
 } from '@hermes-fleet/gateway/member';
 import type { Ledger } from '@hermes-fleet/ledger';
@@ -65,9 +65,7 @@ export async function startProfile(
   const { profile, config, ledger, metrics, clock, ids } = member;
   const bus = connectBus({ ...member, login: member.credentials.bus });
   opened.defer(async () => bus?.close());
-  const backlog = opened.use(
-    startBacklogGauge({ ...member, outboxes: bus ? [ledger.outbox] : [], publishers: [bus] }),
-  );
+  readBacklog(metrics, bus ? [ledger.outbox] : [], [bus]);
 
   const memberPeers = createMemberPeers(member);
   const network = opened.use(
@@ -88,7 +86,8 @@ export async function startProfile(
     network,
     clock,
     log,
-    onOperation: metrics.mcpOperation,
+    onOperation: (server, method, outcome, seconds) =>
+      metrics.observe('fleet_mcp_operation_duration_seconds', { server, method, outcome }, seconds),
   });
   opened.defer(() => mcp.close());
   const responseHandler = config.fleet.response_handler;
@@ -130,10 +129,13 @@ export async function startProfile(
     observe: {
       log,
       tracing,
-      onGuard: metrics.guard,
-      onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
-      onCompaction: metrics.compaction,
-      onModelCall: metrics.modelCall,
+      onGuard: (guard, level) => metrics.add('fleet_guard_interventions_total', { guard, level }),
+      onTokenDrift: (ratio) => metrics.observe('fleet_token_drift_ratio', { model_tier: tier }, ratio),
+      onCompaction: (stage) => metrics.add('fleet_agent_compactions_total', { stage }),
+      onModelCall({ outcome, seconds, firstTokenSeconds = Number.NaN }) {
+        metrics.observe('fleet_model_call_duration_seconds', { outcome }, seconds);
+        metrics.observe('fleet_model_first_token_seconds', {}, firstTokenSeconds);
+      },
     },
     runtime: { env, clock, ids },
   });
@@ -168,7 +170,7 @@ export async function startProfile(
         readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), commands, stopping }),
       recover: () => fleet.gateway.recover(),
       shutdownSteps: (serving, leave, graceMs) =>
-        shutdownSteps({ ...serving, bus, backlog, mcp, model, agent }, leave, graceMs),
+        shutdownSteps({ ...serving, bus, mcp, model, agent }, leave, graceMs),
       afterTasksMs: AFTER_TASKS_MS,
     },
     opened,

@@ -54,9 +54,7 @@ function connectTo(t: TestContext, store: ControlStore, url: string | undefined)
     log,
     nats,
     login: { user: 'trader', pass: 'trader-pw' },
-    metrics: {
-      eventPublished: (result) => void seen.published.push(result),
-    },
+    metrics: { add: (_name, labels) => void seen.published.push(...Object.values(labels)) },
     onAudit: ({ state }) => void (state !== 'unknown' && seen.ok.push(state === 'ok')),
   });
   t.after(() => control.close());

@@ -19,7 +19,7 @@ export interface ControlBusOptions {
   readonly log: Log;
   /** For the span of each publication. */
   readonly tracing?: Tracing | undefined;
-  readonly metrics: Pick<FleetMetrics, 'eventPublished'>;
+  readonly metrics: Pick<FleetMetrics, 'add'>;
   /** The time between two verifications of the audit, ms. */
   readonly verifyEveryMs?: number;
   readonly onAudit: AuditWatchOptions['onChange'];
@@ -57,7 +57,7 @@ export function connectControlBus(options: ControlBusOptions): ControlBus {
     clock,
     log,
     tracing: options.tracing,
-    onPublished: options.metrics.eventPublished,
+    onPublished: (result) => options.metrics.add('fleet_events_published_total', { result }),
   });
   const relay: OutboxPublisher = {
     state() {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Concern, EngineView } from '@hermes-fleet/market';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import { createMetrics } from '@hermes-fleet/service';
 import type { Registry } from 'prom-client';
+import { createAnalysis } from './books/analysis.ts';
 import { createTraderMetrics, type TraderMetrics, type TraderMetricsOptions } from './metrics.ts';
 
 const CONCERN: Concern = {
@@ -30,6 +32,23 @@ const VIEW: EngineView = {
     averageSlippageBps: null,
   },
 };
+
+/** An account of 100 that buys, sells with a profit of 3, and has a bar. */
+const ENTRIES: readonly JsonObject[] = [
+  { kind: 'account', event: 'opened', basis: '0' },
+  ...['buy', 'sell'].map((side) => ({
+    kind: 'order',
+    event: 'filled',
+    realized_pnl: side === 'sell' ? '3' : '0',
+    order: { side, quantity: '1', fee: '0.01', strategy_id: 's1' },
+  })),
+  { kind: 'bar', close: '1', strategy_id: 's1', equity: '103' },
+];
+const BOOKS = ENTRIES.map((entry, n) => {
+  const at = '2026-04-16T20:15:00.000Z';
+  const account = { cash: '100', position: '0', realized_pnl: '0', fees_paid: '0' };
+  return { n, entry: { at, recorded_at: at, decision_id: null, ...account, ...entry } };
+});
 
 /** The current state that the metrics read. */
 interface World {
@@ -67,6 +86,7 @@ function traderMetrics(o: Partial<TraderMetricsOptions> = {}) {
       view: () => look(world.view),
       health: () => look({ degraded: world.degraded, reasons: [] }),
     },
+    keeper: { analysis: () => assert.fail('the books are being read') },
     concerns: [CONCERN],
     strategies: [
       { id: 's1', name: 'Grid' },
@@ -106,17 +126,8 @@ test('known label sets start at 0', async () => {
 });
 
 const RECORDED: [record: (metrics: TraderMetrics) => void, name: string, value: number][] = [
-  [(m) => m.decisions.decided('pause', 'applied'), 'decisions_total{action="pause",status="applied"}', 1],
-  [(m) => m.decisions.decided('none', 'rejected'), 'decisions_total{action="none",status="rejected"}', 1],
-  [(m) => m.decisions.rejected('stale_request'), 'rejections_total{code="stale_request"}', 1],
-  [(m) => m.runtime.order(CONCERN.id, 's1', 'filled'), 'orders_total{strategy="Grid",kind="filled"}', 1],
-  [(m) => m.runtime.order(CONCERN.id, 'gone', 'placed'), 'orders_total{strategy="other",kind="placed"}', 1],
-  [
-    (m) => m.breakerTripped(CONCERN.id, 'drawdown'),
-    'breaker_trips_total{concern="acct:xrpusd",breaker="drawdown"}',
-    1,
-  ],
-  [(m) => m.auditOk(false), 'audit_ok', 0],
+  [(m) => m.watcher.order(CONCERN.id, 's1', 'filled'), 'orders_total{strategy="Grid",kind="filled"}', 1],
+  [(m) => m.watcher.order(CONCERN.id, 'gone', 'placed'), 'orders_total{strategy="other",kind="placed"}', 1],
 ];
 
 test('every recorder moves the series that it names, and no other', async () => {
@@ -156,11 +167,10 @@ test('state metrics read the store and the runtime at each scrape', async () => 
   world.seq = 9;
   world.decision = 'of-a-breaker';
   world.view = undefined;
-  metrics.decisions.audited();
-  metrics.runtime.changed(CONCERN.id);
+  metrics.set('fleet_trader_audit_ok', {}, false);
   assert.deepEqual(await state(), {
     fleet_trader_audit_records_total: 9,
-    fleet_trader_audit_ok: 1,
+    fleet_trader_audit_ok: 0,
     [`fleet_trader_risk_mode${of(',mode="normal"')}`]: 0,
     [`fleet_trader_risk_mode${of(',mode="cautious"')}`]: 0,
     [`fleet_trader_risk_mode${of(',mode="reduce_only"')}`]: 0,
@@ -172,9 +182,34 @@ test('state metrics read the store and the runtime at each scrape', async () => 
   });
 });
 
+test('the performance of concerns and strategies is read from the books, and is omitted until they are read', async () => {
+  const figures = async (o?: Pick<TraderMetricsOptions, 'keeper'>) =>
+    Object.fromEntries(
+      Object.entries(await samples(traderMetrics(o).registry)).filter(([name]) =>
+        /_(return|drawdown|win_rate|fees|realized_profit|strategy_profit)\{/.test(name),
+      ),
+    );
+  const of = '{concern="acct:xrpusd"}';
+  const ofGrid = '{concern="acct:xrpusd",strategy="Grid"}';
+  assert.deepEqual(await figures(), {});
+  const analysis = createAnalysis(5_000);
+  for (const entry of BOOKS) analysis.add(entry);
+  assert.deepEqual(await figures({ keeper: { analysis: () => analysis } }), {
+    [`fleet_trader_return${of}`]: 0.03,
+    [`fleet_trader_drawdown${of}`]: 0,
+    [`fleet_trader_max_drawdown${of}`]: 0,
+    [`fleet_trader_win_rate${of}`]: 1,
+    [`fleet_trader_realized_profit${of}`]: 3,
+    [`fleet_trader_fees${of}`]: 0.02,
+    [`fleet_trader_strategy_profit${ofGrid}`]: 3,
+    [`fleet_trader_strategy_return${ofGrid}`]: 0.03,
+    [`fleet_trader_strategy_max_drawdown${ofGrid}`]: 0,
+  });
+});
+
 test('an unreadable store does not affect other metrics', async () => {
   const { registry, world, metrics } = traderMetrics();
-  metrics.decisions.decided('resume', 'noop');
+  metrics.add('fleet_trader_decisions_total', { action: 'resume', status: 'noop' });
   world.fails = true;
   const found = await samples(registry);
   assert.equal(found['fleet_trader_decisions_total{action="resume",status="noop"}'], 1);
@@ -198,11 +233,9 @@ test('unknown labels create no series, and the series of strategies are bounded'
   for (let n = 0; n < 1_000; n += 1) {
     const word: string = `w${n}`;
     // Values that the types forbid may still occur by mistake.
-    Reflect.apply(metrics.decisions.decided, undefined, [word, word]);
-    Reflect.apply(metrics.decisions.rejected, undefined, [word]);
-    Reflect.apply(metrics.runtime.order, undefined, [word, `id${n}`, word]);
+    Reflect.apply(metrics.watcher.order, undefined, [word, `id${n}`, word]);
   }
   const after = Object.keys(await samples(registry)).length;
-  assert.ok(after - before <= 2 + 201, `${after - before} more`);
+  assert.ok(after - before <= 201, `${after - before} more`);
   assert.ok(after < 1_100, `${after} series`);
 });

@@ -1,197 +1,111 @@
-import type { Runtime, RuntimeWatcher } from '@hermes-fleet/market';
-import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol/control';
-import { Counter, Gauge, type Registry } from 'prom-client';
-import { ConcernBreakers } from './config/breaker-schema.ts';
-import type { DecisionObserver } from './control/audit-recorder.ts';
+import type { PerformanceFigures, Runtime, RuntimeWatcher } from '@hermes-fleet/market';
+import { RiskMode } from '@hermes-fleet/protocol/control';
+import { createRecorder, type Readers, type Reading, type Recorder } from '@hermes-fleet/service';
+import type { BookKeeper } from './books/book-keeper.ts';
+import { RUN_STATES, TRADER_FAMILIES } from './config/families.ts';
 import { BREAKER } from './control/breaker-caller.ts';
 import type { ControlStore } from './control/control-store.ts';
 
-/** Replaces unknown label values. */
-const OTHER = 'other';
-/** The strategy of a concern without one. */
-const NONE = 'none';
-const ACTIONS = [...ControlAction.options, 'none'];
-const ORDER_KINDS = ['placed', 'filled', 'canceled', 'rejected'] as const;
-const RUN_STATES = ['running', 'paused'] as const;
 /** Most strategies with their own label; the others share one. */
 const MAX_STRATEGIES = 200;
 
 export interface TraderMetricsOptions {
-  readonly registry: Registry;
+  readonly registry: Recorder<typeof TRADER_FAMILIES>['registry'];
   readonly store: Pick<ControlStore, 'head' | 'concern' | 'decisionInForce' | 'callerOfDecision'>;
-  /** Read at every scrape, since a stale feed sends no bar that would report it. */
   readonly runtime: Pick<Runtime, 'view' | 'health'>;
+  readonly keeper: Pick<BookKeeper, 'analysis'>;
   readonly concerns: readonly { readonly id: string }[];
   readonly strategies: readonly { readonly id: string; readonly name: string }[];
 }
 
-export interface TraderMetrics {
-  readonly decisions: DecisionObserver;
-  readonly runtime: RuntimeWatcher;
-  /** Sets the result of the audit's verification. */
-  auditOk(ok: boolean): void;
-  /** Counts a decision of a circuit breaker. */
-  breakerTripped(concernId: string, breaker: string): void;
-  /** The label of a strategy. */
-  strategyName(id: string | null): string;
+export interface TraderMetrics extends Recorder<typeof TRADER_FAMILIES> {
+  readonly watcher: RuntimeWatcher;
 }
 
+type View = NonNullable<ReturnType<Runtime['view']>>;
+
 /**
- * The trader's metric families (docs/metrics.md). Known label sets start at 0, and unknown label values count as `other`.
- * Values of the store and the runtime are read at each scrape and omitted if they cannot be read. Recorders never throw.
+ * The trader's own metrics (docs/metrics.md). Store, runtime and books are read at each scrape, since a stale feed sends no bar
+ * that would report it; what cannot be read, or is not defined, is omitted.
  */
 export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
-  const { store, runtime } = o;
-  const registers = [o.registry];
-  const concerns = o.concerns.map(({ id }) => id);
+  const { store, runtime, keeper } = o;
   const names = new Map(o.strategies.slice(0, MAX_STRATEGIES).map(({ id, name }) => [id, name]));
+  const concerns = o.concerns.map(({ id }) => id);
+  const metrics = createRecorder(o.registry, TRADER_FAMILIES, { concerns, strategies: [...names.values()] });
+  const nameOf = (id: string | null): string => (id === null ? 'none' : (names.get(id) ?? 'other'));
 
-  const decisions = new Counter({
-    name: 'fleet_trader_decisions_total',
-    help: 'Attempts at a decision, by outcome.',
-    labelNames: ['action', 'status'],
-    registers,
-  });
-  const rejections = new Counter({
-    name: 'fleet_trader_rejections_total',
-    help: 'Reasons for which attempts were rejected or failed.',
-    labelNames: ['code'],
-    registers,
-  });
-  const orders = new Counter({
-    name: 'fleet_trader_orders_total',
-    help: 'Orders, by strategy and outcome.',
-    labelNames: ['strategy', 'kind'],
-    registers,
-  });
-  const trips = new Counter({
-    name: 'fleet_trader_breaker_trips_total',
-    help: 'Decisions of circuit breakers.',
-    labelNames: ['concern', 'breaker'],
-    registers,
-  });
-  new Counter({
-    name: 'fleet_trader_audit_records_total',
-    help: 'Records in the audit.',
-    registers,
-    collect() {
-      quietly(() => {
-        const { seq } = store.head();
-        this.reset();
-        this.inc(seq);
+  const each =
+    <L extends object>(read: (concern: string) => readonly (readonly [labels: L, value: Reading])[]) =>
+    () =>
+      concerns.flatMap((concern) => {
+        try {
+          return read(concern).map(([labels, value]) => [{ concern, ...labels }, value] as const);
+        } catch {
+          // The other concerns are still shown; /ready reports the failure.
+          return [];
+        }
       });
-    },
-  });
-  const auditOk = new Gauge({
-    name: 'fleet_trader_audit_ok',
-    help: '0 while the audit is broken and not accepted.',
-    registers,
-  });
-
-  const perConcern = <L extends string>(
-    name: string,
-    help: string,
-    more: readonly L[],
-    values: (concern: string) => readonly (readonly [value: number, labels?: Record<L, string>])[],
-  ): void => {
-    new Gauge<'concern' | L>({
-      name,
-      help,
-      labelNames: ['concern', ...more],
-      registers,
-      collect() {
-        this.reset();
-        for (const concern of concerns)
-          quietly(() => {
-            for (const [value, labels] of values(concern))
-              if (Number.isFinite(value))
-                this.set({ concern, ...labels } as Record<'concern' | L, string>, value);
-          });
-      },
+  const one = (value: (concern: string) => Reading) => each((concern) => [[{}, value(concern)]]);
+  const viewed = (value: (view: View) => string | undefined) =>
+    one((concern) => {
+      const view = runtime.view(concern);
+      return view && Number(value(view));
     });
-  };
-  const viewed = (concern: string, value: (view: NonNullable<ReturnType<Runtime['view']>>) => string) => {
-    const view = runtime.view(concern);
-    return view ? ([[Number(value(view))]] as const) : [];
-  };
-  perConcern('fleet_trader_price', 'Last close, in the quote asset.', [], (concern) =>
-    viewed(concern, ({ lastBar }) => lastBar?.close ?? 'NaN'),
-  );
-  perConcern('fleet_trader_position', 'Position, in units of the base asset.', [], (concern) =>
-    viewed(concern, ({ position }) => position.quantity),
-  );
-  perConcern(
-    'fleet_trader_equity',
-    'Cash and position at the last close, in the quote asset.',
-    [],
-    (concern) => viewed(concern, ({ equity }) => equity.total),
-  );
-  perConcern('fleet_trader_risk_mode', '1 for the risk mode that is set, else 0.', ['mode'], (concern) => {
-    const now = store.concern(concern)?.riskMode;
-    return now ? RiskMode.options.map((mode) => [mode === now ? 1 : 0, { mode }] as const) : [];
-  });
-  perConcern('fleet_trader_run_state', '1 for the run state that is set, else 0.', ['state'], (concern) => {
-    const now = store.concern(concern)?.runState;
-    return now ? RUN_STATES.map((state) => [state === now ? 1 : 0, { state }] as const) : [];
-  });
-  perConcern(
-    'fleet_trader_breaker_tripped',
-    '1 while the decision in force is that of a circuit breaker, else 0.',
-    [],
-    (concern) => {
+  const figure = (of: (figures: PerformanceFigures) => number | null) =>
+    one((concern) => {
+      const analysis = keeper.analysis(concern);
+      return analysis.since() === undefined ? undefined : of(analysis.total());
+    });
+  const figureOfEach = (of: (figures: PerformanceFigures) => number | null) =>
+    each((concern) =>
+      keeper
+        .analysis(concern)
+        .strategies()
+        .map(({ id, figures }) => [{ strategy: nameOf(id) }, of(figures)]),
+    );
+
+  const readers: Readers<typeof TRADER_FAMILIES> = {
+    fleet_trader_audit_records_total: () => store.head().seq,
+    fleet_trader_price: viewed(({ lastBar }) => lastBar?.close),
+    fleet_trader_position: viewed(({ position }) => position.quantity),
+    fleet_trader_equity: viewed(({ equity }) => equity.total),
+    fleet_trader_risk_mode: each((concern) => {
+      const now = store.concern(concern)?.riskMode;
+      return now ? RiskMode.options.map((mode) => [{ mode }, mode === now]) : [];
+    }),
+    fleet_trader_run_state: each((concern) => {
+      const now = store.concern(concern)?.runState;
+      return now ? RUN_STATES.map((state) => [{ state }, state === now]) : [];
+    }),
+    fleet_trader_breaker_tripped: one((concern) => {
       const id = store.decisionInForce(concern);
-      return [[id !== undefined && store.callerOfDecision(id) === BREAKER ? 1 : 0]];
-    },
-  );
-  perConcern('fleet_trader_execution_degraded', '1 while execution is degraded, else 0.', [], (concern) => [
-    [runtime.health(concern).degraded ? 1 : 0],
-  ]);
-
-  for (const action of ACTIONS)
-    for (const status of ControlStatus.options) decisions.inc({ action, status }, 0);
-  for (const concern of concerns)
-    for (const breaker of ConcernBreakers.keyof().options) trips.inc({ concern, breaker }, 0);
-  for (const code of ControlCode.options) rejections.inc({ code }, 0);
-  for (const strategy of new Set([...names.values(), OTHER]))
-    for (const kind of ORDER_KINDS) orders.inc({ strategy, kind }, 0);
-  auditOk.set(1);
-
-  const label = {
-    action: allowed(ACTIONS),
-    status: allowed(ControlStatus.options),
-    code: allowed(ControlCode.options),
-    kind: allowed(ORDER_KINDS),
+      return id !== undefined && store.callerOfDecision(id) === BREAKER;
+    }),
+    fleet_trader_execution_degraded: one((concern) => runtime.health(concern).degraded),
+    fleet_trader_return: figure((of) => of.return),
+    fleet_trader_drawdown: figure((of) => of.drawdown),
+    fleet_trader_max_drawdown: figure((of) => of.maxDrawdown),
+    fleet_trader_sharpe: figure((of) => of.sharpe),
+    fleet_trader_sortino: figure((of) => of.sortino),
+    fleet_trader_win_rate: figure((of) => of.winRate),
+    fleet_trader_profit_factor: figure((of) => of.profitFactor),
+    fleet_trader_exposure: figure((of) => of.exposure),
+    fleet_trader_realized_profit: figure((of) => of.realized.toNumber()),
+    fleet_trader_fees: figure((of) => of.fees.toNumber()),
+    fleet_trader_strategy_profit: figureOfEach((of) => of.equity.minus(of.openingEquity).toNumber()),
+    fleet_trader_strategy_return: figureOfEach((of) => of.return),
+    fleet_trader_strategy_max_drawdown: figureOfEach((of) => of.maxDrawdown),
   };
+  metrics.read(readers);
+  metrics.set('fleet_trader_audit_ok', {}, true);
   return {
-    decisions: {
-      decided: (action, status) =>
-        decisions.inc({ action: label.action(action), status: label.status(status) }),
-      rejected: (code) => rejections.inc({ code: label.code(code) }),
-      // The counter of records reads the audit head, which includes outcomes and seeds.
-      audited: () => {},
-    },
-    runtime: {
+    ...metrics,
+    watcher: {
       order: (_concern, strategy, kind) =>
-        orders.inc({ strategy: names.get(strategy) ?? OTHER, kind: label.kind(kind) }),
+        metrics.add('fleet_trader_orders_total', { strategy: nameOf(strategy), kind }),
       // Changes are read at the next scrape.
       changed: () => {},
     },
-    auditOk: (ok) => auditOk.set(ok ? 1 : 0),
-    breakerTripped: (concern, breaker) => trips.inc({ concern, breaker }),
-    strategyName: (id) => (id === null ? NONE : (names.get(id) ?? OTHER)),
   };
-}
-
-const allowed = (known: readonly string[]): ((value: string) => string) => {
-  const set = new Set(known);
-  return (value) => (set.has(value) ? value : OTHER);
-};
-
-/** Omits a value that cannot be read, so that the other metrics are still served. */
-function quietly(read: () => void): void {
-  try {
-    read();
-  } catch {
-    // /ready reports the failure.
-  }
 }

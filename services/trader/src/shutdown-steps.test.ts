@@ -30,7 +30,6 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
     runtime: { close: closing('runtime') },
     bus: relay('events'),
     controlBus: { relay: relay('control'), close: closing('close audit') },
-    backlog: disposable('gauge'),
     ledger: { close: closing('ledger') },
     store: { close: closing('control store') },
     ownership: disposable('lock'),
@@ -57,12 +56,12 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
       'runtime',
     ],
     ...['flush events', 'flush control', 'close events', 'close control'],
-    ...['gauge', 'ledger', 'control store', 'lock'],
+    ...['ledger', 'control store', 'lock'],
   ]);
   const alone = await run({
     ...opened,
     bus: undefined,
     controlBus: { relay: undefined, close: closing('close audit') },
   });
-  assert.deepEqual(alone.slice(-6), ['runtime', 'close audit', 'gauge', 'ledger', 'control store', 'lock']);
+  assert.deepEqual(alone.slice(-5), ['runtime', 'close audit', 'ledger', 'control store', 'lock']);
 });

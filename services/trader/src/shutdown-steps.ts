@@ -24,7 +24,6 @@ export interface Opened extends ServingMember {
   readonly runtime: Pick<Runtime, 'close'>;
   readonly bus: OutboxPublisher | undefined;
   readonly controlBus: Pick<ControlBus, 'relay' | 'close'>;
-  readonly backlog: Disposable;
   readonly store: Pick<ControlStore, 'close'>;
 }
 
@@ -49,6 +48,6 @@ export function shutdownSteps(opened: Opened, leave: () => void, graceMs: number
       },
     },
     { name: 'flush the outboxes', run: () => flushAndClose([bus, relay], log) },
-    { name: 'close the stores', run: () => closeStores([ledger, store], opened) },
+    { name: 'close the stores', run: () => closeStores([ledger, store], opened.ownership) },
   ];
 }

@@ -7,8 +7,8 @@ import {
   type MemberEnvironment,
   openMember,
   openMemberTracing,
+  readBacklog,
   serveMember,
-  startBacklogGauge,
 } from '@hermes-fleet/gateway/member';
 import { createRuntime, type Runtime } from '@hermes-fleet/market';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
@@ -18,7 +18,6 @@ import { holdForAudit } from './audit-hold.ts';
 import { registerAudit } from './audit-routes.ts';
 import { spacingOf } from './books/analysis.ts';
 import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
-import { createBooksMetrics } from './books/metrics.ts';
 import { registerReset } from './books/reset-route.ts';
 import { registerBooks } from './books/routes.ts';
 import { createSummary } from './books/summary.ts';
@@ -66,7 +65,7 @@ export async function startTrader(
   const disabled = 'the trader serves nothing';
   const member = openMember(environment, configuration, { log, tracing, disabled }, opened);
   if (!member) return;
-  const { profile: name, version, config, credentials, ids, ledger, metrics } = member;
+  const { profile: name, version, config, credentials, ids, ledger } = member;
   const { nats } = config.fleet;
   const settings = settingsOf(configuration.trader);
   const { policy, access, limits, verifyEveryMs, strategies, concerns } = settings;
@@ -84,8 +83,18 @@ export async function startTrader(
     view: (concern) => runtime.view(concern),
     health: (concern) => runtime.health(concern),
   };
-  const { registry, eventPublished } = metrics;
-  const watchers = createTraderMetrics({ registry, store, runtime: shown, concerns, strategies });
+  const runtimes = runtimeConcerns(configuration.trader, configuration.feeds);
+  const keeper = createBookKeeper({
+    books: store.books,
+    concerns: runtimes.map(({ id, feed }) => ({ id, intervalMs: spacingOf(feed) })),
+    clock,
+    log,
+    // Called when the decision service is made: no bar is read before.
+    onBar: (...bar) => breakers.bar(...bar),
+  });
+  opened.defer(() => keeper.close());
+  const { registry } = member.metrics;
+  const metrics = createTraderMetrics({ registry, store, runtime: shown, keeper, concerns, strategies });
   const bus = connectBus({ ...member, login: credentials.bus });
   opened.defer(async () => bus?.close());
   /** The engines follow the audit once they have the stored state. */
@@ -99,33 +108,22 @@ export async function startTrader(
     clock,
     log,
     tracing,
-    metrics: { eventPublished },
+    metrics: member.metrics,
     verifyEveryMs,
     onAudit: (state) => {
-      if (state.state !== 'unknown') watchers.auditOk(state.state === 'ok');
+      if (state.state !== 'unknown') metrics.set('fleet_trader_audit_ok', {}, state.state === 'ok');
       onAudit(state);
     },
   });
   opened.defer(() => controlBus.close());
   const outboxes = nats ? [ledger.outbox, store.outbox] : [];
-  const backlog = opened.use(startBacklogGauge({ ...member, outboxes, publishers: [bus, controlBus.relay] }));
+  readBacklog(member.metrics, outboxes, [bus, controlBus.relay]);
 
-  const runtimes = runtimeConcerns(configuration.trader, configuration.feeds);
-  const keeper = createBookKeeper({
-    books: store.books,
-    concerns: runtimes.map(({ id, feed }) => ({ id, intervalMs: spacingOf(feed) })),
-    clock,
-    log,
-    // Called when the decision service is made: no bar is read before.
-    onBar: (...bar) => breakers.bar(...bar),
-  });
-  opened.defer(() => keeper.close());
-  createBooksMetrics({ registry, keeper, concerns: concernIds, nameOf: watchers.strategyName });
   const runtime = createRuntime({
     store: keepingChanged(keepingBooks(markingSaves(store, marks), keeper), changed),
     clock,
     log,
-    watcher: watchers.runtime,
+    watcher: metrics.watcher,
     concerns: runtimes,
   });
   opened.defer(() => runtime.close());
@@ -141,7 +139,7 @@ export async function startTrader(
     clock,
     log,
     tracing,
-    watcher: watchers.decisions,
+    metrics,
   });
   opened.defer(() => decisions.close());
   const breakers = createBreakers({
@@ -152,7 +150,7 @@ export async function startTrader(
     ids,
     log,
     isUnsaved: (concern) => runtime.health(concern).unsaved !== undefined,
-    onTrip: watchers.breakerTripped,
+    onTrip: (concern, breaker) => metrics.add('fleet_trader_breaker_trips_total', { concern, breaker }),
   });
   opened.defer(() => breakers.close());
 
@@ -238,7 +236,6 @@ export async function startTrader(
           runtime,
           bus,
           controlBus,
-          backlog,
           store,
         };
         return shutdownSteps({ ...serving, ...parts }, leave, graceMs);

@@ -12,7 +12,6 @@ import {
   readMemberConfiguration,
   readMemberEnvironment,
   serveMember,
-  startBacklogGauge,
 } from '@hermes-fleet/gateway/member';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 
@@ -62,7 +61,6 @@ const mcp: GatewayOptions['mcp'] = {
   probe: (name) => Promise.reject(new Error(`there is no MCP server ${name}`)),
   onChange: () => ({ [Symbol.dispose]: () => undefined }),
 };
-const backlog = opened.use(startBacklogGauge({ ...member, outboxes: [] }));
 const fleet = createMemberGateway(member, createMemberPeers(member), { agent, mcp }, opened);
 await serveMember(
   member,
@@ -74,7 +72,7 @@ await serveMember(
     shutdownSteps: (serving, leave, graceMs) => [
       { name: 'stop tasks', run: () => leaveRotation(serving, leave, graceMs) },
       ...closeConnections(serving),
-      { name: 'close the stores', run: () => closeStores([serving.ledger], { ...serving, backlog }) },
+      { name: 'close the stores', run: () => closeStores([serving.ledger], serving.ownership) },
     ],
     afterTasksMs: AFTER_TASKS_MS,
   },

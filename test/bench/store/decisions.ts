@@ -58,7 +58,7 @@ export async function decisionRun(dir: string, parallel: number, forMs: number):
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
-    watcher: { decided() {}, rejected() {}, audited() {} },
+    metrics: { add() {} },
   });
   const run = await runOf(parallel, forMs, async (market, at) => {
     const { response } = await service.decide({
@@ -99,7 +99,7 @@ export async function rawDecisionRun(dir: string, forMs: number): Promise<Run> {
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: { perSecond: 1, burst: 1, keptForPause: 0 },
-    watcher: { decided() {}, rejected() {}, audited() {} },
+    metrics: { add() {} },
   });
   await service.decide({ transport: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
   await store.close();

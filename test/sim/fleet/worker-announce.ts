@@ -64,7 +64,7 @@ export function announceSelf(options: WorkerOptions, lane: Lane, scheduler: Sche
     client: announceClient(world, options.self, options.orchestrator),
     clock,
     log: silentLog,
-    metrics: { announce: () => undefined, peerLastAnnounce: () => undefined },
+    metrics: { add: () => undefined, set: () => undefined },
     random: random.next,
   });
   return {

@@ -58,7 +58,7 @@ const ANNOUNCE: JsonObject = {
 /** A profile with scripted answers and real metrics. */
 async function profile(t: TestContext, answers: Record<string, JsonObject>): Promise<string> {
   const metrics = createMetrics({ profile: 'switch', peers: ['neo'], callers: ['operator'] });
-  metrics.peerLastAnnounce('neo', 1);
+  metrics.set('fleet_peer_last_announce_timestamp_seconds', { peer: 'neo' }, 1);
   const server = createServer(async (request, reply) => {
     if (request.method === 'GET') return reply.end(await metrics.registry.metrics());
     if (request.headers.authorization !== `Bearer ${TOKEN}`) return reply.writeHead(401).end('{}');

@@ -1,18 +1,10 @@
-import type { Clock, Count, LedgerCounter, TokenEntry } from '@hermes-fleet/protocol/ports';
+import { type Clock, type Count, LEDGER_COUNTERS, type TokenEntry } from '@hermes-fleet/protocol/ports';
 import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
 import { KINDS, tokenEntry } from './rows.ts';
 import { latestDay, spendingDay, utcDay } from './spending-days.ts';
 import type { Sums } from './sums.ts';
 
-const COUNTERS: Readonly<Record<LedgerCounter, true>> = {
-  tasks: true,
-  admissions: true,
-  peer_refusals: true,
-  tokens_saved: true,
-  tokens_spent: true,
-  tokens_cached: true,
-};
 /** The tier of tokens that no tier was named for. */
 const NO_TIER = 'none';
 
@@ -128,7 +120,7 @@ function spentCounts(entry: TokenEntry, caller: string, tier: string): Count[] {
 function total(row: Row): Count {
   const labels: unknown = JSON.parse(text(row, 'labels'));
   return {
-    counter: oneOf(row, 'counter', COUNTERS),
+    counter: oneOf(row, 'counter', LEDGER_COUNTERS),
     labels: Array.isArray(labels) ? labels.map(String) : [],
     by: integer(row, 'value'),
   };

@@ -1,28 +1,21 @@
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { Log } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { createSpending, gaugeSpending, type Spending, type SpendingOptions } from '@hermes-fleet/tasks';
+import { createSpending, readSpending, type Spending, type SpendingOptions } from '@hermes-fleet/tasks';
 
 export interface FiguresOptions
   extends Pick<SpendingOptions, 'profile' | 'config' | 'clock'>,
     Partial<Pick<SpendingOptions, 'defaultBudget' | 'countCache'>> {
-  readonly ledger: Pick<Ledger, 'figures' | 'unfinished' | 'keptCheckpoints' | 'get'>;
+  readonly ledger: Pick<Ledger, 'figures'>;
   readonly metrics: FleetMetrics;
   readonly log: Log;
   readonly agent: { readonly minimumBudget: number };
 }
 
-export interface GatewayFigures extends Spending {
-  /** Reserves for the tasks of a former process that are unfinished, here or at a peer that was given up. */
-  recover(): void;
-  /** Sets the gauges. */
-  gauge(): void;
-}
-
 /** Continues the counters where the last process ended, and follows the ledger with them and with the spending. */
-export function followFigures(options: FiguresOptions, versions: readonly string[]): GatewayFigures {
-  const { ledger, metrics, log } = options;
-  const { figures } = ledger;
+export function followFigures(options: FiguresOptions, versions: readonly string[]): Spending {
+  const { metrics, log } = options;
+  const { figures } = options.ledger;
   const spending = createSpending({
     ...options,
     versions,
@@ -37,16 +30,7 @@ export function followFigures(options: FiguresOptions, versions: readonly string
       ),
   });
   metrics.count(figures.totals());
+  readSpending(metrics, spending.view);
   figures.follow({ counted: metrics.count, booked: spending.booked, ended: spending.ended });
-  return {
-    ...spending,
-    recover: () => spending.restore(ledger),
-    gauge() {
-      try {
-        gaugeSpending(metrics, spending.view());
-      } catch (error) {
-        log.warn({ err: error }, 'figures of spending cannot be read');
-      }
-    },
-  };
+  return spending;
 }

@@ -39,8 +39,6 @@ import { stopGracefully } from './graceful-stop.ts';
 import { watchHealth } from './health-watch.ts';
 import { createQueues } from './queues.ts';
 
-const GAUGE_EVERY_MS = 5_000;
-
 export interface GatewayOptions {
   readonly profile: string;
   readonly version: string;
@@ -109,12 +107,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   let draining: FleetError | undefined;
   let sessionFresh = true;
   let announced = { running: 0, waiting: 0, freeSlots: -1 };
-  let gauges: Disposable | undefined;
 
   const spending = followFigures(options, versions);
   const measure = (): ReturnType<GatewayAgent['repoState']> => agent.repoState();
   const repo = createRepoWatch({ measure, onChange: () => announcer.changed(), clock, log });
-  const questionWaits = createQuestionWaits({ clock, metrics, max: queue.max_waiting });
+  const questionWaits = createQuestionWaits(queue.max_waiting);
   const shared = { profile, versions, ledger, clock, log, metrics, tracing: options.tracing };
   const runner = {
     ...shared,
@@ -171,7 +168,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
 
   function loadChanged(): void {
-    metrics.tasksInFlight(own.running + relayed.running);
     if (own.running > 0) sessionFresh = false;
     const { running, waiting, freeSlots } = announced;
     if (own.running !== running || own.waiting !== waiting || own.freeSlots !== freeSlots)
@@ -199,11 +195,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       };
     },
   });
-
-  function gaugeEvery(): void {
-    for (const each of [...queues, questionWaits, spending]) each.gauge();
-    gauges = clock.timer(gaugeEvery, GAUGE_EVERY_MS);
-  }
 
   /** True for a task that an earlier process began; a paused task is queued again. */
   const hasBegun = ({ id, state }: TaskRecord): boolean =>
@@ -238,9 +229,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     async recover() {
       await repo.measure();
       repo.start();
-      health.report();
-      spending.recover();
-      gaugeEvery();
+      announcer.changed();
+      spending.restore(ledger);
       givenUp.start();
       contexts.start();
       // Begun tasks resume first, so that no other task of their context uses the work tree in between.
@@ -259,7 +249,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       scheduler.stop();
       repo.stop();
       givenUp.stop();
-      gauges?.[Symbol.dispose]();
       await stopGracefully({ own, relayed, dispatcher, contexts, clock, log }, stopping, graceMs);
       closing.abort(stopping);
     },

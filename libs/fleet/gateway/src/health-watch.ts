@@ -9,13 +9,11 @@ export interface HealthWatchOptions {
   /** Absent for a member without a model. */
   readonly model: { readonly id: string; readonly watch: ModelWatch } | undefined;
   readonly announcer: Pick<Announcer, 'changed'>;
-  readonly metrics: Pick<FleetMetrics, 'mcpServerUp' | 'modelHealthy'>;
+  readonly metrics: Pick<FleetMetrics, 'read'>;
 }
 
-/** Reports changes of the health of the MCP servers and of the model in metrics and announces, until it is disposed of. */
+/** Announces changes of the health of the MCP servers and of the model, until it is disposed of; metrics show it. */
 export interface HealthWatch extends Disposable {
-  /** Sets every gauge to what is known now, and announces. */
-  report(): void;
   /** The health as an announce has it. */
   announced(): {
     readonly mcpHealth: Readonly<Record<string, McpHealth>>;
@@ -26,14 +24,14 @@ export interface HealthWatch extends Disposable {
 export function watchHealth({ mcp, model, announcer, metrics }: HealthWatchOptions): HealthWatch {
   const mcpHealth = (): Record<string, McpHealth> =>
     Object.fromEntries(Object.entries(mcp.health()).map(([name, { state }]) => [name, state]));
-  function report(): void {
-    for (const [name, state] of Object.entries(mcpHealth())) metrics.mcpServerUp(name, state === 'ok');
-    if (model) metrics.modelHealthy(model.id, model.watch.health().state === 'ok');
-    announcer.changed();
-  }
-  const watches = [mcp.onChange(report), model?.watch.onChange(report)];
+  metrics.read({
+    fleet_mcp_server_up: () =>
+      Object.entries(mcpHealth()).map(([server, state]) => [{ server }, state === 'ok']),
+    fleet_model_healthy: () => (model ? [[{ model: model.id }, model.watch.health().state === 'ok']] : []),
+  });
+  const changed = (): void => announcer.changed();
+  const watches = [mcp.onChange(changed), model?.watch.onChange(changed)];
   return {
-    report,
     announced: () => ({
       mcpHealth: mcpHealth(),
       ...(model && { modelHealth: model.watch.health().state }),

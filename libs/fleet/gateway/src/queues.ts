@@ -2,17 +2,19 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { Executor } from '@hermes-fleet/protocol/ports';
 import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
+import type { FleetMetrics } from '@hermes-fleet/service';
 import { createTaskQueue, Lane, Scheduler, type TaskQueue, type TaskQueueOptions } from '@hermes-fleet/tasks';
 
 type RelayOptions = Parameters<typeof createRelay>[0];
 
 export interface QueuesOptions
   extends Pick<RelayOptions, 'peers' | 'client' | 'clock' | 'log' | 'random' | 'onGivenUp' | 'tracing'>,
-    Pick<TaskQueueOptions, 'runner' | 'metrics' | 'onChange' | 'onExpired'> {
+    Pick<TaskQueueOptions, 'runner' | 'onChange' | 'onExpired'> {
   readonly profile: string;
   readonly versions: readonly string[];
   readonly config: FleetConfig;
   readonly ledger: Ledger;
+  readonly metrics: FleetMetrics;
   readonly agent: { readonly executor: Executor };
 }
 
@@ -42,7 +44,24 @@ export function createQueues(options: QueuesOptions): {
     conversationOf: ({ caller, contextId, dispatch }) =>
       ledger.contexts.conversationName(caller.name, contextId, dispatch.task.conversation),
   });
-  const shared = { scheduler, runner, clock, metrics, onChange, onExpired };
+  const shared = { scheduler, runner, clock, onChange, onExpired };
+  const { questionWaits } = runner;
+  /** The age in seconds of what has waited longest. */
+  const ageOf = (now: number, ...since: readonly (number | undefined)[]): number =>
+    (now - Math.min(...since.map((at = now) => at))) / 1000;
+  metrics.read({
+    fleet_tasks_in_flight: () => lanes.own.running + lanes.relay.running,
+    fleet_queue_depth: () => [
+      [{ queue: 'own' }, lanes.own.waiting],
+      [{ queue: 'waiting' }, lanes.relay.waiting + lanes.parts.waiting],
+      [{ queue: 'input' }, questionWaits.size],
+    ],
+    fleet_queue_oldest_age_seconds: () => [
+      [{ queue: 'own' }, ageOf(clock.monotonic(), lanes.own.waitingSince)],
+      [{ queue: 'waiting' }, ageOf(clock.monotonic(), lanes.relay.waitingSince, lanes.parts.waitingSince)],
+      [{ queue: 'input' }, ageOf(clock.now(), questionWaits.since)],
+    ],
+  });
   return {
     scheduler,
     relay,
@@ -53,7 +72,6 @@ export function createQueues(options: QueuesOptions): {
       lane: lanes.relay,
       executor: relay,
       assignsPlaces: true,
-      gauges: { name: 'waiting', lanes: [lanes.parts] },
     }),
   };
 }

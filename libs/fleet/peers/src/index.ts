@@ -3,6 +3,7 @@ export {
   type AnnouncePublisher,
   type Announcer,
   createAnnouncer,
+  recordAnnounce,
   recordAnnounceOf,
 } from './announcing/announcer.ts';
 export { createRepoWatch } from './announcing/repo-watch.ts';

@@ -241,7 +241,7 @@ function delegateOptionsFor(
     outputSchema: isJsonObject(contract.outputSchema) ? contract.outputSchema : undefined,
     remainingTokens: () => context.budget.remaining(),
     onAnnounce: (announce: JsonObject) => recordAnnounceOf(options, [announce], peer),
-    onRetry: (reason) => options.metrics.retry(reason),
+    onRetry: (reason) => options.metrics.add('fleet_task_retries_total', { reason }),
     async onTask(remote: PeerTask, isFollowed = false) {
       await onTask(remote);
       await passArtifacts(remote);

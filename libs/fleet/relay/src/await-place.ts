@@ -34,7 +34,7 @@ export interface Placed {
   /** The peer has no free slot: the task waits there for its turn. */
   readonly mustQueue: boolean;
   /** The kind of the obstacle that the task waited for. */
-  readonly waitedFor?: string;
+  readonly waitedFor?: Unmet['kind'];
 }
 
 /**

@@ -24,7 +24,7 @@ export function returnBlocked(run: RelayedRun, unmet: readonly Unmet[], why?: st
 }
 
 /** The distinct kinds, in order. */
-export function unmetKinds(unmet: readonly Unmet[]): string[] {
+export function unmetKinds(unmet: readonly Unmet[]): Unmet['kind'][] {
   return [...new Set(unmet.map(({ kind }) => kind))];
 }
 

@@ -108,7 +108,8 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
     const refusal = refusalOf(outcome, peer, run.state.refusals, { now, random: options.random });
     const record = attemptRecord(run.state.current ?? delegation, outcome, refusal, now);
     const attempts = withAttempt(run.state.attempts, record);
-    if (slice !== undefined && record.tokensSpent > slice) options.metrics.budgetOverrun('delegated');
+    if (slice !== undefined && record.tokensSpent > slice)
+      options.metrics.add('fleet_budget_overruns_total', { action: 'delegated' });
     resumed = false;
     placement.leave(true);
     const failed = failedAtOnce(outcome);
@@ -174,7 +175,7 @@ async function turnAway(
   placement: Placement,
 ): Promise<void> {
   peers.health(delegation.peer)?.load.recordFull();
-  metrics.retry('capacity');
+  metrics.add('fleet_task_retries_total', { reason: 'capacity' });
   placement.leave(false);
   reportAttempt(run, delegation, outcome, true);
   await keep(run, delegation, outcome, { turnedAway: run.state.turnedAway + 1, current: undefined });
@@ -278,8 +279,8 @@ async function startDelegation(
     run.note({ current: undefined });
     throw thrown;
   }
-  if (waitedFor !== undefined) metrics.retry(waitedFor);
-  if (from) metrics.reroute(from.peer, to, reason);
+  if (waitedFor !== undefined) metrics.add('fleet_task_retries_total', { reason: waitedFor });
+  if (from) metrics.add('fleet_task_reroutes_total', { from: from.peer, to, reason });
   options.waitReported = false;
   options.log.info({ ...taskFields(task), peer: to }, 'task is sent to a peer');
   return current;

@@ -17,7 +17,7 @@ export type { Needs, Outlook, ScheduledTask, Ticket, Turn } from './scheduling/t
 export { leftOf } from './spending/ceilings.ts';
 export {
   createSpending,
-  gaugeSpending,
+  readSpending,
   type Spending,
   type SpendingOptions,
   type SpendingView,

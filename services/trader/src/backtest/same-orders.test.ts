@@ -107,7 +107,7 @@ async function paperRun(t: TestContext, files: BacktestFiles) {
     policy: settings.policy,
     limits: settings.limits,
     access: settings.access,
-    watcher: { decided: () => undefined, rejected: () => undefined, audited: () => undefined },
+    metrics: { add: () => undefined },
   });
   await decisions.recover();
   const orders = new Map<string, OrderView>();

@@ -1,24 +1,14 @@
-import {
-  ControlAction,
-  type ControlCode,
-  type ControlResponse,
-  type ControlStatus,
-} from '@hermes-fleet/protocol/control';
+import { ControlAction, type ControlResponse } from '@hermes-fleet/protocol/control';
 import { type Log, traceField } from '@hermes-fleet/protocol/ports';
+import type { Recorder } from '@hermes-fleet/service';
+import type { TRADER_FAMILIES } from '../config/families.ts';
 import { failedResponse, writeFailure } from './answers.ts';
 import type { Answer, Attempt } from './attempt.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { isTooLarge } from './screening.ts';
 
-/** Receives the decision service's events for the metrics. Its functions never throw. */
-export interface DecisionObserver {
-  /** Called once for each attempt; `action` is a known action, or 'none'. */
-  decided(action: ControlAction | 'none', status: ControlStatus): void;
-  /** Called once for each reason of a rejection or failure. */
-  rejected(code: ControlCode): void;
-  /** Called once for each attempt in the audit. */
-  audited(): void;
-}
+/** Counts the attempts and their outcomes. */
+export type DecisionMetrics = Pick<Recorder<typeof TRADER_FAMILIES>, 'add'>;
 
 /** Longest recorded `on_behalf_of` and traceparent. */
 const MAX_NOTE_CHARS = 200;
@@ -43,22 +33,19 @@ export function recordOf(
 export interface AuditRecorder {
   /** Resolves with the response, or with a `failed` response if the attempt cannot be audited. */
   audit(record: AttemptRecord, response: ControlResponse): Promise<ControlResponse>;
-  /** Counts an attempt that the store has audited. */
-  audited(): void;
   report(attempt: Attempt, decided: Answer): void;
 }
 
 export function createAuditRecorder(options: {
   store: Pick<ControlStore, 'refuse'>;
-  watcher: DecisionObserver;
+  metrics: DecisionMetrics;
   log: Log;
 }): AuditRecorder {
-  const { store, watcher, log } = options;
+  const { store, metrics, log } = options;
   return {
     audit: async (record, response) => {
       try {
         await store.refuse(record, response);
-        watcher.audited();
         return response;
       } catch (error) {
         log.error({ err: error, caller: record.caller }, 'an attempt could not be audited');
@@ -69,13 +56,12 @@ export function createAuditRecorder(options: {
         return failedResponse({ ...response, errors: others }, { errors, result: response.result });
       }
     },
-    audited: watcher.audited,
     report: ({ caller, transport, traceparent }, { response }) => {
       const { decisionId: decision_id, concernId: concern_id, status } = response;
       const action = ControlAction.safeParse(response.action).data ?? 'none';
       const codes = response.errors.map(({ code }) => code);
-      watcher.decided(action, status);
-      for (const code of codes) watcher.rejected(code);
+      metrics.add('fleet_trader_decisions_total', { action, status });
+      for (const code of codes) metrics.add('fleet_trader_rejections_total', { code });
       const about = { decision_id, concern_id, action, status, codes };
       const fields = { ...about, caller: caller.name, door: transport, ...traceField({ traceparent }) };
       if (status === 'failed') log.error(fields, 'a decision failed');

@@ -5,7 +5,7 @@ import { createActivation } from './activation.ts';
 import { writeFailure } from './answers.ts';
 import { createApplier } from './apply.ts';
 import type { Answer, Attempt } from './attempt.ts';
-import { createAuditRecorder, type DecisionObserver, recordOf } from './audit-recorder.ts';
+import { createAuditRecorder, type DecisionMetrics, recordOf } from './audit-recorder.ts';
 import { createConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { createDecide } from './decide.ts';
@@ -37,7 +37,7 @@ export interface DecisionServiceOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly tracing?: Tracing | undefined;
-  readonly watcher: DecisionObserver;
+  readonly metrics: DecisionMetrics;
 }
 
 /** The decision service with the controls of its owner. */
@@ -53,7 +53,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
   const { store, runtime, marks, access, policy, limits, clock, log } = options;
   const brokenAudit = options.brokenAudit ?? (() => undefined);
   const performanceOf = options.performanceOf ?? (() => undefined);
-  const auditRecorder = createAuditRecorder({ store, watcher: options.watcher, log });
+  const auditRecorder = createAuditRecorder({ store, metrics: options.metrics, log });
   const refusalBound = createRefusalBound({ store, clock, log });
   const retryQueue = createRetryQueue({ clock, log });
   const activation = createActivation({ runtime, store, retryQueue, clock });
@@ -94,7 +94,6 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
     const record = recordOf(attempt, clock.now());
     const ruling = await rule(record).catch((error: unknown) => unforeseen(attempt, error));
     const { isAudited, ...decided } = ruling;
-    if (isAudited) auditRecorder.audited();
     const isWritten = isAudited || refusalBound.counts(attempt, decided.response);
     const response = isWritten ? decided.response : await auditRecorder.audit(record, decided.response);
     auditRecorder.report(attempt, { ...decided, response });

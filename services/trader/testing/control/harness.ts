@@ -159,11 +159,7 @@ export async function openDecisionService(
           ({ operator: '*' as const, breaker: '*' as const, switch: ['acc'], stranger: ['other'] })[name] ??
           [],
       },
-      watcher: {
-        decided: (action, status) => reported.push(`${action} ${status}`),
-        rejected: (code) => reported.push(code),
-        audited: () => reported.push('audited'),
-      },
+      metrics: { add: (_name, labels) => void reported.push(Object.values(labels).join(' ')) },
     });
     t.after(() => decisions.close());
     const recovered = decisions.recover();

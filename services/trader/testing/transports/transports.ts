@@ -130,7 +130,7 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: o.limits ?? { perSecond: 1000, burst: 1000, keptForPause: 20 },
-    watcher: { decided: () => undefined, rejected: () => undefined, audited: () => undefined },
+    metrics: { add: () => undefined },
   });
   t.after(() => decisions.close());
   const passedOn: InboundMessage[] = [];

@@ -1,20 +1,18 @@
-/** The counters that a ledger keeps, so that they continue after a restart (docs/metrics.md#after-a-restart). */
-export type LedgerCounter =
-  /** Labels: tier, status. */
-  | 'tasks'
-  /** Labels: decision, reason. */
-  | 'admissions'
-  /** Label: kind. */
-  | 'peer_refusals'
-  | 'tokens_saved'
-  /** Labels: caller, tier, type. */
-  | 'tokens_spent'
-  | 'tokens_cached';
+/** The names under which a ledger keeps counters, so that they continue after a restart (docs/metrics.md#after-a-restart). */
+export const LEDGER_COUNTERS = {
+  tasks: true,
+  admissions: true,
+  peer_refusals: true,
+  tokens_saved: true,
+  tokens_spent: true,
+  tokens_cached: true,
+} as const;
+export type LedgerCounter = keyof typeof LEDGER_COUNTERS;
 
 /** An increment of a counter, or the sum of all its increments. */
 export interface Count {
   readonly counter: LedgerCounter;
-  /** The values of the labels, in the order of LedgerCounter. */
+  /** The values of the labels, in the order in which docs/metrics.md has them, without `profile`. */
   readonly labels: readonly string[];
   readonly by: number;
 }

@@ -24,7 +24,7 @@ export {
   type RunEvent,
   type RunOutcome,
 } from './execution.ts';
-export type { Count, LedgerCounter } from './figures.ts';
+export { type Count, LEDGER_COUNTERS, type LedgerCounter } from './figures.ts';
 export { type Ids, systemIds } from './ids.ts';
 export type { Accepted, Caller, InboundMessage, Intake, Scope } from './intake.ts';
 export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ledger.ts';

@@ -11,7 +11,7 @@ import {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { type Authenticator, PEER_SCOPES } from '../auth.ts';
-import type { FleetMetrics } from '../metrics/metrics.ts';
+import type { ProcessMetrics } from '../metrics/metrics.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import { createClientErrors } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
@@ -35,7 +35,7 @@ export interface AppOptions {
   readonly log: Logger;
   /** Without it, no token is required and every caller is `peer`: for loopback only. */
   readonly authenticate?: Authenticator | undefined;
-  readonly metrics: FleetMetrics;
+  readonly metrics: ProcessMetrics;
   /** Each request but the probes gets a span; absent where traces are off. */
   readonly tracing?: Tracing | undefined;
   readonly readiness: () => Readiness;
@@ -88,7 +88,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const clientErrors = createClientErrors({
     requestTimeoutMs,
     onRejected: ({ httpStatus: status, code, message: reason }) => {
-      metrics.httpRequest('', 'unparsed', status, Number.NaN);
+      metrics.add('fleet_http_requests_total', { method: '', route: 'unparsed', status: String(status) });
       log.info({ status, code, reason }, 'connection refused');
     },
   });

@@ -1,6 +1,6 @@
 import type { Ids, Span, Tracing } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { FleetMetrics } from '../metrics/metrics.ts';
+import type { ProcessMetrics } from '../metrics/metrics.ts';
 import './request.ts';
 import { RequestLog } from './request-log.ts';
 import { continueTrace, traceOf } from './trace.ts';
@@ -24,7 +24,7 @@ export function requestId(incoming: string | string[] | undefined, ids: Ids): st
 export function observe(
   request: FastifyRequest,
   reply: FastifyReply,
-  metrics: FleetMetrics,
+  metrics: ProcessMetrics,
   route = 'unmatched',
   tracing?: Tracing,
 ): void {
@@ -42,7 +42,9 @@ export function observe(
     const seconds = (performance.now() - started) / 1000;
     const aborted = !reply.raw.writableFinished;
     const status = aborted && !reply.raw.headersSent ? 499 : reply.statusCode;
-    metrics.httpRequest(request.method, route, status, seconds);
+    const { method } = request;
+    metrics.add('fleet_http_requests_total', { method, route, status: String(status) });
+    metrics.observe('fleet_http_request_duration_seconds', { method, route }, seconds);
     logEnd(request, { route, status, seconds, aborted });
     if (span) endSpan(span, request, status);
     if (!request.raw.complete) linger(request);

@@ -47,21 +47,3 @@ test('/metrics returns the Prometheus text format without a token', async (t) =>
   assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   assert.match(await reply.text(), /# TYPE fleet_tokens_spent_total counter/);
 });
-
-test('/metrics has the dependencies that /ready has', async (t) => {
-  let dependencies: Readiness['dependencies'] = {
-    ledger: { state: 'ok' },
-    'mcp:filesystem': { state: 'degraded', detail: 'it does not answer' },
-  };
-  const { url } = await startApp(t, { readiness: () => ({ ready: true, dependencies }) });
-  const shown = async (): Promise<string[]> =>
-    [...(await (await fetch(`${url}/metrics`)).text()).matchAll(/^fleet_dependency_up\{.*$/gm)].map(
-      ([line]) => line,
-    );
-  assert.deepEqual(await shown(), [
-    'fleet_dependency_up{dependency="ledger"} 1',
-    'fleet_dependency_up{dependency="mcp:filesystem"} 0',
-  ]);
-  dependencies = { ledger: { state: 'down', detail: 'disk full' } };
-  assert.deepEqual(await shown(), ['fleet_dependency_up{dependency="ledger"} 0']);
-});

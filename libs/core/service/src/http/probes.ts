@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { FleetMetrics } from '../metrics/metrics.ts';
+import type { ProcessMetrics } from '../metrics/metrics.ts';
 import './request.ts';
 
 /** The readiness of a process and the state of its dependencies. */
@@ -14,7 +14,7 @@ export interface Readiness {
 export interface ProbesOptions {
   readonly name: string;
   readonly version: string;
-  readonly metrics: FleetMetrics;
+  readonly metrics: Pick<ProcessMetrics, 'registry'>;
   readonly readiness: () => Readiness;
 }
 
@@ -24,7 +24,7 @@ export interface ProbesOptions {
  */
 export function registerProbes(
   app: FastifyInstance,
-  { name, version, metrics, readiness }: ProbesOptions,
+  { name, version, metrics: { registry }, readiness }: ProbesOptions,
 ): void {
   const config = { public: true, withoutCertificate: true };
   app.get('/health', { config: { ...config, anyHost: true } }, () => ({
@@ -40,11 +40,7 @@ export function registerProbes(
     return reply.code(ready ? 200 : 503).send({ status, ready, dependencies });
   });
   app.get('/metrics', { config }, async (_request, reply) => {
-    const { dependencies } = readiness();
-    metrics.dependencies(
-      Object.fromEntries(Object.entries(dependencies).map(([key, { state }]) => [key, state === 'ok'])),
-    );
-    const text = await metrics.registry.metrics();
-    return reply.type(metrics.registry.contentType).send(text);
+    const text = await registry.metrics();
+    return reply.type(registry.contentType).send(text);
   });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Registry } from 'prom-client';
-import { registerBuild } from './build.ts';
+import { recordBuild } from './build.ts';
+import { createMetrics } from './metrics.ts';
 
 test('the build is shown with its version and revision, and a revision that is no name as unknown', async () => {
   for (const [revision, shown] of [
@@ -10,10 +10,10 @@ test('the build is shown with its version and revision, and a revision that is n
     ['', 'unknown'],
     ['a"} 1\nforged 1', 'unknown'],
   ]) {
-    const registry = new Registry();
-    registerBuild(registry, { version: '1.2.3', revision });
+    const metrics = createMetrics({ profile: 'neo', peers: [], callers: [], defaultMetrics: false });
+    recordBuild(metrics, { version: '1.2.3', revision });
     assert.match(
-      await registry.metrics(),
+      await metrics.registry.metrics(),
       new RegExp(`^fleet_build_info\\{version="1.2.3",revision="${shown}"\\} 1$`, 'm'),
     );
   }

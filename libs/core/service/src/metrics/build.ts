@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { ProcessMetrics } from './metrics.ts';
 
 /** The version and the revision of the code that a process runs. */
 export interface Build {
@@ -10,13 +10,8 @@ export interface Build {
 /** A name of a commit or of a release. */
 const REVISION = /^[\w.+-]{1,64}$/;
 
-/** Registers `fleet_build_info`, whose labels change with a deploy (docs/metrics.md). */
-export function registerBuild(registry: Registry, { version, revision = '' }: Build): void {
-  const info = new Gauge({
-    name: 'fleet_build_info',
-    help: '1, with the version and the revision of the code that runs.',
-    labelNames: ['version', 'revision'],
-    registers: [registry],
-  });
-  info.set({ version, revision: REVISION.test(revision) ? revision : 'unknown' }, 1);
+/** Sets `fleet_build_info`, whose labels change with a deploy (docs/metrics.md). */
+export function recordBuild(metrics: Pick<ProcessMetrics, 'set'>, { version, revision = '' }: Build): void {
+  const known = REVISION.test(revision) ? revision : 'unknown';
+  metrics.set('fleet_build_info', { version, revision: known }, 1);
 }

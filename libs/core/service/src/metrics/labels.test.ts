@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allowList, bounded } from './labels.ts';
+import { labelValues } from './labels.ts';
 
-test('an allowlist keeps its names and replaces other values', () => {
-  const label = allowList(['neo', 'trinity']);
-  assert.deepEqual(['neo', 'trinity', 'smith', '', '__proto__'].map(label), [
+test('a label keeps its known values and replaces others', () => {
+  const { known, bound } = labelValues(['neo', 'trinity', 'neo']);
+  assert.deepEqual(known, ['neo', 'trinity']);
+  assert.deepEqual(['neo', 'trinity', 'smith', '', '__proto__'].map(bound), [
     'neo',
     'trinity',
     'other',
@@ -14,8 +15,8 @@ test('an allowlist keeps its names and replaces other values', () => {
 });
 
 test('an open label keeps its first names up to its bound', () => {
-  const label = bounded(3, ['mcp']);
-  assert.deepEqual(['mcp', 'a', 'b', 'c', 'a', 'mcp', 'd'].map(label), [
+  const { bound } = labelValues(['mcp'], { more: 2 });
+  assert.deepEqual(['mcp', 'a', 'b', 'c', 'a', 'mcp', 'd'].map(bound), [
     'mcp',
     'a',
     'b',
@@ -26,10 +27,15 @@ test('an open label keeps its first names up to its bound', () => {
   ]);
 });
 
+test('a label that keeps to its known values has no other', () => {
+  const { bound } = labelValues(['mcp'], { knownOnly: true });
+  assert.deepEqual(['mcp', 'a'].map(bound), ['mcp', undefined]);
+});
+
 test('free text is never a label', () => {
-  const label = bounded(10);
+  const { bound } = labelValues([], { more: 10 });
   for (const text of ['', 'two words', 'x'.repeat(65), 'new\nline', 'quote"', 'héllo'])
-    assert.equal(label(text), 'other');
-  for (const name of ['tools/call', '/tasks/:id', '/jsonrpc', 'a.b-c_d', '*'])
-    assert.equal(label(name), name);
+    assert.equal(bound(text), 'other');
+  for (const name of ['tools/call', '/tasks/:id', '/jsonrpc', 'a.b-c_d', '*', '1.0.0+build'])
+    assert.equal(bound(name), name);
 });

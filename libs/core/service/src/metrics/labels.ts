@@ -1,24 +1,33 @@
 /** Replaces a value outside the bounds of its label. */
 export const OTHER = 'other';
 
-const NAME = /^[A-Za-z0-9/*][\w.:/*-]{0,63}$/;
+const NAME = /^[A-Za-z0-9/*][\w.:/*+-]{0,63}$/;
 
-/** Limits a label to the given names, for peers and callers; other values become `other`. */
-export function allowList(names: readonly string[]): (value: string) => string {
-  const known = new Set(names);
-  return (value) => (known.has(value) ? value : OTHER);
+/** The values of a label. */
+export interface LabelValues {
+  /** Those that are known from the start on. */
+  readonly known: readonly string[];
+  /** The value to record; undefined if it is none of a label that keeps to its known ones. */
+  bound(value: string): string | undefined;
 }
 
 /**
- * Limits a label with an open vocabulary (reasons, servers, routes) to its first `max` distinct values that look like
- * names. Free text and later values become `other`: a mistake elsewhere cannot create an unbounded number of series.
+ * Limits a label to known values and the first `more` others that look like names. Free text and later values become `other`:
+ * a mistake elsewhere cannot create an unbounded number of series.
  */
-export function bounded(max: number, known: readonly string[] = []): (value: string) => string {
+export function labelValues(
+  known: readonly string[],
+  { more = 0, knownOnly = false }: { readonly more?: number; readonly knownOnly?: boolean } = {},
+): LabelValues {
   const seen = new Set(known);
-  return (value) => {
-    if (seen.has(value)) return value;
-    if (seen.size >= max || !NAME.test(value)) return OTHER;
-    seen.add(value);
-    return value;
+  const max = seen.size + more;
+  return {
+    known: [...seen],
+    bound(value) {
+      if (seen.has(value)) return value;
+      if (seen.size >= max || !NAME.test(value)) return knownOnly ? undefined : OTHER;
+      seen.add(value);
+      return value;
+    },
   };
 }

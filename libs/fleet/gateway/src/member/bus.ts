@@ -10,7 +10,7 @@ import type { Ledger } from '@hermes-fleet/ledger';
 import type { AnnouncePublisher } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { encodeAnnounce } from '@hermes-fleet/protocol/handshake';
-import type { Clock, Log, Tracing } from '@hermes-fleet/protocol/ports';
+import type { Clock, Log, OutboxSource, Tracing } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
 /** Publishes the ledger's outbox on NATS in the background; undefined when fleet.yaml names no broker. */
@@ -22,7 +22,7 @@ export function connectBus(options: {
   readonly clock: Clock;
   readonly log: Log;
   readonly tracing?: Tracing | undefined;
-  readonly metrics: Pick<FleetMetrics, 'eventPublished'>;
+  readonly metrics: Pick<FleetMetrics, 'add'>;
 }): OutboxPublisher | undefined {
   const { nats } = options.config.fleet;
   if (!nats) return undefined;
@@ -34,7 +34,7 @@ export function connectBus(options: {
     clock: options.clock,
     log: options.log,
     tracing: options.tracing,
-    onPublished: options.metrics.eventPublished,
+    onPublished: (result) => options.metrics.add('fleet_events_published_total', { result }),
   });
 }
 
@@ -86,6 +86,20 @@ export function busConnection(
   login: Credentials['bus'],
 ): BusConnection {
   return { servers, name, ...login, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) };
+}
+
+/** Shows the backlog of a process's outboxes, and what the streams of their publishers lack, in its metrics. */
+export function readBacklog(
+  metrics: Pick<FleetMetrics, 'read'>,
+  outboxes: readonly Pick<OutboxSource, 'backlog'>[],
+  publishers: readonly (Pick<OutboxPublisher, 'state'> | undefined)[],
+): void {
+  metrics.read({
+    fleet_outbox_backlog: () => outboxes.reduce((sum, outbox) => sum + outbox.backlog().count, 0),
+    fleet_outbox_oldest_age_seconds: () =>
+      Math.max(0, ...outboxes.map((outbox) => outbox.backlog().oldestAgeMs)) / 1000,
+    fleet_outbox_missing_events: () => publishers.reduce((sum, bus) => sum + (bus?.state().missing ?? 0), 0),
+  });
 }
 
 const FLUSH_MS = 2_000;

@@ -13,7 +13,8 @@ import type { FieldError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 
 /** Where a certificate is used, as metrics name it. */
-export type TlsUse = 'server' | 'client' | 'nats';
+const USES = ['server', 'client', 'nats'] as const;
+export type TlsUse = (typeof USES)[number];
 
 type Checked = Pick<RenewedTlsOptions, 'files' | 'check' | 'material' | 'key' | 'keyOf'>;
 
@@ -101,11 +102,9 @@ export const withBusTls = (credentials: Credentials, { nats }: MemberTls): Crede
   nats === undefined ? credentials : { ...credentials, bus: { ...credentials.bus, tls: nats } };
 
 /** When each certificate is due for renewal and expires. */
-export function timesOf(tls: MemberTls): Record<string, CertificateTimes> {
-  return Object.fromEntries(
-    Object.entries(tls).flatMap(([use, source]) => {
-      const { times } = source.current();
-      return times === undefined ? [] : [[use, times]];
-    }),
-  );
+export function timesOf(tls: MemberTls): [use: TlsUse, times: CertificateTimes][] {
+  return USES.flatMap((use) => {
+    const times = tls[use]?.current().times;
+    return times === undefined ? [] : [[use, times]];
+  });
 }

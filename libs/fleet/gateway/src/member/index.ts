@@ -1,5 +1,4 @@
-export { startBacklogGauge } from './backlog-gauge.ts';
-export { busConnection, connectBus, flushAndClose } from './bus.ts';
+export { busConnection, connectBus, flushAndClose, readBacklog } from './bus.ts';
 export { EXTENSIONS, memberCard } from './card.ts';
 export {
   type MemberConfiguration,

@@ -19,10 +19,8 @@ import {
   createMetrics,
   type FleetMetrics,
   type OpenTracing,
-  registerBuild,
-  registerCertificates,
-  registerCircuits,
-  registerDisk,
+  readDisk,
+  recordBuild,
 } from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway.ts';
@@ -90,9 +88,14 @@ export function openMember(
     callers: server.auth_required ? credentials.callers.map(({ name }) => name) : [SHARED_CALLER.name],
     tiers,
   });
-  registerDisk(metrics.registry, file);
-  registerBuild(metrics.registry, { version, revision: environment.revision });
-  registerCertificates(metrics.registry, () => timesOf(tls));
+  readDisk(metrics, file);
+  recordBuild(metrics, { version, revision: environment.revision });
+  metrics.read({
+    fleet_certificate_expiry_timestamp_seconds: () =>
+      timesOf(tls).map(([use, { expiresAt }]) => [{ use }, expiresAt / 1000]),
+    fleet_certificate_renew_by_timestamp_seconds: () =>
+      timesOf(tls).map(([use, { renewBy }]) => [{ use }, renewBy / 1000]),
+  });
   return {
     ...shared,
     version,
@@ -127,15 +130,13 @@ export function createMemberPeers(member: Member): MemberPeers {
     log,
     self: profile,
   });
-  registerCircuits(metrics.registry, () =>
-    Object.fromEntries(
+  metrics.read({
+    fleet_peer_circuit_open: () =>
       peers
         .list()
-        .flatMap(({ name, circuitOpenUntil }) =>
-          name in configured ? [[name, circuitOpenUntil > clock.now()]] : [],
-        ),
-    ),
-  );
+        .filter(({ name }) => name in configured)
+        .map(({ name: peer, circuitOpenUntil }) => [{ peer }, circuitOpenUntil > clock.now()]),
+  });
   return {
     client: createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION], tls: member.tls.client }),
     peers,

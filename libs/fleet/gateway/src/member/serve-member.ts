@@ -74,6 +74,14 @@ export async function serveMember(
   const joining = config.fleet.orchestrate
     ? createJoining({ ...member, policy: credentials.join, directory, peers, client })
     : undefined;
+  const readiness = (): Readiness => service.readiness(signal.aborted);
+  metrics.read({
+    fleet_dependency_up: () =>
+      Object.entries(readiness().dependencies).map(([dependency, { state }]) => [
+        { dependency },
+        state === 'ok',
+      ]),
+  });
   const app = createApp({
     name: profile,
     version,
@@ -91,7 +99,7 @@ export async function serveMember(
     authenticate: server.auth_required
       ? createAuthenticator(credentials.callers, joining?.callerOf)
       : undefined,
-    readiness: () => service.readiness(signal.aborted),
+    readiness,
   });
   const signer = credentials.pushKey && createPushSigner(credentials.pushKey, clock);
   if (signer) log.info({ profile, public_key: signer.publicKey }, 'push notifications are signed');
@@ -103,7 +111,7 @@ export async function serveMember(
     metadata: gateway.replyMetadata,
     rpcUrl: () => publicUrl(server),
     signer,
-    onAttempt: metrics.pushAttempt,
+    onAttempt: (result) => metrics.add('fleet_push_attempts_total', { result }),
     clock,
     log,
   });

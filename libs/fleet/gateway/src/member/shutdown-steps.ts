@@ -83,9 +83,8 @@ export function closeConnections({
 /** Closes the stores and then releases the ownership of the state directory. */
 export async function closeStores(
   stores: readonly { close(): Promise<void> }[],
-  { backlog, ownership }: { readonly backlog: Disposable; readonly ownership: Disposable },
+  ownership: Disposable,
 ): Promise<void> {
-  backlog[Symbol.dispose]();
   await Promise.all(stores.map((store) => store.close()));
   ownership[Symbol.dispose]();
 }

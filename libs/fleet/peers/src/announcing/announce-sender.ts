@@ -34,7 +34,7 @@ export interface AnnounceSenderOptions {
   readonly client: Pick<A2AClient, 'send' | 'card'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<FleetMetrics, 'announce'>;
+  readonly metrics: Pick<FleetMetrics, 'add'>;
   readonly random: () => number;
   readonly signal: AbortSignal;
   /** Is called with the data parts of an answer. */
@@ -48,6 +48,8 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
   let refusal: string | undefined;
   let cardAskedAt: number | undefined;
   let wake = new AbortController();
+  const count = (result: 'ok' | 'error'): void =>
+    options.metrics.add('fleet_handshake_announces_total', { peer, direction: 'out', result });
 
   function cardMaxAgeMs(): number {
     if (last === 'answered') return CARD_TTL_MS;
@@ -100,7 +102,7 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
     if (version === undefined)
       return skip('foreign', `it speaks handshake ${knownVersions(profile, now).join(', ')} only`);
     await post(profile.endpoint, { ...announce, protocolVersion: version }, signal);
-    options.metrics.announce(peer, 'out', 'ok');
+    count('ok');
     return 'answered';
   }
 
@@ -128,7 +130,7 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
           longestMs: LONGEST_RETRY_MS,
           random: options.random,
         });
-        options.metrics.announce(peer, 'out', 'error');
+        count('error');
         const level = failures === 1 ? 'warn' : 'debug';
         options.log[level]({ peer, err: error }, 'announce not delivered: trying again');
       }

@@ -44,7 +44,7 @@ export interface AnnouncerOptions {
   readonly client: Pick<A2AClient, 'send' | 'card'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<FleetMetrics, 'announce' | 'peerLastAnnounce'>;
+  readonly metrics: Pick<FleetMetrics, 'add' | 'set'>;
   readonly bus?: AnnouncePublisher | undefined;
   /** Jitter of retries and heartbeats, 0 to 1; default: Math.random. */
   readonly random?: () => number;
@@ -175,11 +175,24 @@ export async function recordAnnounceOf(
   const wire = data.find(({ type }) => type === 'SESSION_ANNOUNCE');
   if (!wire) return;
   try {
-    const recorded = await options.peers.record(decodeAnnounce(wire), { name: peer });
-    options.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
-    if (recorded.outcome === 'recorded') options.metrics.peerLastAnnounce(peer, options.clock.now() / 1000);
+    await recordAnnounce(options, decodeAnnounce(wire), { name: peer }, peer);
   } catch (error) {
-    options.metrics.announce(peer, 'in', 'error');
+    options.metrics.add('fleet_handshake_announces_total', { peer, direction: 'in', result: 'error' });
     options.log.warn({ peer, err: error }, 'invalid announce');
   }
+}
+
+/** Records an announce of `peer`, as `PeerRegistry.record` does, and counts it. */
+export async function recordAnnounce(
+  { peers, clock, metrics }: Pick<AnnouncerOptions, 'peers' | 'clock' | 'metrics'>,
+  announce: SessionAnnounce,
+  from: Parameters<PeerRegistry['record']>[1],
+  peer: string,
+): ReturnType<PeerRegistry['record']> {
+  const recorded = await peers.record(announce, from);
+  const result = recorded.outcome === 'refused' ? 'error' : 'ok';
+  metrics.add('fleet_handshake_announces_total', { peer, direction: 'in', result });
+  if (recorded.outcome === 'recorded')
+    metrics.set('fleet_peer_last_announce_timestamp_seconds', { peer }, clock.now() / 1000);
+  return recorded;
 }

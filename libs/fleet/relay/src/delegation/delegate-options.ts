@@ -50,7 +50,7 @@ export interface DelegateOptions {
   readonly onAccepted: (remoteTaskId: string) => Promise<void>;
   /** `isFollowed`: the state is not reported, because the stream begins with it, or with a later one. */
   readonly onTask: (task: PeerTask, isFollowed?: boolean) => Promise<void>;
-  readonly onRetry: (reason: string) => void;
+  readonly onRetry: (reason: 'send' | 'stream' | 'ask' | 'answer') => void;
   readonly questions: QuestionExchange;
 }
 

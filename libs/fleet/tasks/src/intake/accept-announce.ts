@@ -1,4 +1,4 @@
-import type { PeerRegistry } from '@hermes-fleet/peers';
+import { type PeerRegistry, recordAnnounce } from '@hermes-fleet/peers';
 import { highestOf, type JsonObject, negotiate } from '@hermes-fleet/protocol';
 import {
   encodeAnnounce,
@@ -58,13 +58,9 @@ async function record(
   caller: Caller,
 ): Promise<string | undefined> {
   const peer = announce.worker.agentId;
-  const recorded = await options.peers.record(announce, caller);
-  options.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
-  if (recorded.outcome === 'refused') return recorded.reason;
-  if (recorded.outcome === 'ignored') return undefined;
-  options.metrics.peerLastAnnounce(peer, options.clock.now() / 1000);
-  options.log.debug({ peer, caller: caller.name }, 'announce recorded');
-  return undefined;
+  const recorded = await recordAnnounce(options, announce, caller, peer);
+  if (recorded.outcome === 'recorded') options.log.debug({ peer, caller: caller.name }, 'announce recorded');
+  return recorded.outcome === 'refused' ? recorded.reason : undefined;
 }
 
 /**
@@ -77,10 +73,11 @@ async function recordForeign(
   common: boolean,
   caller: Caller,
 ): Promise<void> {
-  options.metrics.announce(caller.name, 'in', 'error');
-  options.log.warn({ peer: caller.name, versions: theirs }, 'announce of an unsupported version');
-  if (common || !options.peers.get(caller.name)?.endpoint) return;
-  await options.peers.record(foreignAnnounce(caller.name, theirs), caller);
+  const peer = caller.name;
+  options.metrics.add('fleet_handshake_announces_total', { peer, direction: 'in', result: 'error' });
+  options.log.warn({ peer, versions: theirs }, 'announce of an unsupported version');
+  if (common || !options.peers.get(peer)?.endpoint) return;
+  await options.peers.record(foreignAnnounce(peer, theirs), caller);
 }
 
 /** Replies to text in a handshake context with role, profile and readiness, and with our announce. Runs nothing. */

@@ -24,7 +24,7 @@ export interface RunContextOptions extends Omit<AskOptions, 'signal' | 'stopping
     >;
   readonly artifactLimits: ArtifactLimits;
   readonly slot: Slot;
-  readonly metrics: Pick<FleetMetrics, 'toolCall'>;
+  readonly metrics: Pick<FleetMetrics, 'add'>;
   /** Aborts when the end of the task is not tried any more. */
   readonly closing: AbortSignal;
 }
@@ -71,8 +71,9 @@ export function createRunContext(options: RunContextOptions): RunContext {
       await persist(() => ledger.append(task.id, { type: event.type, data }, change), until);
       if (event.type !== 'progress' || event.data.phase !== 'ended') return;
       // The calls of a peer are counted where they are made.
-      if (typeof event.data.tool === 'string' && event.data.peer === undefined)
-        metrics.toolCall(event.data.tool, event.data.ok === true);
+      const { tool, peer, ok } = event.data;
+      if (typeof tool === 'string' && peer === undefined)
+        metrics.add('fleet_tool_calls_total', { tool, result: ok === true ? 'ok' : 'error' });
     },
     park,
     async ask(question, { key, signal: withdrawal }) {

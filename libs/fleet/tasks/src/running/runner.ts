@@ -201,12 +201,14 @@ async function runToEnd(
     if (!(await stored)) return;
     throw error;
   }
-  if (budget?.limit !== undefined && budget.spent() > budget.limit) metrics.budgetOverrun('exceeded');
-  if (decision?.kind === 'accepted')
-    metrics.taskTook(tier, ending.event, {
-      run: seconds(clock.monotonic() - startedAt),
-      total: seconds(Math.max(0, clock.now() - request.receivedAt)),
-    });
+  if (budget?.limit !== undefined && budget.spent() > budget.limit)
+    metrics.add('fleet_budget_overruns_total', { action: 'exceeded' });
+  if (decision?.kind === 'accepted') {
+    const labels = { model_tier: tier, status: ending.event };
+    metrics.observe('fleet_task_duration_seconds', labels, seconds(clock.monotonic() - startedAt));
+    const total = seconds(Math.max(0, clock.now() - request.receivedAt));
+    metrics.observe('fleet_task_turnaround_seconds', labels, total);
+  }
   const { tokensSpent } = ending.result;
   span?.set({ 'hermes.task.state': ending.event, 'hermes.task.tokens_spent': tokensSpent });
   if (ending.event === 'error') span?.end(outcome.error?.code ?? 'unknown');
@@ -251,7 +253,8 @@ async function writeStarted(
     if (!started) return false;
     log.info({ ...fields, model, resumes }, 'task started');
   }
-  if (resumes === 0 && !hasBegun) metrics.dispatchOverhead(seconds(aheadMs ?? clock.now() - receivedAt));
+  const waited = seconds(aheadMs ?? clock.now() - receivedAt);
+  if (resumes === 0 && !hasBegun) metrics.observe('fleet_dispatch_overhead_seconds', {}, waited);
   return true;
 }
 

@@ -167,7 +167,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       return;
     }
     await ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
-    metrics.resumed();
+    metrics.add('fleet_resumes_total', {});
     log.info({ ...recordFields(record), resumes }, 'task resumed');
     const hasBegun = ledger.loadCheckpoint(record.id) !== undefined;
     queue.add(admittedTask({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);

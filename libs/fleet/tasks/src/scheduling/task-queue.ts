@@ -1,6 +1,5 @@
 import type { FleetError } from '@hermes-fleet/protocol';
 import type { AdmittedTask, Clock, Executor } from '@hermes-fleet/protocol/ports';
-import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Acceptance } from '../running/acceptance.ts';
 import type { Slot } from '../running/run-context.ts';
 import { type Run, type RunnerOptions, type RunRequest, startRun } from '../running/runner.ts';
@@ -47,8 +46,6 @@ export interface TaskQueue {
    * all runs have ended.
    */
   stop(reason: FleetError, hardStop: AbortSignal): Promise<void>;
-  /** Updates the gauges. */
-  gauge(): void;
 }
 
 /** The time for which a task is held, ms since the epoch, and the reason of its end. */
@@ -75,11 +72,8 @@ export interface TaskQueueOptions {
   readonly lane: Lane;
   /** The executor waits for the places of its tasks itself: each runs as soon as it has its context. */
   readonly assignsPlaces?: boolean;
-  /** Other lanes whose waiting tasks are reported with these, and the name of the gauges; default: the queue's name. */
-  readonly gauges?: { readonly name: string; readonly lanes: readonly Lane[] };
   readonly runner: RunnerOptions;
   readonly clock: Clock;
-  readonly metrics: FleetMetrics;
   /** Is called with a task that was removed because its deadline passed while it waited. */
   readonly onExpired: (task: AdmittedTask) => void;
   /** Is called after the load has changed. */
@@ -205,24 +199,6 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     else queued.ticket.queue(turn(begin));
   }
 
-  const gauges = options.gauges ?? { name: options.name, lanes: [] };
-  const gauged = [lane, ...gauges.lanes];
-  let depth = 0;
-  /** Sets the gauge if the depth has changed: it is called at every step of a task. */
-  function gaugeDepth(isKnown = true): void {
-    let waiting = 0;
-    for (const each of gauged) waiting += each.waiting;
-    if (isKnown && waiting === depth) return;
-    depth = waiting;
-    options.metrics.queueDepth(gauges.name, waiting);
-  }
-  function gauge(): void {
-    const now = clock.monotonic();
-    const since = Math.min(now, ...gauged.map(({ waitingSince = now }) => waitingSince));
-    gaugeDepth(false);
-    options.metrics.queueOldestAge(gauges.name, (now - since) / 1000);
-  }
-  for (const each of gauged) each.onChange(() => gaugeDepth());
   lane.onChange(options.onChange);
 
   return {
@@ -284,6 +260,5 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
       await Promise.all(open.map(({ finished }) => finished));
       hardStop.removeEventListener('abort', abort);
     },
-    gauge,
   };
 }

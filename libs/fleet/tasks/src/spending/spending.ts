@@ -183,14 +183,23 @@ export function createSpending(options: SpendingOptions): Spending {
   };
 }
 
-/** Sets the gauges of spending: of the profile, and of the callers that fleet.yaml names. */
-export function gaugeSpending(
-  metrics: Pick<FleetMetrics, 'spending' | 'taskTreeCeiling'>,
-  { taskTree, profile, callers }: SpendingView,
-): void {
-  if (taskTree !== undefined) metrics.taskTreeCeiling(taskTree);
-  metrics.spending(undefined, profile);
-  for (const [caller, figures] of callers) metrics.spending(caller, figures);
+/** Shows the spending of the profile, and of the callers that fleet.yaml names, in the metrics. */
+export function readSpending(metrics: Pick<FleetMetrics, 'read'>, view: Spending['view']): void {
+  const each = (name: keyof DayFigures) => {
+    const { profile, callers } = view();
+    return [
+      [{ scope: 'profile', caller: 'all' }, profile[name]] as const,
+      ...[...callers].map(([caller, figures]) => [{ scope: 'caller', caller }, figures[name]] as const),
+    ] as const;
+  };
+  metrics.read({
+    fleet_spending_ceiling_tokens: () => [
+      [{ scope: 'task_tree', caller: 'all' }, view().taskTree],
+      ...each('limit'),
+    ],
+    fleet_spending_spent_tokens: () => each('spent'),
+    fleet_spending_reserved_tokens: () => each('reserved'),
+  });
 }
 
 function dispatchOf(record: TaskRecord, versions: readonly string[]): TaskDispatch | undefined {
