@@ -1,29 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { FleetError, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
+import {
+  FleetError,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  PROTOCOL_VERSION,
+} from '@hermes-fleet/protocol';
 import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
-import type { Values } from './command.ts';
+import type { OptionSpecs, Values } from './command.ts';
 import { invalidOptions } from './field-errors.ts';
-import { definedFields, wholeNumber } from './options.ts';
-import { DISPATCH_OPTIONS } from './shared-options.ts';
-
-/** The options by the fields of a dispatch; `send` and `route` name the target differently. */
-const optionOfField = (target: string): Readonly<Record<string, string>> => ({
-  'task.task_id': 'task-id',
-  'task.priority': 'priority',
-  'task.token_budget': 'budget',
-  'requirements.required_mcp': 'mcp',
-  'requirements.required_capabilities': 'capability',
-  'requirements.model_tier.min': 'tier-min',
-  'requirements.model_tier.max': 'tier-max',
-  'requirements.model_tier.prefer': 'tier-prefer',
-  'requirements.min_context_window': 'context-window',
-  brief: 'brief',
-  deadline: 'deadline',
-  'routing.target': target,
-});
+import { wholeNumber } from './options.ts';
+import { DISPATCH_OPTIONS, OPTION_OF_FIELD } from './shared-options.ts';
 
 type Given = Values<typeof DISPATCH_OPTIONS>;
-type Value = Given[keyof Given];
 
 export const describesDispatch = (values: Given): boolean =>
   Object.keys(DISPATCH_OPTIONS).some((key) => key in values);
@@ -33,46 +22,43 @@ export const describesDispatch = (values: Given): boolean =>
  * target.
  */
 export function dispatchOf(values: Given, targetOption = 'target'): JsonObject {
-  const dispatch: JsonObject = {
+  let dispatch: JsonObject = {
     type: 'TASK_DISPATCH',
     protocol_version: PROTOCOL_VERSION,
-    task: definedFields({
-      task_id: text(values['task-id']) ?? randomUUID(),
-      priority: text(values.priority),
-      token_budget: number('budget', values.budget),
-      write: values['read-only'] === true ? false : undefined,
-    }),
-    requirements: definedFields({
-      required_mcp: names(values.mcp),
-      required_capabilities: names(values.capability),
-      model_tier: definedFields({
-        min: text(values['tier-min']),
-        max: text(values['tier-max']),
-        prefer: text(values['tier-prefer']),
-      }),
-      min_context_window: number('context-window', values['context-window']),
-    }),
-    ...definedFields({ deadline: text(values.deadline) }),
-    brief: text(values.brief) ?? 'Where would this go?',
-    routing: { target: text(values.target) ?? 'auto' },
+    task: { task_id: randomUUID() },
+    requirements: { model_tier: {} },
+    brief: 'Where would this go?',
+    routing: { target: 'auto' },
   };
+  for (const [field, option] of Object.entries(OPTION_OF_FIELD)) {
+    const value = read(option, values[option]);
+    if (value !== undefined) dispatch = put(dispatch, field.split('.'), value);
+  }
   try {
     decodeDispatch(dispatch);
   } catch (error) {
     if (!(error instanceof FleetError && error.code === 'INVALID_PARAMS')) throw error;
-    throw invalidOptions(error.fields, optionOfField(targetOption));
+    throw invalidOptions(error.fields, { ...OPTION_OF_FIELD, 'routing.target': targetOption });
   }
   return dispatch;
 }
 
-const text = (value: Value): string | undefined => (typeof value === 'string' ? value : undefined);
+/** `--read-only` says that the task does not write. */
+function read(option: keyof Given, value: Given[keyof Given]): JsonValue | undefined {
+  if (typeof value === 'object') return names(value);
+  if (typeof value !== 'string') return value === true ? false : undefined;
+  const { [option]: spec }: OptionSpecs = DISPATCH_OPTIONS;
+  return spec?.value === 'tokens' ? wholeNumber(option, value, 0) : value;
+}
 
-function number(name: string, value: Value): number | undefined {
-  return typeof value === 'string' ? wholeNumber(name, value, 0) : undefined;
+function put(object: JsonObject, [name = '', ...inner]: readonly string[], value: JsonValue): JsonObject {
+  const { [name]: before } = object;
+  return {
+    ...object,
+    [name]: inner.length === 0 ? value : put(isJsonObject(before) ? before : {}, inner, value),
+  };
 }
 
 /** Values of an option that may be repeated and may hold a comma-separated list. */
-function names(value: Value): string[] | undefined {
-  if (typeof value !== 'object') return undefined;
-  return value.flatMap((each) => each.split(',')).map((each) => each.trim());
-}
+const names = (values: readonly string[]): string[] =>
+  values.flatMap((each) => each.split(',')).map((each) => each.trim());

@@ -1,3 +1,4 @@
+import type { RequirementField } from '@hermes-fleet/protocol/handshake';
 import type { OptionSpecs } from './command.ts';
 
 /** Options that locate a fleet of plain processes. */
@@ -76,3 +77,21 @@ export const DISPATCH_OPTIONS = {
   deadline: { type: 'string', value: 'time', help: 'when the task must be done, in ISO 8601' },
   target: { type: 'string', value: 'peer', help: 'the peer that must do it; auto by default' },
 } as const satisfies OptionSpecs;
+
+/** The option that sets each field of a dispatch. The compiler names a requirement without one. */
+export const OPTION_OF_FIELD = {
+  'task.task_id': 'task-id',
+  'task.priority': 'priority',
+  'task.token_budget': 'budget',
+  'task.write': 'read-only',
+  'requirements.required_mcp': 'mcp',
+  'requirements.required_capabilities': 'capability',
+  'requirements.model_tier.min': 'tier-min',
+  'requirements.model_tier.max': 'tier-max',
+  'requirements.model_tier.prefer': 'tier-prefer',
+  'requirements.min_context_window': 'context-window',
+  deadline: 'deadline',
+  brief: 'brief',
+  'routing.target': 'target',
+} as const satisfies Readonly<Record<string, keyof typeof DISPATCH_OPTIONS>> &
+  Readonly<Record<`requirements.${RequirementField}`, string>>;

@@ -18,7 +18,7 @@ export { networkFault } from './network-fault.ts';
 export { type Camel, camelize, snakeize } from './wire/casing.ts';
 export { nameInUrl, numbered, safeName } from './wire/file-name.ts';
 export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
-export { isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
+export { definedFields, isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
 export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';
 export { mediaTypeOfName } from './wire/media-types.ts';
 export { isNestedDeeper, MAX_NESTING } from './wire/nesting.ts';

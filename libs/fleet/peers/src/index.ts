@@ -24,13 +24,13 @@ export { createWorkerDirectory, type WorkerDirectory } from './registry/worker-d
 export {
   exclusionReasons,
   NO_MODEL,
-  neededWindow,
+  type RoutingQuery,
   reasonInEvent,
+  routingQuery,
   takesTasks,
-  tierFits,
-  tierRange,
 } from './routing/eligibility.ts';
 export { explainDispatch } from './routing/explain.ts';
 export { measureBrief } from './routing/measure-brief.ts';
 export { type RoutingPolicy, routingPolicy } from './routing/policy.ts';
 export { type RoutingDecision, route } from './routing/route.ts';
+export { type Excluded, namedUnmet } from './routing/unroutable.ts';

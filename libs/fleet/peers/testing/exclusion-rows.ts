@@ -145,7 +145,7 @@ export const ROWS: readonly Row[] = [
     peer: peerOf('neo'),
     dispatch: requiring({ requiredMcp: ['trek'] }),
     kind: 'mcp',
-    reason: /no MCP server "trek"/,
+    reason: /"trek" is not configured/,
     waitable: false,
   },
   ...(['timeout', 'error', 'disabled'] as const).map(
@@ -179,7 +179,7 @@ export const ROWS: readonly Row[] = [
     peer: peerOf('neo'),
     dispatch: requiring({ requiredCapabilities: ['browser'] }),
     kind: 'capability',
-    reason: /lacks capability "browser"/,
+    reason: /capability "browser" is not available/,
     waitable: false,
   },
   {
@@ -187,7 +187,7 @@ export const ROWS: readonly Row[] = [
     peer: peerOf('neo'),
     dispatch: requiring({ modelTier: { min: 'opus' } }),
     kind: 'tier',
-    reason: /tier sonnet is outside opus to any/,
+    reason: /tier sonnet is outside the required opus to any/,
     waitable: false,
   },
   {
@@ -195,7 +195,7 @@ export const ROWS: readonly Row[] = [
     peer: peerOf('neo'),
     dispatch: requiring({ modelTier: { max: 'haiku' } }),
     kind: 'tier',
-    reason: /outside any to haiku/,
+    reason: /outside the required any to haiku/,
     waitable: false,
   },
   {
@@ -203,7 +203,7 @@ export const ROWS: readonly Row[] = [
     peer: peerOf('neo'),
     dispatch: requiring({ modelTier: { min: 'huge' } }),
     kind: 'tier',
-    reason: /outside huge to any/,
+    reason: /outside the required huge to any/,
     waitable: false,
   },
   {
@@ -227,7 +227,7 @@ export const ROWS: readonly Row[] = [
     peer: peerOf('neo'),
     policy: { briefTokens: 200_001 },
     kind: 'context',
-    reason: /200001 tokens needed/,
+    reason: /below the 200001 tokens of the brief/,
     waitable: false,
   },
   {

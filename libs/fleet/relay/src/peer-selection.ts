@@ -1,15 +1,17 @@
 import {
   capacityOf,
+  type Excluded,
   exclusionReasons,
   measureBrief,
-  neededWindow,
-  type PeerProfile,
+  namedUnmet,
   type PeerRegistry,
   type RoutingDecision,
   type RoutingPolicy,
+  type RoutingQuery,
   route,
+  routingQuery,
 } from '@hermes-fleet/peers';
-import { isWriteTask, type Unmet } from '@hermes-fleet/protocol/handshake';
+import { conditionsOf, isWriteTask, type Unmet } from '@hermes-fleet/protocol/handshake';
 import type { AdmittedTask, Clock } from '@hermes-fleet/protocol/ports';
 import type { Needs, Outlook } from '@hermes-fleet/tasks';
 import { isInForce } from './refusal.ts';
@@ -51,17 +53,13 @@ export interface PeerSelection {
   unmet(decision: RoutingDecision): Unmet[];
 }
 
-interface Candidate {
-  readonly peer: PeerProfile;
-  readonly unmet: readonly Unmet[];
-}
-
-const onlyCapacity = ({ unmet }: Candidate): boolean => unmet.every(({ kind }) => kind === 'capacity');
+const onlyCapacity = ({ unmet }: Excluded): boolean => unmet.every(({ kind }) => kind === 'capacity');
 
 export function createPeerSelection(options: PeerSelectionOptions, run: RelayedRun): PeerSelection {
   const { peers, clock } = options;
   const { dispatch } = run.task;
   const home = options.homeOf(run.task);
+  const required = conditionsOf(dispatch.requirements, options.policy.tiers).map(({ what }) => what);
   let briefTokens = 0;
 
   const refusalsInForce = (now: number) =>
@@ -76,15 +74,15 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
     return now < last.until && (peers.get(last.peer)?.receivedAt ?? 0) <= last.at;
   }
 
-  function queryAt(now: number, mayQueue: boolean) {
+  function queryAt(now: number, mayQueue: boolean): RoutingQuery {
     const excluded = new Map(refusalsInForce(now).map(({ peer, reason }) => [peer, reason]));
     const policy: RoutingPolicy = { ...options.policy, briefTokens, excluded, mayQueue };
-    const query = { dispatch, now, policy };
+    const query = routingQuery(dispatch, policy, now);
     return { ...query, policy: { ...policy, home: homeFor(query) } };
   }
 
   /** The home, as long as the task waits for it: it can take the task, now or when it has a free slot. */
-  function homeFor(query: Parameters<typeof exclusionReasons>[1]): string | undefined {
+  function homeFor(query: RoutingQuery): string | undefined {
     const peer = home === undefined || query.now >= patientUntil() ? undefined : peers.get(home);
     if (!peer) return undefined;
     const unmet = exclusionReasons(peer, query);
@@ -99,7 +97,7 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
   }
 
   /** Peers that nothing excludes, or only transient reasons. */
-  function candidatesNowOrLater(now: number): Candidate[] {
+  function candidatesNowOrLater(now: number): Excluded[] {
     const query = queryAt(now, false);
     const lost = lostPeers(now);
     return peers
@@ -142,14 +140,13 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
       return isReasonable && candidatesNowOrLater(clock.now()).length > 0;
     },
     needs(now) {
-      const { requirements = {}, routing, task } = dispatch;
-      const { requiredMcp, requiredCapabilities, modelTier } = requirements;
+      const { routing, task } = dispatch;
       const inForce = refusalsInForce(now);
       const isPatient = home !== undefined && now < patientUntil();
       const key = JSON.stringify([
         routing?.target ?? 'auto',
-        [requiredMcp, requiredCapabilities, modelTier?.min, modelTier?.max, requirements.minContextWindow],
-        briefTokens === 0 ? 0 : windowFor(neededWindow(dispatch, briefTokens)),
+        required,
+        briefTokens === 0 ? 0 : windowFor(briefTokens),
         [isWriteTask(dispatch), task.write, task.path],
         inForce.map(({ peer, transient }) => [peer, transient]),
         isHeldOff(now),
@@ -187,9 +184,7 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
       );
       const others = candidatesNowOrLater(clock.now())
         .filter(({ peer }) => !refusals.some((refusal) => refusal.peer === peer.name))
-        .flatMap(({ peer, unmet: reasons }) =>
-          reasons.map((entry) => ({ ...entry, detail: `${peer.name}: ${entry.detail}` })),
-        );
+        .flatMap(namedUnmet);
       return [...refused, ...others].slice(0, MAX_UNMET);
     },
   };

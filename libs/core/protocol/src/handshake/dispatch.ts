@@ -4,6 +4,7 @@ import { decodeWith, encodeWith } from '../wire/codec.ts';
 import { isJsonObject, type JsonObject } from '../wire/json.ts';
 import { ProtocolVersion } from '../wire/version.ts';
 import { outputSchemaProblem } from './output-schema.ts';
+import { RequirementsWire } from './requirements.ts';
 
 export const Priority = z.enum(['low', 'normal', 'high', 'urgent']);
 export type Priority = z.infer<typeof Priority>;
@@ -17,7 +18,6 @@ export const WhenFull = z.enum(['queue', 'refuse']);
 export const MAX_PATH = 8;
 
 const id = z.string().min(1).max(200);
-const names = z.array(z.string().min(1)).max(100);
 
 const OutputSchema = z.record(z.string(), z.unknown()).superRefine((schema, ctx) => {
   const problem = isJsonObject(schema) ? outputSchemaProblem(schema) : 'must be a JSON object';
@@ -62,19 +62,6 @@ const task = z.looseObject({
     .describe('Profiles that the task passed through; at most 8, without repeats'),
 });
 
-const modelTier = z.looseObject({
-  min: z.string().optional().describe('Lowest acceptable tier'),
-  max: z.string().optional().describe('Highest acceptable tier'),
-  prefer: z.string().optional().describe('Preferred tier; not a condition'),
-});
-
-const requirements = z.looseObject({
-  required_mcp: names.optional().describe('MCP servers that must be healthy'),
-  required_capabilities: names.optional().describe('Capabilities that the worker must have'),
-  model_tier: modelTier.optional().describe('Range of model tiers'),
-  min_context_window: z.int().positive().optional().describe('Minimum context window, in tokens'),
-});
-
 const routing = z.looseObject({
   target: id.optional().describe('Name of a peer, or auto'),
   on_blocked: OnBlocked.optional().describe('Action when a worker refuses'),
@@ -94,7 +81,7 @@ export const TaskDispatchWire = z
     type: z.literal('TASK_DISPATCH').describe('Type of the message'),
     protocol_version: ProtocolVersion.describe('Version of the message'),
     task: task.describe('The contract'),
-    requirements: requirements.optional().describe('Conditions to meet before a token is spent'),
+    requirements: RequirementsWire.optional().describe('Conditions to meet before a token is spent'),
     deadline: z.iso.datetime({ offset: true }).optional().describe('Deadline, with a time zone offset'),
     brief: z.string().min(1).describe('The work to do'),
     routing: routing.optional().describe('Choice of the worker'),

@@ -27,6 +27,19 @@ export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './
 export { type Reading, readDispatch, versionOf, versionUnmet } from './read-dispatch.ts';
 export { type ResultReading, readResult } from './read-result.ts';
 export {
+  type Condition,
+  conditionsOf,
+  MET,
+  type RequirementField,
+  type Requirements,
+  RequirementsWire,
+  requirementsEvent,
+  unmet,
+  unmetOfEach,
+  type WorkerFacts,
+  windowForBrief,
+} from './requirements.ts';
+export {
   type Attempt,
   type AttemptConsidered,
   bareResult,

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../wire/json.ts';
-import { type HintKind, hintValue } from './hint-value.ts';
+import { hintValue } from './hint-value.ts';
+import { HINTS, type Hint } from './hints.ts';
 import { stripReportInstructions } from './report-instructions.ts';
 
 const HEADING = /^TASK DISPATCH \(inline\)[ \t]*$/i;
@@ -7,25 +8,7 @@ const FENCE = /^[ \t]*(`{3,}|~{3,})/;
 const HINT = /^([A-Za-z_][A-Za-z0-9_]*)[ \t]*:(.*)$/s;
 const BRIEF = /^brief[ \t]*:[ ]?/i;
 
-const IN_TASK: ReadonlyMap<string, HintKind> = new Map([
-  ['task_id', 'word'],
-  ['priority', 'word'],
-  ['reply_schema', 'word'],
-  ['token_budget', 'value'],
-  ['write', 'value'],
-  ['fresh', 'value'],
-  ['output_schema', 'value'],
-]);
-const IN_REQUIREMENTS: ReadonlyMap<string, HintKind> = new Map([
-  ['required_mcp', 'words'],
-  ['required_capabilities', 'words'],
-  ['model_tier', 'map'],
-  ['min_context_window', 'value'],
-]);
-const ON_TOP: ReadonlyMap<string, HintKind> = new Map([
-  ['protocol_version', 'word'],
-  ['deadline', 'word'],
-]);
+const BY_NAME = new Map(HINTS.map((hint) => [hint.name, hint]));
 
 /** The largest number of lines in a block of hints. The brief starts after it. */
 const MAX_LINES = 200;
@@ -48,8 +31,11 @@ export function parseHints(text: string): Hints | undefined {
   const start = headingOf(lines);
   if (start === undefined) return undefined;
   const block = readBlock(lines, start + 1);
-  const hints = { task: {}, requirements: {}, top: {} };
-  for (const [key, value] of new Map(block.hints)) put(hints, key, value);
+  const hints: Record<Hint['place'], JsonObject> = { task: {}, requirements: {}, top: {} };
+  for (const [key, value] of new Map(block.hints)) {
+    const { place, kind } = BY_NAME.get(key) ?? {};
+    if (place && kind) hints[place][key] = hintValue(value, kind);
+  }
   const before = text.slice(0, lines[start]?.at).trim();
   return { ...hints, brief: briefOf(text.slice(block.briefAt), before, hints.task) };
 }
@@ -98,7 +84,7 @@ function readBlock(lines: readonly Line[], from: number): Block {
     const brief = line && BRIEF.exec(line.text);
     if (line && brief) return { hints, briefAt: line.at + brief[0].length };
     const [, key = '', value = ''] = (line && HINT.exec(line.text)) ?? [];
-    const follows = next === index || isKnown(key);
+    const follows = next === index || BY_NAME.has(key);
     if (key === '' || !follows || index - from > MAX_LINES)
       return { hints, briefAt: lines[index]?.at ?? Number.POSITIVE_INFINITY };
     const end = value.trim() === '' ? continued(lines, next + 1) : next + 1;
@@ -119,21 +105,6 @@ function continued(lines: readonly Line[], from: number): number {
   let index = from;
   while (index - from < MAX_LINES && /^(?:[ \t]+\S|- )/.test(lines[index]?.text ?? '')) index += 1;
   return index;
-}
-
-function isKnown(key: string): boolean {
-  return IN_TASK.has(key) || IN_REQUIREMENTS.has(key) || ON_TOP.has(key);
-}
-
-function put(hints: Pick<Hints, 'task' | 'requirements' | 'top'>, key: string, value: string): void {
-  for (const [place, kinds] of [
-    [hints.task, IN_TASK],
-    [hints.requirements, IN_REQUIREMENTS],
-    [hints.top, ON_TOP],
-  ] as const) {
-    const kind = kinds.get(key);
-    if (kind) place[key] = hintValue(value, kind);
-  }
 }
 
 /** The brief of a rendered dispatch is returned unchanged; any other brief is trimmed. */

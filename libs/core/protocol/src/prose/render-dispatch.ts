@@ -1,4 +1,7 @@
-import type { TaskDispatch } from '../handshake/dispatch.ts';
+import { type TaskDispatch, TaskDispatchWire } from '../handshake/dispatch.ts';
+import { snakeize } from '../wire/casing.ts';
+import { isJsonObject } from '../wire/json.ts';
+import { HINTS, type Hint } from './hints.ts';
 import { reportInstructions } from './report-instructions.ts';
 
 const HEADING = 'TASK DISPATCH (inline)';
@@ -8,30 +11,24 @@ const HEADING = 'TASK DISPATCH (inline)';
  * instructions. Fields that only concern the fleet (path, parent, routing, unknown fields) are omitted. `parseHints`
  * restores the contract.
  */
-export function renderDispatchText({ task, requirements, deadline, ...dispatch }: TaskDispatch): string {
-  const replySchema = task.replySchema ?? 'prose';
-  const tier = requirements?.modelTier;
-  const hints: [string, string | undefined][] = [
-    ['protocol_version', word(dispatch.protocolVersion)],
-    ['task_id', word(task.taskId)],
-    ['priority', task.priority ?? 'normal'],
-    ['reply_schema', replySchema],
-    ['token_budget', json(task.tokenBudget)],
-    ['write', json(task.write)],
-    ['fresh', json(task.fresh)],
-    ['required_mcp', list(requirements?.requiredMcp)],
-    ['required_capabilities', list(requirements?.requiredCapabilities)],
-    ['model_tier', tier && map({ min: tier.min, max: tier.max, prefer: tier.prefer })],
-    ['min_context_window', json(requirements?.minContextWindow)],
-    ['output_schema', json(task.outputSchema)],
-    ['deadline', deadline],
-  ];
-  const block = hints.flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
+export function renderDispatchText(dispatch: TaskDispatch): string {
+  const top = snakeize(TaskDispatchWire, dispatch);
+  const task = { priority: 'normal', reply_schema: 'prose' as const, ...top.task };
+  const places: Record<Hint['place'], Readonly<Record<string, unknown>>> = {
+    top,
+    task,
+    requirements: top.requirements ?? {},
+  };
+  const block = HINTS.flatMap((hint) => {
+    const value = places[hint.place][hint.name];
+    return value === undefined ? [] : [`${hint.name}: ${written(value, hint)}`];
+  });
   const head = [HEADING, ...block, `Brief: ${dispatch.brief}`].join('\n');
-  return `${head}\n\n${reportInstructions(task.taskId, replySchema)}`;
+  return `${head}\n\n${reportInstructions(task.task_id, task.reply_schema)}`;
 }
 
-const PLAIN = /^[A-Za-z_][A-Za-z0-9_./-]*$/;
+/** The name of something, or a time: YAML reads it as text without quotes. */
+const PLAIN = /^(?:[A-Za-z_][A-Za-z0-9_./-]*|\d{4}-\d\d-\d\dT[\d:.+Z-]+)$/;
 /** Words that YAML may not read as text. */
 const SPECIAL = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 
@@ -39,17 +36,12 @@ function word(text: string): string {
   return PLAIN.test(text) && !SPECIAL.test(text) ? text : JSON.stringify(text);
 }
 
-function list(names: readonly string[] | undefined): string | undefined {
-  return names && `[${names.map(word).join(', ')}]`;
-}
-
-function map(fields: Readonly<Record<string, string | undefined>>): string {
-  const known = Object.entries(fields).flatMap(([key, value]) =>
-    value === undefined ? [] : [`${key}: ${word(value)}`],
+function written(value: unknown, { kind, fields }: Pick<Hint, 'kind' | 'fields'>): string {
+  if (kind === 'word' && typeof value === 'string') return word(value);
+  if (kind === 'words' && Array.isArray(value)) return `[${value.map(word).join(', ')}]`;
+  if (kind !== 'map' || !isJsonObject(value)) return JSON.stringify(value);
+  const known = fields.flatMap((key) =>
+    typeof value[key] === 'string' ? [`${key}: ${word(value[key])}`] : [],
   );
   return `{${known.join(', ')}}`;
-}
-
-function json(value: unknown): string | undefined {
-  return value === undefined ? undefined : JSON.stringify(value);
 }

@@ -4,3 +4,12 @@ export type JsonObject = { [key: string]: JsonValue };
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** The fields that have a value: JSON has none without. */
+export function definedFields<T extends JsonValue>(
+  fields: Readonly<Record<string, T | undefined>>,
+): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])),
+  );
+}

@@ -1,4 +1,5 @@
-import { OnBlocked, Priority, ReplySchema } from '@hermes-fleet/protocol/handshake';
+import { definedFields } from '@hermes-fleet/protocol';
+import { OnBlocked, Priority, ReplySchema, type RequirementsWire } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 import type { SubtaskRequest } from './subtask.ts';
 
@@ -11,7 +12,7 @@ const requirements = z.strictObject({
     .strictObject({ min: z.string().optional(), max: z.string().optional(), prefer: z.string().optional() })
     .optional(),
   min_context_window: z.int().positive().optional(),
-});
+} satisfies Record<keyof typeof RequirementsWire.shape, z.ZodType>);
 
 /** The input of `fleet_route`, in the terms of a TASK_DISPATCH. Descriptions are short: every step pays for them. */
 export const ROUTE_INPUT = {
@@ -42,8 +43,8 @@ export function subtaskRequest(
     agent: input.agent,
     brief: input.brief,
     requirements: input.requirements && {
-      ...defined(required),
-      ...(tier ? { model_tier: defined(tier) } : {}),
+      ...definedFields(required),
+      ...(tier ? { model_tier: definedFields(tier) } : {}),
     },
     tokenBudget: input.token_budget,
     priority: input.priority,
@@ -53,11 +54,4 @@ export function subtaskRequest(
     fresh: input.fresh,
     onBlocked: input.on_blocked,
   };
-}
-
-/** Drops undefined fields, which JSON cannot represent. */
-function defined<T>(fields: Readonly<Record<string, T | undefined>>): Record<string, T> {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])),
-  );
 }

@@ -16,7 +16,7 @@ test('POST /fleet/route explains where a dispatch would go, and records nothing'
       ['neo', 'chosen', 'trinity', 'excluded'],
     );
     assert.ok(first.score > 0 && first.reasons.length > 0);
-    assert.deepEqual(second.reasons, ['has no MCP server "memory"']);
+    assert.deepEqual(second.reasons, ['required MCP server "memory" is not configured']);
   }
   assert.equal(tasks(), 0);
   assert.deepEqual(one.runs, []);

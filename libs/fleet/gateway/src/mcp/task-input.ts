@@ -1,12 +1,19 @@
-import { FleetError, fieldErrors, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
-import { OnBlocked, Priority, ReplySchema } from '@hermes-fleet/protocol/handshake';
+import {
+  definedFields,
+  FleetError,
+  fieldErrors,
+  type JsonObject,
+  PROTOCOL_VERSION,
+} from '@hermes-fleet/protocol';
+import { OnBlocked, Priority, ReplySchema, RequirementsWire } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 
 /** How long a tool call waits for a task by default, and at most, in seconds: clients give up on silent calls. */
 const DEFAULT_WAIT_S = 45;
 export const MAX_WAIT_S = 240;
 
-const names = z.array(z.string().min(1).max(200)).max(100);
+/** A range of tiers is given by its lowest; the window follows from the brief. */
+const { model_tier: _range, min_context_window: _window, ...REQUIREMENTS } = RequirementsWire.shape;
 
 export const WaitS = z
   .number()
@@ -39,10 +46,7 @@ const CONTRACT = {
     .optional()
     .describe('Time after which the task fails, RFC 3339 with an offset'),
   priority: Priority.optional().describe('Order in the queue; default: normal'),
-  required_mcp: names.optional().describe('MCP servers that the worker must have, healthy'),
-  required_capabilities: names
-    .optional()
-    .describe('Tools that the worker must have, e.g. terminal, file, web; see fleet_peers'),
+  ...REQUIREMENTS,
   model_tier_min: z.string().max(100).optional().describe('Lowest model tier of the worker'),
   write: z.boolean().optional().describe('False if the task changes no files'),
   reply_schema: ReplySchema.optional().describe('Form of the reply; default: prose'),
@@ -85,13 +89,12 @@ export function readToolArguments<S extends z.ZodType>(tool: string, schema: S, 
 export function dispatchOf(contract: z.output<typeof RouteInput>, taskId: string): JsonObject {
   const { brief, deadline, on_blocked, model_tier_min: min } = contract;
   const { priority, reply_schema, token_budget, output_schema, write } = contract;
-  const task = defined({ task_id: taskId, priority, reply_schema, token_budget, output_schema, write });
-  const requirements = defined({
-    required_mcp: contract.required_mcp,
-    required_capabilities: contract.required_capabilities,
-    model_tier: min === undefined ? undefined : { min },
-  });
-  const routing = defined({ target: contract.to, on_blocked });
+  const task = definedFields({ task_id: taskId, priority, reply_schema, token_budget, output_schema, write });
+  const requirements = {
+    ...z.object(REQUIREMENTS).parse(contract),
+    ...(min !== undefined && { model_tier: { min } }),
+  };
+  const routing = definedFields({ target: contract.to, on_blocked });
   return {
     type: 'TASK_DISPATCH',
     protocol_version: PROTOCOL_VERSION,
@@ -101,11 +104,4 @@ export function dispatchOf(contract: z.output<typeof RouteInput>, taskId: string
     brief,
     ...(Object.keys(routing).length > 0 && { routing }),
   };
-}
-
-/** Drops undefined fields, which JSON cannot represent. */
-function defined(fields: Readonly<Record<string, JsonObject[string] | undefined>>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
 }

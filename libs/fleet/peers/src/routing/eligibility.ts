@@ -1,9 +1,15 @@
 import { negotiate } from '@hermes-fleet/protocol';
 import {
+  type Condition,
+  conditionsOf,
   isWriteTask,
+  MET,
   type SessionAnnounce,
   type TaskDispatch,
   type Unmet,
+  unmet,
+  unmetOfEach,
+  windowForBrief,
 } from '@hermes-fleet/protocol/handshake';
 import type { ModelInfo } from '@hermes-fleet/protocol/ports';
 import { capacityOf } from '../capacity.ts';
@@ -17,27 +23,19 @@ export interface RoutingQuery {
   readonly dispatch: TaskDispatch;
   readonly policy: RoutingPolicy;
   readonly now: number;
+  /** What the dispatch requires of a worker, with a window for its brief. */
+  readonly conditions: readonly Condition[];
+}
+
+export function routingQuery(dispatch: TaskDispatch, policy: RoutingPolicy, now: number): RoutingQuery {
+  const { briefTokens = 0, tiers } = policy;
+  const required = conditionsOf(dispatch.requirements, tiers);
+  const conditions = briefTokens === 0 ? required : [...required, windowForBrief(briefTokens)];
+  return { dispatch, policy, now, conditions };
 }
 
 type PeerCheck = (peer: PeerProfile, query: RoutingQuery) => readonly Unmet[];
 type AnnounceCheck = (peer: PeerProfile, announce: SessionAnnounce, query: RoutingQuery) => readonly Unmet[];
-
-const MET: readonly Unmet[] = [];
-const unmet = (kind: Unmet['kind'], name: string, detail: string, transient: boolean): readonly Unmet[] => [
-  { kind, name, detail, transient },
-];
-
-/** Concatenates the findings for all items. Without findings it allocates nothing. */
-function collect<T>(items: readonly T[] | undefined, find: (item: T) => readonly Unmet[]): readonly Unmet[] {
-  let found = MET;
-  if (items) for (const item of items) found = concat(found, find(item));
-  return found;
-}
-
-function concat(a: readonly Unmet[], b: readonly Unmet[]): readonly Unmet[] {
-  if (b.length === 0) return a;
-  return a.length === 0 ? b : [...a, ...b];
-}
 
 /** Returns every hard reason that excludes a peer (docs/handshake.md#routing); empty = eligible. */
 export function exclusionReasons(peer: PeerProfile, query: RoutingQuery): readonly Unmet[] {
@@ -48,64 +46,41 @@ export function exclusionReasons(peer: PeerProfile, query: RoutingQuery): readon
     announce && isLive(peer, query.now)
       ? checkAnnounce(peer, announce, query)
       : (isProsePeer(peer, query.now) ? checkProsePeer : checkSilentPeer)(peer, query);
-  return concat(
-    known,
-    collect(LOCAL_CHECKS, (reason) => reason(peer, query)),
-  );
+  const local = unmetOfEach(LOCAL_CHECKS, (reason) => reason(peer, query));
+  if (known.length === 0) return local;
+  return local.length === 0 ? known : [...known, ...local];
 }
 
 /** A peer that takes no tasks has only that reason. */
 const checkAnnounce: AnnounceCheck = (peer, announce, query) =>
   takesTasks(announce)
-    ? collect(ANNOUNCE_CHECKS, (reason) => reason(peer, announce, query))
-    : unmet('capability', peer.name, 'takes no tasks: send it a CONTROL_DECISION', false);
+    ? unmetOfEach(ANNOUNCE_CHECKS, (reason) => reason(peer, announce, query))
+    : unmet('capability', peer.name, 'takes no tasks: send it a CONTROL_DECISION');
 
 /** False for a trader and for a peer without a model. */
 export function takesTasks(announce: SessionAnnounce): boolean {
   return announce.role !== 'trader' && announce.worker.modelTier !== NO_MODEL.tier;
 }
 
-export function declaresMcp(announce: SessionAnnounce, name: string): boolean {
-  return announce.capabilities.mcpServers.includes(name);
-}
-
-export function declaresCapability(announce: SessionAnnounce, name: string): boolean {
-  return announce.capabilities.tools.includes(name);
-}
-
-/** True if the dispatch allows the tier. A tier outside `tiers` fits only an open range. */
-export function tierFits(tierName: string, dispatch: TaskDispatch, tiers: readonly string[]): boolean {
-  const { min, max } = dispatch.requirements?.modelTier ?? {};
-  if (min === undefined && max === undefined) return true;
-  const rank = tiers.indexOf(tierName);
-  const lowest = min === undefined ? 0 : tiers.indexOf(min);
-  const highest = max === undefined ? tiers.length - 1 : tiers.indexOf(max);
-  return rank >= 0 && lowest >= 0 && highest >= 0 && rank >= lowest && rank <= highest;
-}
-
-export function tierRange(dispatch: TaskDispatch): string {
-  const { min, max } = dispatch.requirements?.modelTier ?? {};
-  return `${min ?? 'any'} to ${max ?? 'any'}`;
-}
-
 const identity: PeerCheck = (peer, { policy, dispatch }) => {
   const target = dispatch.routing?.target;
-  if (peer.name === policy.self) return unmet('peer', peer.name, 'is the asking profile', false);
+  if (peer.name === policy.self) return unmet('peer', peer.name, 'is the asking profile');
   if (target !== undefined && target !== 'auto' && target !== peer.name)
-    return unmet('peer', peer.name, `is not the target ${target}`, false);
+    return unmet('peer', peer.name, `is not the target ${target}`);
   if (!peer.endpoint)
-    return unmet('peer', peer.name, 'is neither configured nor joined: it only announced itself', false);
-  if (peer.leaving) return unmet('peer', peer.name, 'is leaving the fleet', false);
+    return unmet('peer', peer.name, 'is neither configured nor joined: it only announced itself');
+  if (peer.leaving) return unmet('peer', peer.name, 'is leaving the fleet');
   return MET;
 };
 
 /** A prose peer accepts anything. Only the caller can know whether it suits the task. */
-const checkProsePeer: PeerCheck = (peer, { dispatch }) => {
+const checkProsePeer: PeerCheck = (peer, { dispatch, policy }) => {
   if (dispatch.routing?.target === peer.name) return MET;
-  if (requiresNothing(dispatch) && dispatch.task.write === false) return MET;
+  const requiresNothing = conditionsOf(dispatch.requirements, policy.tiers).length === 0;
+  if (requiresNothing && dispatch.task.write === false) return MET;
   const detail =
     'speaks prose: without being the target it gets only tasks that require nothing and have write: false';
-  return unmet('capability', 'handshake', detail, false);
+  return unmet('capability', 'handshake', detail);
 };
 
 /** Checks a peer whose announce is missing or stale. */
@@ -118,7 +93,7 @@ const checkSilentPeer: PeerCheck = (peer, { policy }) => {
 };
 
 const foreign = (peer: string, versions: readonly string[]): readonly Unmet[] =>
-  unmet('version', peer, `speaks handshake ${versions.join(', ')} only`, false);
+  unmet('version', peer, `speaks handshake ${versions.join(', ')} only`);
 
 const version: AnnounceCheck = (peer, announce, { policy }) => {
   const { protocolVersion, protocolVersions } = announce;
@@ -137,34 +112,8 @@ const model: AnnounceCheck = (_peer, { worker, modelHealth = 'ok' }) =>
     ? MET
     : unmet('capability', 'model', `its model ${worker.model} is not healthy (${modelHealth})`, true);
 
-const mcp: AnnounceCheck = (_peer, announce, { dispatch }) =>
-  collect(dispatch.requirements?.requiredMcp, (name) => mcpServerUnmet(announce, name));
-
-function mcpServerUnmet(announce: SessionAnnounce, name: string): readonly Unmet[] {
-  if (!declaresMcp(announce, name)) return unmet('mcp', name, `has no MCP server "${name}"`, false);
-  const health = Object.hasOwn(announce.mcpHealth, name) ? announce.mcpHealth[name] : undefined;
-  if (health === 'ok') return MET;
-  const detail = `MCP server "${name}" is not healthy (${health ?? 'unknown'})`;
-  return unmet('mcp', name, detail, health !== 'disabled');
-}
-
-const capability: AnnounceCheck = (_peer, announce, { dispatch }) =>
-  collect(dispatch.requirements?.requiredCapabilities, (name) =>
-    declaresCapability(announce, name) ? MET : unmet('capability', name, `lacks capability "${name}"`, false),
-  );
-
-const tier: AnnounceCheck = (_peer, announce, { dispatch, policy }) => {
-  const { modelTier } = announce.worker;
-  if (tierFits(modelTier, dispatch, policy.tiers)) return MET;
-  return unmet('tier', modelTier, `tier ${modelTier} is outside ${tierRange(dispatch)}`, false);
-};
-
-const contextWindow: AnnounceCheck = (peer, announce, { dispatch, policy }) => {
-  const needed = neededWindow(dispatch, policy.briefTokens);
-  const { contextWindow: window } = announce.worker;
-  if (needed <= window) return MET;
-  return unmet('context', peer.name, `context window ${window} is below the ${needed} tokens needed`, false);
-};
+const requirements: AnnounceCheck = (_peer, announce, { conditions }) =>
+  unmetOfEach(conditions, (condition) => condition.unmet(announce));
 
 const repo: AnnounceCheck = (peer, { session: { repoState } }, { dispatch }) => {
   if (repoState.health === 'down') return unmet('repo', peer.name, 'cannot work with its repositories', true);
@@ -206,30 +155,9 @@ const home: PeerCheck = (peer, { policy }) =>
 
 const path: PeerCheck = (peer, { dispatch }) =>
   dispatch.task.path?.includes(peer.name)
-    ? unmet('path', peer.name, 'has already had this task: sending it again would make a cycle', false)
+    ? unmet('path', peer.name, 'has already had this task: sending it again would make a cycle')
     : MET;
 
-const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [
-  version,
-  readiness,
-  model,
-  mcp,
-  capability,
-  tier,
-  contextWindow,
-  repo,
-];
+const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [version, readiness, model, requirements, repo];
 
 const LOCAL_CHECKS: readonly PeerCheck[] = [capacity, circuit, refusal, home, path];
-
-/** The context window that a dispatch needs, tokens. */
-export function neededWindow(dispatch: TaskDispatch, briefTokens = 0): number {
-  return Math.max(dispatch.requirements?.minContextWindow ?? 0, briefTokens);
-}
-
-/** A preferred tier is not a requirement. */
-function requiresNothing({ requirements = {} }: TaskDispatch): boolean {
-  const { requiredMcp = [], requiredCapabilities = [], modelTier = {}, minContextWindow } = requirements;
-  const open = modelTier.min === undefined && modelTier.max === undefined && minContextWindow === undefined;
-  return open && requiredMcp.length === 0 && requiredCapabilities.length === 0;
-}

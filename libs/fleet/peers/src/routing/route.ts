@@ -1,6 +1,6 @@
 import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
-import { exclusionReasons, type RoutingQuery } from './eligibility.ts';
+import { exclusionReasons, type RoutingQuery, routingQuery } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
 import { createScorer, type Scorer, scoreProse } from './score.ts';
 import { unroutable } from './unroutable.ts';
@@ -33,7 +33,7 @@ export function route(
   policy: RoutingPolicy,
   now: number,
 ): RoutingDecision {
-  const query = { dispatch, policy, now };
+  const query = routingQuery(dispatch, policy, now);
   const score = createScorer(dispatch, policy, now);
   const evaluated = peers.map((peer) => evaluate(peer, query, score));
   const best = bestOf(evaluated, dispatch.task.taskId);

@@ -1,15 +1,6 @@
-import type { SessionAnnounce, TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
+import { type Condition, type TaskDispatch, type Unmet, unmet } from '@hermes-fleet/protocol/handshake';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
-import {
-  declaresCapability,
-  declaresMcp,
-  neededWindow,
-  type RoutingQuery,
-  takesTasks,
-  tierFits,
-  tierRange,
-} from './eligibility.ts';
-import type { RoutingPolicy } from './policy.ts';
+import { type RoutingQuery, takesTasks } from './eligibility.ts';
 
 /** A peer with its hard reasons. */
 export interface Excluded {
@@ -41,21 +32,22 @@ export function unroutable(excluded: readonly Excluded[], query: RoutingQuery): 
   if (candidates.length === 0) {
     const nobody = `${policy.self} has no peer: list one under fleet.agents, or let one join`;
     const detail = target === 'auto' ? nobody : `target "${target}" is not a peer of ${policy.self}`;
-    return { unmet: [{ kind: 'peer', name: target, detail, transient: false }], waitable: false };
+    return { unmet: unmet('peer', target, detail), waitable: false };
   }
   const live = candidates.filter(({ peer }) => isCandidate(peer, dispatch, now));
   if (live.length === 0 && candidates.every(isSilent)) {
     const detail = `no live peer: ${named(candidates)} not heard of lately`;
-    return { unmet: [{ kind: 'peer', name: target, detail, transient: true }], waitable: true };
+    return { unmet: unmet('peer', target, detail, true), waitable: true };
   }
-  const undeclared = undeclaredBy(live, dispatch, policy);
+  const undeclared = undeclaredByAll(live, query);
   if (undeclared.length > 0) return { unmet: undeclared, waitable: false };
-  const waitable = candidates.some(({ unmet }) => unmet.every(({ transient }) => transient));
-  const each = candidates.flatMap(({ peer, unmet }) =>
-    unmet.map((entry) => ({ ...entry, detail: `${peer.name}: ${entry.detail}` })),
-  );
-  return { unmet: each.slice(0, MAX_UNMET), waitable };
+  const waitable = candidates.some((each) => each.unmet.every(({ transient }) => transient));
+  return { unmet: candidates.flatMap(namedUnmet).slice(0, MAX_UNMET), waitable };
 }
+
+/** What is unmet at a peer, with the peer's name in each text. */
+export const namedUnmet = ({ peer, unmet: found }: Excluded): Unmet[] =>
+  found.map((entry) => ({ ...entry, detail: `${peer.name}: ${entry.detail}` }));
 
 /** A live worker outside the task's path. Only its declarations count. */
 function isCandidate(peer: PeerProfile, dispatch: TaskDispatch, now: number): boolean {
@@ -67,29 +59,16 @@ function isCandidate(peer: PeerProfile, dispatch: TaskDispatch, now: number): bo
 const isSilent = ({ unmet }: Excluded): boolean =>
   unmet.every(({ kind, transient }) => kind === 'peer' && transient);
 
-function undeclaredBy(live: readonly Excluded[], dispatch: TaskDispatch, policy: RoutingPolicy): Unmet[] {
+function undeclaredByAll(live: readonly Excluded[], { conditions }: RoutingQuery): Unmet[] {
   const announces = live.flatMap(({ peer }) => (peer.announce ? [peer.announce] : []));
+  const isDeclared = (condition: Condition): boolean =>
+    announces.some((each) => condition.isDeclared?.(each) ?? condition.unmet(each).length === 0);
   if (announces.length === 0) return [];
-  const nobody = (declares: (announce: SessionAnnounce) => boolean): boolean => !announces.some(declares);
-  const who = named(live);
-  const { requiredMcp = [], requiredCapabilities = [] } = dispatch.requirements ?? {};
-  const unmet: Unmet[] = [];
-  const lacking = (kind: Unmet['kind'], name: string, detail: string): void => {
-    unmet.push({ kind, name, detail, transient: false });
-  };
-  for (const name of new Set(requiredMcp))
-    if (nobody((announce) => declaresMcp(announce, name)))
-      lacking('mcp', name, `required MCP server "${name}" is not declared by any live peer (${who})`);
-  for (const name of new Set(requiredCapabilities))
-    if (nobody((announce) => declaresCapability(announce, name)))
-      lacking('capability', name, `required capability "${name}" is not declared by any live peer (${who})`);
-  const range = tierRange(dispatch);
-  if (nobody(({ worker }) => tierFits(worker.modelTier, dispatch, policy.tiers)))
-    lacking('tier', range, `no live peer (${who}) is of a tier from ${range}`);
-  const needed = neededWindow(dispatch, policy.briefTokens);
-  if (nobody(({ worker }) => worker.contextWindow >= needed))
-    lacking('context', String(needed), `no live peer (${who}) has a context window of ${needed} tokens`);
-  return unmet;
+  return conditions
+    .filter((condition) => !isDeclared(condition))
+    .flatMap(({ kind, name, what }) =>
+      unmet(kind, name, `required ${what} is not declared by any live peer (${named(live)})`),
+    );
 }
 
 function named(excluded: readonly Excluded[]): string {

@@ -1,4 +1,4 @@
-import type { TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
+import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Caller, ModelInfo, ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
 
 /** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
@@ -38,9 +38,3 @@ export interface AdmissionRequest {
 
 /** Returns the unmet requirements; a promise only if it measures. */
 export type Check = (request: AdmissionRequest) => readonly Unmet[] | Promise<readonly Unmet[]>;
-
-export const MET: readonly Unmet[] = [];
-
-export const unmet = (kind: UnmetKind, name: string, detail: string, transient = false): Unmet[] => [
-  { kind, name, detail, transient },
-];

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NOW } from '@hermes-fleet/peers/testing';
-import type { TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
+import { exclusionReasons, routingQuery } from '@hermes-fleet/peers';
+import { announcing, NOW, POLICY } from '@hermes-fleet/peers/testing';
+import { McpHealth, type TaskDispatch, type Unmet, type UnmetKind } from '@hermes-fleet/protocol/handshake';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import fc from 'fast-check';
 import type { AdmissionInputs, AdmissionRequest } from './check.ts';
@@ -81,6 +82,7 @@ function inputsWith(
   };
 }
 
+const McpHealthWords = fc.constantFrom(...McpHealth.options);
 const failing = fc.record(Object.fromEntries(ORDER.map((kind) => [kind, fc.boolean()])));
 const some = (names: readonly string[]) => fc.uniqueArray(fc.constantFrom(...names));
 
@@ -184,6 +186,44 @@ describe('admission, for any dispatch and any state', () => {
         assert.deepEqual(other.sort(), straight.sort());
       }),
       { numRuns: 300 },
+    );
+  });
+
+  it('finds what routing finds at a peer that announces the same state', async () => {
+    const health = fc.dictionary(fc.constantFrom(...SERVERS), McpHealthWords);
+    const state = fc.record({
+      health,
+      tools: some(CAPABILITIES),
+      tier: fc.constantFrom(...TIERS, 'nano'),
+      contextWindow: fc.integer({ min: 1, max: 2_000 }),
+    });
+    const briefs = fc.integer({ min: 1, max: 2_500 }).map((length) => 'x'.repeat(length));
+    await fc.assert(
+      fc.asyncProperty(requirements, briefs, state, async (required, brief, { health: measured, ...is }) => {
+        const dispatch: TaskDispatch = { ...requestThat({}).dispatch, requirements: required, brief };
+        const { tier: modelTier, contextWindow, tools } = is;
+        const own = await admit({
+          dispatch: { ...dispatch, task: { taskId: 't' } },
+          caller,
+          inputs: {
+            ...inputsWith(new Set(), new Set(tools), true),
+            model: { id: 'm', tier: modelTier, contextWindow },
+            mcp: {
+              names: () => Object.keys(measured),
+              probe: async (name) => ({ state: measured[name] ?? 'unknown', detail: '' }),
+            },
+          },
+        });
+        const peer = announcing('neo', {
+          worker: { modelTier, contextWindow },
+          capabilities: { tools, mcpServers: Object.keys(measured) },
+          mcpHealth: measured,
+        });
+        const briefTokens = brief.length > contextWindow ? brief.length : 0;
+        const query = routingQuery(dispatch, { ...POLICY, tiers: TIERS, briefTokens }, NOW);
+        assert.deepEqual(own, exclusionReasons(peer, query));
+      }),
+      { numRuns: 500 },
     );
   });
 });

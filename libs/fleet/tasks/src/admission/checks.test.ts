@@ -66,14 +66,7 @@ describe('admission', () => {
       /has passed/,
       false,
     ],
-    [
-      'an MCP server that is not configured',
-      asks('nope'),
-      {},
-      'mcp',
-      /"nope" is not configured on neo/,
-      false,
-    ],
+    ['an MCP server that is not configured', asks('nope'), {}, 'mcp', /"nope" is not configured/, false],
     [
       'an MCP server that hangs',
       asks('trek'),
@@ -89,7 +82,7 @@ describe('admission', () => {
       dispatchOf({ requirements: { requiredCapabilities: ['browser'] } }),
       {},
       'capability',
-      /"browser" is not available on neo/,
+      /"browser" is not available/,
       false,
     ],
     [
@@ -97,7 +90,7 @@ describe('admission', () => {
       dispatchOf({ requirements: { modelTier: { min: 'opus' } } }),
       {},
       'tier',
-      /of tier sonnet, and opus to any/,
+      /tier sonnet is outside the required opus to any/,
       false,
     ],
     [
@@ -105,7 +98,7 @@ describe('admission', () => {
       dispatchOf({ requirements: { minContextWindow: 1_001 } }),
       {},
       'context',
-      /1001 is required, and neo has 1000/,
+      /window 1000 is below the 1001 tokens required/,
       false,
     ],
     [
@@ -113,7 +106,7 @@ describe('admission', () => {
       dispatchOf({ brief: 'x'.repeat(1_001) }),
       {},
       'context',
-      /brief has 1001 tokens/,
+      /window 1000 is below the 1001 tokens of the brief/,
       false,
     ],
     [

@@ -1,8 +1,21 @@
-import { NO_MODEL, tierFits, tierRange } from '@hermes-fleet/peers';
+import { NO_MODEL } from '@hermes-fleet/peers';
 import { FleetError } from '@hermes-fleet/protocol';
-import { isWriteTask, MAX_PATH, type Unmet, versionUnmet } from '@hermes-fleet/protocol/handshake';
+import {
+  type Condition,
+  conditionsOf,
+  isWriteTask,
+  MAX_PATH,
+  MET,
+  type Unmet,
+  UnmetKind,
+  unmet,
+  unmetOfEach,
+  versionUnmet,
+  type WorkerFacts,
+  windowForBrief,
+} from '@hermes-fleet/protocol/handshake';
 import type { MeasuredModel, RepoState } from '@hermes-fleet/protocol/ports';
-import { type AdmissionInputs, type AdmissionRequest, type Check, MET, unmet } from './check.ts';
+import type { AdmissionInputs, AdmissionRequest, Check } from './check.ts';
 
 /** An older probe is repeated before a task that requires the server is admitted (docs/handshake.md#admission). */
 const PROBE_MAX_AGE_MS = 5_000;
@@ -44,8 +57,12 @@ function collect(
     if (unmet instanceof Promise || unmet.length > 0) found.push(unmet);
   }
   const [only = []] = found;
-  return found.length > 1 ? Promise.all(found).then((each) => each.flat()) : only;
+  return found.length > 1 ? Promise.all(found).then((each) => each.flat().sort(byKind)) : only;
 }
+
+/** The kinds are listed in the order of docs/handshake.md#admission. */
+const byKind = (a: Unmet, b: Unmet): number =>
+  UnmetKind.options.indexOf(a.kind) - UnmetKind.options.indexOf(b.kind);
 
 /** A check that needs a process, and cannot start one, leaves the capacity of the machine unmet. */
 function orCapacity(check: Check, request: AdmissionRequest): readonly Unmet[] | Promise<readonly Unmet[]> {
@@ -109,32 +126,55 @@ const deadline: Check = ({ dispatch, inputs }) =>
     ? unmet('deadline', dispatch.deadline, `the deadline ${dispatch.deadline} has passed`)
     : MET;
 
-const mcp: Check = ({ dispatch, inputs }) => {
-  const { requiredMcp = [] } = dispatch.requirements ?? {};
-  return requiredMcp.length === 0 ? MET : serversUnmet([...new Set(requiredMcp)], inputs);
+/** What a dispatch requires of this profile, as routing requires it of a peer. */
+const requirements: Check = (request) => {
+  const { dispatch, inputs } = request;
+  const conditions = conditionsOf(dispatch.requirements, inputs.tiers);
+  const servers = conditions.filter(({ kind }) => kind === 'mcp').map(({ name }) => name);
+  return servers.length > 0 || inputs.model.isWindowPending || !fits(request)
+    ? measuredUnmet(request, conditions, servers)
+    : unmetOfEach(conditions, (condition) => condition.unmet(factsOf(inputs, [])));
 };
 
-async function serversUnmet(required: readonly string[], inputs: AdmissionInputs): Promise<readonly Unmet[]> {
-  const configured = new Set(inputs.mcp.names());
-  const found = await Promise.all(
-    required.map(async (name) => {
-      if (!configured.has(name))
-        return unmet('mcp', name, `required MCP server "${name}" is not configured on ${inputs.self}`);
-      const { state, detail } = await inputs.mcp.probe(name, {
-        maxAgeMs: PROBE_MAX_AGE_MS,
-        timeoutMs: PROBE_TIMEOUT_MS,
-      });
-      if (state === 'ok') return MET;
-      const why = detail || state;
-      return unmet(
-        'mcp',
-        name,
-        `required MCP server "${name}" is not healthy (${why})`,
-        state !== 'disabled',
-      );
-    }),
-  );
-  return found.flat();
+/** A token has at least one byte, so a short brief fits without loading the tokenizer. */
+const fits = ({ dispatch, inputs }: AdmissionRequest): boolean =>
+  Buffer.byteLength(dispatch.brief) <= inputs.model.contextWindow;
+
+async function measuredUnmet(
+  request: AdmissionRequest,
+  conditions: readonly Condition[],
+  servers: readonly string[],
+): Promise<readonly Unmet[]> {
+  const { dispatch, inputs } = request;
+  const configured = inputs.mcp.names().filter((name) => servers.includes(name));
+  const limits = { maxAgeMs: PROBE_MAX_AGE_MS, timeoutMs: PROBE_TIMEOUT_MS };
+  const probe = async (name: string) => ({ name, ...(await inputs.mcp.probe(name, limits)) });
+  const probed = await Promise.all(configured.map(probe));
+  const judge = async (): Promise<readonly Unmet[]> => {
+    const brief = fits(request) ? [] : [windowForBrief(await inputs.countTokens(dispatch.brief))];
+    const facts = factsOf(inputs, probed);
+    return unmetOfEach([...conditions, ...brief], (condition) => condition.unmet(facts));
+  };
+  const found = await judge();
+  const isPending = inputs.model.isWindowPending && found.some(({ kind }) => kind === 'context');
+  if (!isPending || !inputs.modelWatch) return found;
+  // The provider, which knows the window, may answer by now.
+  await inputs.modelWatch.probe({ maxAgeMs: 0, timeoutMs: PROBE_TIMEOUT_MS });
+  return judge();
+}
+
+/** The facts of this profile as an announce has those of a peer, with only the MCP servers that matter. */
+function factsOf(
+  { model, capabilities: tools }: AdmissionInputs,
+  servers: readonly { readonly name: string; readonly state: string; readonly detail: string }[],
+): WorkerFacts {
+  return {
+    worker: { modelTier: model.tier, contextWindow: model.contextWindow },
+    isWindowPending: model.isWindowPending ?? false,
+    capabilities: { tools, mcpServers: servers.map(({ name }) => name) },
+    mcpHealth: Object.fromEntries(servers.map(({ name, state }) => [name, state])),
+    mcpDetail: Object.fromEntries(servers.map(({ name, detail }) => [name, detail])),
+  };
 }
 
 const modelUnmet = (
@@ -161,57 +201,6 @@ const probedModel: Check = (request) => {
         .probe({ maxAgeMs: PROBE_MAX_AGE_MS, timeoutMs: PROBE_TIMEOUT_MS })
         .then((measured) => modelUnmet(request, measured));
 };
-
-const capabilities: Check = ({ dispatch, inputs }) => {
-  const { requiredCapabilities = [] } = dispatch.requirements ?? {};
-  const missing = requiredCapabilities.filter((name) => !inputs.capabilities.includes(name));
-  return missing.length === 0
-    ? MET
-    : [...new Set(missing)].flatMap((name) =>
-        unmet('capability', name, `required capability "${name}" is not available on ${inputs.self}`),
-      );
-};
-
-const tier: Check = ({ dispatch, inputs }) =>
-  tierFits(inputs.model.tier, dispatch, inputs.tiers)
-    ? MET
-    : unmet(
-        'tier',
-        inputs.model.tier,
-        `${inputs.self} runs a model of tier ${inputs.model.tier}, and ${tierRange(dispatch)} is required`,
-      );
-
-const contextWindow: Check = (request) => {
-  const { dispatch, inputs } = request;
-  const { contextWindow: window, isWindowPending } = inputs.model;
-  // A token has at least one byte, so a short brief fits without loading the tokenizer.
-  const fits = Buffer.byteLength(dispatch.brief) <= window;
-  const { minContextWindow = 0 } = dispatch.requirements ?? {};
-  return fits && minContextWindow <= window && !isWindowPending ? MET : measuredWindow(request);
-};
-
-async function measuredWindow(request: AdmissionRequest): Promise<readonly Unmet[]> {
-  const { modelWatch, model } = request.inputs;
-  const unmet = await windowUnmet(request);
-  if (unmet.length === 0 || !model.isWindowPending || !modelWatch) return unmet;
-  // The provider, which knows the window, may answer by now.
-  await modelWatch.probe({ maxAgeMs: 0, timeoutMs: PROBE_TIMEOUT_MS });
-  return windowUnmet(request);
-}
-
-async function windowUnmet({ dispatch, inputs }: AdmissionRequest): Promise<readonly Unmet[]> {
-  const { contextWindow: window, isWindowPending: isPending = false } = inputs.model;
-  const wanted = dispatch.requirements?.minContextWindow ?? 0;
-  const fits = Buffer.byteLength(dispatch.brief) <= window;
-  const tokens = fits ? 0 : await inputs.countTokens(dispatch.brief);
-  const has = `${window}${isPending ? ' until its provider can be asked' : ''}`;
-  const required = `a context window of ${wanted} is required, and ${inputs.self} has ${has}`;
-  const brief = `the brief has ${tokens} tokens, the context window of ${inputs.self} ${has}`;
-  return [
-    ...(wanted > window ? unmet('context', 'min_context_window', required, isPending) : MET),
-    ...(tokens > window ? unmet('context', 'brief', brief, isPending) : MET),
-  ];
-}
 
 const budget: Check = ({ dispatch: { brief, task }, inputs }) => {
   const { tokenBudget } = task;
@@ -267,11 +256,8 @@ const OWN_CHECKS: readonly Check[] = [
   scope,
   path,
   deadline,
-  mcp,
-  capabilities,
+  requirements,
   model,
-  tier,
-  contextWindow,
   budget,
   ceilings,
   repo,

@@ -34,7 +34,7 @@ async function admitted(learnt: number | undefined): Promise<{ unmet: readonly U
 it('a model is probed before an assumed window keeps a task away, and the task is judged by what it finds', async () => {
   assert.deepEqual((await admitted(10_000)).unmet, []);
   const small = await admitted(2_000);
-  const detail = 'a context window of 9000 is required, and neo has 2000';
+  const detail = 'context window 2000 is below the 9000 tokens required';
   assert.deepEqual(small, {
     unmet: [{ kind: 'context', name: 'min_context_window', detail, transient: false }],
     probes: 1,
@@ -43,6 +43,7 @@ it('a model is probed before an assumed window keeps a task away, and the task i
 
 it('a window that is not known yet blocks a task for the moment only', async () => {
   const { unmet } = await admitted(undefined);
-  const detail = 'a context window of 9000 is required, and neo has 1000 until its provider can be asked';
+  const detail =
+    'context window 1000, until the provider of the model can be asked, is below the 9000 tokens required';
   assert.deepEqual(unmet, [{ kind: 'context', name: 'min_context_window', detail, transient: true }]);
 });

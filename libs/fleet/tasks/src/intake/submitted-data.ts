@@ -1,5 +1,5 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
-import { isWriteTask, type Reading } from '@hermes-fleet/protocol/handshake';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import { isWriteTask, type Reading, requirementsEvent } from '@hermes-fleet/protocol/handshake';
 import { short } from '../running/short.ts';
 
 const MAX_NAMES = 20;
@@ -10,20 +10,25 @@ const MAX_NAMES = 20;
  */
 export function submittedData(reading: Reading): JsonObject {
   if (reading.kind === 'foreign') return {};
-  const { task, requirements = {}, deadline, routing } = reading.dispatch;
-  return {
+  const { task, requirements, deadline = null, routing } = reading.dispatch;
+  return bounded({
     priority: task.priority ?? 'normal',
     budget_tokens: task.tokenBudget ?? null,
-    deadline: deadline === undefined ? null : short(deadline),
+    deadline,
     write: isWriteTask(reading.dispatch),
-    target: routing?.target === undefined ? null : short(routing.target),
-    required_mcp: names(requirements.requiredMcp),
-    required_capabilities: names(requirements.requiredCapabilities),
-    min_tier: requirements.modelTier?.min === undefined ? null : short(requirements.modelTier.min),
-    min_context_window: requirements.minContextWindow ?? null,
+    target: routing?.target ?? null,
+    ...requirementsEvent(requirements),
     reply_schema: task.replySchema ?? null,
     on_blocked: routing?.onBlocked ?? null,
-  };
+  });
 }
 
-const names = (of: readonly string[] = []): string[] => of.slice(0, MAX_NAMES).map(short);
+const bounded = (data: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.slice(0, MAX_NAMES).map(cut) : cut(value),
+    ]),
+  );
+
+const cut = (value: JsonValue): JsonValue => (typeof value === 'string' ? short(value) : value);
