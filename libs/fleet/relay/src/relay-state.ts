@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import { type Attempt, type Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
-import { ConsideredPeers, Delegation, encodeConsidered, encodeDelegation } from './delegation/delegation.ts';
+import { ConsideredPeers, Delegation } from './delegation/delegation.ts';
 
 const Refused = z.object({
   peer: z.string(),
@@ -103,30 +103,14 @@ export function peerWithTask(checkpoint: JsonObject | undefined): string | undef
   return checkpoint?.relay === 1 ? decodeRelayState(checkpoint).current?.peer : undefined;
 }
 
-export function encodeRelayState(state: RelayState): JsonObject {
-  const { attempts, refusals, refused, turnedAway, waiting, current, givenUp } = state;
-  return {
+/** The checkpoint of a state, without fields that only its messages had. */
+export function encodeRelayState({ givenUp, attempts, ...state }: RelayState): JsonObject {
+  const checkpoint = Checkpoint.parse({
+    ...state,
     relay: 1,
-    refused,
-    turnedAway,
-    attempts: attempts.map(({ peer, status, reason, tokensSpent, startedAt, endedAt, considered }) => ({
-      peer,
-      status,
-      tokensSpent,
-      startedAt,
-      endedAt,
-      reason: reason ?? null,
-      ...encodeConsidered(considered),
-    })),
-    refusals: refusals.map(({ silentUntil, ...refusal }) => ({
-      ...refusal,
-      unmet: refusal.unmet.map(({ kind, name, detail, transient }): JsonValue => {
-        return { kind, name, detail, transient };
-      }),
-      ...(silentUntil === undefined ? {} : { silentUntil }),
-    })),
-    ...(waiting ? { waiting: { ...waiting } } : {}),
-    ...(current ? { current: encodeDelegation(current) } : {}),
-    ...(givenUp ? { given_up: { ...givenUp }, keep_after_end: true } : {}),
-  };
+    attempts: attempts.map(({ reason = null, ...attempt }) => ({ ...attempt, reason })),
+    given_up: givenUp,
+  });
+  // JSON has no fields without a value.
+  return { ...(checkpoint as JsonObject), ...(givenUp && { keep_after_end: true }) };
 }

@@ -277,12 +277,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       if (!entry) return;
       const previous = entry.card;
       const now = clock.now();
-      entry.card = {
-        handshake,
-        versions: [...versions],
-        ...(rpcUrl === undefined ? {} : { rpcUrl }),
-        readAt: now,
-      };
+      entry.card = { handshake, versions: [...versions], rpcUrl, readAt: now };
       const news =
         previous?.handshake !== handshake ||
         previous.rpcUrl !== rpcUrl ||

@@ -1,16 +1,16 @@
 import type { JoinPolicy } from '@hermes-fleet/fleet-config';
 import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import type { Log } from '@hermes-fleet/protocol/ports';
+import { announcedLoad } from '../capacity.ts';
 import type { PeerProfile } from '../peer-profile.ts';
 import { isNewer } from './announce-order.ts';
 import type { AnnounceSource, Authorization } from './authorize-announce.ts';
 import type { PeerEntry } from './peer-entry.ts';
 
 /** True if the announce says that the peer can start a task now. */
-export function hasRoom({ session, limits }: SessionAnnounce): boolean {
-  if (limits?.freeSlots !== undefined) return limits.freeSlots > 0;
-  const { maxConcurrentTasks = 0, queuedTasks = 0 } = limits ?? {};
-  return session.activeTasks + queuedTasks < maxConcurrentTasks;
+export function hasRoom(announce: SessionAnnounce): boolean {
+  const { maxConcurrentTasks: limit = 0, freeSlots } = announce.limits ?? {};
+  return freeSlots === undefined ? announcedLoad(announce, limit) < limit : freeSlots > 0;
 }
 
 /** True if an authorized announce replaces the recorded one: it is newer, or it makes the peer joined. */

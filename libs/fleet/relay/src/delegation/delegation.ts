@@ -1,5 +1,4 @@
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { Attempt } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
 
 export const ConsideredPeers = z.array(
@@ -35,30 +34,3 @@ export const Delegation = z.object({
 
 /** A dispatch that a peer has, or may have. */
 export type Delegation = z.output<typeof Delegation>;
-
-export function encodeDelegation(delegation: Delegation): JsonObject {
-  const { remoteTaskId, prose, slice, answers, asked, considered, ...rest } = delegation;
-  return {
-    ...rest,
-    ...(slice === undefined ? {} : { slice }),
-    ...(prose === undefined ? {} : { prose }),
-    ...(remoteTaskId === undefined ? {} : { remoteTaskId }),
-    ...(answers === undefined ? {} : { answers: withStatus(answers) }),
-    ...(asked === undefined ? {} : { asked: withStatus(asked) }),
-    ...encodeConsidered(considered),
-  };
-}
-
-function withStatus({
-  statusId,
-  ...rest
-}: NonNullable<Delegation['answers'] | Delegation['asked']>): JsonObject {
-  return { ...rest, ...(statusId === undefined ? {} : { statusId }) };
-}
-
-export function encodeConsidered(considered: Attempt['considered']): JsonObject {
-  if (considered === undefined) return {};
-  return {
-    considered: considered.map(({ peer, verdict, score, reasons }) => ({ peer, verdict, score, reasons })),
-  };
-}
