@@ -3,6 +3,8 @@
  * `_s`, money is in the currency of the price table. A field whose value the console does not know is null, never a guess.
  */
 
+import type { AnnouncedRow } from '../projection/announce.ts';
+
 /** `GET /api/session`. */
 export interface SessionDocument {
   /** Send it as `X-CSRF-Token` with every POST and DELETE. */
@@ -177,29 +179,9 @@ export interface ContentDocument {
 export interface FleetDocument {
   readonly peers: readonly PeerRow[];
 }
-export interface PeerRow {
+export interface PeerRow extends AnnouncedRow {
   readonly name: string;
-  readonly role: string | null;
-  readonly endpoint: string | null;
-  readonly ready: boolean;
-  readonly model: string;
-  readonly model_tier: string;
-  readonly model_health: string | null;
-  readonly context_window: number;
-  readonly mcp: readonly { readonly name: string; readonly health: string }[];
-  readonly tools: readonly string[];
-  readonly active_tasks: number;
-  readonly max_tasks: number | null;
-  readonly queued_tasks: number | null;
-  readonly queue_depth: number | null;
-  readonly free_slots: number | null;
-  readonly repository: {
-    readonly branch: string;
-    readonly clean: boolean;
-    readonly health: string | null;
-  } | null;
   readonly announced_at: string;
-  readonly ttl_s: number;
   /** As `standing`, from `GET /fleet/peers` of the orchestrator with the session's token; null without one, or without an answer. */
   readonly circuit: string | null;
   readonly standing: string | null;

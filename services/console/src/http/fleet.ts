@@ -2,6 +2,7 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import type { ProfileAddress, ProfileClient } from '../profiles/client.ts';
+import type { AnnouncedRow } from '../projection/announce.ts';
 import { iso } from '../read-model/task-rows.ts';
 import { sessionOf } from '../session/guard.ts';
 import type { Session } from '../session/sessions.ts';
@@ -53,10 +54,7 @@ function fleetDocument(db: Queries, known: ReadonlyMap<string, EntryPeer>): Flee
     const name = text(row, 'name');
     const { circuit = null, standing = null } = known.get(name) ?? {};
     // The projection wrote these fields, and only it.
-    const announce = json(row, 'announce') as unknown as Omit<
-      PeerRow,
-      'name' | 'announced_at' | 'circuit' | 'standing'
-    >;
+    const announce = json(row, 'announce') as unknown as AnnouncedRow;
     return { name, ...announce, announced_at: iso(integer(row, 'at')), circuit, standing };
   });
   const names = new Set(onBus.map(({ name }) => name));

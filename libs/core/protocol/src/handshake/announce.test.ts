@@ -4,7 +4,15 @@ import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { FleetError } from '../errors.ts';
 import { negotiate } from '../wire/version.ts';
-import { decodeAnnounce, encodeAnnounce, foreignAnnounce, readAnnounce, spokenVersions } from './announce.ts';
+import {
+  announceView,
+  decodeAnnounce,
+  encodeAnnounce,
+  foreignAnnounce,
+  readAnnounce,
+  spokenVersions,
+  undecodedView,
+} from './announce.ts';
 import { decodeDispatch } from './dispatch.ts';
 import { decodeResult } from './result.ts';
 
@@ -93,4 +101,23 @@ it('a dispatch or a result in the shape of 3.0 is invalid', () => {
       () => decode(fixture(file)),
       (error) => error instanceof FleetError && error.code === 'INVALID_PARAMS' && error.fields.length > 3,
     );
+});
+
+it('an announce has a view for each use, also one that is not decoded: fields by their names, null without a value', () => {
+  const wire = JSON.parse(
+    readFileSync(new URL('../../fixtures/2.0/session-announce.maximal.json', import.meta.url), 'utf8'),
+  );
+  const { worker, session, limits } = wire;
+  const caller = { model_tier: worker.model_tier, role: wire.role, purpose: wire.purpose };
+  assert.deepEqual(announceView('caller', decodeAnnounce(wire)), caller);
+  assert.deepEqual(announceView('model', decodeAnnounce(wire)), {
+    ...caller,
+    context_window: worker.context_window,
+    active_tasks: session.active_tasks,
+    max_concurrent_tasks: limits.max_concurrent_tasks,
+  });
+  assert.deepEqual(undecodedView('operator', wire), announceView('operator', decodeAnnounce(wire)));
+  const none = { model_tier: null, role: null, purpose: null };
+  assert.deepEqual(undecodedView('caller', undefined), none);
+  assert.deepEqual(undecodedView('caller', { worker: 7 }), none);
 });

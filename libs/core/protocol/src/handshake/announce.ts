@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Camel } from '../wire/casing.ts';
+import { type Camel, toCamel } from '../wire/casing.ts';
 import { decodeWith, encodeWith } from '../wire/codec.ts';
-import { isJsonObject, type JsonObject } from '../wire/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
 import { reported } from '../wire/reported.ts';
 import { isCompatible, majorOf, ProtocolVersion } from '../wire/version.ts';
 
@@ -89,6 +89,91 @@ export const SessionAnnounceWire = z
   });
 
 export type SessionAnnounce = Camel<z.output<typeof SessionAnnounceWire>>;
+
+type Shape = typeof SessionAnnounceWire.shape;
+type Section = 'worker' | 'capabilities' | 'session' | 'limits';
+type InSection = {
+  worker: keyof typeof worker.shape;
+  capabilities: keyof typeof capabilities.shape;
+  session: keyof typeof session.shape;
+  limits: keyof typeof limits.shape;
+};
+type Field = Exclude<keyof Shape, Section> | { [S in Section]: `${S}.${InSection[S]}` }[Section];
+
+/**
+ * What a field is for. `routing`: a change of it can change where a task goes. The others see it of a peer: an `operator`
+ * in `GET /fleet/peers` and the console, a `caller` in the extended card, a `model` in the tool `fleet_peers`.
+ */
+type Use = 'routing' | 'operator' | 'caller' | 'model';
+
+/** The uses of every field. The compiler names one that is missing. */
+const USES = {
+  type: [],
+  protocol_version: ['routing'],
+  'worker.agent_id': [],
+  'worker.model': ['routing', 'operator'],
+  'worker.model_tier': ['routing', 'operator', 'caller', 'model'],
+  'worker.context_window': ['routing', 'operator', 'model'],
+  'capabilities.tools': ['routing', 'operator'],
+  'capabilities.mcp_servers': ['routing'],
+  mcp_health: ['routing', 'operator'],
+  'session.context_id': [],
+  'session.active_tasks': ['routing', 'operator', 'model'],
+  'session.repo_state': ['routing', 'operator'],
+  'session.session_fresh': ['routing'],
+  protocol_versions: ['routing', 'operator'],
+  role: ['routing', 'operator', 'caller', 'model'],
+  purpose: ['caller', 'model'],
+  ready: ['routing', 'operator'],
+  endpoint: [],
+  'limits.max_concurrent_tasks': ['routing', 'operator', 'model'],
+  'limits.queue_depth': ['routing', 'operator'],
+  'limits.queued_tasks': ['routing', 'operator'],
+  // Routing follows the capacity that results from it.
+  'limits.free_slots': ['operator'],
+  model_health: ['routing', 'operator'],
+  ttl_s: ['operator'],
+  sent_at: [],
+  seq: [],
+  instance_id: ['routing'],
+} as const satisfies Readonly<Record<Field, readonly Use[]>>;
+
+type For<U extends Use> = { [F in Field]: U extends (typeof USES)[F][number] ? F : never }[Field];
+
+type NameOf<F extends Field> = F extends `${string}.${infer Inner}` ? Inner : F;
+type Wire = z.output<typeof SessionAnnounceWire>;
+type ValueOf<F extends Field> = F extends `${infer S extends Section}.${infer K}`
+  ? Exclude<Wire[S], undefined>[K] | (undefined extends Wire[S] ? undefined : never)
+  : Wire[F];
+
+/** The fields for a use, by their last names on the wire; null where the announce has none. */
+export type AnnounceView<U extends Use> = {
+  [F in For<U> as NameOf<F>]:
+    | Camel<Exclude<ValueOf<F>, undefined>>
+    | (undefined extends ValueOf<F> ? null : never);
+};
+
+export const announceView = <U extends Use>(use: U, announce: SessionAnnounce): AnnounceView<U> =>
+  viewOf(use, announce, toCamel) as AnnounceView<U>;
+
+/** The same of an announce that is missing or not decoded: its values may be of any type. */
+export const undecodedView = <U extends Use>(
+  use: U,
+  announce: unknown,
+): { [F in For<U> as NameOf<F>]: JsonValue } =>
+  viewOf(use, announce, (key) => key) as { [F in For<U> as NameOf<F>]: JsonValue };
+
+function viewOf(use: Use, announce: unknown, toKey: (key: string) => string): Record<string, unknown> {
+  const view: Record<string, unknown> = {};
+  for (const [field, uses] of Object.entries<readonly Use[]>(USES)) {
+    if (!uses.includes(use)) continue;
+    const path = field.split('.');
+    let value = announce;
+    for (const key of path) value = isJsonObject(value) ? value[toKey(key)] : undefined;
+    view[path.at(-1) ?? ''] = value ?? null;
+  }
+  return view;
+}
 
 /** Decodes a SESSION_ANNOUNCE; INVALID_PARAMS names every invalid field. */
 export function decodeAnnounce(wire: unknown): SessionAnnounce {

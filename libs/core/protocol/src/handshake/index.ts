@@ -1,5 +1,7 @@
 export {
   type AnnounceReading,
+  type AnnounceView,
+  announceView,
   decodeAnnounce,
   encodeAnnounce,
   foreignAnnounce,
@@ -10,6 +12,7 @@ export {
   type SessionAnnounce,
   SessionAnnounceWire,
   spokenVersions,
+  undecodedView,
 } from './announce.ts';
 export {
   decodeDispatch,

@@ -29,7 +29,8 @@ type Def = {
   readonly entries?: Readonly<Record<string, string>>;
 };
 
-const toCamel = (key: string): string => key.replace(/_([a-z0-9])/g, (_, c: string) => c.toUpperCase());
+export const toCamel = (key: string): string =>
+  key.replace(/_([a-z0-9])/g, (_, c: string) => c.toUpperCase());
 
 /**
  * Prefixes an unknown wire field whose name is the camelCase name of a known one (`taskId`). The unknown field can

@@ -1,16 +1,16 @@
 import { isPeerName } from '@hermes-fleet/fleet-config';
 import { isLive, isProsePeer, type PeerProfile, type PeerRegistry, takesTasks } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import { announceView, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import { type Clock, defineTool, type Tool } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
-import { truncateList, truncateText } from '../tool-support/truncate.ts';
+import { truncateFields, truncateList } from '../tool-support/truncate.ts';
 
 const MAX_PEERS = 50;
 const MAX_NAMES = 60;
 const MAX_NAME = 80;
-const MAX_PURPOSE = 300;
+const MAX_TEXT = 300;
 
 /** `fleet_peers`: lists the known peers with their last announces. */
 export function peersTool({
@@ -65,25 +65,21 @@ function peerLine(peer: PeerProfile, common: ReadonlySet<string>, now: number): 
     const state = isProsePeer(peer, now) ? 'prose' : announce ? 'stale' : 'silent';
     return { name, state };
   }
-  const { worker, capabilities, mcpHealth, session, limits } = announce;
+  const { capabilities, mcpHealth, session } = announce;
   const healthy = Object.keys(mcpHealth).filter((server) => mcpHealth[server] === 'ok');
   const isModelHealthy = (announce.modelHealth ?? 'ok') === 'ok';
   const isRepoHealthy = (session.repoState.health ?? 'ok') === 'ok';
   const own = capabilities.tools.filter((word) => !common.has(word));
+  const seen = truncateFields(announceView('model', announce), MAX_TEXT);
   return {
     name,
     state: 'live',
     ready: (announce.ready ?? true) && isModelHealthy && isRepoHealthy && peer.circuitOpenUntil <= now,
     takes_tasks: takesTasks(announce),
-    ...(announce.role === undefined ? {} : { role: truncateText(announce.role, 100) }),
-    ...(announce.purpose === undefined ? {} : { purpose: truncateText(announce.purpose, MAX_PURPOSE) }),
-    model_tier: truncateText(worker.modelTier, 40),
-    context_window: worker.contextWindow,
+    ...Object.fromEntries(Object.entries(seen).filter(([, value]) => value !== null)),
     ...(own.length > 0 ? { can: truncateList(own, MAX_NAMES, MAX_NAME) } : {}),
     mcp_servers: truncateList(healthy, MAX_NAMES, MAX_NAME),
     clean: session.repoState.clean,
-    active_tasks: session.activeTasks,
-    ...(limits?.maxConcurrentTasks === undefined ? {} : { max_concurrent_tasks: limits.maxConcurrentTasks }),
   };
 }
 

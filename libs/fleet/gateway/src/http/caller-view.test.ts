@@ -53,6 +53,8 @@ test('a caller with the scope read sees its own ceiling and the peers, but no ad
     ['neo', 'live'],
     ['old', 'stale'],
   ]);
+  const [neo] = view.peers as Record<string, unknown>[];
+  assert.deepEqual(Object.keys(neo ?? {}).sort(), ['model_tier', 'name', 'purpose', 'role', 'state']);
   const text = JSON.stringify(view);
   for (const hidden of ['internal', 'secret', '7777', '9999', 'p'.repeat(301)])
     assert.ok(!text.includes(hidden), hidden);

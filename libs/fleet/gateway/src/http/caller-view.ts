@@ -1,13 +1,15 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { PeerProfile, PeerRegistry } from '@hermes-fleet/peers';
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import { announceView, undecodedView } from '@hermes-fleet/protocol/handshake';
 import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
 import { leftOf } from '@hermes-fleet/tasks';
 import type { Gateway } from '../gateway.ts';
+import { truncateFields } from '../tool-support/truncate.ts';
 import { stateOf } from './peer-view.ts';
 
 const MAX_PEERS = 50;
-const MAX_PURPOSE = 300;
+const MAX_TEXT = 300;
 
 export interface CallerViewOptions {
   readonly peers: Pick<PeerRegistry, 'list'>;
@@ -49,11 +51,6 @@ export function callerView(caller: Caller, options: CallerViewOptions): JsonObje
 
 function peerLine(peer: PeerProfile, now: number): JsonValue {
   const { name, announce } = peer;
-  return {
-    name,
-    state: stateOf(peer, now),
-    role: announce?.role ?? null,
-    model_tier: announce?.worker.modelTier ?? null,
-    purpose: announce?.purpose?.slice(0, MAX_PURPOSE) ?? null,
-  };
+  const seen = announce ? announceView('caller', announce) : undecodedView('caller', undefined);
+  return { name, state: stateOf(peer, now), ...truncateFields(seen, MAX_TEXT) };
 }

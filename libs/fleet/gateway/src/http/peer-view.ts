@@ -1,7 +1,8 @@
 import { isLive, isProsePeer, type PeerProfile } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { announceView, type SessionAnnounce, spokenVersions } from '@hermes-fleet/protocol/handshake';
 
-/** The public view of a peer. It lists every field explicitly, so that no token can leak. */
+/** The public view of a peer. It has only fields that are listed, so that no token can leak. */
 export function peerView(peer: PeerProfile, now: number): JsonObject {
   const { announce } = peer;
   const openFor = Math.max(0, peer.circuitOpenUntil - now);
@@ -25,30 +26,17 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
           age_s: seconds(now - peer.card.readAt),
         }
       : null,
-    announce: announce
-      ? {
-          role: announce.role ?? null,
-          ready: announce.ready ?? true,
-          model: announce.worker.model,
-          model_tier: announce.worker.modelTier,
-          context_window: announce.worker.contextWindow,
-          protocol_versions: [...(announce.protocolVersions ?? [announce.protocolVersion])],
-          tools: [...announce.capabilities.tools],
-          model_health: announce.modelHealth ?? null,
-          mcp_health: { ...announce.mcpHealth },
-          active_tasks: announce.session.activeTasks,
-          queued_tasks: announce.limits?.queuedTasks ?? null,
-          max_concurrent_tasks: announce.limits?.maxConcurrentTasks ?? null,
-          queue_depth: announce.limits?.queueDepth ?? null,
-          free_slots: announce.limits?.freeSlots ?? null,
-          ttl_s: announce.ttlS ?? null,
-          repo_state: {
-            branch: announce.session.repoState.branch,
-            clean: announce.session.repoState.clean,
-            health: announce.session.repoState.health ?? 'ok',
-          },
-        }
-      : null,
+    announce: announce ? announcedView(announce) : null,
+  };
+}
+
+function announcedView(announce: SessionAnnounce): JsonObject {
+  const { branch, clean, health = 'ok' } = announce.session.repoState;
+  return {
+    ...announceView('operator', announce),
+    ready: announce.ready ?? true,
+    protocol_versions: [...spokenVersions(announce)],
+    repo_state: { branch, clean, health },
   };
 }
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 
 /** Keeps the beginning of a text and says how many characters are left out. */
 export function truncateText(text: string, max: number): string {
@@ -17,3 +17,12 @@ export function truncateJson(value: JsonValue, max: number): JsonValue {
   const json = JSON.stringify(value);
   return json.length <= max ? value : truncateText(json, max);
 }
+
+/** Truncates each field: a text as a text, anything else as its JSON text. */
+export const truncateFields = (fields: Readonly<Record<string, JsonValue>>, max: number): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? truncateText(value, max) : truncateJson(value, max),
+    ]),
+  );

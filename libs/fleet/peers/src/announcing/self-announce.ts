@@ -48,23 +48,51 @@ export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
   let seq = 0;
   let endpoint: { readonly url: string | undefined } | undefined;
 
+  /** Builds a SESSION_ANNOUNCE (docs/handshake.md#session_announce). The announcer sets `session.context_id` per addressee. */
   function next(addressed?: Addressed): SessionAnnounce {
     seq += 1;
     const facts = options.snapshot();
+    const { fleet } = facts.config;
     // The configuration of a process does not change.
     endpoint ??= { url: ownEndpoint(facts.config) };
-    const {
-      contextId = `handshake:hermes-${facts.profile}`,
-      protocolVersion = versions[0] ?? PROTOCOL_VERSION,
-    } = addressed ?? {};
-    return buildAnnounce(facts, {
+    return {
+      type: 'SESSION_ANNOUNCE',
+      protocolVersion: addressed?.protocolVersion ?? versions[0] ?? PROTOCOL_VERSION,
+      worker: {
+        agentId: facts.profile,
+        model: facts.model.id,
+        modelTier: facts.model.tier,
+        contextWindow: facts.model.contextWindow,
+      },
+      capabilities: { tools: [...facts.tools], mcpServers: Object.keys(facts.mcpHealth) },
+      mcpHealth: { ...facts.mcpHealth },
+      session: {
+        contextId: addressed?.contextId ?? `handshake:hermes-${facts.profile}`,
+        activeTasks: facts.activeTasks,
+        repoState: {
+          branch: facts.repoState.branch,
+          clean: facts.repoState.clean,
+          health: facts.repoState.problem === undefined ? 'ok' : 'down',
+        },
+        sessionFresh: facts.sessionFresh,
+      },
+      protocolVersions: [...versions],
+      role: fleet.role,
+      purpose: fleet.purpose,
+      ready: facts.ready,
       endpoint: endpoint.url,
-      versions,
-      instanceId,
+      limits: {
+        maxConcurrentTasks: fleet.limits.max_concurrent_tasks,
+        queueDepth: fleet.limits.queue_depth,
+        queuedTasks: facts.queuedTasks,
+        freeSlots: facts.freeSlots,
+      },
+      modelHealth: facts.modelHealth,
+      ttlS: fleet.announce.ttl_s,
+      sentAt: new Date(facts.now).toISOString(),
       seq,
-      contextId,
-      protocolVersion,
-    });
+      instanceId,
+    } satisfies Whole<SessionAnnounce>;
   }
 
   return {
@@ -101,57 +129,12 @@ interface ProfileSnapshot {
   readonly now: number;
 }
 
-/** What an announce has beside the state of the profile. */
-interface AnnounceFacts extends Addressed {
-  /** Supported handshake versions. */
-  readonly versions: readonly string[];
-  readonly endpoint: string | undefined;
-  readonly instanceId: string;
-  readonly seq: number;
-}
-
-/** Builds a SESSION_ANNOUNCE (docs/handshake.md#session_announce). Its sender sets `session.context_id` per addressee. */
-function buildAnnounce(facts: ProfileSnapshot, own: AnnounceFacts): SessionAnnounce {
-  const { fleet } = facts.config;
-  return {
-    type: 'SESSION_ANNOUNCE',
-    protocolVersion: own.protocolVersion,
-    worker: {
-      agentId: facts.profile,
-      model: facts.model.id,
-      modelTier: facts.model.tier,
-      contextWindow: facts.model.contextWindow,
-    },
-    capabilities: { tools: [...facts.tools], mcpServers: Object.keys(facts.mcpHealth) },
-    mcpHealth: { ...facts.mcpHealth },
-    session: {
-      contextId: own.contextId,
-      activeTasks: facts.activeTasks,
-      repoState: {
-        branch: facts.repoState.branch,
-        clean: facts.repoState.clean,
-        health: facts.repoState.problem === undefined ? 'ok' : 'down',
-      },
-      sessionFresh: facts.sessionFresh,
-    },
-    protocolVersions: [...own.versions],
-    role: fleet.role,
-    ...(fleet.purpose === undefined ? {} : { purpose: fleet.purpose }),
-    ready: facts.ready,
-    ...(own.endpoint === undefined ? {} : { endpoint: own.endpoint }),
-    limits: {
-      maxConcurrentTasks: fleet.limits.max_concurrent_tasks,
-      queueDepth: fleet.limits.queue_depth,
-      queuedTasks: facts.queuedTasks,
-      freeSlots: facts.freeSlots,
-    },
-    ...(facts.modelHealth === undefined ? {} : { modelHealth: facts.modelHealth }),
-    ttlS: fleet.announce.ttl_s,
-    sentAt: new Date(facts.now).toISOString(),
-    seq: own.seq,
-    instanceId: own.instanceId,
-  };
-}
+/** Every field, also one that an announce may leave out. */
+type Whole<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { [K in keyof Required<T>]: Whole<T[K]> }
+    : T;
 
 /** The address of this profile for its peers: `public_url`, else the bind address if it is loopback. */
 function ownEndpoint(config: FleetConfig): string | undefined {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
 import { normalizePeerUrl, peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
-import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import { announceView, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { capacityOf } from '../capacity.ts';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
@@ -88,17 +88,7 @@ export function isSameForRouting(before: PeerProfile | undefined, after: PeerPro
 function routingView(peer: PeerProfile, now: number): unknown {
   const { standing, endpoint, announce, circuitOpenUntil } = peer;
   const state = [standing, endpoint, circuitOpenUntil > now, peer.leaving];
-  if (!announce) return state;
-  const { protocolVersion, protocolVersions, worker, capabilities, mcpHealth, session, limits } = announce;
-  const { repoState } = session;
-  return [
-    ...state,
-    isLive(peer, now),
-    [announce.instanceId, announce.role, announce.ready, protocolVersion, protocolVersions],
-    [worker.model, worker.modelTier, worker.contextWindow, announce.modelHealth],
-    [capabilities.tools, capabilities.mcpServers, mcpHealth],
-    [session.activeTasks, repoState.branch, repoState.clean, repoState.health, session.sessionFresh],
-    limits && [limits.maxConcurrentTasks, limits.queueDepth, limits.queuedTasks],
-    capacityOf(peer, now),
-  ];
+  return announce
+    ? [...state, isLive(peer, now), announceView('routing', announce), capacityOf(peer, now)]
+    : state;
 }
