@@ -17,7 +17,7 @@ export const READY = 'ready';
 
 export interface StoredContext {
   readonly name: string;
-  /** Undefined when no run has opened the context since an older version made it. */
+  /** Undefined when the file with the id is missing or empty, as a crash can leave it. */
   readonly contextId: string | undefined;
   /** Milliseconds since the epoch. */
   readonly usedAt: number;

@@ -20,7 +20,6 @@ import { pathsSince, tooLarge, withoutFiles } from './left-out.ts';
 import { forgetRefusal, readRefusal, recordRefusal, toldOf } from './refusal.ts';
 import type { SavedTrees } from './saved-trees.ts';
 import { LEAVE_OUT, SAVE, SET_UP } from './scripts.ts';
-import { ARCHIVE, KEPT } from './take-over.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface ContextTreeOptions {
@@ -235,14 +234,11 @@ async function openIn(
     // A power cut may have emptied the file, which is written when the files are complete.
     const complete = !begun && (await isThere(ready)) && (await isThere(dir));
     if (!complete) await rm(ready, { force: true });
-    const kept = join(options.dir, KEPT);
-    const keeps = complete || (await isThere(kept));
-    await opened.make(git);
-    await setUp(keeps ? 'keep' : 'checkout');
-    if (!keeps) await options.prepare?.(opened, from);
-    clean = !keeps;
+    await opened.make();
+    await setUp(complete ? 'keep' : 'checkout');
+    if (!complete) await options.prepare?.(opened, from);
+    clean = !complete;
     await writeFile(ready, from);
-    for (const file of [kept, join(options.dir, ARCHIVE)]) await rm(file, { force: true });
   }
   return {
     dir,

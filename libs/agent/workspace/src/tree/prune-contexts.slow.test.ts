@@ -135,15 +135,15 @@ test('what changes during a long removal keeps its result', async (t) => {
 
 const IDENTITY = ['-c', 'user.name=x', '-c', 'user.email=x@localhost'];
 
-test('a context of an older version, which names no id, has its days from its take-over, and its tasks keep it', async (t) => {
+test('a context that names no id, as a crash can leave it, has its days from its making, and its tasks keep it', async (t) => {
   const { contexts, folders, age, prune, at } = await open(t);
-  for (const name of ['taken-over', 'needed', 'old']) {
+  for (const name of ['recent-one', 'needed', 'old']) {
     await work(contexts, name);
     rmSync(at(`contexts/${name}/context`));
   }
   for (const name of ['needed', 'old']) age(`contexts/${name}`, 31);
   assert.deepEqual(await prune(tasksOf('needed')), { contexts: 1, results: 0 });
-  assert.deepEqual(folders(), ['needed', 'taken-over']);
+  assert.deepEqual(folders(), ['needed', 'recent-one']);
   await contexts.task('needed', 'true');
   assert.deepEqual(await prune(), { contexts: 0, results: 0 }, 'it was used');
 });

@@ -106,7 +106,7 @@ async function deleteResult(
   return true;
 }
 
-/** True when there are tasks of the context. A context of an older version, and a result, do not name their id. */
+/** True when there are tasks of the context. A result, and a context that a crash left so, do not name their id. */
 async function isNeeded(
   name: string,
   contextId: string | undefined,

@@ -70,7 +70,7 @@ export async function runSetUp(
 ): Promise<SetUpFailure | undefined> {
   const { timeoutMs, maxBytes = Number.MAX_SAFE_INTEGER } = setUp;
   await using place = await openContextPlace(dir, confinement, base, { clock, log });
-  await place.make(git);
+  await place.make();
   const env = { HOME: place.home, TMPDIR: place.tmp };
   const gitPlace: GitPlace = {
     cwd: place.dir,

@@ -22,7 +22,6 @@ import type { SetUpCommands } from './run-set-up.ts';
 import { createSavedTrees } from './saved-trees.ts';
 import { createSetUpCache, type SetUpCache } from './set-up-cache.ts';
 import { readSetUp, recordSetUp, toMend } from './set-up-report.ts';
-import { takeOver } from './take-over.ts';
 import { createTurns } from './turns.ts';
 import type { OpenTree, Workspaces } from './workspace.ts';
 
@@ -64,10 +63,8 @@ export async function openWorkspaces(options: WorkspacesOptions): Promise<Worksp
 async function openContexts(parts: Parts): Promise<Workspaces> {
   const { root, contexts, confinement, clock, log } = parts;
   const dir = parts.path === undefined ? await ownRepository(root) : await usersRepository(parts.path);
-  const found = dir === undefined ? undefined : openSource(dir, confinement);
-  const { base, source } = await openBaseFrom(found, parts);
+  const base = await openBaseFrom(dir === undefined ? undefined : openSource(dir, confinement), parts);
   const results = await openResults({ ...parts, dir: join(root, 'results.git'), base });
-  await takeOver({ ...parts, source, base, results });
   const saved = createSavedTrees();
   const uses = createContextUses();
   const setUps = parts.setUp && createSetUpCache(parts.setUp, { ...parts, base });
@@ -127,21 +124,16 @@ const preparing =
   };
 
 /** A repository of the profile's own that is broken is moved aside, and a new base takes its place. */
-async function openBaseFrom(
-  source: Source | undefined,
-  parts: Parts,
-): Promise<{ readonly base: Base; readonly source: Source | undefined }> {
-  const { root, confinement, log } = parts;
-  const options = { ...parts, dir: join(root, 'base.git') };
+async function openBaseFrom(source: Source | undefined, parts: Parts): Promise<Base> {
+  const options = { ...parts, dir: join(parts.root, 'base.git') };
   try {
-    return { base: await openBase({ ...options, source }), source };
+    return await openBase({ ...options, source });
   } catch (error) {
     if (source === undefined || parts.path !== undefined) throw error;
     const broken = `${source.dir}.broken-${randomUUID()}`;
     await rename(source.dir, broken);
-    log.error({ err: error, dir: source.dir, broken }, 'a broken repository was moved aside');
-    const base = await openBase({ ...options, source: undefined });
-    return { base, source: openSource(broken, confinement) };
+    parts.log.error({ err: error, dir: source.dir, broken }, 'a broken repository was moved aside');
+    return openBase({ ...options, source: undefined });
   }
 }
 
@@ -150,7 +142,7 @@ async function problemOf(base: Base, results: Results): Promise<string | undefin
   return broken && `git cannot read ${broken} in the workspace; restart the profile to repair it`;
 }
 
-/** A workspace of 0.1.0 without `workspace.path`, or one that was used in place, has a repository with a tree. */
+/** A workspace that was used in place without `workspace.path` has a repository with a tree, which contexts start from. */
 const ownRepository = (root: string): Promise<string | undefined> =>
   lstat(join(root, 'repo', '.git')).then(
     () => realpath(join(root, 'repo')),
