@@ -105,14 +105,10 @@ for (const profile of PROFILES) {
     const { trader, ...own } = value.mcp.servers;
     assert.deepEqual(Object.keys(own), ['filesystem', 'memory']);
     assert.deepEqual(
-      Object.values(own).map((server) => [
-        server.scope,
-        'command' in server && server.args?.[1],
-        server.notes,
-      ]),
+      Object.values(own).map((server) => [server.scope, 'command' in server && server.args?.[1]]),
       [
-        ['task', `\${WORKSPACE}`, undefined],
-        ['profile', undefined, undefined],
+        ['task', `\${WORKSPACE}`],
+        ['profile', undefined],
       ],
     );
     for (const server of Object.values(own)) {

@@ -14,7 +14,6 @@ export function notesOf(
   const notes = ignoredKeyNotes(config, ignores);
   if (handler === 'agent') {
     notes.push(
-      ...mcpServerNotes(config),
       config.tools.shell.enabled ? confinement.note : 'shell_exec is off (tools.shell.enabled: false)',
     );
   }
@@ -46,9 +45,3 @@ function ignoredKeyNotes(config: AgentConfig, byExecutor: ExecutorRules['ignores
     .filter(([key]) => valueAt(config, key) !== undefined)
     .map(([key, instead]) => `config.yaml ${key} has no effect here: ${instead}`);
 }
-
-/** One line for each MCP server whose configuration has another meaning than in an earlier release. */
-const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>
-  Object.entries(mcp.servers).flatMap(([name, { notes = [] }]) =>
-    notes.map((note) => `config.yaml mcp.servers.${name}.${note}`),
-  );

@@ -236,7 +236,6 @@ test('a watcher sees chunks in order; retention and the deletion of the context 
     contextId: 'context-2',
     caller: 'switch',
     results: 'keep',
-    subtasksContextId: 'x',
   });
   assert.deepEqual(
     [ledger.artifacts(other), ledger.artifactAt({ taskId: other, seq: added?.seq ?? 0 })],

@@ -7,17 +7,11 @@ import type { Ledger } from './types.ts';
 
 const DAY_MS = 86_400_000;
 const CONTEXT = 'context-1';
-const KEEP = {
-  contextId: CONTEXT,
-  caller: 'switch',
-  results: 'keep',
-  subtasksContextId: 'context-1/neo',
-} as const;
+const KEEP = { contextId: CONTEXT, caller: 'switch', results: 'keep' } as const;
 const DELETE = { ...KEEP, results: 'delete' } as const;
 
 /**
- * An ended, published task that was sent to these peers: work to those of `sentTo`, subtasks to those of `subtasksTo`, by
- * events as 0.1.0 wrote them unless `subtasksIn` names their context.
+ * An ended, published task that was sent to these peers: work to those of `sentTo`, subtasks to those of `subtasksTo`.
  */
 async function ended(
   ledger: Ledger,
@@ -26,14 +20,13 @@ async function ended(
     contextId?: string;
     sentTo?: readonly string[];
     subtasksTo?: readonly string[];
-    subtasksIn?: string;
     /** The context of a message to the agent `helper`. */
     messageIn?: string;
   } = {},
 ): Promise<void> {
   const { caller = 'switch', contextId = CONTEXT, sentTo = [], subtasksTo = [] } = o;
   const { id } = (await ledger.accept(newTask({ caller, contextId }))).task;
-  const part = { part: 'p', ...(o.subtasksIn === undefined ? {} : { part_context_id: o.subtasksIn }) };
+  const part = { part: 'p', part_context_id: 'sub-1' };
   for (const peer of subtasksTo) await ledger.append(id, { type: 'progress', data: { peer, ...part } });
   if (o.messageIn !== undefined)
     await ledger.append(id, { type: 'progress', data: { agent: 'helper', agent_context_id: o.messageIn } });
@@ -69,7 +62,6 @@ test(
     const opened = openTestLedger(t);
     await ended(opened.ledger, { sentTo: ['trinity', 'neo'] });
     await ended(opened.ledger, { subtasksTo: ['trinity'] });
-    await ended(opened.ledger, { subtasksTo: ['trinity'], subtasksIn: 'sub-1' });
     await ended(opened.ledger);
     await pruneAll(opened, 1);
     assert.equal(opened.ledger.list({ pageSize: 1 }).totalSize, 0);
@@ -85,7 +77,6 @@ test(
       peers: [
         { peer: 'neo', contextId: CONTEXT, state: 'pending' },
         { peer: 'trinity', contextId: CONTEXT, state: 'pending' },
-        { peer: 'trinity', contextId: 'context-1/neo', state: 'pending' },
         { peer: 'trinity', contextId: 'sub-1', state: 'pending' },
       ],
     });

@@ -7,8 +7,6 @@ export interface ContextDeletionRequest {
   readonly contextId: string;
   readonly caller: string;
   readonly results: ResultsMode;
-  /** The context of subtasks whose events do not name it: those that 0.1.0 sent. */
-  readonly subtasksContextId: string;
 }
 
 /** `unsupported` and `refused` are final, as `deleted` is. */
@@ -63,7 +61,7 @@ export interface SentWork {
   /** The peer, or the agent as its caller is told (its registered name, else its host). */
   readonly peer: string;
   readonly kind: SentWorkKind;
-  /** The context at the peer. Undefined for a task, which keeps its own, and for a subtask that 0.1.0 sent. */
+  /** The context at the peer. Undefined for a task, which keeps its own. */
   readonly contextId: string | undefined;
 }
 

@@ -79,7 +79,7 @@ test(
           ];
           const before = view();
           const count = ledger.list({ contextId, pageSize: 1 }).totalSize;
-          const request = { contextId, caller: 'switch', results: 'keep', subtasksContextId: 'x' } as const;
+          const request = { contextId, caller: 'switch', results: 'keep' } as const;
           if (count === 0) await assert.rejects(ledger.contexts.delete(request));
           else assert.equal((await ledger.contexts.delete(request)).tasks, count);
           await ledger.contexts.purge();

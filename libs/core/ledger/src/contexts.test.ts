@@ -32,7 +32,10 @@ async function secretTask(ledger: Ledger, overrides: Partial<NewTask> = {}, end 
   await ledger.ask(id, { key: 'q', text: `question ${SECRET}` });
   await ledger.answer(id, { messageId: 'a', text: `answer ${SECRET}`, message: { text: SECRET } });
   await ledger.append(id, { type: 'delegated', data: { peer: 'neo' } });
-  await ledger.append(id, { type: 'progress', data: { peer: 'trinity', part: 'p' } });
+  await ledger.append(id, {
+    type: 'progress',
+    data: { peer: 'trinity', part: 'p', part_context_id: 'sub-1' },
+  });
   if (end) await ledger.append(id, { type: 'done', data: {} }, { result: { text: `result ${SECRET}` } });
   return id;
 }
@@ -70,7 +73,7 @@ for (const published of [true, false])
         removed: undefined,
         peers: [
           { peer: 'neo', contextId: 'context-1', state: 'pending' },
-          { peer: 'trinity', contextId: 'context-1/neo', state: 'pending' },
+          { peer: 'trinity', contextId: 'sub-1', state: 'pending' },
         ],
       });
       await ledger.contexts.purge();
@@ -252,9 +255,9 @@ test('the peers that a task was sent to are known from its events and its result
   const { id } = (await ledger.accept(newTask())).task;
   const { id: other } = (await ledger.accept(newTask())).task;
   await ledger.append(other, { type: 'delegated', data: { peer: 'of-another-task' } });
-  await ledger.append(id, { type: 'delegated', data: { peer: 'neo', part: 'p' } });
-  await ledger.append(id, { type: 'progress', data: { peer: 'neo', part: 'p', state: 'working' } });
-  await ledger.append(id, { type: 'delegated', data: { peer: 'neo', part: 'q', part_context_id: 'sub-1' } });
+  const part = { peer: 'neo', part: 'p', part_context_id: 'sub-1' };
+  await ledger.append(id, { type: 'delegated', data: part });
+  await ledger.append(id, { type: 'progress', data: { ...part, state: 'working' } });
   await ledger.append(id, { type: 'progress', data: { step: 1 } });
   await ledger.append(
     id,
@@ -264,7 +267,6 @@ test('the peers that a task was sent to are known from its events and its result
   assert.deepEqual(ledger.contexts.sentBy(id), [
     { peer: 'morpheus', kind: 'task', contextId: undefined },
     { peer: 'neo', kind: 'task', contextId: undefined },
-    { peer: 'neo', kind: 'subtask', contextId: undefined },
     { peer: 'neo', kind: 'subtask', contextId: 'sub-1' },
   ]);
 });

@@ -63,7 +63,7 @@ export function eraseContext(
        VALUES (?, ?, ?, ?, ?, ?)`,
       contextId,
       peer,
-      at ?? (kind === 'subtask' ? request.subtasksContextId : contextId),
+      at ?? contextId,
       ...(kind === 'message' ? [1, UNSUPPORTED, atAgent(peer)] : [0, PENDING, null]),
     );
   erase(db, sums, contextId, JSON.stringify(own.map((task) => integer(task, 'n'))));

@@ -147,7 +147,7 @@ test('a list has the tasks of its filter, in order, and their number', deadline,
 });
 
 async function erase(ledger: Ledger, contextId: string): Promise<void> {
-  const request = { contextId, results: 'keep', subtasksContextId: 'none' } as const;
+  const request = { contextId, results: 'keep' } as const;
   for (const caller of CALLERS) {
     const deletion = await ledger.contexts.delete({ ...request, caller }).catch(() => undefined);
     if (!deletion) continue;

@@ -6,7 +6,7 @@ import { START } from '@hermes-fleet/protocol/testing';
 import { newTask, openTestLedger } from '../testing/harness.ts';
 import type { Ledger, TaskRecord } from './types.ts';
 
-const SUBTASKS = { caller: 'switch', results: 'delete', subtasksContextId: 'sub' } as const;
+const SUBTASKS = { caller: 'switch', results: 'delete' } as const;
 const TOKENS = {
   kind: 'own',
   inputTokens: 3,

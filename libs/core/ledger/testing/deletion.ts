@@ -3,7 +3,6 @@ export const REQUEST = {
   contextId: 'context-1',
   caller: 'switch',
   results: 'keep',
-  subtasksContextId: 'context-1/neo',
 } as const;
 
 /** A step that removed the files of that context. */

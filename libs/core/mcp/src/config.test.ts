@@ -53,21 +53,8 @@ describe('McpServerConfigSchema', () => {
     });
   }
 
-  it('gives a server without a scope one instance for each context, and says so', () => {
-    const { notes = [], ...server } = McpServerConfigSchema.parse({ command: 'server' });
-    assert.ok(isTaskServer(server));
-    assert.match(notes.join(), /^scope is not set, so it is task: each context has an instance/);
+  it('gives a server without a scope one instance for each context', () => {
+    assert.ok(isTaskServer(McpServerConfigSchema.parse({ command: 'server' })));
     assert.equal(isTaskServer(McpServerConfigSchema.parse({ url: 'http://127.0.0.1:9000/mcp' })), false);
-  });
-
-  it('reads the scope of a caller under its old name, and says so', () => {
-    const { notes, ...server } = McpServerConfigSchema.parse({ url: 'http://a/', scope: 'trader:decide' });
-    assert.equal(server.caller_scope, 'trader:decide');
-    assert.deepEqual(notes, ['scope: trader:decide is caller_scope: trader:decide now; rename the key']);
-  });
-
-  it('refuses two scopes of a caller', () => {
-    const both = { url: 'http://a/', scope: 'trader:decide', caller_scope: 'read' };
-    assert.match(McpServerConfigSchema.safeParse(both).error?.message ?? '', /must be task or profile/);
   });
 });

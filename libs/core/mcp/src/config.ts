@@ -7,8 +7,6 @@ interface ServerConfig {
   readonly caller_scope?: string | undefined;
   /** The tools to offer; all when absent. */
   readonly tools?: readonly string[] | undefined;
-  /** Lines for the start-up log, each about a key of this entry. */
-  readonly notes?: readonly string[] | undefined;
 }
 
 export interface StdioServerConfig extends ServerConfig {
@@ -35,11 +33,6 @@ export const isTaskServer = (config: McpServerConfig): config is StdioServerConf
   !('url' in config) && config.scope !== 'profile';
 
 const STDIO_ONLY = ['args', 'env', 'cwd'] as const;
-/** Until 0.1.0, `scope` was what is `caller_scope` now. Only such a value has a colon. */
-const CALLER_SCOPE = /^[a-z]+:[a-z_]+$/;
-const NO_SCOPE =
-  'scope is not set, so it is task: each context has an instance of its own, which reaches the files of that context only; ' +
-  'with scope: profile, all tasks share one instance, which reaches the folder mcp of the workspace only';
 
 /** The placeholder for the directory of a context's tree, in `args`, `env` and `cwd` of a server of scope `task`. */
 const WORKSPACE = `\${WORKSPACE}`;
@@ -71,7 +64,12 @@ export const McpServerConfigSchema = z
       )
       .optional(),
     disabled: z.boolean().optional(),
-    scope: z.string().optional(),
+    scope: z
+      .enum(
+        ['task', 'profile'],
+        'must be task or profile; the scope that a caller needs is the key caller_scope',
+      )
+      .optional(),
     caller_scope: z.string().min(1).max(64).optional(),
     tools: z.array(z.string().min(1).max(200)).max(200).optional(),
   })
@@ -79,18 +77,12 @@ export const McpServerConfigSchema = z
     const refuse = (path: PropertyKey | PropertyKey[], message: string): void => {
       context.addIssue({ code: 'custom', path: [path].flat(), message });
     };
-    const { command, args, env, cwd, url, headers, scope: given, ...rest } = entry;
-    const isRenamed = given !== undefined && CALLER_SCOPE.test(given) && rest.caller_scope === undefined;
-    const notes = isRenamed ? [`scope: ${given} is caller_scope: ${given} now; rename the key`] : [];
-    const common = isRenamed ? { ...rest, caller_scope: given } : rest;
-    const scope = isRenamed ? undefined : given;
-    if (scope !== undefined && scope !== 'task' && scope !== 'profile')
-      refuse('scope', 'must be task or profile; the scope that a caller needs is the key caller_scope');
+    const { command, args, env, cwd, url, headers, scope, ...common } = entry;
     if (url !== undefined) {
       if (command !== undefined) refuse('command', 'excludes url: keep one of the two');
       for (const key of STDIO_ONLY) if (entry[key]) refuse(key, 'is for servers with a command: remove it');
       if (scope === 'task') refuse('scope', 'task is for servers with a command: remove it');
-      const config = { url, headers, ...common, ...noted(notes) };
+      const config = { url, headers, ...common };
       return scope === 'profile' ? { ...config, scope } : config;
     }
     if (command === undefined) refuse('command', 'is required, unless url is set');
@@ -99,13 +91,9 @@ export const McpServerConfigSchema = z
       for (const path of placeholders(entry))
         refuse(path, `\${WORKSPACE} is the tree of a context, which only a server of scope: task has`);
     }
-    if (scope === undefined && entry.disabled !== true) notes.push(NO_SCOPE);
-    const config = { command: command ?? '', args, env, cwd, ...common, ...noted(notes) };
-    return scope === 'task' || scope === 'profile' ? { ...config, scope } : config;
+    const config = { command: command ?? '', args, env, cwd, ...common };
+    return scope === undefined ? config : { ...config, scope };
   });
-
-const noted = (notes: readonly string[]): { readonly notes?: readonly string[] } =>
-  notes.length > 0 ? { notes } : {};
 
 /** Where an entry has the placeholder, below the entry. */
 function placeholders({

@@ -56,20 +56,4 @@ describe('a relayed task’s checkpoint', () => {
     assert.deepEqual(decodeRelayState(undefined), INITIAL_STATE);
     assert.throws(() => decodeRelayState({ someone: 'else' }));
   });
-
-  it('reads a checkpoint of 0.1.0: refusals that do not pass count, and the wait began as one without a free slot', () => {
-    const refusal = { peer: 'neo', reason: 'r', unmet: [], transient: false };
-    const old = { relay: 1, attempts: [], refusals: [refusal], waiting: { since: 4, alerted: false } };
-    const { refused, waiting } = decodeRelayState(old);
-    assert.equal(refused, 1);
-    assert.deepEqual(waiting, { since: 4, alerted: false, queued: false, unplaceableMs: 0 });
-  });
-
-  it('reads a checkpoint of an earlier version, which had no waiting', () => {
-    const refusal = { peer: 'neo', reason: 'r', unmet: [] };
-    const state = decodeRelayState({ relay: 1, attempts: [], refusals: [refusal] });
-    const { refusals, refused, turnedAway, waiting } = state;
-    assert.deepEqual([refused, turnedAway, waiting], [0, 0, undefined]);
-    assert.deepEqual(refusals, [{ ...refusal, at: 0, times: 1, until: 0, transient: true }]);
-  });
 });

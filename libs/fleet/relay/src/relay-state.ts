@@ -8,15 +8,15 @@ const Refused = z.object({
   reason: z.string(),
   unmet: z.array(z.object({ kind: UnmetKind, name: z.string(), detail: z.string(), transient: z.boolean() })),
   /** Time of the last refusal, ms since the epoch. */
-  at: z.number().default(0),
+  at: z.number(),
   /** How many times the peer has refused this task. */
-  times: z.number().default(1),
+  times: z.number(),
   /** The peer is not asked before this time, whatever it announces. */
-  until: z.number().default(0),
+  until: z.number(),
   /** The peer is not asked before this time unless it announces itself again; absent: never without an announce. */
   silentUntil: z.number().optional(),
   /** The reason may pass. */
-  transient: z.boolean().default(true),
+  transient: z.boolean(),
 });
 
 const Waiting = z.object({
@@ -25,11 +25,11 @@ const Waiting = z.object({
   /** The alert about a long wait was sent. */
   alerted: z.boolean(),
   /** A peer can take the task as soon as it has a free slot. */
-  queued: z.boolean().default(false),
+  queued: z.boolean(),
   /** When `queued` changed last, ms since the epoch; absent: at the start of the wait. */
   changedAt: z.number().optional(),
   /** The time before that in which no peer could take the task, ms. */
-  unplaceableMs: z.number().default(0),
+  unplaceableMs: z.number(),
 });
 
 /** The task ended while its peer was doing it, as far as is known. */
@@ -44,7 +44,7 @@ const Checkpoint = z.object({
     z.object({
       peer: z.string(),
       status: z.string(),
-      reason: z.string().nullable().optional(),
+      reason: z.string().nullable(),
       tokensSpent: z.number(),
       startedAt: z.string(),
       endedAt: z.string(),
@@ -52,10 +52,10 @@ const Checkpoint = z.object({
     }),
   ),
   refusals: z.array(Refused),
-  /** The number of refusals that count for `max_attempts`; absent in checkpoints of 0.1.0. */
-  refused: z.number().optional(),
+  /** The number of refusals that count for `max_attempts`. */
+  refused: z.number(),
   /** How many times a peer had no free slot. */
-  turnedAway: z.number().default(0),
+  turnedAway: z.number(),
   waiting: Waiting.optional(),
   current: Delegation.optional(),
   given_up: GivenUp.optional(),
@@ -92,10 +92,8 @@ export const INITIAL_STATE: RelayState = {
 
 export function decodeRelayState(checkpoint: JsonObject | undefined): RelayState {
   if (checkpoint === undefined) return INITIAL_STATE;
-  const { refused, given_up: givenUp, ...rest } = Checkpoint.parse(checkpoint);
-  const { attempts, refusals, turnedAway, waiting, current } = rest;
-  const counted = refused ?? refusals.filter(({ transient }) => !transient).length;
-  return { attempts, refusals, refused: counted, turnedAway, waiting, current, givenUp };
+  const { relay: _, given_up: givenUp, waiting, current, ...rest } = Checkpoint.parse(checkpoint);
+  return { ...rest, waiting, current, givenUp };
 }
 
 /** The peer that has the task of this checkpoint; undefined for a task without one, and for one that is run here. */

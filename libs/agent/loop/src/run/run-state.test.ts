@@ -5,19 +5,6 @@ import { checkpointWriter, newConversation, type RunState, readCheckpoint } from
 
 const writeCheckpoint = (state: RunState): JsonObject => checkpointWriter()(state);
 
-test('a checkpoint of the first release is read with no nudges', () => {
-  const messages = [
-    { role: 'user', content: '<task>\nx\n</task>' },
-    {
-      role: 'assistant',
-      content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'write_file', input: { path: 'a' } }],
-    },
-  ];
-  const journal = [{ tool: 'shell_exec', ok: false, detail: 'make', exit_code: null }];
-  const old = { version: 1, base: 'abc', step: 1, messages, paused: true, journal };
-  assert.deepEqual(readCheckpoint(old), { ...old, nudges: 0 });
-});
-
 test('a written checkpoint is read back unchanged', () => {
   const state: RunState = {
     ...newConversation('hi'),

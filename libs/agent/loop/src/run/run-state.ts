@@ -49,7 +49,7 @@ export const ConversationState = z.object({
   paused: z.boolean().optional(),
   /** The model was told to wrap up, which happens once. */
   wrapped_up: z.boolean().optional(),
-  /** The limit that it was told to wrap up for. */
+  /** The limit that it was told to wrap up for; absent with Claude Code, which is told of the budget only. */
   wrapped_up_for: z.enum(['budget', 'steps', 'window']).optional(),
   /** The last follow-up prompt must be answered without tools. */
   tools_off: z.boolean().optional(),
@@ -101,7 +101,7 @@ const RunState = ConversationState.extend({
   /** The system prompt that the run started with. */
   instructions: z.string().optional(),
   /** The number of prompts about unverified writes so far. */
-  nudges: z.int().nonnegative().default(0),
+  nudges: z.int().nonnegative(),
   /** The model was told that its last message is not an end, which happens once. */
   ending_told: z.boolean().optional(),
   /** The model was asked to repair its reply, which happens once. */

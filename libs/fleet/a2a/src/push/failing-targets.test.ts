@@ -187,7 +187,6 @@ test('a task that was removed while its target failed is not sent again', async 
     contextId: ledger.get(id)?.contextId ?? '',
     caller: 'switch',
     results: 'keep',
-    subtasksContextId: 'none',
   });
   clock.advance(60_000);
   const later = await pushing.begin();

@@ -3,7 +3,6 @@ import type { ContextDeletion, Ledger, PeerDeletion, RemovedFiles, ResultsMode }
 import { isProsePeer, type PeerRegistry } from '@hermes-fleet/peers';
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { oldSubtasksContextId } from '../tool-support/call-id.ts';
 import type { AgentContexts } from './agent-contexts.ts';
 import { deleteAtPeer, type PeerDeletionOutcome } from './delete-at-peer.ts';
 import { createSlots } from './slots.ts';
@@ -15,8 +14,6 @@ const RETRY = { firstMs: 1_000, longestMs: 600_000 };
 /** How many deletions take a step at a time; a step has a request for each peer. */
 const MAX_STEPS = 8;
 const DAY_MS = 86_400_000;
-const SENT_BY_OLD =
-  'it was sent before an upgrade, in a context that other callers may share: it goes when the context of this task is deleted';
 const NO_FILES: RemovedFiles = { files: false, result: 'none' };
 
 export interface ContextDeletionsOptions {
@@ -49,8 +46,7 @@ export interface ContextDeletions {
    */
   delete(asked: ContextDeletionAsked): Promise<ContextDeletion>;
   /**
-   * Asks a peer once to delete the context of the subtasks that a task had done there; undefined if there are none. Those that
-   * 0.1.0 sent stay, because other callers may have subtasks in their context.
+   * Asks a peer once to delete the context of the subtasks that a task had done there; undefined if there are none.
    */
   discardSubtasks(
     task: { readonly id: string },
@@ -220,12 +216,7 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
       const closed = options.closed();
       if (closed) throw closed;
       const before = ledger.contexts.find(contextId);
-      const deletion = await ledger.contexts.delete({
-        contextId,
-        caller,
-        results,
-        subtasksContextId: oldSubtasksContextId(contextId, profile),
-      });
+      const deletion = await ledger.contexts.delete({ contextId, caller, results });
       // A repeat reports the state: a caller behind a chain of peers would never wait long enough for all of them.
       // Nothing is under way if the first request failed after its deletion was recorded.
       const isUnderWay = steps.has(contextId) || timers.has(contextId);
@@ -241,8 +232,7 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
       const [work] = ledger.contexts
         .sentBy(id)
         .filter((sent) => sent.kind === 'subtask' && sent.peer === peer);
-      if (!work) return undefined;
-      if (work.contextId === undefined) return { state: 'unsupported', detail: SENT_BY_OLD };
+      if (work?.contextId === undefined) return undefined;
       return atPeer(peer, work.contextId, results, AbortSignal.any([signal, stopping.signal]));
     },
     start() {

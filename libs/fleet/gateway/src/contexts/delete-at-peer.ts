@@ -72,7 +72,7 @@ function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObjec
   const error = isJsonObject(body.error) ? body.error : {};
   const code = typeof error.code === 'string' && /^[A-Z_]{1,40}$/.test(error.code) ? error.code : '';
   if (status === 200 && body.context_id === options.contextId) return stateIn(name, body);
-  // A 404 of an older version, or of a proxy, has another code or none.
+  // A 404 of a peer without this route, or of a proxy, has another code or none.
   if (status === 404 && code === 'TASK_NOT_FOUND') return { state: 'deleted' };
   const fault = connectionFault(connectionRefusal(code));
   if (fault) return { state: 'pending', detail: `${name} cannot be reached: ${fault.what}: ${fault.remedy}` };

@@ -30,7 +30,7 @@ test(
     const ids = Array.from({ length: 20 }, (_, at) => `c-${at + 10}`);
     for (const contextId of ids) {
       await work(contextId, contextId);
-      await ledger.contexts.delete({ ...ASKED, contextId, subtasksContextId: 'x' });
+      await ledger.contexts.delete({ ...ASKED, contextId });
     }
     deletions.start();
     await until(8);

@@ -199,7 +199,6 @@ test('a crash between the erasure and the rest is made good by the next start', 
     contextId: CONTEXT,
     caller: 'operator',
     results: 'keep',
-    subtasksContextId: 'x',
   });
   assert.equal(own.removed, undefined);
   await orchestrator.crash();

@@ -11,7 +11,6 @@ import {
   taskFields,
 } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
-import { oldSubtasksContextId } from '../tool-support/call-id.ts';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import { waitWithoutSlot } from '../tool-support/wait-without-slot.ts';
 import { admittedSubtask, type SubtaskRequest, type SubtaskRunner, subtaskDispatch } from './subtask.ts';
@@ -51,14 +50,8 @@ export function createSubtaskDelegation(options: SubtaskDelegationOptions): Dele
         `${profile} has delegated ${delegated} pieces of work, the maximum: do it yourself`,
       );
     const slice = resumed ?? sliceOf(call.budget, request.tokenBudget);
-    // A call that 0.1.0 began goes on in the context that its peer knows.
-    const namedContext = resumed ? resumed.context_id : subtasks().contextOf(task);
-    const subtask = admittedSubtask(
-      task,
-      call.key,
-      namedContext ?? oldSubtasksContextId(task.contextId, profile),
-      subtaskDispatch(task, request, slice.limit),
-    );
+    const contextId = resumed?.context_id ?? subtasks().contextOf(task);
+    const subtask = admittedSubtask(task, call.key, contextId, subtaskDispatch(task, request, slice.limit));
     const fields = {
       ...taskFields(task),
       part: subtask.id,
@@ -71,9 +64,7 @@ export function createSubtaskDelegation(options: SubtaskDelegationOptions): Dele
       const budget = subtaskBudget(call.budget, slice);
       const unmet = resumed ? [] : await subtasks().unmet(subtask.dispatch, task.caller);
       const outcome =
-        unmet.length > 0
-          ? blockedOutcome(unmet)
-          : await runSubtask(subtasks(), subtask, call, { ...slice, namedContext });
+        unmet.length > 0 ? blockedOutcome(unmet) : await runSubtask(subtasks(), subtask, call, slice);
       call.signal.throwIfAborted();
       const tokens_spent = budget.spent();
       log.info({ ...fields, status: outcome.status, tokens_spent }, 'delegated work has ended');
@@ -88,13 +79,10 @@ function runSubtask(
   runner: SubtaskRunner,
   subtask: AdmittedTask,
   call: ToolCall,
-  slice: BudgetSlice & NamedContext,
+  slice: BudgetSlice,
 ): Promise<RunOutcome> {
   const { stopping } = call;
-  const part = {
-    part: subtask.id,
-    ...(slice.namedContext === undefined ? {} : { part_context_id: slice.namedContext }),
-  };
+  const part = { part: subtask.id, part_context_id: subtask.contextId };
   // A shutdown ends the wait only: the peer continues, and the next start resumes the call.
   const signal = AbortSignal.any([call.signal, stopping]);
   return waitWithoutSlot(call, (ask) => {
@@ -106,7 +94,7 @@ function runSubtask(
       report: (event) =>
         call.report(event.type === 'text' ? event : { ...event, data: { ...event.data, ...part } }),
       park: (wait) => wait(),
-      checkpoint: checkpointIn(call.memo, slice),
+      checkpoint: checkpointIn(call.memo, subtask.contextId, slice),
     };
     return runner.run(subtask, context);
   });
@@ -122,15 +110,10 @@ function blockedOutcome(unmet: readonly Unmet[]): RunOutcome {
   };
 }
 
-interface NamedContext {
-  /** Undefined for a subtask that 0.1.0 sent. */
-  readonly namedContext: string | undefined;
-}
-
 const SubtaskState = z.object({
   part: z.literal(1),
-  /** The subtask's context; 0.1.0 did not save it. */
-  context_id: z.string().optional(),
+  /** The subtask's context. */
+  context_id: z.string(),
   limit: z.number().optional(),
   before: z.number(),
   relay: z.custom<JsonObject>(isJsonObject),
@@ -145,14 +128,10 @@ function loadSubtaskState(memo: ToolCall['memo']): z.output<typeof SubtaskState>
 /** Keeps the relay's checkpoint in the call's memo. */
 function checkpointIn(
   memo: ToolCall['memo'],
-  { limit, before, namedContext }: BudgetSlice & NamedContext,
+  context_id: string,
+  { limit, before }: BudgetSlice,
 ): RunContext['checkpoint'] {
-  const fixed = {
-    part: 1,
-    ...(namedContext === undefined ? {} : { context_id: namedContext }),
-    ...(limit === undefined ? {} : { limit }),
-    before,
-  };
+  const fixed = { part: 1, context_id, ...(limit === undefined ? {} : { limit }), before };
   return {
     load: () => loadSubtaskState(memo)?.relay,
     save: (relay) => memo.save({ ...fixed, relay }),

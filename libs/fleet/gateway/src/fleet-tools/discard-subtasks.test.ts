@@ -105,29 +105,6 @@ test(
   },
 );
 
-test('what an older version sent is not deleted, because callers share its context', deadline, async (t) => {
-  const dir = tempDir(t);
-  const of = await toolFleet(t, {
-    switch: {
-      fleet: ORCHESTRATES,
-      async script(task, context) {
-        await context.report({ type: 'delegated', data: { peer: 'neo', part: 'sent-by-0.1.0' } });
-        const { tool } = fleetToolsOf(() => of('switch'));
-        const { ok, output } = await tool('fleet_discard').run(INPUT, toolCall(task, context));
-        return { ...DONE, output: [{ ok, output }] };
-      },
-    },
-    neo: { contexts: folderContexts(dir) },
-  });
-  const switched = { ...CALLER, name: 'switch' };
-  await of('neo').result(await of('neo').send({ ...dispatching(), contextId: 'c/switch' }, switched));
-  const id = await of('switch').send({ ...dispatching({}, OWN), contextId: 'c' });
-  const [refused] = await resultsOf(of('switch'), id);
-  assert.deepEqual([refused?.ok, refused?.output.state], [false, 'unsupported']);
-  assert.match(String(refused?.output.detail), /before an upgrade.*when the context of this task is deleted/);
-  assert.equal(tasksAt(of('neo')), 1);
-});
-
 test('nothing is deleted where the task itself sent nothing', deadline, async (t) => {
   const { of, run } = await fleet(t, [
     ['fleet_discard', { agent: 'neo' }],

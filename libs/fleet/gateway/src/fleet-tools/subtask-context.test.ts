@@ -47,8 +47,3 @@ test('a subtask is in the context of its caller and context, also when it is res
   const memo = { part: 1, context_id: 'sub-saved', before: 0, relay: {} };
   assert.deepEqual(await delegated(memo), { contextId: 'sub-saved', named: 'sub-saved', saved: 'sub-saved' });
 });
-
-test('a subtask that 0.1.0 began goes on in the context that its peer knows', async () => {
-  const resumed = await delegated({ part: 1, before: 0, relay: {} });
-  assert.deepEqual(resumed, { contextId: 'c/switch', named: undefined, saved: undefined });
-});

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { dispatchOf } from '@hermes-fleet/peers/testing';
 import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol/ports';
 import { CALLER } from '../../testing/scripts.ts';
-import { callId, oldSubtasksContextId } from '../tool-support/call-id.ts';
+import { callId } from '../tool-support/call-id.ts';
 import { admittedSubtask, subtaskDispatch } from './subtask.ts';
 
 const TASK: AdmittedTask = {
@@ -22,14 +22,11 @@ const TASK: AdmittedTask = {
 };
 
 describe('a subtask', () => {
-  it('has the ID of its call, and had the context of its profile, short enough for the wire', () => {
+  it('has the ID of its call, short enough for the wire', () => {
     assert.equal(callId('a2a-1', '3.0/1.2'), 'a2a-1/3.0/1.2');
-    assert.equal(oldSubtasksContextId('ctx', 'switch'), 'ctx/switch');
     const long = 'x'.repeat(256);
-    for (const make of [callId, oldSubtasksContextId]) {
-      assert.match(make(long, 'a'), /^part-[0-9a-f]{32}$/);
-      assert.notEqual(make(long, 'a'), make(long, 'b'));
-    }
+    assert.match(callId(long, 'a'), /^part-[0-9a-f]{32}$/);
+    assert.notEqual(callId(long, 'a'), callId(long, 'b'));
   });
 
   it("keeps the task's conversation apart from others, and begins a new one when the agent asks for that", () => {

@@ -77,21 +77,3 @@ test('a check that passes after a change leaves no counts', async () => {
     { numRuns: 100 },
   );
 });
-
-test('the state of an older version can be read', () => {
-  const older = {
-    loop: {
-      streak: { path: 'a', edits: 2 },
-      edits: [['a', 2]],
-      calls: [['k', 4]],
-      errors: [],
-      warned: [['call k', 1]],
-    },
-    spilled_bytes: 7,
-  };
-  const { loop, spilled_bytes: bytes } = GuardState.parse(older);
-  assert.deepEqual(
-    [loop.streak, loop.calls, loop.score, loop.history, bytes],
-    [{ path: 'a', edits: 2 }, [['k', 4]], 0, [], 7],
-  );
-});
