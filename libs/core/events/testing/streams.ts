@@ -1,4 +1,4 @@
-import { connect, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
+import { connect, type StreamConfig } from 'nats';
 import { announceEvent } from '../src/announces/announce-event.ts';
 import type { StreamSetup } from '../src/streams/set-up-streams.ts';
 import { STREAM } from '../src/streams/subjects.ts';
@@ -49,15 +49,3 @@ export const outcomes = (made: StreamSetup): string[] => [
   made.announceOutcome,
   made.auditOutcome,
 ];
-
-/** The configuration of `FLEET` while it was the only stream. */
-export const ONE_STREAM: Partial<StreamConfig> & { name: string } = {
-  name: STREAM,
-  subjects: ['fleet.task.>', 'fleet.announce.>', 'fleet.control.>', 'fleet.audit.>'],
-  storage: StorageType.File,
-  retention: RetentionPolicy.Limits,
-  max_bytes: 1024 ** 3,
-  max_age: 30 * 24 * HOUR_NS,
-  duplicate_window: 2 * HOUR_NS,
-  allow_direct: true,
-};

@@ -172,6 +172,18 @@ for (const [reason, config] of INCOMPATIBLE) {
   });
 }
 
+for (const name of [ANNOUNCE_STREAM, AUDIT_STREAM])
+  test(`a ${name} that cannot be set up leaves the FLEET beside it unchanged`, deadline, async (t) => {
+    const { connection, config, jsm } = await bus(t);
+    await jsm.streams.add({ name: STREAM, subjects: ['fleet.task.>'] });
+    await jsm.streams.add({ name, subjects: ['other'], storage: StorageType.Memory });
+    await assert.rejects(setUpStreams({ connection, log: silentLog }), {
+      code: 'CONFIG_INVALID',
+      message: new RegExp(`stream ${name} exists and cannot hold.*stored in memory`),
+    });
+    assert.deepEqual((await config()).subjects, ['fleet.task.>']);
+  });
+
 test(
   'set-up refuses subjects of another stream, and ages below the duplicate window',
   deadline,

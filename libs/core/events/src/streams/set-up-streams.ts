@@ -107,8 +107,7 @@ async function applyConfig(
 
 /**
  * Creates the fleet's streams or updates existing ones (docs/events.md#the-streams), each with as many copies as the cluster
- * can have, 5 at most; settings that an operator added (placement, more copies) are kept. A `FLEET` of an older version gives up announces and audit heads to `FLEET_ANNOUNCE`
- * and `FLEET_AUDIT`; those that it already holds expire there. All streams are checked before any is changed. Idempotent,
+ * can have, 5 at most; settings that an operator added (placement, more copies) are kept. All streams are checked before any is changed. Idempotent,
  * and safe to run concurrently. `maxBytes` and `maxAgeS` (at least the duplicate window) apply to `FLEET` and default to
  * 1 GiB and 30 days; beyond either, the oldest events are removed. Throws CONFIG_INVALID when a stream cannot be set up
  * as required, and PEER_UNREACHABLE (retryable) when the server does not answer.
@@ -151,7 +150,6 @@ export async function setUpStreams(options: {
     const hadEvents = await forStream(events, readUsable(jsm, events.name));
     const hadAnnounces = await forStream(announces, readUsable(jsm, announces.name));
     const hadHeads = await forStream(heads, readUsable(jsm, heads.name));
-    // FLEET first: no two streams may share a subject, and an older FLEET holds the subjects of the others.
     const isClustered = nc.info !== undefined && 'cluster' in nc.info;
     const replication = createReplication({
       isClustered,
