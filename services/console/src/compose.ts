@@ -123,7 +123,6 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
     store,
     clock,
     log,
-    members: new Set(Object.keys(config.profiles)),
     onApplied: (applied, arrivals, skipped) => {
       changes.applied(applied);
       for (const [topic, group] of Map.groupBy(arrivals, (arrival) => arrival.topic))

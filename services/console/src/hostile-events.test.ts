@@ -136,7 +136,7 @@ test(
   async (t) => {
     const fleet = await startTestConsole(t);
     const future = '9999-12-31T23:59:59.000Z';
-    const make = eventMaker('neo')('done', { id: 'ahead' }, { tokens_spent: 3 });
+    const make = eventMaker('neo')('done', { id: 'ahead' }, { tokens_spent: 3, own_tokens: 3 });
     const nc = await openConnection({ servers: [fleet.nats.url], name: 'x' }, t.signal);
     await nc.jetstream().publish('fleet.task.neo.done', 'SECRET that is no JSON');
     await nc.close();

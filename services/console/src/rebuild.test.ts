@@ -161,7 +161,7 @@ test(
     await fleet.until<TraderDocument>(browser, '/api/trader', ({ audit }) => audit?.seq === 7);
     await fleet.until<StatusDocument>(browser, '/api/status', ({ behind }) => behind === 0);
     await concerns('[["b:m","running","s"]]');
-    // An older trader tells no concerns.
+    // A head may tell no concerns.
     await publish(fleet.nats.url, [headEvent(8, 'c', 13), controlEvent(14, { to_strategy_id: 's' })]);
     await concerns('[["a:m","paused","s"],["b:m","running","s"]]');
   },

@@ -68,7 +68,7 @@ export function controlEvent(number: number, data: Record<string, unknown>): Sen
       subject: `decision-${number}`,
       time: new Date(STARTED_AT + number * 1_000).toISOString(),
       datacontenttype: 'application/json',
-      data: { concern_id: 'a:m', action: 'pause', ...data },
+      data: { concern_id: 'a:m', action: 'pause', run_state: 'paused', ...data },
     },
   };
 }

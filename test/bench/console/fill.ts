@@ -29,8 +29,7 @@ export async function fillReadModel(dir: string, count: number): Promise<number>
     ...{ file: join(dir, 'console.db'), schema: READ_MODEL, profile: 'console' },
     ...{ clock: systemClock, ids: systemIds, log },
   });
-  const members = new Set(['switch', ...WORKERS]);
-  const projector = createProjector({ store, members, clock: systemClock, log, onApplied: () => undefined });
+  const projector = createProjector({ store, clock: systemClock, log, onApplied: () => undefined });
   const numbers = new Map<string, number>();
   const start = Date.now() - SPAN_MS;
   let events = 0;

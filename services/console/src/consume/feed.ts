@@ -11,7 +11,6 @@ import { type Arrival, type BusView, startReaders, type Topic } from './readers.
 export interface FeedOptions {
   readonly connection: BusConnection;
   readonly store: Pick<Store, 'read' | 'write'>;
-  readonly members: ReadonlySet<string>;
   readonly clock: Clock;
   readonly log: Log;
   /** Called after COMMIT. */

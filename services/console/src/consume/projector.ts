@@ -12,8 +12,6 @@ import { type Arrival, FILTERS, type Topic } from './readers.ts';
 
 export interface ProjectorOptions {
   readonly store: Pick<Store, 'write'>;
-  /** The names of the fleet's services. */
-  readonly members: ReadonlySet<string>;
   readonly clock: Clock;
   readonly log: Log;
   /** Called after COMMIT. */
@@ -25,13 +23,13 @@ export interface ProjectorOptions {
  * that each counts exactly once, whenever the process ends.
  */
 export function createProjector(options: ProjectorOptions): BatchWriter<Arrival> {
-  const { store, members, clock, log } = options;
+  const { store, clock, log } = options;
   return createBatchWriter<Arrival, Applied | typeof SKIPPED>({
     store,
     clock,
     log,
     apply(db, arrival) {
-      const applied = applyArrival(db, arrival, members);
+      const applied = applyArrival(db, arrival);
       if (applied === undefined || !('unusable' in applied)) return applied;
       return skip(db, arrival, applied.unusable);
     },
@@ -55,17 +53,13 @@ function skip(db: Queries, { meta, event }: Arrival, reason: string): typeof SKI
   return SKIPPED;
 }
 
-function applyArrival(
-  db: Queries,
-  { topic, meta, event }: Arrival,
-  members: ReadonlySet<string>,
-): Applied | Unusable | undefined {
+function applyArrival(db: Queries, { topic, meta, event }: Arrival): Applied | Unusable | undefined {
   if (event === undefined) return { unusable: 'not an event of the fleet' };
   const { subject } = meta;
   const timed = { ...event, time: timeOf(event, meta) };
   switch (topic) {
     case 'tasks':
-      return applyTaskEvent(db, timed, subject, members);
+      return applyTaskEvent(db, timed, subject);
     case 'announces':
       return applyAnnounce(db, timed, subject);
     case 'control':

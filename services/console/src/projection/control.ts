@@ -20,7 +20,7 @@ export interface Decision extends Numbered {
 export interface Concern {
   readonly strategyId: string | null;
   readonly riskMode: string | null;
-  /** Null where an older trader does not tell it, and the action leaves it as it is. */
+  /** Null where the event does not tell it. */
   readonly runState: 'running' | 'paused' | null;
 }
 
@@ -34,12 +34,11 @@ export function readDecision(event: CloudEvent): Decision | Unusable {
   const numbered = readNumbered(event, service);
   if ('unusable' in numbered) return numbered;
   const { data } = event;
-  const action = textIn(data.action, 64) ?? 'none';
   const isReal = data.dry_run !== true && status !== 'rejected';
   return {
     ...numbered,
     status,
-    action,
+    action: textIn(data.action, 64) ?? 'none',
     decisionId: event.subject.slice(0, 256),
     concernId: textIn(data.concern_id) ?? 'unknown',
     codes: textsIn(data.codes),
@@ -49,7 +48,7 @@ export function readDecision(event: CloudEvent): Decision | Unusable {
       ? {
           strategyId: textIn(data.to_strategy_id),
           riskMode: textIn(data.risk_mode, 32),
-          runState: runStateIn(data.run_state) ?? runStateAfter(action, status),
+          runState: runStateIn(data.run_state),
         }
       : null,
   };
@@ -60,12 +59,6 @@ const RUN_STATES = ['running', 'paused'] as const;
 const runStateIn = (value: unknown): Concern['runState'] =>
   RUN_STATES.find((state) => state === value) ?? null;
 
-/** Derives the run state from the action, for an older trader that does not tell it. A failed decision is undone. */
-function runStateAfter(action: string, status: string): Concern['runState'] {
-  if (action !== 'pause' && action !== 'resume') return null;
-  return (action === 'pause') === (status !== 'failed') ? 'paused' : 'running';
-}
-
 /** The head of an audit (docs/events.md#the-head-of-an-audit). */
 export interface AuditHead {
   readonly service: string;
@@ -73,7 +66,7 @@ export interface AuditHead {
   readonly seq: number;
   readonly hash: string;
   readonly at: number;
-  /** The state of each concern; null where an older trader does not tell it. */
+  /** The state of each concern; null where the head does not tell it. */
   readonly concerns: readonly (Concern & { readonly concernId: string })[] | null;
 }
 

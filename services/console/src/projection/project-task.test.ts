@@ -6,7 +6,6 @@ import { readTaskEvent, type TaskEvent } from './event.ts';
 import { projectTask } from './project-task.ts';
 import type { TaskFacts } from './task-facts.ts';
 
-const MEMBERS = new Set(['switch', 'neo']);
 type Step = readonly [LifecycleEvent, Record<string, unknown>?];
 
 /** The facts of a task of neo after these events, and the tokens that each of them books. */
@@ -17,7 +16,7 @@ function after(steps: readonly Step[], caller = 'operator'): { task: TaskFacts; 
   for (const [type, data] of steps) {
     const { event, subject } = neo(type, { id: 'a', caller }, data);
     const read = readTaskEvent(event, subject) as TaskEvent;
-    const change = projectTask(task, read, MEMBERS);
+    const change = projectTask(task, read);
     task = change.task;
     if (change.booking) booked.push(change.booking.tokens);
   }
@@ -93,19 +92,10 @@ test('tokens are booked as they are spent, and corrected by the end', () => {
   );
 });
 
-test('an event of an older version has no kinds of tokens, and those of a peer are not its own', () => {
-  const own = after([['done', { tokens_spent: 7, executed_by: 'neo' }]]).task;
-  assert.deepEqual([own.ownTokens, own.delegatedTokens, own.hasCounts], [7, 0, false]);
-  const relayed = after([['done', { tokens_spent: 7, executed_by: 'morpheus' }]]).task;
-  assert.deepEqual([relayed.ownTokens, relayed.delegatedTokens, relayed.peer], [0, 7, 'morpheus']);
-});
-
-test('a task entered unless it has a parent, or an older event names a member as its caller', () => {
+test('a task entered unless it has a parent', () => {
   const entered = (data: Record<string, unknown>, caller?: string) =>
     after([['submitted', data]], caller).task.entered;
   assert.equal(entered({ root_id: 'r', root_caller: 'operator' }), true);
   assert.equal(entered({ root_id: 'r' }, 'switch'), true);
   assert.equal(entered({ root_id: 'r', parent_task_id: 'r', parent_profile: 'switch' }, 'switch'), false);
-  assert.equal(entered({}), true);
-  assert.equal(entered({}, 'switch'), false);
 });

@@ -26,15 +26,10 @@ type Step = (task: TaskFacts, event: TaskEvent) => Change;
 
 /**
  * What an event changes in the facts of its task: a pure function of the task's own earlier events, so that the order in
- * which the events of several profiles arrive does not matter. `members` are the names of the fleet's services, by which an
- * older event tells a task that entered from one that was sent on.
+ * which the events of several profiles arrive does not matter.
  */
-export function projectTask(
-  before: TaskFacts | undefined,
-  event: TaskEvent,
-  members: ReadonlySet<string>,
-): Change {
-  const task = withIdentity(before ?? newTask(event), event, members);
+export function projectTask(before: TaskFacts | undefined, event: TaskEvent): Change {
+  const task = withIdentity(before ?? newTask(event), event);
   // A task has one end, its last event.
   return task.endedAt === null ? STEPS[event.type](task, event) : { task };
 }
@@ -51,25 +46,18 @@ function newTask({ profile, id, at, traceId }: TaskEvent): TaskFacts {
 }
 
 /** The fields that every event has. */
-function withIdentity(
-  task: TaskFacts,
-  { data, traceId }: TaskEvent,
-  members: ReadonlySet<string>,
-): TaskFacts {
-  const caller = textIn(data.caller) ?? task.caller;
+function withIdentity(task: TaskFacts, { data, traceId }: TaskEvent): TaskFacts {
   const parentTaskId = textIn(data.parent_task_id) ?? task.parentTaskId;
-  const rootId = textIn(data.root_id) ?? task.rootId;
-  const isRoot = rootId !== null || !members.has(caller);
   return {
     ...task,
-    caller,
+    caller: textIn(data.caller) ?? task.caller,
     parentTaskId,
-    rootId,
+    rootId: textIn(data.root_id) ?? task.rootId,
     taskId: textIn(data.task_id) ?? task.taskId,
     contextId: textIn(data.context_id) ?? task.contextId,
     rootCaller: textIn(data.root_caller) ?? task.rootCaller,
     parentProfile: textIn(data.parent_profile) ?? task.parentProfile,
-    entered: parentTaskId === null && isRoot,
+    entered: parentTaskId === null,
     traceId: task.traceId ?? traceId,
   };
 }
@@ -140,13 +128,12 @@ function toolNow(task: TaskFacts, data: Data): string | null {
   return data.phase === 'started' ? tool : null;
 }
 
-function ended(task: TaskFacts, { type, data, at, profile }: TaskEvent): Change {
+function ended(task: TaskFacts, { type, data, at }: TaskEvent): Change {
   if (!isEnd(type)) return { task };
   const spentTokens = countIn(data.tokens_spent) ?? task.spentTokens;
   const peer = textIn(data.executed_by) ?? task.peer;
   const usage = isJsonObject(data.usage) ? countsOf(data.usage, task.counts) : undefined;
-  // An older event does not tell own tokens from those of a peer.
-  const own = countIn(data.own_tokens) ?? (peer === null || peer === profile ? spentTokens : 0);
+  const own = countIn(data.own_tokens) ?? 0;
   const unmet = objectsIn(data.unmet).flatMap(({ kind, name }) => {
     const known = textIn(kind, 64);
     return known === null ? [] : [{ kind: known, name: textIn(name, 100) ?? '' }];
@@ -158,7 +145,7 @@ function ended(task: TaskFacts, { type, data, at, profile }: TaskEvent): Change 
     model: textIn(data.model) ?? task.model,
     modelTier: textIn(data.model_tier) ?? task.modelTier,
     reason: reasonOf(type, data, unmet[0]?.kind),
-    delegatedTokens: countIn(data.delegated_tokens) ?? Math.max(0, spentTokens - own),
+    delegatedTokens: countIn(data.delegated_tokens) ?? 0,
     savedTokens: type === 'blocked' && task.entered ? (countIn(data.saved_tokens) ?? budgetTokens ?? 0) : 0,
     overrun: data.overrun === true,
   };

@@ -31,14 +31,13 @@ export function applyTaskEvent(
   db: Queries,
   event: CloudEvent,
   subject: string,
-  members: ReadonlySet<string>,
 ): Applied | Unusable | undefined {
   const read = readTaskEvent(event, subject);
   if ('unusable' in read) return read;
   if (!isNew(db, read)) return undefined;
   const { profile, id } = read;
   const known = findTask(db, profile, id);
-  const change = projectTask(known, read, members);
+  const change = projectTask(known, read);
   const row = saveTask(db, change.task, known);
   addToSums(db, change, read.at);
   addToTimeline(db, row, read);

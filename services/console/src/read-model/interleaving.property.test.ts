@@ -12,7 +12,6 @@ import type { Arrival, Topic } from '../consume/readers.ts';
 import { READ_MODEL } from './schema.ts';
 
 const PROFILES = ['switch', 'neo', 'morpheus'] as const;
-const MEMBERS: ReadonlySet<string> = new Set(PROFILES);
 
 /** Data of events, also with wrong types. */
 const data = fc.record(
@@ -95,7 +94,7 @@ const open = (file: string): Store =>
   openStore({ file, schema: READ_MODEL, profile: 'console', clock, ids, log });
 
 async function project(store: Store, events: readonly SentEvent[], from: number): Promise<void> {
-  const projector = createProjector({ store, members: MEMBERS, clock, log, onApplied: () => undefined });
+  const projector = createProjector({ store, clock, log, onApplied: () => undefined });
   for (const [index, { event, subject }] of events.entries()) {
     const topic: Topic = subject.startsWith('fleet.control.') ? 'control' : 'tasks';
     const meta = { seq: from + index, subject, created: 'c', pending: 0, storedAt: Date.now() };

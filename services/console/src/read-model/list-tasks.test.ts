@@ -30,8 +30,10 @@ async function filled(t: Parameters<typeof tempDir>[0]): Promise<Store> {
       };
       const state = STATES[Math.floor(at / 3) % STATES.length] ?? 'done';
       const more = state === 'blocked' ? { reason: 'mcp' } : state === 'error' ? { error: 'TIMEOUT' } : {};
-      for (const { event, subject } of [neo('submitted', task, { priority: 'low' }), neo(state, task, more)])
-        applyTaskEvent(db, event, subject, new Set(['switch', 'neo']));
+      const parent = caller === 'switch' ? { parent_task_id: `name-${at}`, parent_profile: 'switch' } : {};
+      const submitted = neo('submitted', task, { ...parent, priority: 'low' });
+      for (const { event, subject } of [submitted, neo(state, task, more)])
+        applyTaskEvent(db, event, subject);
     }
   });
   return store;

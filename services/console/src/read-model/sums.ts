@@ -47,7 +47,7 @@ function addSpending(
     ...amounts,
     Number(hasSpent),
     Number(overran),
-    // Tokens of an older event, which does not say their kinds.
+    // Tokens of which no event says the kinds.
     hasSpent && !task.hasCounts ? task.ownTokens : 0,
   );
 }

@@ -57,7 +57,7 @@ function grow<T extends Numbered>({ parts, seen }: Growing<T>, found: readonly T
 
 /**
  * The tasks that the profiles of some tasks made of them, by the number of the task. A relayed one has the id of its task
- * as its name; a part of an agent names its task as its parent, or is named in the events of its task, where an older peer
+ * as its name; a part of an agent names its task as its parent, or is named in the events of its task, where it
  * does not name its parent.
  */
 function partsOf<T>(db: Queries, tasks: readonly number[], { columns, read }: Part<T>): Map<number, T[]> {
