@@ -1,4 +1,4 @@
-export { type NetworkScene, networkScene } from './allowed-network.ts';
+export { networkScene } from './allowed-network.ts';
 export {
   type AnthropicReply,
   type AnthropicServer,
@@ -31,17 +31,8 @@ export { INPUT_CASES } from './conformance-input.ts';
 export { PRODUCT_CASES } from './conformance-products.ts';
 export { RESUME_CASES } from './conformance-resume.ts';
 export { TRUST_CASES } from './conformance-trust.ts';
-export {
-  block,
-  makeAgent,
-  makeContext,
-  makeTask,
-  makeToolContext,
-  memoryTokens,
-  type TestRun,
-} from './harness.ts';
+export { block, makeAgent, makeContext, makeTask, memoryTokens } from './harness.ts';
 export { LONG_TASK_STEPS, longTaskStep } from './long-task.ts';
 export { type RestartableServer, restartableServer } from './restartable-server.ts';
 export { type ChatRequest, type Reply, say, scriptedServer, use } from './scripted-server.ts';
-export { usersTree } from './tree.ts';
-export { newestStep, summaryIn, type WindowModel, windowModel } from './window-model.ts';
+export { newestStep, summaryIn, windowModel } from './window-model.ts';

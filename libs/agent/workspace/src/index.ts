@@ -5,7 +5,6 @@ export type { Confinement } from './confinement/confinement.ts';
 export { type ConfinementOptions, createConfinement } from './confinement/create-confinement.ts';
 export { killLeftovers, recorded } from './confinement/leftovers.ts';
 export { parseUserRange, type UserRange } from './confinement/user-range.ts';
-export type { CommandNetwork } from './confinement/wrapper.ts';
 export { createDiskSpace, type DiskSpace, withMonitor } from './disk/disk-space.ts';
 export {
   type AnchoredFolder,
@@ -23,7 +22,6 @@ export { type ProxiedCommand, throughProxy } from './network/proxied-command.ts'
 export { type BackgroundProcess, startBackground } from './process/background.ts';
 export { CapturedOutput } from './process/captured-output.ts';
 export { createCommandRecords } from './process/command-records.ts';
-export { killTree } from './process/kill-tree.ts';
 export { processSpace, processState } from './process/proc.ts';
 export { type CommandResult, runCommand } from './process/run-command.ts';
 export { supervise } from './process/supervise.ts';

@@ -1,7 +1,5 @@
-export { isInternalAddress } from './address.ts';
-export type { ClientTls } from './agents.ts';
-export { createClient, type UntrustedFetch } from './client.ts';
-export { type ConfiguredOptions, isClientHeader, type TlsFetch } from './configured-fetch.ts';
+export { createClient } from './client.ts';
+export { isClientHeader, type TlsFetch } from './configured-fetch.ts';
 export {
   type Address,
   addressesOf,
@@ -11,7 +9,7 @@ export {
   portOf,
   type Resolve,
 } from './destination.ts';
-export { checkDestination, type Fetched, type UntrustedRules } from './guarded-fetch.ts';
+export { checkDestination } from './guarded-fetch.ts';
 export { RedirectError } from './redirect.ts';
 export { pinnedLookup } from './send-request.ts';
 export { createTextExchange, type TextAnswer, type TextExchange } from './text-exchange.ts';

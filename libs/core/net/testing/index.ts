@@ -1,5 +1,4 @@
 export {
-  type CertificateOptions,
   createAuthority,
   EXPIRED,
   NOT_YET_VALID,

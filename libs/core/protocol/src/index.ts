@@ -1,5 +1,5 @@
-export { type BackoffOptions, backoffMs } from './backoff.ts';
-export { ERRORS, type ErrorCode, type FieldError, FleetError, type FleetErrorOptions } from './errors.ts';
+export { backoffMs } from './backoff.ts';
+export { ERRORS, type ErrorCode, type FieldError, FleetError } from './errors.ts';
 export {
   CHALLENGE_PATH,
   isSameProof,
@@ -15,21 +15,19 @@ export {
 } from './join/join.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
 export { networkFault } from './network-fault.ts';
-export { type Camel, camelize, snakeize } from './wire/casing.ts';
+export { camelize, snakeize } from './wire/casing.ts';
 export { nameInUrl, numbered, safeName } from './wire/file-name.ts';
 export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
 export { definedFields, isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
 export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';
 export { mediaTypeOfName } from './wire/media-types.ts';
 export { isNestedDeeper, MAX_NESTING } from './wire/nesting.ts';
-export { fieldErrors, fieldPath, parseMessage } from './wire/parse.ts';
+export { fieldErrors, fieldPath } from './wire/parse.ts';
 export {
   answerVersion,
   HANDSHAKE_EXTENSION,
   HANDSHAKE_MEDIA_TYPE,
   highestOf,
-  isCompatible,
-  isNewerMinor,
   majorOf,
   negotiate,
   PROTOCOL_VERSION,

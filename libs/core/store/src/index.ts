@@ -1,4 +1,3 @@
-export type { BatchState } from './batch-states.ts';
 export { type Connections, openConnections } from './database.ts';
 export { resultCode, SQLITE } from './errors.ts';
 export { type StoreSchema, versionOf } from './migrate.ts';

@@ -1,13 +1,10 @@
 export { AgentCard } from '@a2a-js/sdk';
-export { buildAgentCard, type CardOptions } from './card/agent-card.ts';
+export { buildAgentCard } from './card/agent-card.ts';
 export { CALLER_EXTENSION } from './card/extended-card.ts';
 export * from './client/index.ts';
-export { createPushService, type PushOptions, type PushService } from './push/push-service.ts';
+export { createPushService, type PushOptions } from './push/push-service.ts';
 export { createPushSigner } from './push/signature.ts';
-export type { PushResult } from './push/target.ts';
 export { type A2AOptions, registerA2A } from './register.ts';
-export type { CustomMethod, CustomMethodCall, CustomMethodReply } from './rpc/custom-method.ts';
+export type { CustomMethod, CustomMethodReply } from './rpc/custom-method.ts';
 export type { OnRefused, RefusedRequest } from './rpc/refused-request.ts';
-export { PUSH_METADATA } from './server/push-methods.ts';
 export { ownArtifacts } from './wire/artifact-view.ts';
-export { RESULT_ARTIFACT, type TaskViewOptions, TEXT_ARTIFACT, taskView } from './wire/task-view.ts';

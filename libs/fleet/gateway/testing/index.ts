@@ -1,7 +1,7 @@
 export { answer, questions } from './answers.ts';
 export { commitsOf } from './commits.ts';
 export { freePort } from './free-port.ts';
-export { type McpProfile, mcpFleet, serveMcp, tokenOf as mcpTokenOf } from './mcp-fleet.ts';
+export { mcpFleet, tokenOf as mcpTokenOf } from './mcp-fleet.ts';
 export { dispatching, inbound } from './messages.ts';
 export { profile } from './profile.ts';
 export { testRelayCrashes } from './relay-crashes.ts';

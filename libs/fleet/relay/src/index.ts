@@ -5,15 +5,14 @@ export {
   type PeerContact,
   peerError,
 } from './delegation/peer-contact.ts';
-export { isWaitingForCaller, type QuestionExchange } from './delegation/question-exchange.ts';
-export { createGivenUpTasks, type GivenUpTasks } from './given-up.ts';
+export { isWaitingForCaller } from './delegation/question-exchange.ts';
+export { createGivenUpTasks } from './given-up.ts';
 export { homeOf } from './home.ts';
 export { followTask } from './prose/follow-task.ts';
 export {
   answerTimeoutMs,
   type FollowOptions,
   findTaskOf,
-  type ProseOptions,
   QUERY_TIMEOUT_MS,
   RETRY_BACKOFF,
 } from './prose/send-once.ts';

@@ -1,9 +1,7 @@
-export { type EquityPoint, MAX_CURVE_POINTS } from './backtest/equity-curve.ts';
 export {
   createSimulation,
   type SimulatedOrder,
   type Simulation,
-  type SimulationOptions,
   type SimulationResult,
 } from './backtest/simulation.ts';
 export { readBars } from './feed/csv.ts';
@@ -11,18 +9,12 @@ export { createFeed, type FeedConfig, FeedSchema } from './feed/feed-config.ts';
 export { createSyntheticFeed, syntheticBar } from './feed/synthetic.ts';
 export { type DegradedConfig, DegradedSchema } from './follow/degraded.ts';
 export { createNetProfit, type NetProfit } from './performance/net-profit.ts';
-export {
-  createPerformance,
-  type Performance,
-  type PerformanceBar,
-  type PerformanceFigures,
-  type PerformanceFill,
-} from './performance/performance.ts';
+export { createPerformance, type Performance, type PerformanceFigures } from './performance/performance.ts';
 export { writeFigures } from './performance/write-figures.ts';
 export { createRuntime, type RuntimeConcern, type RuntimeOptions, type TraderRuntime } from './runtime.ts';
 export { createStrategy, STRATEGY_KINDS } from './strategies/index.ts';
 export { strategyKind } from './strategies/kind.ts';
-export type { AccountEntry, BarEntry, BookEntry, OrderEntry } from './terms/books.ts';
+export type { BookEntry, OrderEntry } from './terms/books.ts';
 export type { Concern, Strategy } from './terms/concern.ts';
 export { decimalText } from './terms/decimal-text.ts';
 export { type Market, MarketSchema, type MarketWire, readMarket } from './terms/market.ts';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -9,7 +10,7 @@ import {
   openPage,
   overflow,
 } from '../../testing/web/browser.ts';
-import { integrityOf, readStaticFiles } from './static-files.ts';
+import { readStaticFiles } from './static-files.ts';
 
 after(closeBrowser);
 
@@ -21,6 +22,8 @@ test('index.html pins every file of a package by its integrity, and names only f
     ([, ...pair]) => pair,
   );
   const vendor = files.filter(({ path }) => path.startsWith('/vendor/'));
+  const integrityOf = (body: Buffer): string =>
+    `sha384-${createHash('sha384').update(body).digest('base64')}`;
   assert.deepEqual(pinned.sort(), vendor.map(({ path, body }) => [path, integrityOf(body)]).sort());
   const named = [...INDEX.matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(([, path]) => path);
   const served = new Set(files.map(({ path }) => path));

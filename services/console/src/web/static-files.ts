@@ -97,7 +97,3 @@ function staticFile(path: string, body: Buffer, immutable: boolean, extension = 
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
   return { path, type, body, etag, immutable };
 }
-
-/** The value of `integrity` for a file (https://www.w3.org/TR/SRI/). */
-export const integrityOf = (body: Buffer): string =>
-  `sha384-${createHash('sha384').update(body).digest('base64')}`;

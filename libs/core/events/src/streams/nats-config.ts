@@ -33,10 +33,9 @@ export interface NatsConfigOptions {
   readonly users: readonly NatsUser[];
   /** TLS for clients; absent: plain connections. */
   readonly tls?: NatsTls | undefined;
-  /** Default 8 GiB; must hold the limits of all streams. */
-  readonly maxStoreBytes?: number;
 }
 
+/** Holds the limits of all streams. */
 const MAX_STORE_BYTES = 8 * 1024 ** 3;
 const MAX_MEMORY_BYTES = 64 * 1024 ** 2;
 
@@ -74,7 +73,7 @@ export function renderNatsConfig(options: NatsConfigOptions): string {
     `port: ${options.port}`,
     'jetstream {',
     `  store_dir: ${quote(options.storeDir, 'the store directory')}`,
-    `  max_file_store: ${options.maxStoreBytes ?? MAX_STORE_BYTES}`,
+    `  max_file_store: ${MAX_STORE_BYTES}`,
     `  max_memory_store: ${MAX_MEMORY_BYTES}`,
     ...(options.syncAlways ? ['  sync_interval: always'] : []),
     '}',

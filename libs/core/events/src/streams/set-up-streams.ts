@@ -3,16 +3,8 @@ import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { type JetStreamManager, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
 import { type BusConnection, openConnection, reasonOf, serverAddress } from '../connection/connection.ts';
 import { createReplication, type Replication } from './replicas.ts';
-import {
-  announceStream,
-  auditStream,
-  DUPLICATE_WINDOW_MS,
-  eventStream,
-  type WantedStream,
-} from './stream-config.ts';
+import { announceStream, auditStream, eventStream, type WantedStream } from './stream-config.ts';
 
-const DEFAULT_MAX_BYTES = 1024 ** 3;
-const DEFAULT_MAX_AGE_S = 30 * 24 * 60 * 60;
 const SET_UP_TIMEOUT_MS = 30_000;
 /** The cluster has no leader: it forms, or most of its servers are away. */
 const NO_LEADER = 10008;
@@ -107,34 +99,23 @@ async function applyConfig(
 
 /**
  * Creates the fleet's streams or updates existing ones (docs/events.md#the-streams), each with as many copies as the cluster
- * can have, 5 at most; settings that an operator added (placement, more copies) are kept. All streams are checked before any is changed. Idempotent,
- * and safe to run concurrently. `maxBytes` and `maxAgeS` (at least the duplicate window) apply to `FLEET` and default to
- * 1 GiB and 30 days; beyond either, the oldest events are removed. Throws CONFIG_INVALID when a stream cannot be set up
- * as required, and PEER_UNREACHABLE (retryable) when the server does not answer.
+ * can have, 5 at most; settings that an operator added (placement, more copies) are kept. All streams are checked before any is changed.
+ * Idempotent, and safe to run concurrently. Throws CONFIG_INVALID when a stream cannot be set up as required, and
+ * PEER_UNREACHABLE (retryable) when the server does not answer.
  */
 export async function setUpStreams(options: {
   connection: BusConnection;
   log: Log;
-  maxBytes?: number;
-  maxAgeS?: number;
   /** The number of copies; otherwise as many as the cluster can have. */
   replicas?: number | undefined;
   /** How long a new stream waits for servers of the cluster that are missing. */
   formingMs?: number;
 }): Promise<StreamSetup> {
-  const maxAgeMs = (options.maxAgeS ?? DEFAULT_MAX_AGE_S) * 1000;
-  if (maxAgeMs < DUPLICATE_WINDOW_MS) {
-    throw new FleetError(
-      'CONFIG_INVALID',
-      `events must be kept for at least ${DUPLICATE_WINDOW_MS / 1000} s, not ${options.maxAgeS} s: raise the stream's maximum age`,
-    );
-  }
   const where = options.connection.servers.map((server) => {
     const { host, port } = serverAddress(server);
     return `${host}:${port}`;
   });
-  const events = eventStream({ maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES, maxAgeMs });
-  const [announces, heads] = [announceStream(), auditStream()];
+  const [events, announces, heads] = [eventStream(), announceStream(), auditStream()];
   const deadline = AbortSignal.timeout(SET_UP_TIMEOUT_MS);
   const nc = await openConnection(options.connection, deadline).catch((error: unknown) => {
     throw new FleetError('PEER_UNREACHABLE', `cannot set up the event bus: ${reasonOf(error)}`, {

@@ -11,6 +11,9 @@ import {
 /** The time for which the server recognizes event ids in `FLEET` and drops duplicates. */
 export const DUPLICATE_WINDOW_MS = 2 * 60 * 60 * 1000;
 
+const EVENT_MAX_BYTES = 1024 ** 3;
+const EVENT_MAX_AGE_MS = 30 * 24 * 60 * 60 * 1000;
+
 /** An announce that was lost with its connection is resent within seconds; a later one has another id. */
 const ANNOUNCE_DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 const ANNOUNCE_MAX_AGE_MS = 24 * 60 * 60 * 1000;
@@ -26,11 +29,11 @@ const AUDIT_DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 export type WantedStream = Partial<StreamConfig> & Pick<StreamConfig, 'name'>;
 
 /** `FLEET`, with limits by size and age. */
-export const eventStream = (limits: { maxBytes: number; maxAgeMs: number }): WantedStream => ({
+export const eventStream = (): WantedStream => ({
   name: STREAM,
   subjects: [...STREAM_SUBJECTS],
-  max_bytes: limits.maxBytes,
-  max_age: nanos(limits.maxAgeMs),
+  max_bytes: EVENT_MAX_BYTES,
+  max_age: nanos(EVENT_MAX_AGE_MS),
   duplicate_window: nanos(DUPLICATE_WINDOW_MS),
   discard: DiscardPolicy.Old,
   allow_direct: true,

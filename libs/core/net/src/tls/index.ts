@@ -3,12 +3,9 @@ export {
   namesOf,
   parseCertificates,
   readTls,
-  type TlsCheck,
-  type TlsFileKey,
   type TlsFiles,
   type TlsMaterial,
   type TlsProblem,
-  type TlsReading,
 } from './certificates.ts';
 export { clientOptions, MIN_TLS_VERSION, speaksTls } from './client-options.ts';
 export { type TlsFault, type TlsKeys, tlsFault } from './faults.ts';

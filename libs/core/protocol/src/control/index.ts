@@ -6,7 +6,6 @@ export {
   ListStrategiesParams,
   type StrategyDetail,
   StrategyDetailWire,
-  type StrategyList,
   StrategyListWire,
   StrategyStatus,
 } from './reads.ts';
@@ -16,7 +15,6 @@ export {
   ControlDecisionWire,
   type ControlReading,
   controlFingerprint,
-  MAX_REASON_CHARS,
   RiskMode,
   readControlDecision,
   type SometimesUsed,

@@ -25,10 +25,10 @@ export {
   type TaskDispatch,
   TaskDispatchWire,
 } from './dispatch.ts';
-export { type HandshakeMessage, handshakeSchemas } from './json-schema.ts';
-export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './output-schema.ts';
+export { handshakeSchemas } from './json-schema.ts';
+export { outputProblems } from './output-schema.ts';
 export { type Reading, readDispatch, versionOf, versionUnmet } from './read-dispatch.ts';
-export { type ResultReading, readResult } from './read-result.ts';
+export { readResult } from './read-result.ts';
 export {
   type Condition,
   conditionsOf,

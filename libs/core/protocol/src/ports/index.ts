@@ -57,12 +57,5 @@ export {
   toolParameters,
   withInputNotes,
 } from './tool.ts';
-export { readToolInput, type ToolInput } from './tool-input.ts';
-export {
-  failureCode,
-  inSpan,
-  type Span,
-  type SpanAttributes,
-  type SpanStart,
-  type Tracing,
-} from './tracing.ts';
+export type { ToolInput } from './tool-input.ts';
+export { failureCode, inSpan, type Span, type SpanStart, type Tracing } from './tracing.ts';

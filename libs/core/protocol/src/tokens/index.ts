@@ -1,3 +1,3 @@
-export { type BoundedReservation, createBudget, type TaskBudget } from './budget.ts';
+export { createBudget, type TaskBudget } from './budget.ts';
 export { countTokens } from './count.ts';
 export { delegatedEntry, noUsage, usageOf } from './entry.ts';

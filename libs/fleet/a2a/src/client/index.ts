@@ -9,4 +9,3 @@ export { peerErrorCode } from './peer-errors.ts';
 export type { PeerArtifact, PeerPart } from './peer-part.ts';
 export type { ListedTask, PeerReply, PeerTask } from './peer-task.ts';
 export { type CallOptions, type PeerEndpoint, readBounded, type SendRequest } from './transport.ts';
-export type { WatchOptions } from './watch-task.ts';

@@ -1,8 +1,4 @@
-import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
-
-/** `fleet.spending` of fleet.yaml (docs/configuration.md#spending). */
-export type Ceilings = FleetConfig['fleet']['spending'];
 
 /** The tokens of a UTC calendar day that count under a ceiling, whether or not it is set. */
 export interface DayFigures {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError } from 'ai';
-import { type ContextOverflow, contextOverflow, isContextOverflow } from './context-overflow.ts';
+import { type ContextOverflow, contextOverflow } from './context-overflow.ts';
 
 /** The errors of providers as they reach the loop: the wire's body below the causes that are added on the way. */
 const refused = (statusCode: number, responseBody: string): FleetError => {
@@ -130,7 +130,7 @@ test('an error inside a stream, which has no status, is recognized', () => {
   const cause = { code: 400, message: "This endpoint's maximum context length is 8192 tokens." };
   assert.deepEqual(contextOverflow(new FleetError('MODEL_FAILED', 'x', { cause })), { limit: 8192 });
   const nested = { error: { message: 'too long', code: 'context_length_exceeded' } };
-  assert.equal(isContextOverflow(nested), true);
+  assert.ok(contextOverflow(nested));
 });
 
 test('other refusals are not mistaken for it', () => {
@@ -143,13 +143,13 @@ test('other refusals are not mistaken for it', () => {
     [401, error('invalid key')],
     [503, error('overloaded')],
   ] as const)
-    assert.equal(isContextOverflow(refused(status, body)), false, body);
+    assert.equal(contextOverflow(refused(status, body)), undefined, body);
   for (const other of [undefined, null, 'context', new Error('the budget is spent'), { cause: 3 }])
-    assert.equal(isContextOverflow(other), false);
+    assert.equal(contextOverflow(other), undefined);
 });
 
 test('an error that is its own cause ends the search', () => {
   const loop: { message: string; cause?: unknown } = { message: 'x' };
   loop.cause = loop;
-  assert.equal(isContextOverflow(loop), false);
+  assert.equal(contextOverflow(loop), undefined);
 });

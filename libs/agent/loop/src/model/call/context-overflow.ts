@@ -91,8 +91,6 @@ function failuresIn(error: unknown): z.output<typeof Failure>[] {
   return parsed.success ? [parsed.data] : [];
 }
 
-export const isContextOverflow = (error: unknown): boolean => contextOverflow(error) !== undefined;
-
 function overflowOf(failure: z.output<typeof Failure>): ContextOverflow | undefined {
   const { message = '', responseBody = '', statusCode, code } = failure;
   if (statusCode !== undefined && !STATUSES.has(statusCode)) return undefined;
