@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { parseJson } from '@hermes-fleet/protocol';
 
 export const LIMITS = {
   connections: 64,
@@ -40,11 +41,7 @@ export async function readBody(request: IncomingMessage): Promise<unknown> {
     if (bytes > LIMITS.requestBytes) return undefined;
     chunks.push(chunk);
   }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    return null;
-  }
+  return parseJson(Buffer.concat(chunks).toString('utf8')) ?? null;
 }
 
 /** Sends an error in the form of the Messages API that clients do not retry. */

@@ -1,3 +1,4 @@
+import { parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 const tokens = z.number().nullish();
@@ -115,11 +116,3 @@ const NO_USAGE = {
   cache_read_input_tokens: 0,
   cache_creation_input_tokens: 0,
 };
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,6 +1,6 @@
 import { type Dirent, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /** The first entry of a backup. */
@@ -39,14 +39,6 @@ export function readManifest(text: string, file: string): Manifest {
     'CONFIG_INVALID',
     `${file} has the format ${format}, from release ${release}: restore it with that release or a later one`,
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
 import { type Command, command } from '../command-line/command.ts';
 import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
@@ -89,12 +89,8 @@ async function readLines(trader: EntryPoint, args: readonly string[]): Promise<J
 }
 
 function parse(line: string): JsonObject[] {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isJsonObject(value) ? [value] : [];
-  } catch {
-    return [];
-  }
+  const value = parseJson(line);
+  return isJsonObject(value) ? [value] : [];
 }
 
 export function renderVerified(report: JsonObject): string[] {

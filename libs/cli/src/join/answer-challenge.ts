@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import { CHALLENGE_PATH, FleetError, JoinChallenge, joinProof } from '@hermes-fleet/protocol';
+import { CHALLENGE_PATH, FleetError, JoinChallenge, joinProof, parseJson } from '@hermes-fleet/protocol';
 
 const MAX_BODY_BYTES = 4_096;
 
@@ -70,9 +70,5 @@ async function read(request: IncomingMessage): Promise<JoinChallenge | undefined
     text += chunk;
     if (text.length > MAX_BODY_BYTES) return undefined;
   }
-  try {
-    return JoinChallenge.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return JoinChallenge.safeParse(parseJson(text)).data;
 }

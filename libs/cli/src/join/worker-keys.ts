@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { tokenHash } from '../keys/init.ts';
+import { newToken, tokenHash } from '../keys/init.ts';
 import { keepSecret, putSecret, readSecret, secretFolder } from '../keys/secret-file.ts';
 import { type WorkerHome, type WorkerState, workerVariables } from './worker-home.ts';
 
@@ -13,7 +12,6 @@ export interface WorkerTokens {
   readonly accepts: string;
 }
 
-const newToken = (): string => randomBytes(32).toString('base64url');
 const accepts = (value: string): boolean => value.length >= 32;
 
 /** Creates the missing tokens of a worker, those of both directions and its operator's. */

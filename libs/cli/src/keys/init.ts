@@ -23,7 +23,7 @@ export type KeysSummary = Readonly<Record<Change, number>>;
 /** Services refuse shorter tokens, in characters. */
 const MIN_LENGTH = 16;
 
-const newToken = (): string => randomBytes(32).toString('base64url');
+export const newToken = (): string => randomBytes(32).toString('base64url');
 const usable = (value: string): boolean => value.length >= MIN_LENGTH && !/\s/.test(value);
 
 /** The form in which a receiver stores a token that it accepts. */

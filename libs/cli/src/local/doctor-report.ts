@@ -1,4 +1,4 @@
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { type EntryPoint, runEntryPoint, TIMEOUT_MS } from './entry-point.ts';
 
 /**
@@ -18,10 +18,6 @@ export async function examine(
 }
 
 function parse(text: string): JsonObject | undefined {
-  try {
-    const report: unknown = JSON.parse(text);
-    return isJsonObject(report) && Array.isArray(report.findings) ? report : undefined;
-  } catch {
-    return undefined;
-  }
+  const report = parseJson(text);
+  return isJsonObject(report) && Array.isArray(report.findings) ? report : undefined;
 }

@@ -43,7 +43,7 @@ export function findNatsServer(env: NodeJS.ProcessEnv): NatsServer {
   return { command, version, syncAlways: supportsSyncInterval(version) };
 }
 
-function isExecutable(file: string): boolean {
+export function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
     return true;

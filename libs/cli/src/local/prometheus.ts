@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type Stopped, stopProcess } from './down.ts';
+import { isExecutable } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
 import { type ProcessStatus, statusOf } from './ps.ts';
@@ -43,15 +44,6 @@ function findPrometheus({ PROMETHEUS_BIN: named, PATH = '' }: NodeJS.ProcessEnv)
     .filter((folder) => folder !== '')
     .map((folder) => join(folder, NAME))
     .find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** What it scrapes, with the rules of the repository. JSON is YAML. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import type { LogLines } from './log-lines.ts';
 
 /** A line of the log of a service, as the service wrote it and as a record. */
@@ -61,12 +61,8 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 function taskLine(line: string): TaskLine | undefined {
   if (!line.includes('"task_id":')) return undefined;
   const text = line.slice(line.indexOf('{')).trimEnd();
-  try {
-    const record: unknown = JSON.parse(text);
-    return isJsonObject(record) && typeof record.task_id === 'string' ? { text, record } : undefined;
-  } catch {
-    return undefined;
-  }
+  const record = parseJson(text);
+  return isJsonObject(record) && typeof record.task_id === 'string' ? { text, record } : undefined;
 }
 
 /** The fields that have a column of their own, or are the same in every line of a task. */

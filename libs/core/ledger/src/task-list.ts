@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { FleetError } from '@hermes-fleet/protocol';
+import { invalidParams, parseJson } from '@hermes-fleet/protocol';
 import { integer, type Queries, type Row } from '@hermes-fleet/store';
 import { z } from 'zod';
 import { countEndedSince, type EndedGroup, endedGroups } from './ended-counts.ts';
@@ -25,7 +25,7 @@ interface Position {
 export function listTasks(db: Queries, query: TaskQuery): TaskPage {
   const { pageSize, pageToken } = query;
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > MAX_PAGE_SIZE) {
-    throw invalid('page_size', `must be a whole number from 1 to ${MAX_PAGE_SIZE}`);
+    throw invalidParams('page_size', `must be a whole number from 1 to ${MAX_PAGE_SIZE}`);
   }
   const digest = digestOf(query);
   const after = pageToken ? positionOf(db, decodeToken(pageToken, digest)) : undefined;
@@ -178,21 +178,13 @@ function encodeToken(updatedAt: number, id: string, digest: string): string {
 function decodeToken(token: string, digest: string): { readonly updatedAt: number; readonly id: string } {
   const [updatedAt, id, tokenDigest] = parseToken(token);
   if (tokenDigest !== digest)
-    throw invalid('page_token', 'belongs to another query; ask for the first page without it');
+    throw invalidParams('page_token', 'belongs to another query; ask for the first page without it');
   return { updatedAt, id };
 }
 
 function parseToken(token: string): z.output<typeof Token> {
-  if (token.length <= MAX_TOKEN_LENGTH) {
-    try {
-      return Token.parse(JSON.parse(Buffer.from(token, 'base64url').toString()));
-    } catch {
-      // Every foreign token gets the error below.
-    }
-  }
-  throw invalid('page_token', 'was not made by this service; ask for the first page without it');
-}
-
-function invalid(path: string, reason: string): FleetError {
-  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
+  const isShort = token.length <= MAX_TOKEN_LENGTH;
+  const { data } = Token.safeParse(isShort && parseJson(Buffer.from(token, 'base64url').toString()));
+  if (data) return data;
+  throw invalidParams('page_token', 'was not made by this service; ask for the first page without it');
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { McpHealth } from '@hermes-fleet/protocol/handshake';
-import type { Log } from '@hermes-fleet/protocol/ports';
+import { type Log, raceSignal } from '@hermes-fleet/protocol/ports';
 import {
   type CallOptions,
   type McpToolResult,
@@ -10,7 +10,7 @@ import {
   timed,
 } from './call-tool.ts';
 import type { Connection, McpTool } from './connection.ts';
-import { deadline, raceSignal, TimeoutError } from './deadline.ts';
+import { deadline, TimeoutError } from './deadline.ts';
 import { describeFailure, isAnswer } from './failure.ts';
 import { Session, type SessionOptions, unavailable } from './session.ts';
 

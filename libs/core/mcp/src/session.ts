@@ -1,8 +1,8 @@
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { type Clock, type Log, raceSignal } from '@hermes-fleet/protocol/ports';
 import type { McpServerConfig } from './config.ts';
 import { type Connection, openConnection, type ServerTransport } from './connection.ts';
-import { deadline, raceSignal } from './deadline.ts';
+import { deadline } from './deadline.ts';
 import { describeFailure, isSessionLost, ServerFailure } from './failure.ts';
 import { createHttpTransport } from './http-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { raceSignal } from '@hermes-fleet/protocol/ports';
 import {
   type CallOptions,
   type McpToolResult,
@@ -8,7 +9,7 @@ import {
   timed,
 } from './call-tool.ts';
 import { rootedAt, type StdioServerConfig } from './config.ts';
-import { raceSignal, TimeoutError } from './deadline.ts';
+import { TimeoutError } from './deadline.ts';
 import { describeFailure, ServerFailure } from './failure.ts';
 import { Session, type SessionOptions } from './session.ts';
 import type { ServerPlace } from './supervision.ts';

@@ -102,3 +102,7 @@ export class FleetError extends Error {
     });
   }
 }
+
+/** An INVALID_PARAMS that names the field; `reason` goes on after its path. */
+export const invalidParams = (path: string, reason: string): FleetError =>
+  new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });

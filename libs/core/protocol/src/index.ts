@@ -1,5 +1,5 @@
 export { backoffMs } from './backoff.ts';
-export { ERRORS, type ErrorCode, type FieldError, FleetError } from './errors.ts';
+export { ERRORS, type ErrorCode, type FieldError, FleetError, invalidParams } from './errors.ts';
 export {
   CHALLENGE_PATH,
   isSameProof,
@@ -18,7 +18,7 @@ export { networkFault } from './network-fault.ts';
 export { camelize, snakeize } from './wire/casing.ts';
 export { nameInUrl, numbered, safeName } from './wire/file-name.ts';
 export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
-export { definedFields, isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
+export { definedFields, isJsonObject, type JsonObject, type JsonValue, parseJson } from './wire/json.ts';
 export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';
 export { mediaTypeOfName } from './wire/media-types.ts';
 export { isNestedDeeper, MAX_NESTING } from './wire/nesting.ts';

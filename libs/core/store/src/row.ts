@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 
 /** A row of SQLite. The functions that read its columns throw STORE_UNAVAILABLE for a value of another type. */
 export type Row = Record<string, SQLOutputValue>;
@@ -24,12 +24,7 @@ export function integer(row: Row, column: string): number {
 }
 
 export function json(row: Row, column: string): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text(row, column));
-  } catch {
-    throw damaged(column);
-  }
+  const value = parseJson(text(row, column));
   if (!isJsonObject(value)) throw damaged(column);
   return value;
 }

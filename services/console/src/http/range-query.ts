@@ -2,7 +2,8 @@ import type { Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { type Range, rangeOf } from '../read-model/ranges.ts';
 
-const time = z.iso.datetime({ offset: true, error: 'must be a time, such as 2026-01-31T12:00:00Z' });
+/** A query parameter that is a time. */
+export const time = z.iso.datetime({ offset: true, error: 'must be a time, such as 2026-01-31T12:00:00Z' });
 
 /** The span of time that a view shows. */
 export const RANGE_QUERY = { since: time.optional(), until: time.optional() };

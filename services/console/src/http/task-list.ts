@@ -8,11 +8,11 @@ import { type ListCursor, listTasks } from '../read-model/list-tasks.ts';
 import type { TasksDocument } from './api.ts';
 import { costsOf } from './costs.ts';
 import { readInput } from './query.ts';
+import { time } from './range-query.ts';
 import { taskRow } from './task-row.ts';
 
 const MAX_LIMIT = 200;
 const word = z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters');
-const time = z.iso.datetime({ offset: true, error: 'must be a time, such as 2026-01-31T12:00:00Z' });
 
 /** One or several states, separated by commas. */
 const states = word.transform((text) => text.split(',')).pipe(z.array(z.enum(TASK_STATES)));

@@ -8,6 +8,7 @@ import {
   HANDSHAKE_EXTENSION,
   isJsonObject,
   type JsonObject,
+  parseJson,
 } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 
@@ -101,7 +102,7 @@ export function createProfileClient(clock: Clock, tls?: TlsSource): ProfileClien
     ...call: Parameters<typeof whole>
   ): Promise<{ readonly status: number; readonly body: unknown }> => {
     const { status, text } = await whole(...call);
-    return { status, body: parsed(text) };
+    return { status, body: parseJson(text) };
   };
 
   const headersOf = (token: string) => ({ accept: 'application/json', authorization: `Bearer ${token}` });
@@ -129,7 +130,7 @@ export function createProfileClient(clock: Clock, tls?: TlsSource): ProfileClien
     async text(profile, token, path) {
       const { status, headers, text } = await whole(profile, path, { headers: headersOf(token) }, CALL_MS);
       if (status === 200) return { text, headers };
-      const answer = parsed(text);
+      const answer = parseJson(text);
       throw refusal(profile, status, isJsonObject(answer) ? answer.error : undefined);
     },
     async download(profile, token, path) {
@@ -140,15 +141,6 @@ export function createProfileClient(clock: Clock, tls?: TlsSource): ProfileClien
       throw refusal(profile, response.status, undefined);
     },
   };
-}
-
-/** Undefined for what is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function readBounded(profile: ProfileAddress, response: Response): Promise<string> {

@@ -1,6 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type FieldError, FleetError, fieldErrors, type JsonObject, jsonAt } from '@hermes-fleet/protocol';
+import {
+  type FieldError,
+  FleetError,
+  fieldErrors,
+  type JsonObject,
+  jsonAt,
+  parseJson,
+} from '@hermes-fleet/protocol';
 import { type ControlDecision, readControlDecision } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 import type { Bars } from './bars.ts';
@@ -66,12 +73,8 @@ type Problems = { readonly problems: readonly FieldError[] };
 
 function readLine(text: string, { line, bars, defaults, before }: LineContext): ScriptedDecision | Problems {
   const problem = (path: string, reason: string): Problems => ({ problems: [{ path, reason }] });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return problem('', 'is not JSON');
-  }
+  const value = parseJson(text);
+  if (value === undefined) return problem('', 'is not JSON');
   const parsed = Line.safeParse(value);
   if (!parsed.success) return { problems: fieldErrors(parsed.error) };
   const { bar, decision } = parsed.data;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { processSpace, processState } from './proc.ts';
 
@@ -62,17 +63,9 @@ export function createCommandRecords(dir: string, options: { readonly byEnv: boo
 
 /** Returns the record, undefined for a truncated or invalid file. */
 export function readCommandRecord(path: string): OpenedRecord | undefined {
-  const [first, second] = readFileSync(path, 'utf8').split('\n').map(parse);
+  const [first, second] = readFileSync(path, 'utf8').split('\n').map(parseJson);
   const opened = OpenedSchema.safeParse(first);
   if (!opened.success) return undefined;
   const leader = ProcessSchema.safeParse(second);
   return { ...opened.data, ...(leader.success && { leader: leader.data }) };
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

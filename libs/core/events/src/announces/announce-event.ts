@@ -1,4 +1,4 @@
-import { CloudEvent, type JsonObject } from '@hermes-fleet/protocol';
+import { CloudEvent, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 
 export const ANNOUNCE_TYPE = 'dev.hermes-fleet.announce.session.v1';
 const SUBJECT_PREFIX = 'fleet.announce.';
@@ -38,12 +38,6 @@ export function announceEvent(profile: string, { announce, instanceId, seq, at }
 
 /** Reads the announce from a NATS message; undefined for any other message. */
 export function readAnnounceEvent(text: string): JsonObject | undefined {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const event = CloudEvent.safeParse(json).data;
+  const event = CloudEvent.safeParse(parseJson(text)).data;
   return event?.type === ANNOUNCE_TYPE ? (event.data as JsonObject) : undefined;
 }

@@ -1,4 +1,4 @@
-import { CloudEvent, type JsonObject } from '@hermes-fleet/protocol';
+import { CloudEvent, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 
 export const HEAD_TYPE = 'dev.hermes-fleet.audit.head.v1';
 
@@ -32,13 +32,7 @@ export function headEvent(
 
 /** Reads the head from a NATS message; undefined for any other message. */
 export function readHeadEvent(text: string): Head | undefined {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const event = CloudEvent.safeParse(json).data;
+  const event = CloudEvent.safeParse(parseJson(text)).data;
   if (event?.type !== HEAD_TYPE) return undefined;
   const { store, seq, hash } = event.data;
   if (typeof store !== 'string' || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined;

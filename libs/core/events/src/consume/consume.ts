@@ -1,4 +1,4 @@
-import { CloudEvent } from '@hermes-fleet/protocol';
+import { CloudEvent, parseJson } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
@@ -118,13 +118,8 @@ export async function consume(options: ConsumeOptions): Promise<void> {
 }
 
 function parseEvent(data: string): { event: CloudEvent } | { problem: string } {
-  let json: unknown;
-  try {
-    json = JSON.parse(data);
-  } catch {
-    // The error of the parser would repeat some of the text.
-    return { problem: 'not JSON' };
-  }
+  const json = parseJson(data);
+  if (json === undefined) return { problem: 'not JSON' };
   const parsed = CloudEvent.safeParse(json);
   if (parsed.success) return { event: parsed.data };
   const fields = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);

@@ -1,4 +1,4 @@
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import type { JSONRPCErrorResponse } from '@modelcontextprotocol/client';
 
 const MAX_LINE = 200;
@@ -29,12 +29,7 @@ function replyIn(thrown: unknown): { readonly status?: number; readonly text?: u
 /** The error of a JSON-RPC error response. */
 function errorIn(text: unknown): JSONRPCErrorResponse['error'] | undefined {
   if (typeof text !== 'string' || text.length > MAX_ERROR || !text.startsWith('{')) return undefined;
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const body = parseJson(text);
   const error: JsonObject = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
   const { code, message, data } = error;
   if (typeof code !== 'number' || typeof message !== 'string') return undefined;

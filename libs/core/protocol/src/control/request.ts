@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { FieldError } from '../errors.ts';
 import { type Camel, camelize } from '../wire/casing.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json.ts';
 import { jsonMembers } from '../wire/json-text.ts';
 import { fieldPath } from '../wire/parse.ts';
 
@@ -115,12 +115,8 @@ export type ControlReading =
  * unknown action. A duplicate name is an error, because `JSON.parse` would silently take the last. Never throws.
  */
 export function readControlDecision(text: string): ControlReading {
-  let payload: JsonValue;
-  try {
-    payload = JSON.parse(text);
-  } catch {
-    return invalid([{ path: '', reason: 'is not JSON' }], undefined);
-  }
+  const payload = parseJson(text);
+  if (payload === undefined) return invalid([{ path: '', reason: 'is not JSON' }], undefined);
   if (Array.isArray(payload))
     return invalid([{ path: '', reason: 'is a batch; send one decision at a time' }], undefined);
   if (!isJsonObject(payload)) return invalid([{ path: '', reason: 'is not a JSON object' }], undefined);

@@ -43,6 +43,7 @@ export {
   mayHoldHandshake,
 } from './message-parts.ts';
 export type { MeasuredModel, ModelWatch } from './model-watch.ts';
+export { raceSignal } from './race-signal.ts';
 export type { RepoState } from './repo-state.ts';
 export {
   defineTool,

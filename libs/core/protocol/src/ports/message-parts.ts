@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json.ts';
 import { HANDSHAKE_MEDIA_TYPE } from '../wire/version.ts';
 import { bareMediaType } from './media-types.ts';
 
@@ -75,12 +75,7 @@ function isHandshake(part: MessagePart): boolean {
 
 function isHandshakeText(text: string): boolean {
   const whole = text.trim();
-  if (!whole.startsWith('{') || !whole.endsWith('}')) return false;
-  try {
-    return isHandshakeObject(JSON.parse(whole));
-  } catch {
-    return false;
-  }
+  return whole.startsWith('{') && whole.endsWith('}') && isHandshakeObject(parseJson(whole));
 }
 
 /** The data and the files of a message: what the text of a dispatch does not say. */

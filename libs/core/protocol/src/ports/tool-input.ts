@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json.ts';
 
 /** How the input of a call is understood. */
 export interface ToolInput {
@@ -154,12 +154,7 @@ function parsed(text: string, kinds: ReadonlySet<string>): JsonValue | undefined
     if (found !== undefined) return found;
   }
   const isList = kinds.has('array') && trimmed.startsWith('[');
-  if (!isList && !(kinds.has('object') && trimmed.startsWith('{'))) return undefined;
-  try {
-    return JSON.parse(trimmed);
-  } catch {
-    return undefined;
-  }
+  return isList || (kinds.has('object') && trimmed.startsWith('{')) ? parseJson(trimmed) : undefined;
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -1,5 +1,5 @@
 import { AgentCard } from '@a2a-js/sdk';
-import { isJsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { fromLegacyCard } from './legacy.ts';
@@ -46,12 +46,8 @@ export async function fetchCard(
 
 /** The `error` member of a body; undefined for one that is not JSON. */
 function errorIn(text: string): unknown {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isJsonObject(body) ? body.error : undefined;
-  } catch {
-    return undefined;
-  }
+  const body = parseJson(text);
+  return isJsonObject(body) ? body.error : undefined;
 }
 
 const Interface = z.looseObject({

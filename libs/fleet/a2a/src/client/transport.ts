@@ -6,6 +6,7 @@ import {
   isNestedDeeper,
   type JsonObject,
   MAX_NESTING,
+  parseJson,
 } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
@@ -179,13 +180,7 @@ async function readText(call: RpcCall, response: Response): Promise<TextAnswer> 
   return { status: response.status, retryAfter: response.headers.get('retry-after'), text };
 }
 
-function parsed({ text, retryAfter }: TextAnswer): Answer {
-  try {
-    return { body: JSON.parse(text), retryAfter };
-  } catch {
-    return { body: undefined, retryAfter };
-  }
-}
+const parsed = ({ text, retryAfter }: TextAnswer): Answer => ({ body: parseJson(text), retryAfter });
 
 /** Validates the result of an answer; throws PEER_REFUSED for an error and for an answer that is not A2A. */
 export function readResult<S extends z.ZodType>(

@@ -1,5 +1,5 @@
 import { parseSseStream } from '@a2a-js/sdk';
-import { type FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { type FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { invalidAnswer, peerErrorCode, unreachable } from './peer-errors.ts';
@@ -203,11 +203,7 @@ function copiedItems(task: WireTask | undefined, { artifactUpdate }: z.output<ty
 }
 
 function readEvent(call: RpcCall, data: string) {
-  let body: unknown;
-  try {
-    body = JSON.parse(data);
-  } catch {
-    throw invalidAnswer(call.peer.name, call.method, 'an event that is not JSON');
-  }
+  const body = parseJson(data);
+  if (body === undefined) throw invalidAnswer(call.peer.name, call.method, 'an event that is not JSON');
   return readResult(call, 200, { body, retryAfter: null }, StreamReply);
 }

@@ -1,4 +1,4 @@
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, parseJson } from '@hermes-fleet/protocol';
 import { bodyText } from '@hermes-fleet/service';
 
 /** More than all the profiles that pass a dispatch on add to its request: its path, names and ids. */
@@ -21,12 +21,8 @@ export function readBody(body: Buffer, limit: number): string {
 }
 
 function isRelayedIn(text: string): boolean {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isJsonObject(body) && isRelayed(body.params);
-  } catch {
-    return false;
-  }
+  const body = parseJson(text);
+  return isJsonObject(body) && isRelayed(body.params);
 }
 
 /** True for the params of a request with a TASK_DISPATCH that has a `task.path`. */

@@ -2,6 +2,7 @@ import type { Message } from '@a2a-js/sdk';
 import {
   FleetError,
   HANDSHAKE_MEDIA_TYPE,
+  invalidParams,
   isJsonObject,
   type JsonObject,
   jsonAt,
@@ -38,18 +39,18 @@ const ALWAYS: ReadonlySet<string> = new Set([
  */
 export function checkParts(parts: readonly Part[], origin: Written, modes: () => readonly string[]): void {
   if (parts.length > MAX_PARTS)
-    throw invalid('message.parts', `has ${parts.length} parts, at most ${MAX_PARTS}`);
+    throw invalidParams('message.parts', `has ${parts.length} parts, at most ${MAX_PARTS}`);
   let files = 0;
   parts.forEach(({ content, mediaType }, index) => {
     const path = `message.parts[${index}]`;
-    if (content === undefined) throw invalid(path, 'has no content: send text, data, bytes or a url');
+    if (content === undefined) throw invalidParams(path, 'has no content: send text, data, bytes or a url');
     const { $case: kind } = content;
     const type = bareMediaType(mediaType || DEFAULT_TYPES[kind]);
     const isFile = kind === 'raw' || kind === 'url';
     if (!ALWAYS.has(`${kind} ${type}`) && !mediaRanges(modes())(type)) throw refused(path, isFile, type);
     if (!isFile) return;
     files += 1;
-    if (files > MAX_FILES) throw invalid('message.parts', `has more than ${MAX_FILES} files`);
+    if (files > MAX_FILES) throw invalidParams('message.parts', `has more than ${MAX_FILES} files`);
     if (content.$case === 'url') checkUrl(content.value, path);
     else checkBase64(writtenBytes(origin, index), path);
   });
@@ -60,7 +61,7 @@ function checkUrl(url: string, path: string): void {
   const isHttp = parsed?.protocol === 'http:' || parsed?.protocol === 'https:';
   // The address may hold a secret, so it is not repeated.
   if (!isHttp || parsed.username !== '' || parsed.password !== '')
-    throw invalid(`${path}.url`, 'is not an http or https address without credentials');
+    throw invalidParams(`${path}.url`, 'is not an http or https address without credentials');
 }
 
 const MAX_URL = 8192;
@@ -70,7 +71,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/;
 /** Decoders skip what is no base64, and so make another file of it. */
 function checkBase64(bytes: unknown, path: string): void {
   const isBase64 = typeof bytes === 'string' && BASE64.test(bytes) && isWhole(bytes);
-  if (!isBase64) throw invalid(`${path}.raw`, 'is not base64');
+  if (!isBase64) throw invalidParams(`${path}.raw`, 'is not base64');
 }
 
 function isWhole(bytes: string): boolean {
@@ -92,8 +93,4 @@ function refused(path: string, isFile: boolean, type: string): FleetError {
   const what = isFile ? 'is a file of type' : 'has the media type';
   const reason = `${what} ${JSON.stringify(type.slice(0, 100))}, which is not among the defaultInputModes of the agent card`;
   return new FleetError('CONTENT_TYPE_NOT_SUPPORTED', `${path} ${reason}`, { fields: [{ path, reason }] });
-}
-
-function invalid(path: string, reason: string): FleetError {
-  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
 }

@@ -7,7 +7,7 @@ import {
 } from '@hermes-fleet/a2a';
 import { isPeerName } from '@hermes-fleet/fleet-config';
 import type { PeerDeletion, ResultsMode } from '@hermes-fleet/ledger';
-import { FleetError, fieldPath, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, fieldPath, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { pathProblem } from './context-path.ts';
 
@@ -130,12 +130,8 @@ async function readJson(response: Response, name: string): Promise<JsonObject> {
     response,
     () => new FleetError('PEER_REFUSED', `${name} answered with more than 4 MiB`),
   );
-  try {
-    const body: unknown = JSON.parse(text);
-    return isJsonObject(body) ? body : {};
-  } catch {
-    return {};
-  }
+  const body = parseJson(text);
+  return isJsonObject(body) ? body : {};
 }
 
 /** A system's error code, or the name of the error. */

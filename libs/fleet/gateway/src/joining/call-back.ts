@@ -8,6 +8,7 @@ import {
   JoinProof,
   joinProof,
   networkFault,
+  parseJson,
 } from '@hermes-fleet/protocol';
 
 const TIMEOUT_MS = 5_000;
@@ -52,7 +53,7 @@ export async function callBack(options: CallBackOptions): Promise<void> {
     throw fault(known ? `${known.what}: ${known.remedy}` : networkFault(thrown, timeoutMs), thrown);
   }
   if (status !== 200) throw fault(`HTTP ${status} from whoever listens there, which is not fleet join`);
-  const answer = JoinProof.safeParse(parsed(text));
+  const answer = JoinProof.safeParse(parseJson(text));
   if (!answer.success || !isSameProof(answer.data.proof, joinProof(worker.token, challenge)))
     throw fault('somebody else listens there: the answer is not the proof of this worker');
 }
@@ -65,12 +66,4 @@ async function readAtMost(response: Response, bytes: number): Promise<string> {
     if (text.length > bytes) break;
   }
   return text.slice(0, bytes);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

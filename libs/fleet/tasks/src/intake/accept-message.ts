@@ -1,5 +1,11 @@
 import type { Ledger, NewTask, TaskRecord } from '@hermes-fleet/ledger';
-import { dispatchFingerprint, type FleetError, highestOf, type JsonObject } from '@hermes-fleet/protocol';
+import {
+  dispatchFingerprint,
+  type FleetError,
+  highestOf,
+  invalidParams,
+  type JsonObject,
+} from '@hermes-fleet/protocol';
 import { type Reading, readDispatch } from '@hermes-fleet/protocol/handshake';
 import {
   type Accepted,
@@ -22,7 +28,7 @@ import {
   type HandshakeOptions,
 } from './accept-announce.ts';
 import { acceptAnswer } from './accept-answer.ts';
-import { handshakeObject, invalid } from './handshake-object.ts';
+import { handshakeObject } from './handshake-object.ts';
 import { submittedData } from './submitted-data.ts';
 
 export interface IntakeOptions extends HandshakeOptions {
@@ -54,7 +60,10 @@ export async function acceptMessage(
   if (part?.type === 'SESSION_ANNOUNCE' || isGreeting) refuseFiles(message);
   if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(options, part, message, caller);
   if (part?.type === 'TASK_RESULT')
-    throw invalid('data.type', 'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE');
+    throw invalidParams(
+      'data.type',
+      'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE',
+    );
   if (isGreeting && message.contextId !== undefined)
     return acceptGreeting(options, message.contextId, caller);
   const closed = options.closed();
@@ -67,7 +76,7 @@ export async function acceptMessage(
 function refuseFiles({ raw }: InboundMessage): void {
   const file = attachments(raw).find(({ kind }) => kind === 'file');
   if (file)
-    throw invalid(
+    throw invalidParams(
       `message.parts[${file.index}]`,
       'is a file beside an announce or a greeting: send it with a task',
     );
@@ -83,7 +92,7 @@ async function acceptTask(
   const reading = readDispatch(wire, options.versions);
   // At a peer this profile is the caller of all of them, so a task in such a context would share it with another caller.
   if (message.contextId !== undefined && options.ledger.contexts.isSubtasksContextId(message.contextId))
-    throw invalid('message.contextId', 'is the context of subtasks of this profile: use another one');
+    throw invalidParams('message.contextId', 'is the context of subtasks of this profile: use another one');
   const draining = options.draining?.();
   if (draining && !options.ledger.findByKey(caller.name, reading.taskId ?? '')) throw draining;
   const isFresh = message.contextId === undefined || !options.ledger.hasContext(message.contextId);
@@ -132,9 +141,15 @@ function proseDispatch(
   const isBare = text.trim() === '' && attachments(raw).length > 0;
   const brief = isBare ? NO_TEXT : (hints?.brief ?? text);
   if (hints && brief.trim() === '')
-    throw invalid('brief', 'is missing: end the block of hints with a line `Brief:` that says what to do');
+    throw invalidParams(
+      'brief',
+      'is missing: end the block of hints with a line `Brief:` that says what to do',
+    );
   if (brief.trim() === '')
-    throw invalid('message.parts', 'has no text, no data, no file and no TASK_DISPATCH: send one of them');
+    throw invalidParams(
+      'message.parts',
+      'has no text, no data, no file and no TASK_DISPATCH: send one of them',
+    );
   return {
     type: 'TASK_DISPATCH',
     protocol_version: highestOf(versions),

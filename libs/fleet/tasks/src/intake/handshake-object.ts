@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
-  FleetError,
   HANDSHAKE_MEDIA_TYPE,
+  invalidParams,
   isNestedDeeper,
   type JsonObject,
   MAX_NESTING,
+  parseJson,
 } from '@hermes-fleet/protocol';
 import {
   bareMediaType,
@@ -24,15 +25,11 @@ export function handshakeObject(message: InboundMessage): JsonObject | undefined
   const isCopy = parts.some((part) => isDeepStrictEqual(part, written));
   const [first, ...others] = written === undefined || isCopy ? parts : [...parts, written];
   if (others.some(({ type }) => type === 'TASK_DISPATCH'))
-    throw invalid(
+    throw invalidParams(
       'message.parts',
       'has a TASK_DISPATCH beside another handshake object: send one in a message',
     );
   return first;
-}
-
-export function invalid(path: string, reason: string): FleetError {
-  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
 }
 
 function objectsInParts(message: InboundMessage): JsonObject[] {
@@ -42,7 +39,7 @@ function objectsInParts(message: InboundMessage): JsonObject[] {
     const ours = mediaType !== undefined && bareMediaType(mediaType) === HANDSHAKE_MEDIA_TYPE;
     if (isHandshakeObject(data)) found.push(data);
     else if (ours && found.length === 0)
-      throw invalid('data.type', 'must be SESSION_ANNOUNCE or TASK_DISPATCH');
+      throw invalidParams('data.type', 'must be SESSION_ANNOUNCE or TASK_DISPATCH');
   }
   return found;
 }
@@ -51,14 +48,9 @@ function objectsInParts(message: InboundMessage): JsonObject[] {
 function objectInText({ text, taskId }: InboundMessage): JsonObject | undefined {
   const whole = text.trim();
   if (taskId !== undefined || !whole.startsWith('{') || !whole.endsWith('}')) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(whole);
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(whole);
   if (!isHandshakeObject(value)) return undefined;
   if (isNestedDeeper(value))
-    throw invalid('message.parts', `has JSON that is nested deeper than ${MAX_NESTING} levels`);
+    throw invalidParams('message.parts', `has JSON that is nested deeper than ${MAX_NESTING} levels`);
   return value;
 }

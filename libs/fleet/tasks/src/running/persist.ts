@@ -1,5 +1,5 @@
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { type Clock, type Log, raceSignal } from '@hermes-fleet/protocol/ports';
 
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
@@ -122,7 +122,7 @@ export function createPersistBehind(persist: Persist, { stored, isTrying, signal
     () => undefined,
   );
   async function behind<T>(write: () => Promise<T>, until?: AbortSignal): Promise<T> {
-    const earlier = until ? stored : unlessAborted(stored, signal());
+    const earlier = until ? stored : raceSignal(stored, signal());
     if (isTrying()) {
       const written = await persistAfter(persist, earlier, write, until);
       if (written) return written.value;
@@ -130,15 +130,4 @@ export function createPersistBehind(persist: Persist, { stored, isTrying, signal
     throw new FleetError('INTERNAL', 'the task is not stored, or has ended: nothing is written for it');
   }
   return (write, until) => (isStored ? persist(write, until) : behind(write, until));
-}
-
-/** Settles as the promise does, or rejects with the reason of the signal if that aborts first. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    const over = (): void => signal.removeEventListener('abort', onAbort);
-    promise.finally(over).then(resolve, reject);
-  });
 }

@@ -1,20 +1,17 @@
 import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
+import { storedDecimal } from '../terms/decimal-text.ts';
 import type { Market } from '../terms/market.ts';
-import { money, text } from '../terms/money.ts';
+import { text } from '../terms/money.ts';
 import type { Bar } from '../terms/strategy.ts';
 import type { Order } from './order.ts';
 import type { EngineState } from './state.ts';
 
-const decimal = z
-  .string()
-  .regex(/^-?\d+(\.\d+)?$/)
-  .transform((value) => money(value));
 const count = z.int().min(0);
 
 const bar = z
-  .tuple([count, decimal, decimal, decimal, decimal, decimal])
+  .tuple([count, storedDecimal, storedDecimal, storedDecimal, storedDecimal, storedDecimal])
   .transform(([at, open, high, low, close, volume]): Bar => ({ at, open, high, low, close, volume }));
 
 const order = z.strictObject({
@@ -23,15 +20,15 @@ const order = z.strictObject({
   side: z.enum(['buy', 'sell']),
   kind: z.enum(['market', 'limit']),
   purpose: z.enum(['entry', 'exit']),
-  quantity: decimal,
-  limitPrice: decimal.optional(),
+  quantity: storedDecimal,
+  limitPrice: storedDecimal.optional(),
   tag: z.string().optional(),
   state: z.enum(['open', 'filled', 'canceled', 'rejected']),
-  reserved: decimal,
+  reserved: storedDecimal,
   isHalved: z.boolean(),
-  fillPrice: decimal.optional(),
-  fee: decimal.optional(),
-  realized: decimal.optional(),
+  fillPrice: storedDecimal.optional(),
+  fee: storedDecimal.optional(),
+  realized: storedDecimal.optional(),
   reason: z.string().optional(),
   placedAt: count,
   endedAt: count.optional(),
@@ -42,16 +39,22 @@ const order = z.strictObject({
 const Snapshot = z.strictObject({
   version: z.literal(2),
   account: z.strictObject({
-    cash: decimal,
-    position: decimal,
-    basis: decimal,
-    realized: decimal,
-    fees: decimal,
+    cash: storedDecimal,
+    position: storedDecimal,
+    basis: storedDecimal,
+    realized: storedDecimal,
+    fees: storedDecimal,
   }),
   bars: z.array(bar),
   open: z.array(order),
   recent: z.array(order),
-  counts: z.strictObject({ bars: count, fills: count, rejects: count, slipped: decimal, slippage: decimal }),
+  counts: z.strictObject({
+    bars: count,
+    fills: count,
+    rejects: count,
+    slipped: storedDecimal,
+    slippage: storedDecimal,
+  }),
   rejectsOfBars: z.array(count),
   consecutiveErrors: count,
   feed: z.string().optional(),
@@ -61,7 +64,7 @@ const Snapshot = z.strictObject({
     strategyId: z.string().nullable(),
     rev: count.optional(),
   }),
-  opening: z.strictObject({ quote: decimal, base: decimal }),
+  opening: z.strictObject({ quote: storedDecimal, base: storedDecimal }),
   entries: count,
 });
 

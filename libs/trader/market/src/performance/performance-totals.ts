@@ -1,19 +1,16 @@
 import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
 import type { Decimal } from 'decimal.js';
 import { z } from 'zod';
-import { money, text, ZERO } from '../terms/money.ts';
+import { storedDecimal } from '../terms/decimal-text.ts';
+import { text, ZERO } from '../terms/money.ts';
 
-const decimal = z
-  .string()
-  .regex(/^-?\d+(\.\d+)?$/)
-  .transform((value) => money(value));
 const count = z.int().min(0);
 
 /** The stored form of the totals. A change of its shape needs a new version and a reader of this one. */
 const Stored = z.strictObject({
   version: z.literal(1),
-  opening: decimal.nullable(),
-  equity: decimal.nullable(),
+  opening: storedDecimal.nullable(),
+  equity: storedDecimal.nullable(),
   bars: count,
   firstAt: count.nullable(),
   lastAt: count.nullable(),
@@ -26,10 +23,10 @@ const Stored = z.strictObject({
   fills: count,
   sales: count,
   wins: count,
-  gained: decimal,
-  lost: decimal,
-  realized: decimal,
-  fees: decimal,
+  gained: storedDecimal,
+  lost: storedDecimal,
+  realized: storedDecimal,
+  fees: storedDecimal,
 });
 
 /** The running totals from which the figures of a performance are computed. */

@@ -31,3 +31,9 @@ export function decimalText({ above, atLeast, atMost }: DecimalBounds) {
     { error, abort: true },
   );
 }
+
+/** A decimal of a stored state, with all its digits. */
+export const storedDecimal = z
+  .string()
+  .regex(/^-?\d+(\.\d+)?$/)
+  .transform((value) => money(value));

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { ModelWindow, StatedWindow } from './model-window.ts';
 import { type ProbedModel, ask as send } from './probe-model.ts';
@@ -185,9 +185,5 @@ async function readJson(
     if (bytes > MAX_BYTES) return undefined;
     chunks.push(chunk);
   }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  return parseJson(Buffer.concat(chunks).toString('utf8'));
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
 import { z } from 'zod';
 import { redacted } from '../../messages/redact.ts';
@@ -21,14 +22,10 @@ export function saidBy(error: unknown, secrets: readonly string[]): string | und
 function messageOf(error: unknown): string | undefined {
   if (StreamProviderError.isInstance(error)) return error.message;
   if (!APICallError.isInstance(error) || error.responseBody === undefined) return undefined;
-  try {
-    const body: unknown = JSON.parse(error.responseBody);
-    const nested = Nested.safeParse(Array.isArray(body) ? body[0] : body).data?.error;
-    if (nested !== undefined) return typeof nested === 'string' ? nested : nested.message;
-    const flat = Flat.safeParse(body).data;
-    return flat && ('message' in flat ? flat.message : flat.detail);
-  } catch {
-    // A page of a proxy: its status says as much.
-    return undefined;
-  }
+  // Undefined for a page of a proxy: its status says as much.
+  const body = parseJson(error.responseBody);
+  const nested = Nested.safeParse(Array.isArray(body) ? body[0] : body).data?.error;
+  if (nested !== undefined) return typeof nested === 'string' ? nested : nested.message;
+  const flat = Flat.safeParse(body).data;
+  return flat && ('message' in flat ? flat.message : flat.detail);
 }
