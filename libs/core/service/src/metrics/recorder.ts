@@ -106,8 +106,7 @@ function register(
     }
     act(at, value);
   }
-  if (family.read) clear();
-  else for (const each of family.starts ?? combinations(labels)) within(each, zero, 0);
+  if (!family.read) for (const each of family.starts ?? combinations(labels)) within(each, zero, 0);
   return {
     write: (given: Labels, value: number) => within(given, write, value),
     readBy(given: Reader) {
