@@ -10,105 +10,75 @@ import * as workers from './usage/workers.ts';
 /** Commands of one module, which is loaded when one of them is called. */
 interface CommandModule {
   readonly usages: readonly Usage[];
-  readonly load: () => Promise<readonly Command[]>;
+  readonly load: () => Promise<{ readonly commands: readonly Command[] }>;
 }
 
 /** The modules of all commands, in the order in which `--help` lists them. */
 const MODULES: readonly CommandModule[] = [
-  { usages: [tasks.sendUsage], load: async () => [(await import('./commands/send.ts')).sendCommand] },
+  { usages: [tasks.sendUsage], load: () => import('./commands/send.ts') },
   {
     usages: [tasks.tasksUsage, tasks.taskUsage, tasks.watchUsage, tasks.cancelUsage, tasks.answerUsage],
-    load: async () => (await import('./commands/tasks.ts')).taskCommands,
+    load: () => import('./commands/tasks.ts'),
   },
-  { usages: [tasks.costUsage], load: async () => [(await import('./commands/cost.ts')).costCommand] },
-  { usages: [fleet.eventsUsage], load: async () => [(await import('./commands/events.ts')).eventsCommand] },
-  {
-    usages: [fleet.consoleUsage],
-    load: async () => [(await import('./commands/console.ts')).consoleCommand],
-  },
-  { usages: [fleet.logsUsage], load: async () => [(await import('./commands/logs.ts')).logsCommand] },
-  { usages: [fleet.routeUsage], load: async () => [(await import('./commands/route.ts')).routeCommand] },
-  { usages: [fleet.peersUsage], load: async () => [(await import('./commands/peers.ts')).peersCommand] },
-  {
-    usages: [fleet.contextDeleteUsage],
-    load: async () => [(await import('./commands/context.ts')).contextDeleteCommand],
-  },
-  { usages: [fleet.mcpUsage], load: async () => [(await import('./commands/mcp.ts')).mcpCommand] },
-  { usages: [fleet.doctorUsage], load: async () => [(await import('./commands/doctor.ts')).doctorCommand] },
-  { usages: [fleet.cardUsage], load: async () => [(await import('./commands/card.ts')).cardCommand] },
+  { usages: [tasks.costUsage], load: () => import('./commands/cost.ts') },
+  { usages: [fleet.eventsUsage], load: () => import('./commands/events.ts') },
+  { usages: [fleet.consoleUsage], load: () => import('./commands/console.ts') },
+  { usages: [fleet.logsUsage], load: () => import('./commands/logs.ts') },
+  { usages: [fleet.routeUsage], load: () => import('./commands/route.ts') },
+  { usages: [fleet.peersUsage], load: () => import('./commands/peers.ts') },
+  { usages: [fleet.contextDeleteUsage], load: () => import('./commands/context.ts') },
+  { usages: [fleet.mcpUsage], load: () => import('./commands/mcp.ts') },
+  { usages: [fleet.doctorUsage], load: () => import('./commands/doctor.ts') },
+  { usages: [fleet.cardUsage], load: () => import('./commands/card.ts') },
   {
     usages: [trader.traderListUsage, trader.traderGetUsage, trader.traderDecideUsage],
-    load: async () => (await import('./commands/trader.ts')).traderCommands,
+    load: () => import('./commands/trader.ts'),
   },
   {
     usages: [books.traderOrdersUsage, books.traderFillsUsage, books.traderPerformanceUsage],
-    load: async () => (await import('./commands/trader-books.ts')).booksCommands,
+    load: () => import('./commands/trader-books.ts'),
   },
-  {
-    usages: [books.traderBacktestUsage],
-    load: async () => (await import('./commands/trader-backtest.ts')).backtestCommands,
-  },
-  {
-    usages: [trader.traderAccountResetUsage],
-    load: async () => [(await import('./commands/trader-account.ts')).resetCommand],
-  },
+  { usages: [books.traderBacktestUsage], load: () => import('./commands/trader-backtest.ts') },
+  { usages: [trader.traderAccountResetUsage], load: () => import('./commands/trader-operator.ts') },
   {
     usages: [trader.traderAuditVerifyUsage, trader.traderAuditShowUsage],
-    load: async () => (await import('./commands/trader-audit.ts')).auditCommands,
+    load: () => import('./commands/trader-audit.ts'),
   },
-  {
-    usages: [trader.traderAuditAcceptUsage],
-    load: async () => [(await import('./commands/trader-accept.ts')).acceptCommand],
-  },
+  { usages: [trader.traderAuditAcceptUsage], load: () => import('./commands/trader-operator.ts') },
   {
     usages: [processes.upUsage, processes.downUsage, processes.psUsage],
-    load: async () => (await import('./commands/checkout.ts')).checkoutCommands,
+    load: () => import('./commands/checkout.ts'),
   },
+  { usages: [processes.backupUsage, processes.restoreUsage], load: () => import('./commands/backup.ts') },
+  { usages: [workers.joinUsage, workers.leaveUsage], load: () => import('./commands/join.ts') },
   {
-    usages: [processes.backupUsage, processes.restoreUsage],
-    load: async () => (await import('./commands/backup.ts')).backupCommands,
+    usages: [
+      ...[workers.joinTokenCreateUsage, workers.joinTokenListUsage, workers.joinTokenRevokeUsage],
+      ...[workers.workersListUsage, workers.workersRevokeUsage],
+    ],
+    load: () => import('./commands/join-token.ts'),
   },
-  {
-    usages: [workers.joinUsage, workers.leaveUsage],
-    load: async () => (await import('./commands/join.ts')).joinCommands,
-  },
-  {
-    usages: [workers.joinTokenCreateUsage, workers.joinTokenListUsage, workers.joinTokenRevokeUsage],
-    load: async () => (await import('./commands/join-token.ts')).joinTokenCommands,
-  },
-  {
-    usages: [workers.workersListUsage, workers.workersRevokeUsage],
-    load: async () => (await import('./commands/join-token.ts')).workersCommands,
-  },
-  { usages: [processes.demoUsage], load: async () => [(await import('./commands/demo.ts')).demoCommand] },
-  {
-    usages: [processes.firstFlightUsage],
-    load: async () => [(await import('./commands/first-flight.ts')).firstFlightCommand],
-  },
-  {
-    usages: [keys.operatorTokenUsage, keys.keysTokenUsage],
-    load: async () => (await import('./commands/token.ts')).tokenCommands,
-  },
+  { usages: [processes.demoUsage], load: () => import('./commands/demo.ts') },
+  { usages: [processes.firstFlightUsage], load: () => import('./commands/first-flight.ts') },
+  { usages: [keys.operatorTokenUsage, keys.keysTokenUsage], load: () => import('./commands/token.ts') },
   {
     usages: [keys.keysInitUsage, keys.keysRotateUsage, keys.keysKubernetesUsage],
-    load: async () => (await import('./commands/keys.ts')).keysCommands,
+    load: () => import('./commands/keys.ts'),
   },
   {
     usages: [
-      processes.localUpUsage,
-      processes.localDownUsage,
-      processes.localPsUsage,
-      processes.localLogsUsage,
+      ...[processes.localUpUsage, processes.localDownUsage],
+      ...[processes.localPsUsage, processes.localLogsUsage],
     ],
-    load: async () => (await import('./commands/local.ts')).localCommands,
+    load: () => import('./commands/local.ts'),
   },
   {
     usages: [keys.natsSetupUsage, keys.natsRefillUsage, keys.natsForgetHeadUsage],
-    load: async () => (await import('./commands/nats.ts')).natsCommands,
+    load: () => import('./commands/nats.ts'),
   },
   {
     usages: [processes.completionUsage],
-    load: async () => [(await import('./commands/completion.ts')).completionCommand(USAGES)],
+    load: async () => ({ commands: [(await import('./commands/completion.ts')).completionCommand(USAGES)] }),
   },
 ];
 
@@ -118,7 +88,7 @@ export const USAGES: readonly Usage[] = MODULES.flatMap(({ usages }) => usages);
 /** Loads the implementation of the command with these words. */
 export async function loadCommand(words: string): Promise<Command> {
   const found = MODULES.find(({ usages }) => usages.some(({ name }) => name === words));
-  const command = (await found?.load())?.find(({ name }) => name === words);
+  const command = (await found?.load())?.commands.find(({ name }) => name === words);
   if (command === undefined) throw new Error(`the module of fleet ${words} does not implement it`);
   return command;
 }

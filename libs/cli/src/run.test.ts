@@ -137,7 +137,7 @@ test('-o yaml prints an answer as YAML, and text from a peer cannot control the 
 
 test('text from a peer cannot control the terminal in JSON and YAML, which hold it unchanged', async (t) => {
   const hostile = 'a\u001b[2J\u009b31m\u007f\u202eb\u2028\nc';
-  const answer = { peers: [], [hostile]: [hostile, '\u2066', `plain ${hostile}`] };
+  const answer = { profile: 'switch', peers: [], [hostile]: [hostile, '\u2066', `plain ${hostile}`] };
   const stub = await profileStub(t, { '/fleet/peers': { body: answer } });
   const args = ['peers', '--dir', stub.dir, '--reach', `switch=${stub.url}`, '-o'];
   const readers: readonly [string, (text: string) => unknown][] = [

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError, Command as ParserNode } from 'commander';
-import { agentOptions } from './command-line/agent-options.ts';
 import type { Invocation, OptionSpecs, Streams } from './command-line/command.ts';
-import { UsageError } from './command-line/options.ts';
+import { agentOptions, UsageError } from './command-line/options.ts';
+import { printLines } from './command-line/output.ts';
 import { attach, outputIn, refusedLine } from './command-line/parse.ts';
 import { GROUPS, loadCommand, USAGES } from './commands.ts';
 
@@ -59,7 +59,9 @@ async function call(
   const { printerOf } = await import('./command-line/document.ts');
   useCertificates(env);
   const print = await printerOf(output, stdout);
-  return run({ values, positionals, env, stdin, stdout, stderr, output, print });
+  const show: Invocation<OptionSpecs>['show'] = (value, render) =>
+    print ? print(value) : printLines(stdout, render(value));
+  return run({ values, positionals, env, stdin, stdout, stderr, output, print, show });
 }
 
 /** The words for the parser, which would print the whole help for `--help` of an unknown command. */

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import type { Answer, CONSOLE } from '@hermes-fleet/protocol/api';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import { LOGIN_SECRET, startTestConsole, type TestConsole } from '../testing/console.ts';
 import { controlEvent, eventMaker, headEvent, publish, STARTED_AT } from '../testing/events.ts';
 import type { StatusDocument, TasksDocument, TraderDocument } from './http/api.ts';
-import type { AuditHeadsDocument } from './http/audit-heads.ts';
 
 const rebuild = async (fleet: TestConsole): Promise<{ status: number; reaches_back_to: string | null }> => {
   const headers = { authorization: `Bearer ${LOGIN_SECRET}` };
@@ -83,7 +83,7 @@ test(
     const heads = async (secret: string) =>
       fetch(`${fleet.url}/api/audit/heads`, { headers: { authorization: `Bearer ${secret}` } });
     assert.equal((await heads('another')).status, 401);
-    const { heads: seen } = (await (await heads(LOGIN_SECRET)).json()) as AuditHeadsDocument;
+    const { heads: seen } = (await (await heads(LOGIN_SECRET)).json()) as Answer<typeof CONSOLE.auditHeads>;
     assert.deepEqual(
       seen.map(({ service, seq, hash }) => [service, seq, hash]),
       [['trader', 5, 'a'.repeat(64)]],

@@ -34,7 +34,21 @@ const FIGURES = {
 };
 const point = (equity: string) => {
   const at = new Date(STARTED_AT).toISOString();
-  return { entry: 1, recorded_at: at, at, close: '2', equity, cash: '1', position: '0' };
+  const account = { cash: '1', position: '0', realized_pnl: '0', fees_paid: '0' };
+  return {
+    entry: 1,
+    recorded_at: at,
+    at,
+    decision_id: null,
+    strategy_id: null,
+    close: '2',
+    equity,
+    ...account,
+  };
+};
+const STRATEGY = {
+  ...{ id: 's', name: 'Grid', kind: 'grid_trader', account_id: 'a', market_symbol: 'm', params: {} },
+  status: 'active',
 };
 const PERFORMANCE = {
   concern_id: 'a:m',
@@ -57,7 +71,7 @@ async function withTrader(
   t: TestContext,
   answer: Answer,
   { clock, trader = 'trader' }: { readonly clock?: ManualClock; readonly trader?: string } = {},
-): Promise<{ browser: Browser; asked: URL[]; natsUrl: string }> {
+): Promise<{ browser: Browser; asked: URL[]; natsUrl: string; url: string }> {
   const asked: URL[] = [];
   const server = createServer((request, reply) => {
     const url = new URL(request.url ?? '', 'http://trader');
@@ -74,7 +88,7 @@ async function withTrader(
       json(reply, {
         jsonrpc: '2.0',
         id: 1,
-        result: isList ? { strategies: [{ id: 's', name: 'Grid' }] } : {},
+        result: isList ? { strategies: [STRATEGY] } : {},
       });
     });
   });
@@ -90,7 +104,7 @@ async function withTrader(
   });
   const browser = await fleet.signIn();
   assert.equal((await browser.send('POST', '/api/token', { token: TOKEN })).status, 200);
-  return { browser, asked, natsUrl: fleet.nats.url };
+  return { browser, asked, natsUrl: fleet.nats.url, url: `http://127.0.0.1:${port}` };
 }
 
 const answering =
@@ -157,14 +171,14 @@ test(
   async (t) => {
     const clock = manualClock();
     let answer: Answer = () => undefined;
-    const { browser, asked } = await withTrader(t, (...call) => answer(...call), { clock });
+    const { browser, asked, url } = await withTrader(t, (...call) => answer(...call), { clock });
     const read = browser.get('/api/trader/books');
     while (asked.length < 2) await new Promise((resolve) => setImmediate(resolve));
     clock.advance(5_000);
     assert.deepEqual(await failure(await read), [
       502,
       'PEER_UNREACHABLE',
-      'trader does not answer within 5 s',
+      `trader does not answer at ${url}: no answer within 5 s`,
     ]);
     answer = answering({ total: { ...FIGURES, equity: '1e9' } });
     assert.match(

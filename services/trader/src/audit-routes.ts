@@ -1,4 +1,6 @@
-import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import { type Answer, TRADER } from '@hermes-fleet/protocol/api';
+import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AuditWatch } from './audit-heads.ts';
@@ -25,11 +27,11 @@ export function registerAudit(app: FastifyInstance, { audit, access }: AuditRout
     if (access.accountsOf(caller.name) !== '*')
       throw new FleetError('FORBIDDEN', 'the audit is of all accounts, and the caller has not all of them');
   };
-  app.get('/audit', (request): JsonObject => {
+  serve(app, TRADER.audit, (request) => {
     need(request, READ);
     return document(audit);
   });
-  app.post('/audit/accept', async (request): Promise<JsonObject> => {
+  serve(app, TRADER.acceptAudit, async (request) => {
     need(request, OVERRIDE);
     const parsed = Body.safeParse(request.body);
     if (!parsed.success)
@@ -40,18 +42,11 @@ export function registerAudit(app: FastifyInstance, { audit, access }: AuditRout
   });
 }
 
-function document(audit: Pick<AuditWatch, 'state'>): JsonObject {
+function document(audit: Pick<AuditWatch, 'state'>): Answer<typeof TRADER.audit> {
   const { state, detail, finding } = audit.state();
   return {
     state,
     detail: detail ?? null,
-    finding: finding
-      ? {
-          id: finding.id,
-          reason: finding.reason,
-          broken: { ...finding.broken },
-          published: finding.published ? { ...finding.published } : null,
-        }
-      : null,
+    finding: finding ? { ...finding, published: finding.published ?? null } : null,
   };
 }

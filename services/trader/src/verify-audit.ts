@@ -4,7 +4,8 @@ import { parseArgs } from 'node:util';
 import { type Head, readHead } from '@hermes-fleet/events';
 import { FleetConfigSchema, resolveTokens } from '@hermes-fleet/fleet-config';
 import { busConnection, type MemberEnvironment } from '@hermes-fleet/gateway/member';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Answer, AuditReport } from '@hermes-fleet/protocol/api';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 import { openReader, type Reader } from '@hermes-fleet/store';
 import { recordsAfter } from './store/audit.ts';
@@ -46,12 +47,12 @@ export async function readAudit(
   const reader = openReader(file, CONTROL);
   try {
     if (published) {
-      const report = await verifyFile(reader, published, witness);
-      print({ file, ...report });
-      process.exitCode = report.ok === true ? 0 : 1;
+      const report: Answer<typeof AuditReport> = { file, ...(await verifyFile(reader, published, witness)) };
+      print(report);
+      process.exitCode = report.ok ? 0 : 1;
     } else {
       const [after, limit] = [count('after', values.after, 0), count('limit', values.limit, 100)];
-      for (const record of reader.read((db) => recordsAfter(db, after, limit))) print({ ...record });
+      for (const record of reader.read((db) => recordsAfter(db, after, limit))) print(record);
     }
   } finally {
     reader.close();
@@ -72,7 +73,7 @@ function assertReadable(file: string): void {
 
 type Published = { readonly head: Head | undefined } | { readonly problem: string };
 
-async function verifyFile(reader: Reader, published: Published, witness: Witness): Promise<JsonObject> {
+async function verifyFile(reader: Reader, published: Published, witness: Witness) {
   const known = 'head' in published ? published.head : undefined;
   const report = await verifyAudit(reader, known === undefined ? {} : { known });
   const { records, head, accepted = [] } = report;
@@ -82,13 +83,13 @@ async function verifyFile(reader: Reader, published: Published, witness: Witness
   return {
     ok,
     records,
-    head: { ...head },
-    ...(broken === undefined ? {} : { broken: { ...broken } }),
-    accepted: accepted.map((each) => ({ ...each, published: each.published ? { ...each.published } : null })),
+    head,
+    ...(broken === undefined ? {} : { broken }),
+    accepted: accepted.map((each) => ({ ...each, published: each.published ?? null })),
     published:
       'problem' in published
-        ? { state: 'not asked', reason: published.problem }
-        : { state: 'asked', seq: known?.seq ?? null, hash: known?.hash ?? null },
+        ? { state: 'not asked' as const, reason: published.problem }
+        : { state: 'asked' as const, seq: known?.seq ?? null, hash: known?.hash ?? null },
     witness: seen.document,
   };
 }
@@ -118,4 +119,4 @@ function count(name: string, text: string | undefined, fallback: number): number
   throw new FleetError('CONFIG_INVALID', `--${name} must be a whole number, not "${text}"`);
 }
 
-const print = (value: JsonObject): void => void process.stdout.write(`${JSON.stringify(value)}\n`);
+const print = (value: object): void => void process.stdout.write(`${JSON.stringify(value)}\n`);

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Target } from '../client/http.ts';
+import type { Target } from '../client/api.ts';
 import { printLines } from './output.ts';
 import type { Reachable } from './reachable.ts';
 

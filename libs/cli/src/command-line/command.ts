@@ -20,6 +20,17 @@ export interface OptionSpec {
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
+/** An option that is given or not. */
+export const flag = (help: string, short?: string) =>
+  ({ type: 'boolean', help, ...(short && { short }) }) as const;
+
+/** An option with a value. */
+export const text = (value: string, help: string) => ({ type: 'string', value, help }) as const;
+
+/** An option with a value that may be repeated. */
+export const texts = (value: string, help: string) =>
+  ({ type: 'string', multiple: true, value, help }) as const;
+
 type ValueOf<O extends OptionSpec> = O extends { type: 'boolean' }
   ? boolean
   : O extends { multiple: true }
@@ -40,6 +51,8 @@ export interface Invocation<T extends OptionSpecs> extends Streams {
   readonly output: Output;
   /** Prints a value as one document, in JSON on one line or in YAML; undefined when the caller wants text. */
   readonly print: ((value: unknown) => void) | undefined;
+  /** Prints a value as one document, or for text the lines that `render` makes of it. */
+  readonly show: <T>(value: T, render: (value: T) => readonly string[]) => void;
 }
 
 /** What `--help` and the parser need of a command; its implementation is loaded when it is called. */
@@ -47,7 +60,7 @@ export interface Usage<T extends OptionSpecs = OptionSpecs> {
   /** The words of the command, such as `trader audit verify`. */
   readonly name: string;
   readonly summary: string;
-  /** The arguments as `--help` shows them, such as `<id>`. */
+  /** The arguments as `--help` shows them, such as `<id>`. Without it, the command takes none. */
   readonly args?: string;
   readonly options: T;
   /** Command lines without the leading `fleet`. */

@@ -1,5 +1,5 @@
 import type { Invocation, OptionSpecs, Output, Streams } from './command.ts';
-import { safeJson } from './output.ts';
+import { safeJson, UNESCAPED, unicodeEscape } from './output.ts';
 
 type Print = Invocation<OptionSpecs>['print'];
 
@@ -16,6 +16,16 @@ export async function printerOf(output: Output, stdout: Streams['stdout']): Prom
  */
 export async function serializerOf(output: Output): Promise<(value: unknown) => string> {
   if (output !== 'yaml') return (value) => `${safeJson(JSON.stringify(value))}\n`;
-  const { safeYaml } = await import('./yaml.ts');
-  return (value) => `---\n${safeYaml(value)}`;
+  const { Document, visit } = await import('yaml');
+  return (value) => {
+    const document = new Document(value);
+    visit(document, {
+      // Only a string in double quotes can have escapes.
+      Scalar: (_, scalar) => {
+        if (typeof scalar.value === 'string' && scalar.value.search(UNESCAPED) >= 0)
+          scalar.type = 'QUOTE_DOUBLE';
+      },
+    });
+    return `---\n${document.toString().replace(UNESCAPED, unicodeEscape)}`;
+  };
 }

@@ -6,9 +6,10 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Throws UsageError when a command that takes no arguments got some. */
-export function noArguments(command: string, positionals: readonly string[]): void {
-  if (positionals.length > 0) throw new UsageError(`${command} takes no "${positionals.join(' ')}"`);
+/** The one argument of a command. Throws UsageError with `wanted`, such as "card takes the name of one profile", for any other number. */
+export function oneArgument([word, ...more]: readonly string[], wanted: string): string {
+  if (word === undefined || word === '' || more.length > 0) throw new UsageError(wanted);
+  return word;
 }
 
 /** An integer, or `fallback` when the option is absent. Throws UsageError. */
@@ -16,6 +17,22 @@ export function wholeNumber(name: string, value: string | undefined, fallback: n
   if (value === undefined) return fallback;
   if (!/^-?\d+$/.test(value)) throw new UsageError(`--${name} must be a whole number, not "${value}"`);
   return Number(value);
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time such as `90s`, `15m`, `2h` or `1d`, in ms; undefined for another text. */
+export function msOf(text: string): number | undefined {
+  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (UNITS[unit] ?? 0);
+}
+
+/** As `msOf`; `fallback` for an option that is absent. Throws UsageError. */
+export function durationMs(option: string, text: string | undefined, fallback: number): number {
+  const ms = text === undefined ? fallback : msOf(text);
+  if (ms === undefined)
+    throw new UsageError(`--${option} must be a time such as 90s, 15m or 2h, not "${text}"`);
+  return ms;
 }
 
 /** Parses a `name=url` value. Throws UsageError. */
@@ -31,6 +48,22 @@ export function definedFields(fields: Record<string, JsonObject[string] | undefi
     Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
   );
 }
+
+interface AgentValues {
+  readonly url?: string | undefined;
+  readonly 'token-env'?: string | undefined;
+}
+
+/** The options that name an agent that is not of the fleet, after a space, quoted for a shell; undefined for the fleet. */
+export function agentOptions(values: AgentValues): string | undefined {
+  if (values.url === undefined) return undefined;
+  const variable = values['token-env'];
+  return ` --url ${quote(values.url)}${variable === undefined ? '' : ` --token-env ${quote(variable)}`}`;
+}
+
+/** Quotes a word for a POSIX shell where needed. */
+export const quote = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** The root of the repository that holds this command. */
 export const repositoryRoot = (): string => resolve(import.meta.dirname, '../../../..');

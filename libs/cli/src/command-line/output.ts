@@ -1,8 +1,13 @@
 import type { Writable } from 'node:stream';
 
+export type Cell = string | number | boolean | null | undefined;
+
+/** A value for people; a dash for one that is not there. */
+export const shown = (value: Cell): string => String(value ?? '-');
+
 /** Lays out a table: every column is as wide as its widest cell, without trailing spaces. */
-export function columns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const all = [head, ...rows].map((row) => row.map(sanitize));
+export function columns(head: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
+  const all = [head, ...rows].map((row) => row.map((cell) => sanitize(shown(cell))));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   return all.map((row) =>
     row

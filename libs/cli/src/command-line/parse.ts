@@ -35,6 +35,8 @@ export function attach(
         if (value === '') throw new UsageError(`--${name} must not be empty`);
         return value === undefined ? [] : [[name, value] as const];
       });
+      if (usage.args === undefined && words.length > 0)
+        throw new UsageError(`${usage.name} takes no "${words.join(' ')}"`);
       // The parser makes what the options of the command say.
       const values = Object.fromEntries(given) as Invocation<OptionSpecs>['values'];
       return { values, positionals: words, output: outputOf(parsed) };

@@ -1,13 +1,12 @@
 import { type A2AClient, createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a/client';
 import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
-import type { Target } from '../client/http.ts';
+import type { Target } from '../client/api.ts';
 import { ownTls, TLS_KEYS } from '../client/tls.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
-import { agentOptions } from './agent-options.ts';
 import type { Values } from './command.ts';
-import { namedAddress, UsageError } from './options.ts';
+import { agentOptions, namedAddress, UsageError } from './options.ts';
 import { plannedFleet } from './running-fleet.ts';
 import type { REACH_OPTIONS } from './shared-options.ts';
 

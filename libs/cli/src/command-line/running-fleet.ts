@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Endpoint, Target } from '../client/http.ts';
+import type { Endpoint, Target } from '../client/api.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
 import type { EntryPoint } from '../local/entry-point.ts';

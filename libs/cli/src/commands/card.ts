@@ -1,6 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { oneArgument, UsageError } from '../command-line/options.ts';
 import { findEntryPoint } from '../command-line/running-fleet.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { runEntryPoint, TIMEOUT_MS } from '../local/entry-point.ts';
@@ -10,9 +10,8 @@ import { cardUsage } from '../usage/fleet.ts';
  * `fleet card <profile>`: prints the agent card that this profile serves, built from its files. It needs no running
  * fleet and no credential. `--as-is` uses this process's environment.
  */
-export const cardCommand = command(cardUsage, async ({ values, positionals, env, stdout, print }) => {
-  const [profile, ...rest] = positionals;
-  if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
+const cardCommand = command(cardUsage, async ({ values, positionals, env, stdout, print }) => {
+  const profile = oneArgument(positionals, 'card takes the name of one profile');
   if (profile === CONSOLE) throw new UsageError('the console has no agent card: it is no agent');
   const card = await runEntryPoint(findEntryPoint(values, profile, env), ['--card']);
   if (card.code !== 0) {
@@ -23,3 +22,5 @@ export const cardCommand = command(cardUsage, async ({ values, positionals, env,
   else stdout.write(card.stdout);
   return 0;
 });
+
+export const commands = [cardCommand];

@@ -3,25 +3,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command } from '../command-line/command.ts';
-import { noArguments, repositoryRoot } from '../command-line/options.ts';
+import { repositoryRoot } from '../command-line/options.ts';
 import { downUsage, psUsage, upUsage } from '../usage/processes.ts';
 
 /** `fleet up|down|ps`: as `./fleet` does them, in the mode of the fleet (docs/operations.md#two-modes). */
-export const checkoutCommands: readonly Command[] = [
-  inMode(upUsage),
-  inMode(downUsage),
-  command(psUsage, ({ positionals, output }) => {
-    noArguments('ps', positionals);
-    return runScript('ps', output === 'text' ? [] : ['-o', output]);
-  }),
+export const commands: readonly Command[] = [
+  command(upUsage, () => runScript('up', [])),
+  command(downUsage, () => runScript('down', [])),
+  command(psUsage, ({ output }) => runScript('ps', output === 'text' ? [] : ['-o', output])),
 ];
-
-function inMode(usage: typeof upUsage): Command {
-  return command(usage, ({ positionals }) => {
-    noArguments(usage.name, positionals);
-    return runScript(usage.name, []);
-  });
-}
 
 /** Runs a command of `./fleet`; returns its exit code. Throws UNSUPPORTED_OPERATION outside a checkout, as in a container. */
 export function runScript(verb: string, args: readonly string[]): number {

@@ -1,4 +1,4 @@
-import { type Command, command, type Usage } from '../command-line/command.ts';
+import { command, type Usage } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { optionsOf } from '../command-line/parse.ts';
 import { completionUsage } from '../usage/processes.ts';
@@ -6,7 +6,7 @@ import { completionUsage } from '../usage/processes.ts';
 const SHELLS = ['bash', 'zsh'];
 
 /** `fleet completion bash|zsh`: prints a script that completes the words and options of these commands. */
-export const completionCommand = (usages: readonly Usage[]): Command =>
+export const completionCommand = (usages: readonly Usage[]) =>
   command(completionUsage, ({ positionals, stdout }) => {
     const [shell = '', ...more] = positionals;
     if (!SHELLS.includes(shell) || more.length > 0) throw new UsageError('completion takes bash or zsh');

@@ -43,11 +43,11 @@ test('fleet console prints a link with a code that it gets by CONSOLE_LOGIN of t
 
 test('fleet console rebuild says how far back the read model reaches', async (t) => {
   const oldest = '2030-01-01T00:00:00.000Z';
-  const found = await consoleStub(t, { '/api/rebuild': { reaches_back_to: oldest } }, 202);
+  const found = await consoleStub(t, { '/api/rebuild': { rebuilt_at: 'now', reaches_back_to: oldest } }, 202);
   const { code, stdout } = await found.command('rebuild');
   assert.deepEqual([code, found.asked], [0, [`POST /api/rebuild Bearer ${found.login}`]]);
   assert.match(stdout, new RegExp(`it reaches back to ${oldest}`));
-  const empty = await consoleStub(t, { '/api/rebuild': { reaches_back_to: null } }, 202);
+  const empty = await consoleStub(t, { '/api/rebuild': { rebuilt_at: 'now', reaches_back_to: null } }, 202);
   assert.match((await empty.command('rebuild')).stdout, /the streams have no event of a task/);
 });
 

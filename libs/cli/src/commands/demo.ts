@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { command } from '../command-line/command.ts';
-import { namedAddress, noArguments } from '../command-line/options.ts';
+import { namedAddress } from '../command-line/options.ts';
 import { operatorToken, plannedFleet, requireFleet } from '../command-line/running-fleet.ts';
 import { runDemo } from '../demo/demo.ts';
 import { TRADER } from '../keys/layout.ts';
@@ -14,8 +14,7 @@ const NOT_PROFILES = new Set([TRADER, 'prometheus', 'grafana', 'nats']);
  * process calls if they differ; without them, the fleet of plain processes in `--dir` is used. Exit code 1 when a step
  * does not go as expected.
  */
-export const demoCommand = command(demoUsage, async ({ values, positionals, stdin, stdout, stderr }) => {
-  noArguments('demo', positionals);
+const demoCommand = command(demoUsage, async ({ values, stdin, stdout, stderr }) => {
   const plan = plannedFleet(values);
   const given = (values.address ?? []).map((text) => namedAddress('address', text));
   const seen = given.length > 0 ? undefined : await prometheusStatus(plan);
@@ -39,3 +38,5 @@ export const demoCommand = command(demoUsage, async ({ values, positionals, stdi
     return 1;
   });
 });
+
+export const commands = [demoCommand];

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { JsonObject } from '@hermes-fleet/protocol';
+import { DoctorReport } from '@hermes-fleet/protocol/api';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { examine } from '../local/doctor-report.ts';
+import { examine } from '../local/entry-point.ts';
 import { renderReport } from './doctor.ts';
 
-const FINDINGS: JsonObject[] = [
+const FINDINGS = [
   { subject: 'configuration', check: 'files', state: 'ok', detail: 'all there' },
   { subject: 'trinity', check: 'token', state: 'failed', detail: 'not accepted', fix: 'give it another' },
   { subject: 'stock', check: 'name', state: 'warning', detail: 'another', fix: 'look at it' },
 ];
-const REPORT: JsonObject = { profile: 'neo', ok: false, findings: FINDINGS };
+const REPORT = DoctorReport.parse({ profile: 'neo', ok: false, findings: FINDINGS });
 
 /** Examines a gateway with this program as its entry point. */
 const examining = (t: TestContext, program: string) => {
@@ -56,5 +56,5 @@ test('a report is rendered with a line per check, the fixes and the number of fa
     '',
     '1 of 3 checks failed',
   ]);
-  assert.deepEqual(renderReport({ findings: FINDINGS.slice(0, 1) }).at(-1), 'nothing failed');
+  assert.deepEqual(renderReport({ findings: REPORT.findings.slice(0, 1) }).at(-1), 'nothing failed');
 });

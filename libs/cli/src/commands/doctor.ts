@@ -1,11 +1,10 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
-import { objectsAt, textAt } from '../client/fields.ts';
+import type { Answer, DoctorReport } from '@hermes-fleet/protocol/api';
 import { command } from '../command-line/command.ts';
-import { noArguments, UsageError } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
+import { UsageError } from '../command-line/options.ts';
+import { columns } from '../command-line/output.ts';
 import { findEntryPoint } from '../command-line/running-fleet.ts';
 import { CONSOLE, ORCHESTRATOR, TRADER } from '../keys/layout.ts';
-import { examine } from '../local/doctor-report.ts';
+import { examine } from '../local/entry-point.ts';
 import { doctorUsage } from '../usage/fleet.ts';
 
 /**
@@ -13,33 +12,29 @@ import { doctorUsage } from '../usage/fleet.ts';
  * service connects to. `--call` also calls each model of a profile once, which costs tokens. `--as-is` uses this process's
  * environment, as inside a container. Exit code 1 when a check fails.
  */
-export const doctorCommand = command(doctorUsage, async ({ values, positionals, env, stdout, print }) => {
-  noArguments('doctor', positionals);
+const doctorCommand = command(doctorUsage, async ({ values, env, show }) => {
   const name = values.profile ?? ORCHESTRATOR;
   if (values.call && (name === TRADER || name === CONSOLE))
     throw new UsageError(`--call calls a model, and the ${name} has none`);
   const report = await examine(name, findEntryPoint(values, name, env), values.call ? ['--call'] : []);
-  if (print) print(report);
-  else printLines(stdout, renderReport(report));
-  return report.ok === true ? 0 : 1;
+  show(report, renderReport);
+  return report.ok ? 0 : 1;
 });
 
+export const commands = [doctorCommand];
+
 /** One line per check, then what to do about the findings that have a fix. */
-export function renderReport(report: JsonObject): string[] {
-  const findings = objectsAt(report, 'findings');
+export function renderReport({ findings }: Pick<Answer<typeof DoctorReport>, 'findings'>): string[] {
   const table = columns(
     ['about', 'check', 'state', 'found'],
-    findings.map((each) => [
-      textAt(each, 'subject'),
-      textAt(each, 'check'),
-      each.state === 'failed' ? 'FAILED' : textAt(each, 'state'),
-      textAt(each, 'detail'),
+    findings.map(({ subject, check, state, detail }) => [
+      ...[subject, check, state === 'failed' ? 'FAILED' : state, detail],
     ]),
   );
   const failed = findings.filter(({ state }) => state === 'failed');
-  const advice = findings
-    .filter(({ fix }) => typeof fix === 'string')
-    .map((each) => `  ${textAt(each, 'subject')}, ${textAt(each, 'check')}: ${textAt(each, 'fix')}`);
+  const advice = findings.flatMap(({ subject, check, fix }) =>
+    fix === undefined ? [] : [`  ${subject}, ${check}: ${fix}`],
+  );
   return [
     ...table,
     '',

@@ -3,7 +3,7 @@ import { type CloudEvent, FleetError, LifecycleEvent } from '@hermes-fleet/proto
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
 import { command } from '../command-line/command.ts';
-import { noArguments, UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
 import { keyPaths, OPERATOR } from '../keys/layout.ts';
@@ -15,49 +15,47 @@ import { eventsUsage } from '../usage/fleet.ts';
  * the end of the stream, or with `--follow` on Ctrl-C. Throws PEER_UNREACHABLE when NATS does not answer; with
  * `--follow`, a connection that breaks later is opened again, and no event is left out.
  */
-export const eventsCommand = command(
-  eventsUsage,
-  async ({ values, positionals, env, stdout, stderr, print }) => {
-    noArguments('events', positionals);
-    const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
-    const follow = values.follow === true;
-    const stop = new AbortController();
-    const onInterrupt = (): void => stop.abort();
-    if (follow) process.once('SIGINT', onInterrupt);
-    let wasConnected = false;
-    let failure: string | undefined;
-    try {
-      await consume({
-        connection: values['as-is'] ? connectionFromEnv(env) : connectionFromKeys(values),
-        filter,
-        fromStart: true,
-        untilEnd: !follow,
-        signal: stop.signal,
-        log: createLogger({ name: 'events', level: 'silent' }),
-        clock: systemClock,
-        onState: ({ connected, lastError }) => {
-          if (connected) wasConnected = true;
-          else if (follow && wasConnected)
-            printLines(stderr, [`fleet: NATS is lost (${lastError}); trying again`]);
-          else {
-            failure = lastError ?? 'the connection was closed';
-            stop.abort();
-          }
-        },
-        onEvent: (event) => {
-          const isOf = event.subject === values.task || event.data.task_id === values.task;
-          if (values.task !== undefined && !isOf) return;
-          if (print) print(event);
-          else printLines(stdout, [lineOf(event)]);
-        },
-      });
-    } finally {
-      process.removeListener('SIGINT', onInterrupt);
-    }
-    if (failure !== undefined) throw new FleetError('PEER_UNREACHABLE', `events cannot be read: ${failure}`);
-    return 0;
-  },
-);
+const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr, print }) => {
+  const filter = `fleet.task.${profileToken(values.profile)}.${typeToken(values.type)}`;
+  const follow = values.follow === true;
+  const stop = new AbortController();
+  const onInterrupt = (): void => stop.abort();
+  if (follow) process.once('SIGINT', onInterrupt);
+  let wasConnected = false;
+  let failure: string | undefined;
+  try {
+    await consume({
+      connection: values['as-is'] ? connectionFromEnv(env) : connectionFromKeys(values),
+      filter,
+      fromStart: true,
+      untilEnd: !follow,
+      signal: stop.signal,
+      log: createLogger({ name: 'events', level: 'silent' }),
+      clock: systemClock,
+      onState: ({ connected, lastError }) => {
+        if (connected) wasConnected = true;
+        else if (follow && wasConnected)
+          printLines(stderr, [`fleet: NATS is lost (${lastError}); trying again`]);
+        else {
+          failure = lastError ?? 'the connection was closed';
+          stop.abort();
+        }
+      },
+      onEvent: (event) => {
+        const isOf = event.subject === values.task || event.data.task_id === values.task;
+        if (values.task !== undefined && !isOf) return;
+        if (print) print(event);
+        else printLines(stdout, [lineOf(event)]);
+      },
+    });
+  } finally {
+    process.removeListener('SIGINT', onInterrupt);
+  }
+  if (failure !== undefined) throw new FleetError('PEER_UNREACHABLE', `events cannot be read: ${failure}`);
+  return 0;
+});
+
+export const commands = [eventsCommand];
 
 /** The tokens of a subject that the options name; the wildcard without one. They throw UsageError. */
 function profileToken(profile: string | undefined): string {

@@ -1,29 +1,27 @@
 import type { Writable } from 'node:stream';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
-import { namedAddress, noArguments, repositoryRoot } from '../command-line/options.ts';
+import { namedAddress, repositoryRoot } from '../command-line/options.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
 import { firstFlightUsage } from '../usage/processes.ts';
 
 /** `fleet first-flight`: prints the fleet's addresses and a first request to paste. */
-export const firstFlightCommand = command(
-  firstFlightUsage,
-  async ({ values, positionals, stdout, stderr }) => {
-    noArguments('first-flight', positionals);
-    const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
-    if (values.settle !== undefined) await settle(values.settle, stderr);
-    stdout.write(
-      renderWelcome({
-        addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
-        root: values.root ?? repositoryRoot(),
-        ...(values.console === undefined ? {} : { consoleLink: values.console }),
-        ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
-      }),
-    );
-    return 0;
-  },
-);
+const firstFlightCommand = command(firstFlightUsage, async ({ values, stdout, stderr }) => {
+  const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
+  if (values.settle !== undefined) await settle(values.settle, stderr);
+  stdout.write(
+    renderWelcome({
+      addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
+      root: values.root ?? repositoryRoot(),
+      ...(values.console === undefined ? {} : { consoleLink: values.console }),
+      ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
+    }),
+  );
+  return 0;
+});
+
+export const commands = [firstFlightCommand];
 
 const SETTLE_MS = 15_000;
 

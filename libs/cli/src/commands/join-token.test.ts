@@ -5,7 +5,10 @@ import { test } from 'node:test';
 import { fleet, profileStub } from '../../testing/profile-stub.ts';
 
 test('the file of a join token is there only when a token was made', async (t) => {
-  const made = { id: 'a', name: '*', expires_at: '2026-01-01T00:00:00Z', token: 'hfj_secret' };
+  const made = {
+    ...{ id: 'a', name: '*', state: 'open', tier: null, endpoints: [], scopes: [], created_by: 'operator' },
+    ...{ created_at: 'then', expires_at: '2026-01-01T00:00:00Z', used_by: null, token: 'hfj_secret' },
+  };
   const answers: Record<string, { status?: number; body: unknown }> = {};
   const { dir, url } = await profileStub(t, answers);
   const file = join(dir, 'token');

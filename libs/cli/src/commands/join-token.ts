@@ -1,12 +1,11 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
-import type { JsonObject } from '@hermes-fleet/protocol';
-import { objectsAt, textAt, textsAt } from '../client/fields.ts';
-import { callApi } from '../client/http.ts';
-import { type Command, command, type Invocation } from '../command-line/command.ts';
-import { definedFields, noArguments, UsageError } from '../command-line/options.ts';
+import type { Read } from '@hermes-fleet/net/api';
+import { JOINING } from '@hermes-fleet/protocol/api';
+import { fleetApi } from '../client/api.ts';
+import { command, type Values } from '../command-line/command.ts';
+import { definedFields, durationMs, oneArgument, UsageError } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
-import { durationMs } from '../join/duration.ts';
 import {
   joinTokenCreateUsage,
   joinTokenListUsage,
@@ -15,8 +14,7 @@ import {
   workersRevokeUsage,
 } from '../usage/workers.ts';
 
-const create = command(joinTokenCreateUsage, async ({ values, positionals, stdin, stdout, print }) => {
-  noArguments('join-token create', positionals);
+const create = command(joinTokenCreateUsage, async ({ values, stdin, stdout, print }) => {
   const expires = durationMs('expires', values.expires, 15 * 60_000);
   const path = values['token-file'];
   return requireFleet(async () => {
@@ -28,17 +26,19 @@ const create = command(joinTokenCreateUsage, async ({ values, positionals, stdin
       endpoints: values.endpoint && [...values.endpoint],
       scopes: values.scope && [...values.scope],
     });
-    const make = () => callApi(target, '/fleet/join-tokens', body);
+    const make = () => fleetApi().call(target, JOINING.createToken, { body });
     const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
     if (print) print(path === undefined ? { ...made, token } : made);
     else
-      printLines(stdout, describe(made, path === undefined ? String(token) : undefined, values, target.url));
+      printLines(stdout, [...(path === undefined ? [token, ''] : []), ...describe(made, values, target.url)]);
     return 0;
   });
 });
 
+type Created = Read<typeof JOINING.createToken>;
+
 /** Writes the token of the answer into a new file, which is opened before the token is made: nobody could read it later. */
-async function intoNewFile(path: string, make: () => Promise<JsonObject>): Promise<JsonObject> {
+async function intoNewFile(path: string, make: () => Promise<Created>): Promise<Created> {
   let file: number;
   try {
     file = openSync(path, 'wx', 0o600);
@@ -47,7 +47,7 @@ async function intoNewFile(path: string, make: () => Promise<JsonObject>): Promi
   }
   try {
     const made = await make();
-    writeSync(file, `${String(made.token)}\n`);
+    writeSync(file, `${made.token}\n`);
     return made;
   } catch (error) {
     rmSync(path, { force: true });
@@ -58,107 +58,73 @@ async function intoNewFile(path: string, make: () => Promise<JsonObject>): Promi
 }
 
 function describe(
-  made: JsonObject,
-  token: string | undefined,
-  values: { readonly address?: string | undefined; readonly 'token-file'?: string | undefined },
+  { name, expires_at }: Pick<Created, 'name' | 'expires_at'>,
+  values: Values<typeof joinTokenCreateUsage.options>,
   url: string,
 ): string[] {
-  const address = values.address ?? url;
-  const name = textAt(made, 'name');
+  const { address = url, 'token-file': file = 'token' } = values;
   return [
-    ...(token === undefined ? [] : [token, '']),
-    `It joins one worker as ${name}, until ${textAt(made, 'expires_at')}. It is not shown again.`,
+    `It joins one worker as ${name}, until ${expires_at}. It is not shown again.`,
     'On the other machine, with the token in a file:',
     '',
-    `  fleet join ${address} --token-file ${values['token-file'] ?? 'token'}${name.includes('*') ? ' --name <name>' : ''}`,
+    `  fleet join ${address} --token-file ${file}${name.includes('*') ? ' --name <name>' : ''}`,
   ];
 }
 
-const list = command(joinTokenListUsage, ({ values, positionals, stdin, stdout, print }) => {
-  noArguments('join-token list', positionals);
-  return requireFleet(async () => {
-    const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/join-tokens');
-    const rows = objectsAt(answer, 'join_tokens');
-    if (print) print(answer);
-    else
-      printLines(
-        stdout,
-        rows.length === 0 ? ['there is no join token'] : columns(TOKEN_HEAD, rows.map(tokenRow)),
-      );
+const list = command(joinTokenListUsage, ({ values, stdin, show }) =>
+  requireFleet(async () => {
+    const { target } = await findProfile(values, stdin);
+    show(await fleetApi().call(target, JOINING.tokens), ({ join_tokens: tokens }) =>
+      tokens.length === 0
+        ? ['there is no join token']
+        : columns(
+            ['id', 'name', 'state', 'expires', 'used by', 'endpoints'],
+            tokens.map((each) => [
+              ...[each.id, each.name, each.state, each.expires_at, each.used_by],
+              each.endpoints.join(', '),
+            ]),
+          ),
+    );
     return 0;
-  });
-});
-
-const TOKEN_HEAD = ['id', 'name', 'state', 'expires', 'used by', 'endpoints'];
-const tokenRow = (each: JsonObject): string[] => [
-  ...['id', 'name', 'state', 'expires_at', 'used_by'].map((key) => textAt(each, key)),
-  textsAt(each, 'endpoints').join(', '),
-];
-
-const revokeToken = command(joinTokenRevokeUsage, (invocation) =>
-  remove(
-    '/fleet/join-tokens',
-    only('join-token revoke', invocation.positionals, 'the id of a join token'),
-    invocation,
-  ),
+  }),
 );
 
-const workers = command(workersListUsage, ({ values, positionals, stdin, stdout, print }) => {
-  noArguments('workers list', positionals);
-  return requireFleet(async () => {
-    const answer = await callApi((await findProfile(values, stdin)).target, '/fleet/workers');
-    const rows = objectsAt(answer, 'workers');
-    if (print) print(answer);
-    else
-      printLines(
-        stdout,
-        rows.length === 0
-          ? ['no worker has joined with a join token']
-          : columns(
-              WORKER_HEAD,
-              rows.map((each) => WORKER_KEYS.map((key) => textAt(each, key))),
-            ),
-      );
-    return 0;
-  });
-});
-
-const WORKER_HEAD = ['worker', 'state', 'peer', 'tasks', 'joined', 'address'];
-const WORKER_KEYS = ['name', 'state', 'peer', 'tasks', 'joined_at', 'endpoint'];
-
-const revokeWorker = command(workersRevokeUsage, (invocation) =>
-  remove(
-    '/fleet/workers',
-    only('workers revoke', invocation.positionals, 'the name of a worker'),
-    invocation,
-  ),
-);
-
-function only(name: string, [word, ...rest]: readonly string[], wanted: string): string {
-  if (word === undefined) throw new UsageError(`${name} needs ${wanted}`);
-  noArguments(name, rest);
-  return word;
-}
-
-function remove(
-  path: string,
-  word: string,
-  { values, stdin, stdout, print }: Invocation<typeof workersRevokeUsage.options>,
-): Promise<number> {
+const revokeToken = command(joinTokenRevokeUsage, async ({ values, positionals, stdin, show }) => {
+  const id = oneArgument(positionals, 'join-token revoke needs the id of a join token');
   return requireFleet(async () => {
     const { target } = await findProfile(values, stdin);
-    const answer = await callApi(target, `${path}/${encodeURIComponent(word)}`, undefined, 'DELETE');
-    if (print) print(answer);
-    else {
-      const tasks = Number(answer.tasks ?? 0);
-      printLines(stdout, [
-        `${word} is revoked${tasks > 0 ? `; ${tasks} tasks that it had end as peer_unreachable` : ''}`,
-      ]);
-    }
+    show(await fleetApi().call(target, JOINING.revokeToken, { params: { id } }), () => [`${id} is revoked`]);
     return 0;
   });
-}
+});
+
+const workers = command(workersListUsage, ({ values, stdin, show }) =>
+  requireFleet(async () => {
+    const { target } = await findProfile(values, stdin);
+    show(await fleetApi().call(target, JOINING.workers), ({ workers: joined }) =>
+      joined.length === 0
+        ? ['no worker has joined with a join token']
+        : columns(
+            ['worker', 'state', 'peer', 'tasks', 'joined', 'address'],
+            joined.map((each) => [
+              ...[each.name, each.state, each.peer, each.tasks, each.joined_at, each.endpoint],
+            ]),
+          ),
+    );
+    return 0;
+  }),
+);
+
+const revokeWorker = command(workersRevokeUsage, async ({ values, positionals, stdin, show }) => {
+  const id = oneArgument(positionals, 'workers revoke needs the name of a worker');
+  return requireFleet(async () => {
+    const { target } = await findProfile(values, stdin);
+    show(await fleetApi().call(target, JOINING.revokeWorker, { params: { id } }), ({ tasks }) => [
+      `${id} is revoked${tasks > 0 ? `; ${tasks} tasks that it had end as peer_unreachable` : ''}`,
+    ]);
+    return 0;
+  });
+});
 
 /** `fleet join-token create|list|revoke` and `fleet workers list|revoke` (docs/peering.md#joining). */
-export const joinTokenCommands: readonly Command[] = [create, list, revokeToken];
-export const workersCommands: readonly Command[] = [workers, revokeWorker];
+export const commands = [create, list, revokeToken, workers, revokeWorker];

@@ -1,11 +1,9 @@
 import { resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
-import { textAt } from '../client/fields.ts';
-import { type Command, command } from '../command-line/command.ts';
-import { noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { command } from '../command-line/command.ts';
+import { durationMs, oneArgument, repositoryRoot, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
-import { durationMs } from '../join/duration.ts';
 import { findWorker, workerOfJoin } from '../join/find-worker.ts';
 import {
   awaitSeen,
@@ -27,9 +25,7 @@ import { lockFolder } from '../local/folder-lock.ts';
 import { joinUsage, leaveUsage } from '../usage/workers.ts';
 
 const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
-  const [address, ...rest] = positionals;
-  if (address === undefined) throw new UsageError('join needs the address of an orchestrator');
-  noArguments('join', rest);
+  const address = oneArgument(positionals, 'join needs the address of one orchestrator');
   const allowHttp = values['allow-http'] === true;
   const url = orchestratorUrl(address, allowHttp);
   const say = (line: string): void => printLines(stderr, [line]);
@@ -104,10 +100,7 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout
       throw error;
     });
   const failed = findings.filter((finding) => finding.state === 'failed');
-  for (const each of failed)
-    say(
-      `${textAt(each, 'by')}: ${textAt(each, 'subject')} ${textAt(each, 'check')}: ${textAt(each, 'detail')}`,
-    );
+  for (const { by, subject, check, detail } of failed) say(`${by}: ${subject} ${check}: ${detail}`);
   const summary = {
     name: state.name,
     orchestrator: state.orchestrator.url,
@@ -149,8 +142,8 @@ function joinToken(file: string | undefined, env: NodeJS.ProcessEnv): string | u
 }
 
 const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
-  const [name, ...rest] = positionals;
-  noArguments('leave', rest);
+  const [name] =
+    positionals.length === 0 ? [] : [oneArgument(positionals, 'leave takes the name of one worker')];
   const { home, state } = findWorker(values.dir, name);
   useCertificatesOf(state, env);
   const say = (line: string): void => printLines(stderr, [line]);
@@ -178,4 +171,4 @@ const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stdo
 });
 
 /** `fleet join` and `fleet leave`: a worker on another machine (docs/peering.md#joining). */
-export const joinCommands: readonly Command[] = [joinCommand, leaveCommand];
+export const commands = [joinCommand, leaveCommand];

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { type Command, command, type Values } from '../command-line/command.ts';
-import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
+import { command, type Values } from '../command-line/command.ts';
+import { UsageError, wholeNumber } from '../command-line/options.ts';
 import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
 import { keySecrets } from '../keys/kubernetes.ts';
 import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
@@ -11,9 +11,8 @@ import { lockFolder } from '../local/folder-lock.ts';
 import { keysInitUsage, keysKubernetesUsage, keysRotateUsage } from '../usage/keys.ts';
 import { folderOf } from './token.ts';
 
-const keysCommand = (usage: typeof keysInitUsage, renew: boolean): Command =>
-  command(usage, ({ values, positionals, env, stdout, print }) => {
-    noArguments(usage.name, positionals);
+const keysCommand = (usage: typeof keysInitUsage, renew: boolean) =>
+  command(usage, ({ values, env, stdout, print }) => {
     const { natsConfig, natsClusterConfig } = keyPaths(folderOf(values, env));
     const configs = () => [readSecret(natsConfig), readSecret(natsClusterConfig)];
     using _lock = lockOf(folderOf(values, env), `fleet ${usage.name}`);
@@ -51,15 +50,14 @@ function isDenied(folder: string): boolean {
 }
 
 /** `fleet keys kubernetes`: one document a Secret, for `kubectl apply --server-side --filename -`. JSON is YAML. */
-const kubernetesCommand = command(keysKubernetesUsage, async ({ values, positionals, env, stdout }) => {
-  noArguments('keys kubernetes', positionals);
+const kubernetesCommand = command(keysKubernetesUsage, ({ values, env, stdout }) => {
   const secrets = keySecrets(folderOf(values, env), DEFAULT_SERVICES, values.namespace ?? 'hermes-fleet');
   for (const secret of secrets) stdout.write(`---\n${JSON.stringify(secret)}\n`);
   return 0;
 });
 
 /** `fleet keys init|rotate|kubernetes`. */
-export const keysCommands: readonly Command[] = [
+export const commands = [
   keysCommand(keysInitUsage, false),
   keysCommand(keysRotateUsage, true),
   kubernetesCommand,

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
-import { type Command, command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
-import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
-import { columns } from '../command-line/output.ts';
+import { command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
+import { quote, UsageError, wholeNumber } from '../command-line/options.ts';
+import { type Cell, columns } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
 import { newLink } from '../console/client.ts';
 import { CONSOLE } from '../keys/layout.ts';
@@ -16,16 +16,14 @@ import type { FleetPlan } from '../local/plan.ts';
 import { planPrometheus, prometheusDown, prometheusStatus, prometheusUp } from '../local/prometheus.ts';
 import { fleetStatus } from '../local/ps.ts';
 import { fleetUp } from '../local/up.ts';
-import { quote } from '../quick-start/first-flight.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
 import { localDownUsage, localLogsUsage, localPsUsage, localUpUsage } from '../usage/processes.ts';
 import { consoleOf } from './console.ts';
 import { settle } from './first-flight.ts';
 
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */
-export const localCommands: readonly Command[] = [
+export const commands = [
   command(localUpUsage, async (invocation) => {
-    noArguments('local up', invocation.positionals);
     const plan = plannedFleet(invocation.values);
     using _lock = lockFolder(plan.dir, 'fleet up');
     return await up(plan, invocation);
@@ -54,12 +52,14 @@ export const localCommands: readonly Command[] = [
   }),
 ];
 
-function listed(usage: typeof localPsUsage, rows: (plan: FleetPlan) => Promise<readonly object[]>): Command {
-  return command(usage, async ({ values, positionals, stdout, print }) => {
-    noArguments(usage.name, positionals);
-    const found = await rows(plannedFleet(values));
-    if (print) print(found);
-    else stdout.write(`${columns(Object.keys(found[0] ?? {}), found.map(cells)).join('\n')}\n`);
+function listed(usage: typeof localPsUsage, rows: (plan: FleetPlan) => Promise<readonly object[]>) {
+  return command(usage, async ({ values, show }) => {
+    show(await rows(plannedFleet(values)), (found) =>
+      columns(
+        Object.keys(found[0] ?? {}),
+        found.map((row): Cell[] => Object.values(row)),
+      ),
+    );
     return 0;
   });
 }
@@ -124,8 +124,6 @@ async function linkTo(
     return {};
   }
 }
-
-const cells = (row: object): string[] => Object.values(row).map((value) => String(value ?? '-'));
 
 /** Prints logs with `tail`, which follows files through growth and rotation. */
 function logs(

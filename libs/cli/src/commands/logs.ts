@@ -14,7 +14,7 @@ import { runScript } from './checkout.ts';
  * it is `./fleet logs`. Throws TASK_NOT_FOUND where no line names the
  * task, and NOT_FOUND where there are no logs.
  */
-export const logsCommand = command(
+const logsCommand = command(
   logsUsage,
   async ({ values, positionals, output, stdin, stdout, stderr, print }) => {
     const [id, ...more] = positionals;
@@ -37,6 +37,8 @@ export const logsCommand = command(
     return 0;
   },
 );
+
+export const commands = [logsCommand];
 
 /** Each file after the older one that a start made of it. */
 function filesOf(logFiles: readonly string[]): LogLines {

@@ -2,7 +2,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { tlsFetch } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
-import { noArguments, UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { findProfile } from '../command-line/running-fleet.ts';
 import { mcpUsage } from '../usage/fleet.ts';
@@ -12,8 +12,7 @@ import { mcpUsage } from '../usage/fleet.ts';
  * (docs/mcp.md#over-stdio). It calls a profile of the fleet as the operator, or `--url` with the token in the variable that
  * `--token-env` names. Returns when the input has ended: 0, or 1 if a request stayed without an answer.
  */
-export const mcpCommand = command(mcpUsage, async ({ values, positionals, env, stdin, stdout, stderr }) => {
-  noArguments('mcp', positionals);
+const mcpCommand = command(mcpUsage, async ({ values, env, stdin, stdout, stderr }) => {
   const { url, token } =
     values.url === undefined ? (await findProfile(values, stdin)).target : named(values, env);
   // The SDK is loaded for this command only.
@@ -29,6 +28,8 @@ export const mcpCommand = command(mcpUsage, async ({ values, positionals, env, s
   });
   return isDone ? 0 : 1;
 });
+
+export const commands = [mcpCommand];
 
 function named(
   values: { readonly url?: string | undefined; readonly 'token-env'?: string | undefined },

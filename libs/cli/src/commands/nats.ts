@@ -8,8 +8,8 @@ import {
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
-import { type Command, command } from '../command-line/command.ts';
-import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
+import { command } from '../command-line/command.ts';
+import { oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
 import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
@@ -24,8 +24,7 @@ const FORGET_MS = 10_000;
  * `fleet nats setup`: creates or updates the event streams as the setup user, with NATS_USER and NATS_PASSWORD from the
  * environment or HERMES_KEYS_DIR. Retries for up to a minute while the server does not answer or the cluster forms.
  */
-const setupCommand = command(natsSetupUsage, async ({ values, positionals, env }) => {
-  noArguments('nats setup', positionals);
+const setupCommand = command(natsSetupUsage, async ({ values, env }) => {
   const connection = setupConnectionFromEnv(env, values.server);
   const replicas = values.replicas === undefined ? undefined : wholeNumber('replicas', values.replicas, 1);
   if (replicas !== undefined && (replicas < 1 || replicas > 5))
@@ -61,10 +60,8 @@ async function setUpWithRetries(
  */
 const forgetHeadCommand = command(
   natsForgetHeadUsage,
-  async ({ values, positionals, env, stdout, stderr, print }) => {
-    const [service, ...more] = positionals;
-    if (service === undefined || more.length > 0)
-      throw new UsageError('nats forget-head takes the name of one service');
+  async ({ values, positionals, env, stdout, stderr, print, show }) => {
+    const service = oneArgument(positionals, 'nats forget-head takes the name of one service');
     if (values.server !== undefined && !values['as-is'])
       throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
     const planned = (): BusConnection => {
@@ -83,14 +80,13 @@ const forgetHeadCommand = command(
         printLines(print ? stderr : stdout, lines);
       },
     });
-    if (print) print({ service, outcome, ...wireOf(found) });
-    else printLines(stdout, [MESSAGES[outcome](service)]);
+    show({ service, outcome, ...wireOf(found) }, () => [MESSAGES[outcome](service)]);
     return outcome === 'replaced' ? 1 : 0;
   },
 );
 
 /** `fleet nats setup|refill|forget-head`: administers the event bus. */
-export const natsCommands: readonly Command[] = [setupCommand, refillCommand, forgetHeadCommand];
+export const commands = [setupCommand, refillCommand, forgetHeadCommand];
 
 const MESSAGES: Readonly<Record<ForgetOutcome, (service: string) => string>> = {
   forgotten: (service) => `forgotten: ${service} publishes the head of its current audit at its next start`,

@@ -1,23 +1,23 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
-import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import { callApi } from '../client/http.ts';
+import type { Read } from '@hermes-fleet/net/api';
+import { FLEET, type PeerState } from '@hermes-fleet/protocol/api';
+import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
-import { noArguments } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
+import { type Cell, columns } from '../command-line/output.ts';
 import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
 import { peersUsage } from '../usage/fleet.ts';
 
 /** `fleet peers`: prints every peer that a profile knows, with its state. */
-export const peersCommand = command(peersUsage, async ({ values, positionals, stdin, stdout, print }) => {
-  noArguments('peers', positionals);
-  return requireFleet(async () => {
+const peersCommand = command(peersUsage, ({ values, stdin, show }) =>
+  requireFleet(async () => {
     const { target } = await findProfile(values, stdin);
-    const answer = await callApi(target, '/fleet/peers');
-    if (print) print(answer);
-    else printLines(stdout, render(target.name, objectsAt(answer, 'peers')));
+    show(await fleetApi().call(target, FLEET.peers), ({ peers }) =>
+      peers.length === 0 ? [`${target.name} knows no peer`] : columns(HEAD, peers.map(row)),
+    );
     return 0;
-  });
-});
+  }),
+);
+
+export const commands = [peersCommand];
 
 const HEAD = [
   'peer',
@@ -32,39 +32,32 @@ const HEAD = [
   'address',
 ];
 
-function render(profile: string, peers: readonly JsonObject[]): string[] {
-  return peers.length === 0 ? [`${profile} knows no peer`] : columns(HEAD, peers.map(row));
-}
+type Peer = Read<typeof PeerState>;
 
-function row(peer: JsonObject): string[] {
-  const announce = objectAt(peer, 'announce');
-  const health = Object.entries(objectAt(announce, 'mcp_health')).map(([name, state]) => `${name} ${state}`);
-  const age = textAt(peer, 'age_s');
+function row({ name, standing, state, age_s: age, announce, circuit, endpoint }: Peer): Cell[] {
+  const health = Object.entries(announce?.mcp_health ?? {}).map(([server, found]) => `${server} ${found}`);
   return [
-    textAt(peer, 'name'),
-    textAt(peer, 'standing'),
-    announce.ready === false ? `${textAt(peer, 'state')}, not ready` : textAt(peer, 'state'),
-    age === '-' ? age : `${age} s`,
-    textAt(announce, 'model_tier'),
-    modelOf(announce),
-    loadOf(peer, announce),
-    textAt(peer, 'circuit'),
-    health.join(', ') || '-',
-    textAt(peer, 'endpoint'),
+    name,
+    standing,
+    announce?.ready === false ? `${state}, not ready` : state,
+    age === null ? null : `${age} s`,
+    announce?.model_tier,
+    announce && modelOf(announce),
+    announce && loadOf(announce),
+    circuit,
+    health.join(', ') || null,
+    endpoint,
   ];
 }
 
+type Announced = NonNullable<Peer['announce']>;
+
 /** The model, and its health if that is not ok. */
-function modelOf(announce: JsonObject): string {
-  const model = textAt(announce, 'model');
-  const health = textAt(announce, 'model_health');
-  return health === 'ok' || health === '-' ? model : `${model}, ${health}`;
-}
+const modelOf = ({ model, model_health: health }: Announced): string =>
+  health === 'ok' || health === null ? model : `${model}, ${health}`;
 
 /** `running/maximum +queued`, as the peer announces it. */
-function loadOf(peer: JsonObject, announce: JsonObject): string {
-  if (peer.announce === null) return '-';
-  const queued = Number(announce.queued_tasks ?? 0);
-  const running = `${textAt(announce, 'active_tasks')}/${textAt(announce, 'max_concurrent_tasks')}`;
-  return queued > 0 ? `${running} +${queued}` : running;
+function loadOf({ active_tasks, max_concurrent_tasks, queued_tasks }: Announced): string {
+  const running = `${active_tasks}/${max_concurrent_tasks ?? '-'}`;
+  return queued_tasks ? `${running} +${queued_tasks}` : running;
 }

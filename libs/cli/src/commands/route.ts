@@ -1,10 +1,11 @@
+import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { objectsAt, textAt, textsAt } from '../client/fields.ts';
-import { callApi } from '../client/http.ts';
+import { FLEET } from '@hermes-fleet/protocol/api';
+import { fleetApi } from '../client/api.ts';
 import { command, type Streams } from '../command-line/command.ts';
 import { describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
-import { noArguments, UsageError } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
+import { UsageError } from '../command-line/options.ts';
+import { columns } from '../command-line/output.ts';
 import { findProfile, readInput, requireFleet } from '../command-line/running-fleet.ts';
 import { routeUsage } from '../usage/fleet.ts';
 
@@ -14,21 +15,20 @@ const EXIT_BLOCKED = 3;
  * `fleet route`: prints where a dispatch would go now; `--explain` adds every peer that was considered, with the
  * reasons. Sends no dispatch and spends no token. Exit code 3 when no peer can take it.
  */
-export const routeCommand = command(routeUsage, async ({ values, positionals, stdin, stdout, print }) => {
-  noArguments('route', positionals);
+const routeCommand = command(routeUsage, async ({ values, stdin, show }) => {
   if (values.file !== undefined && describesDispatch(values))
     throw new UsageError('--file holds the whole dispatch: leave out the options that describe one');
   const described = values.file === undefined ? dispatchOf(values) : undefined;
   return requireFleet(async () => {
     const { target, input } = await findProfile(values, stdin);
     const dispatch = described ?? (await readDispatch(values.file ?? '', input, stdin));
-    const decision = await callApi(target, '/fleet/route', dispatch);
-    if (print) print(decision);
-    else
-      printLines(stdout, [...(values.explain ? renderConsidered(decision) : []), ...renderVerdict(decision)]);
-    return typeof decision.chosen === 'string' ? 0 : EXIT_BLOCKED;
+    const decision = await fleetApi().call(target, FLEET.route, { body: dispatch });
+    show(decision, () => [...(values.explain ? renderConsidered(decision) : []), ...renderVerdict(decision)]);
+    return decision.chosen === null ? EXIT_BLOCKED : 0;
   });
 });
+
+export const commands = [routeCommand];
 
 /** The dispatch in a file, or on stdin for `-`. Throws INVALID_PARAMS. */
 async function readDispatch(
@@ -49,28 +49,26 @@ async function readDispatch(
   return dispatch;
 }
 
-function renderConsidered(decision: JsonObject): string[] {
-  const rows = objectsAt(decision, 'considered').map((each) => [
-    textAt(each, 'peer'),
-    textAt(each, 'verdict'),
-    textAt(each, 'verdict') === 'excluded' ? '-' : textAt(each, 'score'),
-    textsAt(each, 'reasons').join('; '),
+type Decision = Read<typeof FLEET.route>;
+
+function renderConsidered({ considered }: Decision): string[] {
+  const rows = considered.map(({ peer, verdict, score, reasons }) => [
+    ...[peer, verdict, verdict === 'excluded' ? null : score, reasons.join('; ')],
   ]);
   return rows.length === 0 ? [] : [...columns(['peer', 'verdict', 'score', 'reasons'], rows), ''];
 }
 
 /** The chosen peer, or every unmet requirement and whether waiting can help. */
-function renderVerdict(decision: JsonObject): string[] {
-  if (typeof decision.chosen === 'string') return [`goes to ${decision.chosen}`];
-  const unmet = objectsAt(decision, 'unmet');
-  const reasons = unmet.map((each) => `  ${textAt(each, 'kind')}: ${textAt(each, 'detail')}`);
-  return ['goes nowhere', ...reasons, outlookOf(decision, unmet)];
+function renderVerdict(decision: Decision): string[] {
+  const { chosen, unmet } = decision;
+  if (chosen !== null) return [`goes to ${chosen}`];
+  return ['goes nowhere', ...unmet.map(({ kind, detail }) => `  ${kind}: ${detail}`), outlookOf(decision)];
 }
 
 /** A profile queues a task for its peers, but not for a requirement that it lacks itself. */
-function outlookOf({ waitable }: JsonObject, unmet: readonly JsonObject[]): string {
-  if (waitable === true) return 'This may pass: with on_blocked queue or reroute it waits.';
-  if (unmet.length > 0 && unmet.every(({ transient }) => transient === true))
+function outlookOf({ waitable, unmet }: Decision): string {
+  if (waitable) return 'This may pass: with on_blocked queue or reroute it waits.';
+  if (unmet.length > 0 && unmet.every(({ transient }) => transient))
     return 'This may pass, but the profile does not wait for it: dispatch it again later.';
   return 'Waiting would not help.';
 }

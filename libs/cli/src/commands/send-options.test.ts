@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { openTerminal } from '../../../../test/support/terminal.ts';
 import { profileStub } from '../../testing/profile-stub.ts';
-import { objectAt, objectsAt } from '../client/fields.ts';
 
 const MAIN = resolve(import.meta.dirname, '../main.ts');
 const TASK = { id: 't-1', contextId: 'c-1', status: { state: 'TASK_STATE_WORKING' } };
@@ -21,9 +20,8 @@ test('without a brief, an editor opens on a terminal, and its text is the brief'
     });
   const written = open({ EDITOR: "printf 'Fix the test' >" });
   assert.equal(await written.ended, 0, written.screen());
-  const message = objectAt(objectAt(stub.asked.at(-1)?.body ?? {}, 'params'), 'message');
-  const [dispatch = {}] = objectsAt(message, 'parts');
-  assert.equal(objectAt(dispatch, 'data').brief, 'Fix the test');
+  const { params } = JSON.parse(stub.asked.at(-1)?.text ?? '');
+  assert.equal(params.message.parts[0].data.brief, 'Fix the test');
   const calls = stub.asked.length;
   for (const [editor, says] of [
     [{ EDITOR: 'true' }, /the brief is empty: nothing was sent/],

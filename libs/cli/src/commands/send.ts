@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { A2AClient, OutboundMessage, PeerReply } from '@hermes-fleet/a2a/client';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { objectAt, textAt } from '../client/fields.ts';
 import { command, type Values } from '../command-line/command.ts';
 import { dispatchOf } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/options.ts';
@@ -28,34 +27,33 @@ const SEND_MS = 30_000;
 type SendValues = Values<typeof sendUsage.options>;
 
 /** `fleet send`: dispatches a brief, shows the task while it runs, and prints its result (docs/cli.md#send-a-task-fleet-send). */
-export const sendCommand = command(
-  sendUsage,
-  async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
-    refuseContract(values);
-    const deadlineAt =
-      values.deadline === undefined ? undefined : deadlineOf(values.deadline, systemClock.now());
-    const files = readAttachments(
-      values.file,
-      values.url === undefined ? MAX_PROFILE_FILES_BYTES : MAX_FILES_BYTES,
-    );
-    const schema = values.schema === undefined ? undefined : readSchema(values.schema);
-    // After all that may be wrong: a brief that was written in an editor is not lost.
-    const brief = await readBrief(positionals, env, stdin);
-    const content =
-      values.url === undefined ? { data: dispatch(values, brief, { deadlineAt, schema }) } : { text: brief };
-    const message = {
-      messageId: randomUUID(),
-      ...content,
-      ...(values.context === undefined ? {} : { contextId: values.context }),
-      ...(files.length === 0 ? {} : { parts: files }),
-    };
-    const client = fleetClient();
-    const at = receiverOf(await reachable(client, values, env));
-    const awaited: Awaited = { client, at, env, stdin, stdout, stderr, print, deadlineAt };
-    if (values.detach === true) return detach(awaited, { ...message, blocking: false });
-    return watch(awaited, { ...message, blocking: true });
-  },
-);
+const sendCommand = command(sendUsage, async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
+  refuseContract(values);
+  const deadlineAt =
+    values.deadline === undefined ? undefined : deadlineOf(values.deadline, systemClock.now());
+  const files = readAttachments(
+    values.file,
+    values.url === undefined ? MAX_PROFILE_FILES_BYTES : MAX_FILES_BYTES,
+  );
+  const schema = values.schema === undefined ? undefined : readSchema(values.schema);
+  // After all that may be wrong: a brief that was written in an editor is not lost.
+  const brief = await readBrief(positionals, env, stdin);
+  const content =
+    values.url === undefined ? { data: dispatch(values, brief, { deadlineAt, schema }) } : { text: brief };
+  const message = {
+    messageId: randomUUID(),
+    ...content,
+    ...(values.context === undefined ? {} : { contextId: values.context }),
+    ...(files.length === 0 ? {} : { parts: files }),
+  };
+  const client = fleetClient();
+  const at = receiverOf(await reachable(client, values, env));
+  const awaited: Awaited = { client, at, env, stdin, stdout, stderr, print, deadlineAt };
+  if (values.detach === true) return detach(awaited, { ...message, blocking: false });
+  return watch(awaited, { ...message, blocking: true });
+});
+
+export const commands = [sendCommand];
 
 function refuseContract(values: SendValues): void {
   if (values.url === undefined) return;
@@ -134,10 +132,10 @@ async function detach(awaited: Awaited, message: OutboundMessage): Promise<numbe
   return 0;
 }
 
-const deliveryOf = (at: Reachable, { data = {} }: OutboundMessage): HandOverOptions => ({
+const deliveryOf = (at: Reachable, { data }: OutboundMessage): HandOverOptions => ({
   clock: systemClock,
   at,
-  taskId: textAt(objectAt(data, 'task'), 'task_id'),
+  taskId: isJsonObject(data?.task) ? String(data.task.task_id) : '-',
 });
 
 /** An agent may answer with a message and make no task. */

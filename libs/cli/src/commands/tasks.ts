@@ -1,11 +1,11 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import type { Target } from '../client/http.ts';
-import { rpc } from '../client/rpc.ts';
+import type { Read } from '@hermes-fleet/net/api';
+import { FleetError } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { fleetApi } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
-import { type Command, command } from '../command-line/command.ts';
-import { definedFields, noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
+import { command } from '../command-line/command.ts';
+import { definedFields, oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { fleetClient, type ReachValues, reachable } from '../command-line/reachable.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
@@ -25,8 +25,7 @@ import {
 const CALL_MS = 30_000;
 
 /** `fleet tasks`: prints the newest tasks of the operator at one profile or at all, the latest change first. */
-const listCommand = command(tasksUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
-  noArguments('tasks', positionals);
+const listCommand = command(tasksUsage, async ({ values, env, stderr, print, show }) => {
   const { state, context } = values;
   if (state !== undefined && !STATES.includes(state))
     throw new UsageError(`--state must be one of ${STATES.join(', ')}, not "${state}"`);
@@ -35,40 +34,37 @@ const listCommand = command(tasksUsage, async ({ values, positionals, env, stdou
   const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
   const params = definedFields({ pageSize, status, contextId: context });
   const asked = await askProfiles(await reachable(fleetClient(), values, env), (target) =>
-    listAt(target, params),
+    fleetApi().rpc(target, LIST_TASKS, params),
   );
   const { answers, silent } = asked;
   const found = answers
-    .flatMap(({ profile, answer }) => answer.map((task) => ({ profile, task })))
+    .flatMap(({ profile, answer }) => answer.tasks.map((task) => ({ profile, task })))
     .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
-  if (print) print({ tasks: found, silent });
-  else printLines(stdout, found.length === 0 ? ['no task matches'] : columns(HEAD, found.map(rowOf)));
+  show({ tasks: found, silent }, ({ tasks }) =>
+    tasks.length === 0
+      ? ['no task matches']
+      : columns(
+          ['changed', 'state', 'profile', 'context', 'task'],
+          tasks.map(({ profile, task }) => [
+            changedAt(task).replace(/\.\d+Z$/, 'Z'),
+            task.status.state.replace(/^TASK_STATE_/, '').toLowerCase(),
+            ...[profile, task.contextId, task.id],
+          ]),
+        ),
+  );
   if (!print) nameSilent(stderr, asked, 'not listed');
   return silent.length > 0 ? 1 : 0;
 });
 
-const HEAD = ['changed', 'state', 'profile', 'context', 'task'];
+/** The fields of A2A that the list shows. */
+const Task = z.object({
+  id: z.string(),
+  contextId: z.string().optional(),
+  status: z.object({ state: z.string(), timestamp: z.string().optional() }),
+});
+const LIST_TASKS = { method: 'ListTasks', answer: z.object({ tasks: z.array(Task) }) };
 
-function rowOf({ profile, task }: { readonly profile: string; readonly task: JsonObject }): string[] {
-  const state = textAt(objectAt(task, 'status'), 'state')
-    .replace(/^TASK_STATE_/, '')
-    .toLowerCase();
-  return [
-    changedAt(task).replace(/\.\d+Z$/, 'Z'),
-    state,
-    profile,
-    textAt(task, 'contextId'),
-    textAt(task, 'id'),
-  ];
-}
-
-const changedAt = (task: JsonObject): string => textAt(objectAt(task, 'status'), 'timestamp');
-
-async function listAt(target: Target, params: JsonObject): Promise<JsonObject[]> {
-  const request = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params };
-  const { result } = await rpc(target, JSON.stringify(request));
-  return objectsAt(result, 'tasks');
-}
+const changedAt = ({ status }: Read<typeof Task>): string => status.timestamp ?? '-';
 
 /** Finds the task that the first argument names. */
 async function named(
@@ -77,9 +73,7 @@ async function named(
   values: ReachValues,
   env: NodeJS.ProcessEnv,
 ): Promise<FoundTask & { readonly client: ReturnType<typeof fleetClient> }> {
-  const [id, ...more] = positionals;
-  if (id === undefined || id === '' || more.length > 0)
-    throw new UsageError(`${name} takes the id of one task`);
+  const id = oneArgument(positionals, `${name} takes the id of one task`);
   const client = fleetClient();
   return { client, ...(await findTask(client, await reachable(client, values, env), id)) };
 }
@@ -166,10 +160,4 @@ const answerCommand = command(
 );
 
 /** The commands about tasks that exist. */
-export const taskCommands: readonly Command[] = [
-  listCommand,
-  showCommand,
-  watchCommand,
-  cancelCommand,
-  answerCommand,
-];
+export const commands = [listCommand, showCommand, watchCommand, cancelCommand, answerCommand];

@@ -1,27 +1,22 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { type Command, command, type Values } from '../command-line/command.ts';
-import { noArguments, repositoryRoot } from '../command-line/options.ts';
+import { command, type Values } from '../command-line/command.ts';
+import { repositoryRoot } from '../command-line/options.ts';
 import { readOperatorToken } from '../keys/operator-token.ts';
 import { keysTokenUsage, operatorTokenUsage } from '../usage/keys.ts';
 
-const tokenCommand = (usage: typeof operatorTokenUsage): Command =>
-  command(usage, ({ values, positionals, env, stdout, print }) => {
-    noArguments(usage.name, positionals);
+const tokenCommand = (usage: typeof operatorTokenUsage) =>
+  command(usage, ({ values, env, show }) => {
     const dir = folderOf(values, env);
     const token = readOperatorToken(dir);
     if (token === undefined)
       throw new FleetError('CONFIG_INVALID', `no keys in ${dir}: make up (or fleet keys init) creates them`);
-    if (print) print({ token });
-    else stdout.write(`${token}\n`);
+    show({ token }, () => [token]);
     return 0;
   });
 
 /** `fleet token` and `fleet keys token`; of a module without a library of NATS, as scripts call them often. */
-export const tokenCommands: readonly Command[] = [
-  tokenCommand(operatorTokenUsage),
-  tokenCommand(keysTokenUsage),
-];
+export const commands = [tokenCommand(operatorTokenUsage), tokenCommand(keysTokenUsage)];
 
 /** `--dir`, else FLEET_KEYS_DIR, else `.fleet/keys`. */
 export const folderOf = (values: Values<typeof operatorTokenUsage.options>, env: NodeJS.ProcessEnv): string =>

@@ -2,19 +2,21 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Answer, AuditReport } from '@hermes-fleet/protocol/api';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { readAudit, renderRecords, renderVerified, verifyAudit } from './trader-audit.ts';
 
-const SOUND: JsonObject = {
+type Report = Answer<typeof AuditReport>;
+const SOUND: Report = {
   file: '/state/control.db',
   ok: true,
   records: 9,
   head: { seq: 9, hash: 'abc' },
   published: { state: 'asked', seq: 9, hash: 'abc' },
-  witness: { state: 'asked', heads: [{ seq: 8, verdict: 'ok' }] },
+  witness: { state: 'asked', heads: [{ seq: 8, hash: 'abb', store: 'a', verdict: 'ok' }] },
+  accepted: [],
 };
-const BROKEN: JsonObject = { ...SOUND, ok: false, records: 3, broken: { seq: 4, reason: 'it was changed' } };
+const BROKEN: Report = { ...SOUND, ok: false, records: 3, broken: { seq: 4, reason: 'it was changed' } };
 
 /** A trader with this program as its entry point. */
 const entry = (t: TestContext, program: string) => {
@@ -35,8 +37,12 @@ test('a verification report is read whatever the exit code', async (t) => {
 
 test('records are read one per line, up to the limit', async (t) => {
   const program = `const [, , , , after, , limit] = process.argv;
-    for (let seq = Number(after) + 1; seq <= Number(after) + Number(limit); seq += 1) console.log(JSON.stringify({ seq }));`;
-  assert.deepEqual(await readAudit(entry(t, program), { after: 4, limit: 2 }), [{ seq: 5 }, { seq: 6 }]);
+    for (let seq = Number(after) + 1; seq <= Number(after) + Number(limit); seq += 1) console.log(JSON.stringify({ seq, hash: '', record: { kind: 'seed', at: 'then' } }));`;
+  const found = await readAudit(entry(t, program), { after: 4, limit: 2 });
+  assert.deepEqual(
+    found.map(({ seq }) => seq),
+    [5, 6],
+  );
   assert.deepEqual(await readAudit(entry(t, ''), { after: 0, limit: 2 }), []);
 });
 
@@ -44,8 +50,11 @@ test('a missing or truncated answer is an error with the output of the process',
   const failing = entry(t, `console.error('no such file'); process.exit(1);`);
   await assert.rejects(verifyAudit(failing, ''), { code: 'CONFIG_INVALID', message: /no such file/ });
   await assert.rejects(readAudit(failing, { after: 0, limit: 1 }), /no such file/);
-  await assert.rejects(verifyAudit(entry(t, ''), ''), /the trader reported nothing/);
-  const half = entry(t, `console.log('{"seq": 1}'); console.log('{"seq":'); console.error('cut off');`);
+  await assert.rejects(verifyAudit(entry(t, ''), ''), /it reported nothing/);
+  const half = entry(
+    t,
+    `console.log('{"seq": 1, "hash": "", "record": {"kind": "seed", "at": "then"}}'); console.log('{"seq":'); console.error('cut off');`,
+  );
   await assert.rejects(readAudit(half, { after: 0, limit: 2 }), /cut off/);
 });
 
@@ -57,26 +66,27 @@ test('the rendered report says whether the audit is intact and whether the publi
     '  published  NATS holds the head of record 9',
     '  witness    the console has seen record 8',
   ]);
-  const accepted = [{ seq: 7, caller: 'operator', reason: 'a backup' }];
+  const accepted = [{ seq: 7, at: 'then', caller: 'operator', reason: 'a backup', published: null }];
   assert.equal(
     renderVerified({ ...SOUND, accepted }).at(-1),
     '  accepted   in record 7 by operator: a backup',
   );
   assert.equal(renderVerified(BROKEN)[0], 'the audit is BROKEN at record 4: it was changed');
-  const away = { ...SOUND, published: { state: 'not asked', reason: 'NATS is away' } };
+  const away: Report = { ...SOUND, published: { state: 'not asked', reason: 'NATS is away' } };
   assert.match(renderVerified(away).at(-2) ?? '', /was not asked.*may go undetected: NATS is away$/);
-  const seen = (witness: JsonObject): string => renderVerified({ ...SOUND, witness }).at(-1) ?? '';
+  const seen = (witness: Report['witness']): string => renderVerified({ ...SOUND, witness }).at(-1) ?? '';
   assert.match(seen({ state: 'not asked', reason: 'it is away' }), /console was not asked: it is away$/);
   assert.match(seen({ state: 'asked', heads: [] }), /has seen no head yet$/);
-  const heads: JsonObject[] = [
-    { seq: 7, verdict: 'accepted', accepted_in: 9 },
-    { seq: 12, verdict: 'missing' },
+  const head = { hash: '', store: 'a' };
+  const heads = [
+    { ...head, seq: 7, verdict: 'accepted', accepted_in: 9 } as const,
+    { ...head, seq: 12, verdict: 'missing' } as const,
   ];
   assert.match(
     seen({ state: 'asked', heads }),
     /seen record 7, accepted in record 9; record 12, which the audit does not have$/,
   );
-  const none = { ...SOUND, published: { state: 'asked', seq: null, hash: null } };
+  const none: Report = { ...SOUND, published: { state: 'asked', seq: null, hash: null } };
   assert.match(renderVerified(none).at(-2) ?? '', /holds no published head yet$/);
 });
 
@@ -96,7 +106,7 @@ test('records are rendered one per line, with caller, decision and outcome', () 
     },
   };
   const status = { kind: 'status', at: 'then', strategy_id: 's1', status: 'faulted', reason: 'it failed' };
-  const contents: JsonObject[] = [
+  const contents = [
     { kind: 'seed', at: 'then', concerns: [{}], strategies: [{}, {}] },
     attempt,
     { kind: 'outcome', at: 'then', of: 2, outcome: 'applied' },

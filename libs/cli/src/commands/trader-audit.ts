@@ -1,12 +1,12 @@
-import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
-import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import { type Command, command } from '../command-line/command.ts';
-import { noArguments, UsageError, wholeNumber } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Answer, AuditLine, AuditRecord, AuditReport } from '@hermes-fleet/protocol/api';
+import { command } from '../command-line/command.ts';
+import { UsageError, wholeNumber } from '../command-line/options.ts';
+import { type Cell, columns, printLines, shown } from '../command-line/output.ts';
 import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
 import { seenHeads } from '../console/client.ts';
 import { TRADER } from '../keys/layout.ts';
-import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { type EntryPoint, readReport, readReports } from '../local/entry-point.ts';
 import {
   AUDIT_LIMIT,
   MAX_AUDIT_LIMIT,
@@ -22,19 +22,16 @@ const VERIFY_MS = 10 * 60_000;
  * `fleet trader audit verify`: verifies the audit in the trader's file, whether the trader runs or not. Exit code 1 for a
  * broken audit, with the first broken record. `--as-is` uses this process's environment, as inside the trader's container.
  */
-const verifyCommand = command(traderAuditVerifyUsage, async ({ values, positionals, env, stdout, print }) => {
-  noArguments('trader audit verify', positionals);
+const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, show }) => {
   // Before the file is read: it has every head that was published before.
   const witness = values['as-is'] ? (values.witness ?? '') : await askWitness(values);
   const report = await verifyAudit(findEntryPoint(values, TRADER, env), witness);
-  if (print) print(report);
-  else printLines(stdout, renderVerified(report));
-  return report.ok === true ? 0 : 1;
+  show(report, renderVerified);
+  return report.ok ? 0 : 1;
 });
 
 /** `fleet trader audit show`: prints records of the audit from the trader's file; with JSON, one document per record. */
-const showCommand = command(traderAuditShowUsage, async ({ values, positionals, env, stdout, print }) => {
-  noArguments('trader audit show', positionals);
+const showCommand = command(traderAuditShowUsage, async ({ values, env, stdout, print }) => {
   const after = wholeNumber('after', values.after, 0);
   const limit = wholeNumber('limit', values.limit, AUDIT_LIMIT);
   if (limit < 1 || limit > MAX_AUDIT_LIMIT)
@@ -43,22 +40,18 @@ const showCommand = command(traderAuditShowUsage, async ({ values, positionals, 
   if (print) for (const record of records) print(record);
   else printLines(stdout, renderRecords(records));
   const last = records.at(-1);
-  if (!print && records.length === limit && typeof last?.seq === 'number')
+  if (!print && records.length === limit && last)
     printLines(stdout, ['', `for the records after these: --after ${last.seq}`]);
   return 0;
 });
 
-export const auditCommands: readonly Command[] = [verifyCommand, showCommand];
+export const commands = [verifyCommand, showCommand];
 
-/**
- * Runs the trader's entry point to verify the audit, with what the console has seen of it. Throws CONFIG_INVALID with the process's error output when there is
- * no report.
- */
-export async function verifyAudit(trader: EntryPoint, witness: string): Promise<JsonObject> {
-  const [report] = await readLines(trader, ['--verify-audit', '--witness', witness]);
-  if (report && typeof report.ok === 'boolean') return report;
-  throw new FleetError('CONFIG_INVALID', 'the audit could not be verified: the trader reported nothing');
-}
+/** Runs the trader's entry point to verify the audit, with what the console has seen of it. Throws as `readReport`. */
+export const verifyAudit = (trader: EntryPoint, witness: string): Promise<Answer<typeof AuditReport>> =>
+  readReport(trader, ['--verify-audit', '--witness', witness], AuditReport, READ);
+
+const READ = { otherwise: 'the audit could not be read', timeoutMs: VERIFY_MS };
 
 /** Returns the heads that the console has seen, or the reason why it was not asked, as JSON. */
 async function askWitness(values: Parameters<typeof plannedFleet>[0]): Promise<string> {
@@ -70,109 +63,79 @@ async function askWitness(values: Parameters<typeof plannedFleet>[0]): Promise<s
   }
 }
 
-/** At most `limit` records that follow the record number `after`, oldest first. Throws like `verifyAudit`. */
+type Line = Answer<typeof AuditLine>;
+
+/** At most `limit` records that follow the record number `after`, oldest first. Throws as `readReports`. */
 export function readAudit(
   trader: EntryPoint,
   { after, limit }: { readonly after: number; readonly limit: number },
-): Promise<JsonObject[]> {
-  return readLines(trader, ['--show-audit', '--after', String(after), '--limit', String(limit)]);
+): Promise<readonly Line[]> {
+  const args = ['--show-audit', '--after', String(after), '--limit', String(limit)];
+  return readReports(trader, args, AuditLine, READ);
 }
 
-/** Reads one JSON object per line. A non-zero exit code alone is not an error: a broken audit has one too. */
-async function readLines(trader: EntryPoint, args: readonly string[]): Promise<JsonObject[]> {
-  const { code, stdout, stderr } = await runEntryPoint(trader, args, VERIFY_MS);
-  const lines = stdout.split('\n').filter((line) => line !== '');
-  const found = lines.flatMap(parse);
-  if (found.length === lines.length && (code === 0 || found.length > 0)) return found;
-  const reason = stderr.trim() || `it ended with ${code === null ? 'a signal' : `exit code ${code}`}`;
-  throw new FleetError('CONFIG_INVALID', `the audit could not be read: ${reason}`);
-}
-
-function parse(line: string): JsonObject[] {
-  const value = parseJson(line);
-  return isJsonObject(value) ? [value] : [];
-}
-
-export function renderVerified(report: JsonObject): string[] {
-  const [head, broken, published] = [
-    objectAt(report, 'head'),
-    objectAt(report, 'broken'),
-    objectAt(report, 'published'),
-  ];
+export function renderVerified(report: Answer<typeof AuditReport>): string[] {
+  const { ok, records, broken, file, head, published, witness, accepted } = report;
   const bus =
-    published.state === 'asked'
-      ? published.seq === null
+    published.state !== 'asked'
+      ? `NATS was not asked for the published head, so a truncated tail may go undetected: ${published.reason}`
+      : published.seq === null
         ? 'NATS holds no published head yet'
-        : `NATS holds the head of record ${textAt(published, 'seq')}`
-      : `NATS was not asked for the published head, so a truncated tail may go undetected: ${textAt(published, 'reason')}`;
+        : `NATS holds the head of record ${published.seq}`;
   return [
-    report.ok === true
-      ? `the audit is intact: ${textAt(report, 'records')} records`
-      : `the audit is BROKEN at record ${textAt(broken, 'seq')}: ${textAt(broken, 'reason')}`,
-    `  file       ${textAt(report, 'file')}`,
-    `  newest     record ${textAt(head, 'seq')}, ${textAt(head, 'hash')}`,
+    ok
+      ? `the audit is intact: ${records} records`
+      : `the audit is BROKEN at record ${shown(broken?.seq)}: ${shown(broken?.reason)}`,
+    `  file       ${file}`,
+    `  newest     record ${head.seq}, ${head.hash}`,
     `  published  ${bus}`,
-    `  witness    ${witnessOf(objectAt(report, 'witness'))}`,
-    ...objectsAt(report, 'accepted').map(
-      (each) =>
-        `  accepted   in record ${textAt(each, 'seq')} by ${textAt(each, 'caller')}: ${textAt(each, 'reason')}`,
-    ),
+    `  witness    ${witnessOf(witness)}`,
+    ...accepted.map(({ seq, caller, reason }) => `  accepted   in record ${seq} by ${caller}: ${reason}`),
   ];
 }
 
-function witnessOf(witness: JsonObject): string {
-  if (witness.state !== 'asked') return `the console was not asked: ${textAt(witness, 'reason')}`;
-  const heads = objectsAt(witness, 'heads').map((head) => {
-    const accepted = head.verdict === 'accepted' ? `, accepted in record ${textAt(head, 'accepted_in')}` : '';
-    return `record ${textAt(head, 'seq')}${head.verdict === 'missing' ? ', which the audit does not have' : accepted}`;
+function witnessOf(witness: Answer<typeof AuditReport>['witness']): string {
+  if (witness.state !== 'asked') return `the console was not asked: ${witness.reason}`;
+  const heads = witness.heads.map(({ seq, verdict, accepted_in }) => {
+    const accepted = verdict === 'accepted' ? `, accepted in record ${shown(accepted_in)}` : '';
+    return `record ${seq}${verdict === 'missing' ? ', which the audit does not have' : accepted}`;
   });
   return heads.length === 0 ? 'the console has seen no head yet' : `the console has seen ${heads.join('; ')}`;
 }
 
-export function renderRecords(records: readonly JsonObject[]): string[] {
+export function renderRecords(records: readonly Line[]): string[] {
   if (records.length === 0) return ['no records'];
-  const rows = records.map((each) => {
-    const record = objectAt(each, 'record');
-    return [textAt(each, 'seq'), textAt(record, 'at'), textAt(record, 'kind'), ...detailsOf(record)];
-  });
+  const rows = records.map(({ seq, record }) => [seq, record.at, record.kind, ...detailsOf(record)]);
   return columns(['record', 'at', 'kind', 'who', 'what', 'outcome'], rows);
 }
 
 /** The columns who, what and outcome of a record. */
-function detailsOf(record: JsonObject): string[] {
-  const response = objectAt(record, 'response');
-  switch (record.kind) {
+function detailsOf(line: Line['record']): Cell[] {
+  const record = AuditRecord.safeParse(line).data;
+  switch (record?.kind) {
     case 'attempt': {
-      const codes = objectsAt(response, 'errors').map((error) => textAt(error, 'code'));
-      const what = `${textAt(response, 'action')} ${textAt(response, 'concern_id')} ${textAt(response, 'decision_id')}`;
-      const dry = response.dry_run === true ? ', a dry run' : '';
-      const outcome = [textAt(record, 'status'), ...codes].join(' ');
-      return [`${textAt(record, 'caller')} by ${textAt(record, 'door')}`, `${what}${dry}`, outcome];
+      const { caller, door, status, response } = record;
+      const { action, concern_id, decision_id, dry_run, errors } = response;
+      const what = `${shown(action)} ${shown(concern_id)} ${shown(decision_id)}${dry_run ? ', a dry run' : ''}`;
+      return [`${caller} by ${door}`, what, [status, ...errors.map(({ code }) => code)].join(' ')];
     }
     case 'outcome':
-      return ['-', `of record ${textAt(record, 'of')}`, textAt(record, 'outcome')];
+      return ['-', `of record ${record.of}`, record.outcome];
     case 'status':
-      return ['-', textAt(record, 'strategy_id'), `${textAt(record, 'status')}: ${textAt(record, 'reason')}`];
+      return ['-', record.strategy_id, `${record.status}: ${record.reason}`];
     case 'hold': {
-      const change = objectAt(record, 'change');
-      const to = `${textAt(change, 'run_state')}, ${textAt(change, 'risk_mode')}`;
-      return ['-', textAt(change, 'concern_id'), `${to}: ${textAt(record, 'reason')}`];
+      const { concern_id, run_state, risk_mode } = record.change;
+      return ['-', concern_id, `${run_state}, ${risk_mode}: ${record.reason}`];
     }
     case 'refusals': {
-      const counts = Object.entries(objectAt(record, 'counts')).map(([code, count]) => `${count} ${code}`);
-      return [textAt(record, 'caller'), `refused since ${textAt(record, 'from')}`, counts.join(', ')];
+      const counts = Object.entries(record.counts).map(([code, count]) => `${count} ${code}`);
+      return [record.caller, `refused since ${record.from}`, counts.join(', ')];
     }
-    case 'accept': {
-      const broken = textAt(objectAt(record, 'broken'), 'reason');
-      return [textAt(record, 'caller'), broken, `accepted: ${textAt(record, 'reason')}`];
-    }
+    case 'accept':
+      return [record.caller, record.broken.reason, `accepted: ${record.reason}`];
     case 'seed':
-      return [
-        '-',
-        `${objectsAt(record, 'concerns').length} concerns, ${objectsAt(record, 'strategies').length} strategies`,
-        '-',
-      ];
-    default:
+      return ['-', `${record.concerns.length} concerns, ${record.strategies.length} strategies`, '-'];
+    case undefined:
       return ['-', 'a kind that this version does not know', '-'];
   }
 }

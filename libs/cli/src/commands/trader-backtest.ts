@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path';
-import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
-import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import { type Command, command, type Values } from '../command-line/command.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { type Answer, BacktestRefusal, BacktestReport } from '@hermes-fleet/protocol/api';
+import { z } from 'zod';
+import { command, type Values } from '../command-line/command.ts';
 import { readableReason } from '../command-line/field-errors.ts';
-import { definedFields, noArguments, repositoryRoot, UsageError } from '../command-line/options.ts';
-import { printLines } from '../command-line/output.ts';
-import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { definedFields, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { type EntryPoint, readReport } from '../local/entry-point.ts';
 import { nodeOptions } from '../local/node-options.ts';
 import { renderBacktest, renderComparison } from '../trader/render-backtest.ts';
 import { traderBacktestUsage } from '../usage/trader-books.ts';
@@ -19,15 +19,13 @@ type BacktestValues = Values<typeof traderBacktestUsage.options>;
  * `fleet trader backtest`: runs strategies over bars with the engine, the risk gate and the decision table of the trader.
  * Needs no fleet and no keys. Exit code 2 where an option or one of the files is wrong; nothing is written then.
  */
-const backtestCommand = command(traderBacktestUsage, async ({ values, positionals, env, stdout, print }) => {
-  noArguments('trader backtest', positionals);
+const backtestCommand = command(traderBacktestUsage, async ({ values, env, show }) => {
   const report = await runBacktest(entryPointOf(env), requestOf(values));
-  if (print) print(report);
-  else printLines(stdout, values.compare ? renderComparison(report) : renderBacktest(report));
+  show(report, values.compare ? renderComparison : renderBacktest);
   return 0;
 });
 
-export const backtestCommands: readonly Command[] = [backtestCommand];
+export const commands = [backtestCommand];
 
 /** The backtest's own entry point, which reads no configuration of a fleet. */
 function entryPointOf(env: NodeJS.ProcessEnv): EntryPoint {
@@ -39,21 +37,22 @@ function entryPointOf(env: NodeJS.ProcessEnv): EntryPoint {
 }
 
 /** Throws UsageError for a request or a file that the backtest refuses, and INTERNAL where it fails. */
-async function runBacktest(backtest: EntryPoint, request: JsonObject): Promise<JsonObject> {
-  const { code, stdout, stderr } = await runEntryPoint(backtest, [JSON.stringify(request)], BACKTEST_MS);
-  const report: unknown = stdout.endsWith('\n') ? JSON.parse(stdout) : undefined;
-  if (!isJsonObject(report)) {
-    const reason = stderr.trim() || `it ended with ${code === null ? 'a signal' : `exit code ${code}`}`;
-    throw new FleetError('INTERNAL', `the backtest failed: ${reason}`);
-  }
-  if (code === 0) return report;
-  const error = objectAt(report, 'error');
-  const isOption = error.code === 'INVALID_PARAMS';
-  const fields = objectsAt(error, 'fields').map((field) => {
-    const [path, reason] = [textAt(field, 'path'), textAt(field, 'reason')];
-    return `${isOption ? optionOf(path) : path} ${readableReason(reason)}`;
-  });
-  throw new UsageError([...new Set(fields.length > 0 ? fields : [textAt(error, 'message')])].join('\n  '));
+async function runBacktest(
+  backtest: EntryPoint,
+  request: JsonObject,
+): Promise<Answer<typeof BacktestReport>> {
+  const report = await readReport(
+    backtest,
+    [JSON.stringify(request)],
+    z.union([BacktestRefusal, BacktestReport]),
+    { otherwise: 'the backtest failed', code: 'INTERNAL', timeoutMs: BACKTEST_MS },
+  );
+  if (!('error' in report)) return report;
+  const { code, message, fields } = report.error;
+  const lines = fields.map(
+    ({ path, reason }) => `${code === 'INVALID_PARAMS' ? optionOf(path) : path} ${readableReason(reason)}`,
+  );
+  throw new UsageError([...new Set(lines.length > 0 ? lines : [message])].join('\n  '));
 }
 
 /** The options by the fields of the request that have another name. */

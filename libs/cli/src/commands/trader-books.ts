@@ -1,17 +1,18 @@
-import { callApi } from '../client/http.ts';
-import { type Command, command, type Values } from '../command-line/command.ts';
-import { noArguments, UsageError } from '../command-line/options.ts';
-import { printLines } from '../command-line/output.ts';
+import type { Writable } from 'node:stream';
+import { csvPages, type Service } from '@hermes-fleet/net/api';
+import { TRADER } from '@hermes-fleet/protocol/api';
+import { fleetApi } from '../client/api.ts';
+import { command, type Values } from '../command-line/command.ts';
+import { definedFields, UsageError } from '../command-line/options.ts';
 import { findTrader, requireFleet } from '../command-line/running-fleet.ts';
-import { type OrdersKind, readCsv, readOrders, renderOrders, renderPerformance } from '../trader/books.ts';
+import { type OrdersKind, readOrders, renderOrders, renderPerformance } from '../trader/books.ts';
 import { traderFillsUsage, traderOrdersUsage, traderPerformanceUsage } from '../usage/trader-books.ts';
 
 const DEFAULT_LIMIT = 20;
 
 /** `fleet trader orders` and `fleet trader fills`: print or export orders from the books, newest first. */
-const ordersCommand = (usage: typeof traderOrdersUsage, kind: OrdersKind): Command =>
-  command(usage, async ({ values, positionals, stdin, stdout, print }) => {
-    noArguments(usage.name, positionals);
+const ordersCommand = (usage: typeof traderOrdersUsage, kind: OrdersKind) =>
+  command(usage, async ({ values, stdin, stdout, print, show }) => {
     const limit = limitOf(values);
     assertOneForm(values, print);
     return requireFleet(async () => {
@@ -21,51 +22,45 @@ const ordersCommand = (usage: typeof traderOrdersUsage, kind: OrdersKind): Comma
         ...texts({ strategy_id: values.strategy, decision_id: values.decision }),
         ...(values.oldest === true && { order: 'oldest' }),
       };
-      if (values.csv === true)
-        await readCsv(target, `/books/${kind}`, query, { limit, onPage: (text) => stdout.write(text) });
+      if (values.csv === true) await writeCsv(stdout, target, TRADER[kind].path, query, limit);
       else {
         const rows = await readOrders(target, kind, query, limit);
-        if (print) print({ [kind]: rows });
-        else printLines(stdout, renderOrders(rows));
+        show({ [kind]: rows }, () => renderOrders(rows));
       }
       return 0;
     });
   });
 
 /** `fleet trader performance`: prints what an account, its strategies and its decisions have gained; or its equity as CSV. */
-const performanceCommand = command(
-  traderPerformanceUsage,
-  async ({ values, positionals, stdin, stdout, print }) => {
-    noArguments('trader performance', positionals);
-    assertOneForm(values, print);
-    return requireFleet(async () => {
-      const { target } = await findTrader(values, stdin);
-      const query = { ...rangeOf(values), ...texts({ points: values.points }) };
-      if (values.csv === true) {
-        await readCsv(target, '/books/performance', query, {
-          limit: 1,
-          onPage: (text) => stdout.write(text),
-        });
-        return 0;
-      }
-      const found = await callApi(target, `/books/performance?${new URLSearchParams(query)}`);
-      if (print) print(found);
-      else printLines(stdout, renderPerformance(found));
-      return 0;
-    });
-  },
-);
+const performanceCommand = command(traderPerformanceUsage, async ({ values, stdin, stdout, print, show }) => {
+  assertOneForm(values, print);
+  return requireFleet(async () => {
+    const { target } = await findTrader(values, stdin);
+    const query = { ...rangeOf(values), ...texts({ points: values.points }) };
+    if (values.csv === true) await writeCsv(stdout, target, TRADER.performance.path, query);
+    else show(await fleetApi().call(target, TRADER.performance, { query }), renderPerformance);
+    return 0;
+  });
+});
 
-export const booksCommands: readonly Command[] = [
+export const commands = [
   ordersCommand(traderOrdersUsage, 'orders'),
   ordersCommand(traderFillsUsage, 'fills'),
   performanceCommand,
 ];
 
-const texts = (values: Readonly<Record<string, string | undefined>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
+async function writeCsv(
+  stdout: Writable,
+  trader: Service,
+  path: string,
+  query: Readonly<Record<string, string>>,
+  limit?: number,
+): Promise<void> {
+  for await (const page of csvPages(fleetApi(), trader, path, query, limit)) stdout.write(page);
+}
+
+// What is defined of texts is texts.
+const texts = (values: Record<string, string | undefined>) => definedFields(values) as Record<string, string>;
 
 const rangeOf = ({
   concern,

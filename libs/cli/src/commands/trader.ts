@@ -1,43 +1,46 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { TRADER_RPC } from '@hermes-fleet/protocol/api';
 import { readControlDecision } from '@hermes-fleet/protocol/control';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { textAt } from '../client/fields.ts';
-import type { Target } from '../client/http.ts';
-import { type Command, command, type Values } from '../command-line/command.ts';
+import { fleetApi, type Target } from '../client/api.ts';
+import { command, type Values } from '../command-line/command.ts';
 import { invalidOptions } from '../command-line/field-errors.ts';
-import { definedFields, noArguments, UsageError } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
+import { definedFields, oneArgument, UsageError } from '../command-line/options.ts';
+import { columns } from '../command-line/output.ts';
 import { findTrader, readInput, requireFleet } from '../command-line/running-fleet.ts';
-import { decide, getStrategy, listStrategies } from '../trader/client.ts';
-import { renderDecision, renderStrategy } from '../trader/render.ts';
+import { decide, renderDecision } from '../trader/decide.ts';
+import { renderStrategy } from '../trader/render.ts';
 import { DECISION_OPTIONS, traderDecideUsage, traderGetUsage, traderListUsage } from '../usage/trader.ts';
 
 const EXIT_CODES: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
 
 /** `fleet trader list`: prints the strategies that match the options. */
-const listCommand = command(traderListUsage, async ({ values, positionals, stdin, stdout, print }) => {
-  noArguments('trader list', positionals);
-  return requireFleet(async () => {
-    const filter = { account_id: values.account, market_symbol: values.market, status: values.status };
-    const strategies = await listStrategies((await findTrader(values, stdin)).target, definedFields(filter));
-    const keys = ['status', 'name', 'kind', 'account_id', 'market_symbol', 'id'];
-    const rows = strategies.map((strategy) => keys.map((key) => textAt(strategy, key)));
-    const head = ['status', 'name', 'kind', 'account', 'market', 'id'];
-    if (print) print({ strategies });
-    else printLines(stdout, rows.length === 0 ? ['no strategy matches'] : columns(head, rows));
+const listCommand = command(traderListUsage, ({ values, stdin, show }) =>
+  requireFleet(async () => {
+    const { account: account_id, market: market_symbol, status } = values;
+    const filter = definedFields({ account_id, market_symbol, status });
+    const { target } = await findTrader(values, stdin);
+    show(await fleetApi().rpc(target, TRADER_RPC.listStrategies, filter), ({ strategies }) =>
+      strategies.length === 0
+        ? ['no strategy matches']
+        : columns(
+            ['status', 'name', 'kind', 'account', 'market', 'id'],
+            strategies.map((each) => [
+              ...[each.status, each.name, each.kind, each.account_id, each.market_symbol, each.id],
+            ]),
+          ),
+    );
     return 0;
-  });
-});
+  }),
+);
 
 /** `fleet trader get <strategy>`: prints a strategy with its control state, position and orders. */
-const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, stdout, print }) => {
-  const [id, ...more] = positionals;
-  if (id === undefined || more.length > 0) throw new UsageError('trader get takes the id of one strategy');
+const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, show }) => {
+  const strategy_id = oneArgument(positionals, 'trader get takes the id of one strategy');
   return requireFleet(async () => {
-    const found = await getStrategy((await findTrader(values, stdin)).target, id);
-    if (print) print(found);
-    else printLines(stdout, renderStrategy(found));
+    const { target } = await findTrader(values, stdin);
+    show(await fleetApi().rpc(target, TRADER_RPC.getStrategy, { strategy_id }), renderStrategy);
     return 0;
   });
 });
@@ -46,7 +49,7 @@ const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, 
  * `fleet trader decide`: sends a decision from a file, unchanged, or from options, and prints the answer. Exit code 0
  * when the decision is applied or changes nothing, 3 when it is rejected, 1 when it fails.
  */
-const decideCommand = command(traderDecideUsage, async ({ values, positionals, stdin, stdout, print }) => {
+const decideCommand = command(traderDecideUsage, async ({ values, positionals, stdin, show }) => {
   const [file, ...more] = positionals;
   if (more.length > 0) throw new UsageError(`trader decide takes one file, not "${positionals.join(' ')}"`);
   if (file !== undefined && describesDecision(values))
@@ -60,13 +63,12 @@ const decideCommand = command(traderDecideUsage, async ({ values, positionals, s
         ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()))
         : await readInput(file, input, stdin, 'a control decision');
     const response = await decide(target, payload);
-    if (print) print(response);
-    else printLines(stdout, renderDecision(response));
-    return EXIT_CODES[textAt(response, 'status')] ?? 1;
+    show(response, renderDecision);
+    return EXIT_CODES[response.status] ?? 1;
   });
 });
 
-export const traderCommands: readonly Command[] = [listCommand, getCommand, decideCommand];
+export const commands = [listCommand, getCommand, decideCommand];
 
 const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   decision_id: 'id',
@@ -126,10 +128,8 @@ function confidenceOf(text: string | undefined): number {
 
 /** The concern of a trader that has exactly one. Throws UsageError that names the concerns when there are several. */
 async function onlyConcern(trader: Target): Promise<string> {
-  const strategies = await listStrategies(trader, {});
-  const concerns = new Set(
-    strategies.map((each) => `${textAt(each, 'account_id')}:${textAt(each, 'market_symbol')}`),
-  );
+  const { strategies } = await fleetApi().rpc(trader, TRADER_RPC.listStrategies, {});
+  const concerns = new Set(strategies.map((each) => `${each.account_id}:${each.market_symbol}`));
   const [only] = concerns;
   if (only !== undefined && concerns.size === 1) return only;
   throw new UsageError(

@@ -1,15 +1,10 @@
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import { textAt } from '../client/fields.ts';
-import { callApi } from '../client/http.ts';
+import { FleetError } from '@hermes-fleet/protocol';
+import { CONSOLE as ROUTES } from '@hermes-fleet/protocol/api';
+import { fleetApi, type Target } from '../client/api.ts';
 import { CONSOLE } from '../keys/layout.ts';
 
-/** A console that runs. */
-export interface ConsoleTarget {
-  /** Where this process reaches it, without a path. */
-  readonly url: string;
-  /** CONSOLE_LOGIN of its keys. */
-  readonly login: string;
-}
+/** A console that runs: where this process reaches it, and CONSOLE_LOGIN of its keys. */
+export type ConsoleTarget = Pick<Target, 'url' | 'token'>;
 
 export interface ConsoleLink {
   /** Opens the console once. */
@@ -23,32 +18,21 @@ export interface ConsoleLink {
  * of `target` by default. Throws PEER_UNREACHABLE, UNAUTHENTICATED and PEER_REFUSED.
  */
 export async function newLink(target: ConsoleTarget, address: string = target.url): Promise<ConsoleLink> {
-  const answer = await call(target, '/api/codes');
-  return { url: new URL(textAt(answer, 'path'), address).href, expires_at: textAt(answer, 'expires_at') };
-}
-
-export interface Rebuilt {
-  /** The time of the oldest event that the streams still have, in ISO 8601; null if there is none. */
-  readonly reaches_back_to: string | null;
+  const { path, expires_at } = await called(fleetApi().call({ name: CONSOLE, ...target }, ROUTES.codes));
+  return { url: new URL(path, address).href, expires_at };
 }
 
 /** Has the console make its read model again from the streams. Throws as `newLink`. */
-export async function rebuild(target: ConsoleTarget): Promise<Rebuilt> {
-  const { reaches_back_to: oldest } = await call(target, '/api/rebuild');
-  return { reaches_back_to: typeof oldest === 'string' ? oldest : null };
-}
+export const rebuild = (target: ConsoleTarget) =>
+  called(fleetApi().call({ name: CONSOLE, ...target }, ROUTES.rebuild));
 
 /** The highest head of each audit that the console ever saw. Throws as `newLink`. */
-export const seenHeads = (target: ConsoleTarget): Promise<JsonObject> =>
-  call(target, '/api/audit/heads', 'GET');
+export const seenHeads = (target: ConsoleTarget) =>
+  called(fleetApi().call({ name: CONSOLE, ...target }, ROUTES.auditHeads));
 
-async function call(
-  { url, login }: ConsoleTarget,
-  path: string,
-  method: 'GET' | 'POST' = 'POST',
-): ReturnType<typeof callApi> {
+async function called<T>(call: Promise<T>): Promise<T> {
   try {
-    return await callApi({ name: CONSOLE, url, token: login }, path, undefined, method);
+    return await call;
   } catch (cause) {
     if (!(cause instanceof FleetError)) throw cause;
     if (cause.code === 'PEER_UNREACHABLE') {

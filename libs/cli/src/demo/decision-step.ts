@@ -1,8 +1,12 @@
+import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import type { Target } from '../client/http.ts';
-import { decide, listStrategies } from '../trader/client.ts';
+import { TRADER_RPC } from '@hermes-fleet/protocol/api';
+import { fleetApi, type Target } from '../client/api.ts';
+import { shown } from '../command-line/output.ts';
+import { type Decided, decide } from '../trader/decide.ts';
 import { row } from './steps.ts';
+
+type Strategy = Read<typeof TRADER_RPC.listStrategies>['strategies'][number];
 
 /**
  * Switches the trader to a standby strategy as a careful caller does: a dry run, the decision, and the same decision
@@ -19,29 +23,26 @@ export async function switchAndBack({
   readonly id: string;
   readonly write: (line: string) => void;
 }): Promise<readonly string[]> {
-  const strategies = await listStrategies(trader, {});
+  const { strategies } = await fleetApi().rpc(trader, TRADER_RPC.listStrategies, {});
   const { active, standby } = pick(strategies);
-  const nameOf = (strategyId: string): string =>
-    textAt(strategies.find((each) => textAt(each, 'id') === strategyId) ?? {}, 'name');
+  const nameOf = (strategyId: string | null): string =>
+    shown(strategies.find((each) => each.id === strategyId)?.name);
   const problems: string[] = [];
-  const send = async (name: string, payload: JsonObject, expected: string): Promise<JsonObject> => {
+  const send = async (name: string, payload: JsonObject, expected: string): Promise<Decided> => {
     const response = await decide(trader, JSON.stringify(payload));
     problems.push(...unexpected(name, response, expected));
     return response;
   };
-  const summary = (response: JsonObject): string => {
-    const [from, to] = ['from_strategy_id', 'to_strategy_id'].map((key) => nameOf(textAt(response, key)));
-    return `${textAt(response, 'status')}: ${from} -> ${to}, risk mode ${textAt(response, 'risk_mode')}`;
-  };
+  const summary = ({ status, from_strategy_id: from, to_strategy_id: to, risk_mode }: Decided): string =>
+    `${status}: ${nameOf(from)} -> ${nameOf(to)}, risk mode ${shown(risk_mode)}`;
 
   const there = switchDecision({ id: `${id}-there`, from: active, to: standby });
   const dry = await send('the dry run', { ...there, dry_run: true }, 'noop');
-  const would = textAt(objectAt(dry, 'result'), 'would_status');
-  write(row('dry run', `${textAt(dry, 'status')}, would be ${would}`));
+  write(row('dry run', `${dry.status}, would be ${shown(dry.result.would_status)}`));
   write(row('decision', summary(await send('the decision', there, 'applied'))));
   const copy = await send('the copy of the decision', there, 'noop');
-  const warnings = objectsAt(copy, 'warnings').map((warning) => textAt(warning, 'code'));
-  write(row('its copy', `${textAt(copy, 'status')}: ${warnings.join(', ') || 'no warning'}`));
+  const warnings = copy.warnings.map(({ code }) => code);
+  write(row('its copy', `${copy.status}: ${warnings.join(', ') || 'no warning'}`));
   if (!warnings.includes('duplicate_decision')) problems.push('the copy is not reported as a duplicate');
   if (active) {
     const back = switchDecision({ id: `${id}-back`, from: standby, to: active });
@@ -56,25 +57,25 @@ const switchDecision = ({
   to,
 }: {
   readonly id: string;
-  readonly from: JsonObject | undefined;
-  readonly to: JsonObject;
+  readonly from: Strategy | undefined;
+  readonly to: Strategy;
 }): JsonObject => ({
   decision_id: id,
-  concern_id: `${textAt(to, 'account_id')}:${textAt(to, 'market_symbol')}`,
-  account_id: textAt(to, 'account_id'),
-  market_symbol: textAt(to, 'market_symbol'),
+  concern_id: `${to.account_id}:${to.market_symbol}`,
+  account_id: to.account_id,
+  market_symbol: to.market_symbol,
   action: 'switch',
-  target_strategy_id: textAt(to, 'id'),
-  expected_active_strategy_id: from ? textAt(from, 'id') : null,
+  target_strategy_id: to.id,
+  expected_active_strategy_id: from?.id ?? null,
   reason: 'a demo of the fleet',
   confidence: 0.8,
   requested_at: new Date().toISOString(),
 });
 
 /** The active strategy, and a standby strategy for the same account and market. Throws NOT_FOUND without the latter. */
-function pick(strategies: readonly JsonObject[]): {
-  readonly active: JsonObject | undefined;
-  readonly standby: JsonObject;
+function pick(strategies: readonly Strategy[]): {
+  readonly active: Strategy | undefined;
+  readonly standby: Strategy;
 } {
   const active = strategies.find(({ status }) => status === 'active');
   const standby = strategies.find(
@@ -87,11 +88,8 @@ function pick(strategies: readonly JsonObject[]): {
   return { active, standby };
 }
 
-function unexpected(name: string, response: JsonObject, expected: string): string[] {
-  if (response.status === expected) return [];
-  const reasons = objectsAt(response, 'errors').map(
-    (error) => `${textAt(error, 'code')}: ${textAt(error, 'message')}`,
-  );
-  const detail = reasons.length > 0 ? ` (${reasons.join('; ')})` : '';
-  return [`${name} is ${textAt(response, 'status')}, not ${expected}${detail}`];
+function unexpected(name: string, { status, errors }: Decided, expected: string): string[] {
+  if (status === expected) return [];
+  const reasons = errors.map(({ code, message }) => `${code}: ${message}`);
+  return [`${name} is ${status}, not ${expected}${reasons.length > 0 ? ` (${reasons.join('; ')})` : ''}`];
 }

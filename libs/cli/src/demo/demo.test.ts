@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { ControlResponseWire } from '@hermes-fleet/protocol/control';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
 import { fleet } from '../../testing/profile-stub.ts';
@@ -85,11 +86,17 @@ async function profile(t: TestContext, answers: Record<string, JsonObject>): Pro
   return `http://127.0.0.1:${address.port}`;
 }
 
+const VALIDATION = Object.fromEntries(
+  Object.keys(ControlResponseWire.shape.validation.shape).map((check) => [check, true]),
+);
+
 /** A trader with two strategies and scripted answers to decisions. */
 async function traderStub(t: TestContext, changes: Record<string, JsonObject> = {}) {
   const strategy = (id: string, status: string): JsonObject => ({
     id,
     name: `The ${id}`,
+    kind: 'grid_trader',
+    params: {},
     account_id: 'acct',
     market_symbol: 'xrpusd',
     status,
@@ -115,10 +122,12 @@ async function traderStub(t: TestContext, changes: Record<string, JsonObject> = 
     const answer = { status: kind === 'dry' || isCopy ? 'noop' : 'applied', risk_mode: 'normal' };
     const response = {
       ...answer,
+      ...{ ok: true, decision_id: params.decision_id, concern_id: 'acct:xrpusd', action: 'switch' },
+      ...{ dry_run: kind === 'dry', validation: VALIDATION, applied_at: null, errors: [] },
       from_strategy_id: params.expected_active_strategy_id,
       to_strategy_id: params.target_strategy_id,
-      warnings: isCopy ? [{ code: 'duplicate_decision' }] : [],
-      result: { would_status: 'applied' },
+      warnings: isCopy ? [{ code: 'duplicate_decision', message: 'sent before' }] : [],
+      result: { mode_change: 'applied', reconciled: true, would_status: 'applied' },
       ...changes[kind],
     };
     return reply.end(JSON.stringify({ result: response }));

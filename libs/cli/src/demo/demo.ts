@@ -1,12 +1,12 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
-import { type Endpoint, getText, type Target } from '../client/http.ts';
-import { type RpcAnswer, rpc } from '../client/rpc.ts';
-import { firstFlightRequest } from '../quick-start/first-flight.ts';
+import { type Endpoint, fleetApi, type Target } from '../client/api.ts';
 import { silentPeers } from '../quick-start/settled.ts';
 import { switchAndBack } from './decision-step.ts';
-import { announceIn, textRequest, tinyBudgetRequest } from './messages.ts';
-import { readBlocked, readDone, readRefusedByAll, type Step } from './steps.ts';
+import { announceIn, firstFlight, SEND_MESSAGE, textMessage, tinyBudget } from './messages.ts';
+import { type Answered, readBlocked, readDone, readRefusedByAll, type Step } from './steps.ts';
+
+const SEND_MS = 120_000;
 
 export interface DemoOptions {
   /** The profiles at the URLs that this process calls; `switch` takes the dispatches. */
@@ -30,7 +30,7 @@ export async function runDemo(options: DemoOptions): Promise<readonly string[]> 
   const orchestrator = profiles.find(({ name }) => name === 'switch') ?? profiles[0];
   if (!orchestrator) throw new FleetError('CONFIG_INVALID', 'the demo knows no profile to talk to');
   const withToken = (endpoint: Endpoint): Target => ({ ...endpoint, token });
-  await getText(orchestrator, '/health');
+  await page(orchestrator, '/health');
 
   const problems: string[] = [];
   const check = async (work: () => Promise<readonly string[]>): Promise<void> => {
@@ -42,14 +42,14 @@ export async function runDemo(options: DemoOptions): Promise<readonly string[]> 
   write('The fleet, as each profile announces itself');
   for (const profile of profiles) {
     await check(async () => {
-      const hello = textRequest(`${id}:hello`, 'hello', `handshake:hermes-${profile.name}`);
-      const { result } = await rpc(withToken(profile), JSON.stringify(hello));
+      const hello = textMessage(`${id}:hello`, 'hello', `handshake:hermes-${profile.name}`);
+      const { result } = await send(withToken(profile), hello);
       write(peerLine(profile.name, announceIn(result)));
       return [];
     });
   }
   await check(async () => {
-    const silent = silentPeers(await getText(orchestrator, '/metrics')) ?? [];
+    const silent = silentPeers(await page(orchestrator, '/metrics')) ?? [];
     if (silent.length > 0) return [`${orchestrator.name} has not heard from ${silent.join(', ')} yet`];
     write(`  ${orchestrator.name} has heard from all of its peers`);
     return [];
@@ -57,10 +57,10 @@ export async function runDemo(options: DemoOptions): Promise<readonly string[]> 
 
   const before = await readCounters(profiles).catch(() => undefined);
   let spent = 0;
-  const dispatch = (title: string, request: JsonObject, read: (answer: RpcAnswer) => Step): Promise<void> => {
+  const dispatch = (title: string, message: JsonObject, read: (answer: Answered) => Step): Promise<void> => {
     write(`\n${title}`);
     return check(async () => {
-      const step = read(await rpc(withToken(orchestrator), JSON.stringify(request)));
+      const step = read(await send(withToken(orchestrator), message));
       for (const line of step.lines) write(line);
       spent += step.tokens;
       return step.problems;
@@ -68,20 +68,20 @@ export async function runDemo(options: DemoOptions): Promise<readonly string[]> 
   };
   await dispatch(
     `Routed: ${orchestrator.name} picks a worker, which writes a file and checks it`,
-    firstFlightRequest({ id: `${id}-routed` }),
+    firstFlight({ id: `${id}-routed` }),
     (answer) => readDone(answer, 'hello.txt'),
   );
   await dispatch(
     'Blocked: the task requires an MCP server that no peer has',
-    firstFlightRequest({ id: `${id}-blocked`, requiredMcp: ['nope'] }),
+    firstFlight({ id: `${id}-blocked`, requiredMcp: ['nope'] }),
     readBlocked,
   );
   await dispatch(
     `Passed on: every worker refuses a budget of one token, and ${orchestrator.name} asks the next one`,
-    tinyBudgetRequest(`${id}-poor`),
+    tinyBudget(`${id}-poor`),
     readRefusedByAll,
   );
-  await dispatch('Plain text: a message without a contract', textRequest(`${id}-text`), (answer) =>
+  await dispatch('Plain text: a message without a contract', textMessage(`${id}-text`), (answer) =>
     readDone(answer, 'note.txt'),
   );
 
@@ -107,6 +107,16 @@ export async function runDemo(options: DemoOptions): Promise<readonly string[]> 
   return problems;
 }
 
+async function send(target: Target, message: JsonObject): Promise<Answered> {
+  const startedAt = performance.now();
+  const result = await fleetApi().rpc(target, SEND_MESSAGE, message, { timeoutMs: SEND_MS });
+  return { result, ms: performance.now() - startedAt };
+}
+
+/** The text of a page that needs no token, such as `/metrics`. */
+const page = async (endpoint: Endpoint, path: string): Promise<string> =>
+  (await fleetApi().text(endpoint, path)).text;
+
 function peerLine(name: string, announce: SessionAnnounce): string {
   const { worker, session, mcpHealth, ready } = announce;
   const servers = Object.entries(mcpHealth).map(([server, state]) => `${server} ${state}`);
@@ -123,7 +133,7 @@ function peerLine(name: string, announce: SessionAnnounce): string {
 
 /** Spent tokens and blocked tasks, summed over the metrics of these profiles. */
 async function readCounters(profiles: readonly Endpoint[]): Promise<{ tokens: number; blocked: number }> {
-  const pages = await Promise.all(profiles.map((profile) => getText(profile, '/metrics')));
+  const pages = await Promise.all(profiles.map((profile) => page(profile, '/metrics')));
   const text = pages.join('\n');
   return {
     tokens: sum(text, /^fleet_tokens_spent_total\{[^}]*\} (\S+)$/gm),

@@ -1,3 +1,4 @@
+import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import {
   decodeAnnounce,
@@ -5,6 +6,7 @@ import {
   type SessionAnnounce,
   type TaskResult,
 } from '@hermes-fleet/protocol/handshake';
+import { z } from 'zod';
 import { firstFlightRequest } from '../quick-start/first-flight.ts';
 
 const BRIEF = [
@@ -19,55 +21,59 @@ const BRIEF = [
   '```',
 ].join('\n');
 
-/** A plain text message, as any A2A client sends it. */
-export function textRequest(id: string, text: string = BRIEF, contextId?: string): JsonObject {
-  return {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'SendMessage',
-    params: {
-      message: {
-        messageId: id,
-        role: 'ROLE_USER',
-        ...(contextId === undefined ? {} : { contextId }),
-        parts: [{ text }],
-      },
-    },
-  };
+/** The parameters of a plain text message, as any A2A client sends it. */
+export const textMessage = (id: string, text: string = BRIEF, contextId?: string): JsonObject => ({
+  message: {
+    messageId: id,
+    role: 'ROLE_USER',
+    ...(contextId === undefined ? {} : { contextId }),
+    parts: [{ text }],
+  },
+});
+
+/** The parameters of the first-flight request. */
+export function firstFlight(...given: Parameters<typeof firstFlightRequest>): JsonObject {
+  const { params } = firstFlightRequest(...given);
+  if (isJsonObject(params)) return params;
+  throw new TypeError('first-flight.json must hold a request with params');
 }
 
 /** The first-flight request with a budget of one token, which every worker refuses. */
-export function tinyBudgetRequest(id: string): JsonObject {
-  const request = firstFlightRequest({ id });
+export function tinyBudget(id: string): JsonObject {
   const set = (value: JsonValue): JsonValue => {
     if (Array.isArray(value)) return value.map(set);
-    if (!isJsonObject(value)) return value;
-    return Object.fromEntries(
+    return isJsonObject(value) ? inside(value) : value;
+  };
+  const inside = (value: JsonObject): JsonObject =>
+    Object.fromEntries(
       Object.entries(value).map(([key, item]) => [key, key === 'token_budget' ? 1 : set(item ?? null)]),
     );
-  };
-  const changed = set(request);
-  return isJsonObject(changed) ? changed : request;
+  return inside(firstFlight({ id }));
 }
 
-/** The TASK_RESULT in the Task of a JSON-RPC result. Throws PEER_REFUSED when there is none. */
-export function resultIn({ task }: JsonObject): TaskResult {
-  const artifacts = isJsonObject(task) ? listOf(task.artifacts) : [];
-  const wire = artifacts.flatMap(dataOf).find(({ type }) => type === 'TASK_RESULT');
-  if (!wire) throw new FleetError('PEER_REFUSED', 'the answer holds no TASK_RESULT');
-  return decodeResult(wire);
+const Holder = z.object({
+  parts: z.array(z.object({ data: z.record(z.string(), z.unknown()).optional() })),
+});
+const Sent = z.object({
+  task: z.object({ artifacts: z.array(Holder).optional() }).optional(),
+  message: Holder.optional(),
+});
+/** The answer of `SendMessage`, with what the demo reads of it. */
+export type Sent = Read<typeof Sent>;
+export const SEND_MESSAGE = { method: 'SendMessage', answer: Sent };
+
+/** The TASK_RESULT in the task of an answer. Throws PEER_REFUSED when there is none. */
+export function resultIn({ task }: Sent): TaskResult {
+  return decodeResult(dataOf(task?.artifacts ?? [], 'TASK_RESULT'));
 }
 
-/** The SESSION_ANNOUNCE in the Message of a JSON-RPC result. Throws PEER_REFUSED when there is none. */
-export function announceIn({ message }: JsonObject): SessionAnnounce {
-  const wire = dataOf(message ?? null).find(({ type }) => type === 'SESSION_ANNOUNCE');
-  if (!wire) throw new FleetError('PEER_REFUSED', 'the answer holds no SESSION_ANNOUNCE');
-  return decodeAnnounce(wire);
+/** The SESSION_ANNOUNCE in the message of an answer. Throws PEER_REFUSED when there is none. */
+export function announceIn({ message }: Sent): SessionAnnounce {
+  return decodeAnnounce(dataOf(message ? [message] : [], 'SESSION_ANNOUNCE'));
 }
 
-const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
-
-function dataOf(holder: JsonValue): JsonObject[] {
-  const parts = isJsonObject(holder) ? listOf(holder.parts) : [];
-  return parts.flatMap((part) => (isJsonObject(part) && isJsonObject(part.data) ? [part.data] : []));
+function dataOf(holders: readonly Read<typeof Holder>[], type: string): unknown {
+  const found = holders.flatMap(({ parts }) => parts).find(({ data }) => data?.type === type);
+  if (found) return found.data;
+  throw new FleetError('PEER_REFUSED', `the answer holds no ${type}`);
 }

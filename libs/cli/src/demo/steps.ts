@@ -1,6 +1,11 @@
 import type { Evidence, TaskResult } from '@hermes-fleet/protocol/handshake';
-import type { RpcAnswer } from '../client/rpc.ts';
-import { resultIn } from './messages.ts';
+import { resultIn, type Sent } from './messages.ts';
+
+/** The answer to a message, and the latency that the caller measured. */
+export interface Answered {
+  readonly result: Sent;
+  readonly ms: number;
+}
 
 /** A dispatch of the demo: its result as lines to print, and how it differs from what was expected. */
 export interface Step {
@@ -10,7 +15,7 @@ export interface Step {
 }
 
 /** A dispatch that a worker runs; `file` must be among the changed files. */
-export function readDone({ result: answer, ms }: RpcAnswer, file: string): Step {
+export function readDone({ result: answer, ms }: Answered, file: string): Step {
   const result = resultIn(answer);
   const files = result.artifacts.filesChanged;
   return {
@@ -32,7 +37,7 @@ export function readDone({ result: answer, ms }: RpcAnswer, file: string): Step 
 }
 
 /** A dispatch that is blocked before it costs a token. */
-export function readBlocked({ result: answer, ms }: RpcAnswer): Step {
+export function readBlocked({ result: answer, ms }: Answered): Step {
   const result = resultIn(answer);
   return {
     lines: [
@@ -47,7 +52,7 @@ export function readBlocked({ result: answer, ms }: RpcAnswer): Step {
 }
 
 /** A dispatch that is offered to one worker after the other and refused by all of them. */
-export function readRefusedByAll({ result: answer, ms }: RpcAnswer): Step {
+export function readRefusedByAll({ result: answer, ms }: Answered): Step {
   const result = resultIn(answer);
   const attempts = result.attempts ?? [];
   return {

@@ -1,18 +1,12 @@
-import {
-  FleetError,
-  isJsonObject,
-  JOIN_PATH,
-  type JsonObject,
-  MEMBERSHIP_PATH,
-  Membership,
-} from '@hermes-fleet/protocol';
+import type { Read } from '@hermes-fleet/net/api';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Finding, JOINING } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { objectsAt, textAt } from '../client/fields.ts';
+import { fleetApi, serviceAt } from '../client/api.ts';
 import { tokenHash } from '../keys/init.ts';
-import { examine } from '../local/doctor-report.ts';
+import { examine } from '../local/entry-point.ts';
 import { commandOf } from '../local/plan.ts';
 import { answerChallenge } from './answer-challenge.ts';
-import { orchestratorAt } from './orchestrator-client.ts';
 import { runs } from './run-gateway.ts';
 import { serverOptions } from './worker-certificates.ts';
 import {
@@ -68,13 +62,14 @@ export async function enlist(
       token: tokens.accepts,
       tls: serverOptions(state.serverTls),
     });
-    const answer = await orchestratorAt(state.orchestrator.url).call(JOIN_PATH, joinToken, {
-      name: state.name,
-      endpoint: state.endpoint,
-      token_digest: tokenHash(tokens.presents),
-      token: tokens.accepts,
+    await fleetApi().call(serviceAt(state.orchestrator.url, joinToken), JOINING.join, {
+      body: {
+        name: state.name,
+        endpoint: state.endpoint,
+        token_digest: tokenHash(tokens.presents),
+        token: tokens.accepts,
+      },
     });
-    Membership.parse(answer);
   }
   options.say(`${state.orchestrator.name} has accepted ${state.name}, and reaches it at ${state.endpoint}`);
   return joined(home, state);
@@ -89,11 +84,14 @@ export function joined(home: WorkerHome, state: WorkerState): WorkerState {
 }
 
 /** The membership of a worker that joined before; undefined when the orchestrator does not know it. */
-export async function membershipOf(home: WorkerHome, state: WorkerState): Promise<Membership | undefined> {
+export async function membershipOf(
+  home: WorkerHome,
+  state: WorkerState,
+): Promise<Read<typeof JOINING.membership> | undefined> {
   const token = presentedToken(home, state);
   if (token === undefined) return undefined;
   try {
-    return Membership.parse(await orchestratorAt(state.orchestrator.url).call(MEMBERSHIP_PATH, token));
+    return await fleetApi().call(serviceAt(state.orchestrator.url, token), JOINING.membership);
   } catch (error) {
     if (error instanceof FleetError && error.code === 'UNAUTHENTICATED') return undefined;
     throw error;
@@ -103,12 +101,12 @@ export async function membershipOf(home: WorkerHome, state: WorkerState): Promis
 /** Refuses a profile that could not start, before the join token is used. The orchestrator does not know the worker yet. */
 async function checkProfile(home: WorkerHome, state: WorkerState, options: JoinOptions): Promise<void> {
   const report = await examine(state.name, gatewayOf(home, state, options));
-  const wrong = objectsAt(report, 'findings').filter(
+  const wrong = report.findings.filter(
     ({ state: found, subject }) => found === 'failed' && subject === 'configuration',
   );
   if (wrong.length === 0) return;
   throw new FleetError('CONFIG_INVALID', `the profile of ${state.name} is not valid; nothing was joined`, {
-    fields: wrong.map((each) => ({ path: textAt(each, 'check'), reason: textAt(each, 'detail') })),
+    fields: wrong.map(({ check, detail }) => ({ path: check, reason: detail })),
   });
 }
 
@@ -139,14 +137,14 @@ export async function examineBothWays(
   home: WorkerHome,
   state: WorkerState,
   options: JoinOptions,
-): Promise<readonly JsonObject[]> {
-  const token = presentedToken(home, state) ?? '';
+): Promise<readonly (Read<typeof Finding> & { readonly by: string })[]> {
+  const orchestrator = serviceAt(state.orchestrator.url, presentedToken(home, state));
   const [own, theirs] = await Promise.all([
     examine(state.name, gatewayOf(home, state, options)),
-    orchestratorAt(state.orchestrator.url).call(`${MEMBERSHIP_PATH}/check`, token),
+    fleetApi().call(orchestrator, JOINING.check),
   ]);
   return [
-    ...objectsAt(own, 'findings').map((finding) => ({ by: state.name, ...finding })),
-    ...objectsAt(theirs, 'findings').map((finding) => ({ by: state.orchestrator.name, ...finding })),
-  ].filter(isJsonObject);
+    ...own.findings.map((finding) => ({ by: state.name, ...finding })),
+    ...theirs.findings.map((finding) => ({ by: state.orchestrator.name, ...finding })),
+  ];
 }

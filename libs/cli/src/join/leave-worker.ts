@@ -1,10 +1,10 @@
-import { FleetError, MEMBERSHIP_PATH, Membership } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
+import { FLEET, JOINING } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { callApi } from '../client/http.ts';
+import { fleetApi, serviceAt } from '../client/api.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { stopProcess } from '../local/down.ts';
 import { adoptGateway } from './adopt-gateway.ts';
-import { orchestratorAt } from './orchestrator-client.ts';
 import { runs } from './run-gateway.ts';
 import { type WorkerHome, type WorkerState, writeWorkerState } from './worker-home.ts';
 import { presentedToken, removeWorkerKeys } from './worker-keys.ts';
@@ -103,8 +103,8 @@ async function drain(
   // The certificate is for the address of the worker, and not for that of this machine.
   const url = serverTls ? endpoint.replace(/\/(jsonrpc\/?)?$/, '') : home.gateway.url;
   try {
-    const { running, waiting } = await callApi({ name, url, token }, '/fleet/drain', {});
-    return { tasks: Number(running) + Number(waiting) };
+    const { running, waiting } = await fleetApi().call({ name, url, token }, FLEET.drain, { body: {} });
+    return { tasks: running + waiting };
   } catch (error) {
     // It may end or begin at this moment.
     if (!(error instanceof FleetError && error.code === 'PEER_UNREACHABLE')) throw error;
@@ -126,8 +126,8 @@ async function askToLeave(home: WorkerHome, state: WorkerState, now: boolean): P
   const token = presentedToken(home, state);
   if (token === undefined) return { left: true, tasks: 0 };
   try {
-    const client = orchestratorAt(state.orchestrator.url);
-    const answer = Membership.parse(await client.call(`${MEMBERSHIP_PATH}/leave`, token, { now }));
+    const orchestrator = serviceAt(state.orchestrator.url, token);
+    const answer = await fleetApi().call(orchestrator, JOINING.leave, { body: { now } });
     return { left: answer.state === 'left', tasks: answer.tasks };
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;

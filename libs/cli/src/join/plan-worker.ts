@@ -3,10 +3,12 @@ import { connect } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isLoopback, matchesName } from '@hermes-fleet/fleet-config';
-import { FleetError, JOIN_PATH, JoinOffer, negotiate, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import type { Read } from '@hermes-fleet/net/api';
+import { FleetError, negotiate, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import { JOINING } from '@hermes-fleet/protocol/api';
+import { fleetApi, serviceAt } from '../client/api.ts';
 import { repositoryRoot, UsageError } from '../command-line/options.ts';
 import { tokenHash } from '../keys/init.ts';
-import { type OrchestratorClient, orchestratorAt } from './orchestrator-client.ts';
 import { PROFILE_NAME, type WorkerState } from './worker-home.ts';
 
 /** The port of a worker that names none. */
@@ -58,7 +60,7 @@ function checkScheme({ protocol, hostname: host }: URL, allowHttp: boolean): voi
 
 /** Reads what the join token offers, and decides name, tier, addresses and folder. Throws UsageError and FleetErrors. */
 export async function planWorker(url: string, joinToken: string, wishes: JoinWishes): Promise<PlannedWorker> {
-  const offer = await readOffer(orchestratorAt(url), joinToken);
+  const offer = await readOffer(url, joinToken);
   const name = chooseName(offer.name, wishes.name);
   if (name === offer.orchestrator) throw new UsageError(`--name ${name} is the name of the orchestrator`);
   const tier = wishes.tier ?? offer.tier ?? middleOf(offer.tiers);
@@ -82,17 +84,17 @@ export async function planWorker(url: string, joinToken: string, wishes: JoinWis
   };
 }
 
-async function readOffer(client: OrchestratorClient, joinToken: string): Promise<JoinOffer> {
-  const read = JoinOffer.safeParse(await client.call(JOIN_PATH, joinToken));
-  if (!read.success || !PROFILE_NAME.test(read.data.orchestrator))
-    throw new FleetError('PEER_REFUSED', 'the orchestrator offers nothing that this version understands');
-  const theirs = read.data.protocol_versions;
+async function readOffer(url: string, joinToken: string): Promise<Read<typeof JOINING.offer>> {
+  const offer = await fleetApi().call(serviceAt(url, joinToken), JOINING.offer);
+  if (!PROFILE_NAME.test(offer.orchestrator))
+    throw new FleetError('PEER_REFUSED', 'the orchestrator has a name that this version does not understand');
+  const theirs = offer.protocol_versions;
   if (negotiate(PROTOCOL_VERSIONS, theirs) === undefined)
     throw new FleetError(
       'PEER_REFUSED',
       `the orchestrator speaks handshake ${theirs.join(', ')}, and this worker ${PROTOCOL_VERSIONS.join(', ')}: upgrade one of the two`,
     );
-  return read.data;
+  return offer;
 }
 
 const middleOf = (tiers: readonly string[]): string => tiers[Math.floor((tiers.length - 1) / 2)] ?? '';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { quote } from '../command-line/options.ts';
 
 /** The first request that a new user sends. `up` prints a command that sends it; the demo sends it under ids of its own. */
 const TEMPLATE = new URL('../../../../deploy/first-flight.json', import.meta.url);
@@ -47,9 +48,4 @@ export function curlCommand({
   readonly root: string;
 }): string {
   return `curl -sS ${quote(url)} -H "Authorization: Bearer $(${tokenCommand})" -H 'Content-Type: application/json' -d ${quote(`@${root}/deploy/first-flight.json`)}`;
-}
-
-/** Quotes a word for a POSIX shell where needed. */
-export function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

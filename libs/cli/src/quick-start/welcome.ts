@@ -1,4 +1,5 @@
-import { curlCommand, quote } from './first-flight.ts';
+import { quote } from '../command-line/options.ts';
+import { curlCommand } from './first-flight.ts';
 
 export interface Welcome {
   /** Every service and its URL; `switch` takes the first request. */

@@ -6,7 +6,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { isJsonObject, type JsonObject, mediaTypeOfName } from '@hermes-fleet/protocol';
 import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import type { Streams } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { msOf, UsageError } from '../command-line/options.ts';
 
 /** The most that all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
 export const MAX_PROFILE_FILES_BYTES = 750_000;
@@ -107,13 +107,11 @@ function parsed(path: string): unknown {
 const wrongSchema = (path: string, reason: string): UsageError =>
   new UsageError(`--schema ${path} ${reason}: nothing was sent`);
 
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** A deadline as a time: `10m` is ten minutes after `now`, and an ISO 8601 time is itself. Throws UsageError. */
 export function deadlineOf(text: string, now: number): number {
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const at = unit === undefined ? Date.parse(text) : now + Number(count) * (UNITS[unit] ?? 0);
-  if (Number.isNaN(at) || (unit === undefined && !/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text)))
+  const ms = msOf(text);
+  const at = ms === undefined ? Date.parse(text) : now + ms;
+  if (Number.isNaN(at) || (ms === undefined && !/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text)))
     throw new UsageError(
       `--deadline must be a time from now such as 10m, or one with its zone such as 2030-01-01T00:00:00Z, not "${text}"`,
     );

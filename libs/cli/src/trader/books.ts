@@ -1,117 +1,95 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
-import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import { callApi, readJson, refusal, request, type Target } from '../client/http.ts';
-import { columns } from '../command-line/output.ts';
-import { percent } from './percent.ts';
+import type { Read, Service } from '@hermes-fleet/net/api';
+import { PAGE } from '@hermes-fleet/net/api';
+import { type Figures, TRADER } from '@hermes-fleet/protocol/api';
+import { fleetApi } from '../client/api.ts';
+import { columns, shown } from '../command-line/output.ts';
+import { line, percent, ratio } from './render.ts';
 
 export type OrdersKind = 'orders' | 'fills';
+type Order = Read<typeof TRADER.orders>['orders'][number];
 
-const CALL_MS = 30_000;
-/** Entries of a page. */
-const PAGE = 1_000;
-
-/** At most `limit` orders or fills, from as many pages as it takes. Throws like `callApi`. */
+/** At most `limit` orders or fills, from as many pages as it takes. Throws as the client. */
 export async function readOrders(
-  trader: Target,
+  trader: Service,
   kind: OrdersKind,
   query: Readonly<Record<string, string>>,
   limit: number,
-): Promise<JsonObject[]> {
-  const rows: JsonObject[] = [];
-  let after: string | undefined;
-  while (rows.length < limit) {
+): Promise<Order[]> {
+  const rows: Order[] = [];
+  let after: string | null = null;
+  do {
     const page = {
       ...query,
-      ...(after !== undefined && { after }),
+      ...(after !== null && { after }),
       limit: `${Math.min(PAGE, limit - rows.length)}`,
     };
-    const answer = await callApi(trader, `/books/${kind}?${new URLSearchParams(page)}`);
-    rows.push(...objectsAt(answer, kind));
-    if (typeof answer.next !== 'string') break;
-    after = answer.next;
-  }
+    const read = await pageOf(trader, kind, page);
+    rows.push(...read.rows);
+    after = read.next;
+  } while (after !== null && rows.length < limit);
   return rows;
 }
 
-/** Calls `onPage` with the text of each page of a CSV export; only the first has the header. Throws like `callApi`. */
-export async function readCsv(
-  trader: Target,
-  path: string,
+async function pageOf(
+  trader: Service,
+  kind: OrdersKind,
   query: Readonly<Record<string, string>>,
-  o: { readonly limit: number; readonly onPage: (text: string) => void },
-): Promise<void> {
-  let after: string | undefined;
-  for (let left = o.limit; left > 0; left -= PAGE) {
-    const page = {
-      ...query,
-      format: 'csv',
-      ...(after !== undefined && { after }),
-      ...(path === '/books/performance' ? {} : { limit: `${Math.min(PAGE, left)}` }),
-    };
-    const response = await request(trader, `${path}?${new URLSearchParams(page)}`, {
-      headers: { authorization: `Bearer ${trader.token}` },
-      signal: AbortSignal.timeout(CALL_MS),
-    });
-    if (!response.ok) throw refusal(trader, response.status, await readJson(trader, response));
-    const text = await response.text();
-    o.onPage(after === undefined ? text : text.slice(text.indexOf('\n') + 1));
-    const next = response.headers.get('fleet-next');
-    if (next === null) return;
-    after = next;
+): Promise<{ readonly rows: readonly Order[]; readonly next: string | null }> {
+  if (kind === 'fills') {
+    const { fills: rows, next } = await fleetApi().call(trader, TRADER.fills, { query });
+    return { rows, next };
   }
+  const { orders: rows, next } = await fleetApi().call(trader, TRADER.orders, { query });
+  return { rows, next };
 }
 
-const ORDER_KEYS = ['at', 'event', 'side', 'quantity', 'limit_price', 'fill_price', 'fee', 'realized_pnl'];
+const ORDER_KEYS = [
+  ...(['at', 'event', 'side', 'quantity', 'limit_price', 'fill_price', 'fee', 'realized_pnl'] as const),
+  ...(['strategy_id', 'decision_id', 'reason'] as const),
+];
 
 /** A table of orders or fills. */
-export function renderOrders(rows: readonly JsonObject[]): string[] {
+export function renderOrders(rows: readonly Order[]): string[] {
   if (rows.length === 0) return ['none'];
-  const keys = [...ORDER_KEYS, 'strategy_id', 'decision_id', 'reason'];
-  const head = keys.map((key) => key.replaceAll('_', ' '));
-  const cell = (row: JsonObject, key: string): string =>
-    row[key] === null || row[key] === undefined ? '' : textAt(row, key);
   return columns(
-    head,
-    rows.map((row) => keys.map((key) => cell(row, key))),
+    ORDER_KEYS.map((key) => key.replaceAll('_', ' ')),
+    rows.map((row) => ORDER_KEYS.map((key) => row[key] ?? '')),
   );
 }
 
 /** Lines for `/books/performance`. */
-export function renderPerformance(found: JsonObject): string[] {
-  const total = objectAt(found, 'total');
-  const table = (key: string, rows: readonly JsonObject[]): string[] =>
-    columns(
-      [key.replace('_id', ''), 'return', 'drawdown', 'sharpe', 'profit', 'fees', 'fills', 'wins', 'bars'],
-      rows.map((row) => [
-        row[key] === null ? 'none' : textAt(row, key),
-        percent(row.return),
-        percent(row.max_drawdown),
-        ratio(row.sharpe),
-        textAt(row, 'realized_profit'),
-        textAt(row, 'fees'),
-        textAt(row, 'fills'),
-        percent(row.win_rate),
-        textAt(row, 'bars'),
-      ]),
-    );
+export function renderPerformance(found: Read<typeof TRADER.performance>): string[] {
+  const { total, strategies, decisions } = found;
   return [
-    `${textAt(found, 'concern_id')}, since ${textAt(found, 'since')}`,
-    line('equity', `${textAt(total, 'equity')}, from ${textAt(total, 'opening_equity')}`),
+    `${found.concern_id}, since ${shown(found.since)}`,
+    line('equity', `${total.equity}, from ${total.opening_equity}`),
     line('return', percent(total.return)),
     line('drawdown', `${percent(total.drawdown)} now, ${percent(total.max_drawdown)} at most`),
     line('sharpe', `${ratio(total.sharpe)}, sortino ${ratio(total.sortino)}, a year`),
     line(
       'sales',
-      `${textAt(total, 'sales')}, ${percent(total.win_rate)} with a profit; profit factor ${ratio(total.profit_factor)}`,
+      `${total.sales}, ${percent(total.win_rate)} with a profit; profit factor ${ratio(total.profit_factor)}`,
     ),
-    line('profit', `${textAt(total, 'realized_profit')} realized, ${textAt(total, 'fees')} fees`),
+    line('profit', `${total.realized_profit} realized, ${total.fees} fees`),
     line('exposure', percent(total.exposure)),
     '',
-    ...table('strategy_id', objectsAt(found, 'strategies')),
+    ...table(
+      'strategy',
+      strategies.map((each) => [each.strategy_id, each]),
+    ),
     '',
-    ...table('decision_id', objectsAt(found, 'decisions')),
+    ...table(
+      'decision',
+      decisions.map((each) => [each.decision_id, each]),
+    ),
   ];
 }
 
-const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
-const ratio = (value: unknown): string => (typeof value === 'number' ? value.toFixed(2) : '-');
+const table = (of: string, rows: readonly (readonly [string | null, Read<typeof Figures>])[]): string[] =>
+  columns(
+    [of, 'return', 'drawdown', 'sharpe', 'profit', 'fees', 'fills', 'wins', 'bars'],
+    rows.map(([id, each]) => [
+      ...[id ?? 'none', percent(each.return), percent(each.max_drawdown), ratio(each.sharpe)],
+      ...[each.realized_profit, each.fees, each.fills, percent(each.win_rate), each.bars],
+    ]),
+  );

@@ -1,80 +1,63 @@
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { objectAt, objectsAt, textAt, textsAt } from '../client/fields.ts';
-import { columns } from '../command-line/output.ts';
-import { percent } from './percent.ts';
+import type { Read } from '@hermes-fleet/net/api';
+import type { TRADER_RPC } from '@hermes-fleet/protocol/api';
+import { columns, shown } from '../command-line/output.ts';
 
-/** Lines for the trader's answer to a decision. */
-export function renderDecision(response: JsonObject): string[] {
-  const result = objectAt(response, 'result');
-  const { would_status: would, canceled_orders: canceled, inherited_position: inherited } = result;
-  const finding = (kind: string) => (each: JsonObject) => {
-    const field = typeof each.field === 'string' ? ` (${each.field})` : '';
-    return `  ${kind} ${textAt(each, 'code')}${field}: ${textAt(each, 'message')}`;
-  };
-  return [
-    `${textAt(response, 'status')}: ${textAt(response, 'action')} at ${textAt(response, 'concern_id')}` +
-      `${response.dry_run === true ? ', a dry run' : ''} (${textAt(response, 'decision_id')})`,
-    `  active     ${textAt(response, 'from_strategy_id')} -> ${textAt(response, 'to_strategy_id')}`,
-    `  risk mode  ${textAt(response, 'risk_mode')}`,
-    ...(would === undefined ? [] : [`  would be   ${String(would)}`]),
-    ...(canceled === undefined ? [] : [`  canceled   ${String(canceled)} orders`]),
-    ...(inherited === undefined ? [] : [`  inherited  a position of ${String(inherited)}`]),
-    ...objectsAt(response, 'warnings').map(finding('warning')),
-    ...objectsAt(response, 'errors').map(finding('error')),
-  ];
-}
+export const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
+
+/** A share as a percentage; a dash for one that is not defined. */
+export const percent = (value: number | null): string =>
+  value === null ? '-' : `${(value * 100).toFixed(2)} %`;
+
+/** A ratio with two places; a dash for one that is not defined. */
+export const ratio = (value: number | null): string => value?.toFixed(2) ?? '-';
+
+export const indented = (rows: readonly string[]): string[] => rows.map((row) => `    ${row}`);
+
+type Found = Read<typeof TRADER_RPC.getStrategy>;
 
 /** Lines for the answer to `get_strategy`. */
-export function renderStrategy(found: JsonObject): string[] {
-  const [strategy, control] = [objectAt(found, 'strategy'), objectAt(found, 'control')];
-  const [position, equity] = [objectAt(found, 'position'), objectAt(found, 'equity')];
-  const [orders, execution] = [objectAt(found, 'orders'), objectAt(found, 'execution')];
-  const open = objectsAt(orders, 'open');
-  const decisions = objectsAt(found, 'last_decisions');
-  const reasons = textsAt(execution, 'reasons');
+export function renderStrategy(found: Found): string[] {
+  const { strategy, control, position, equity, orders, execution, last_decisions: decisions } = found;
+  const { open } = orders;
   return [
-    `${textAt(strategy, 'name')} (${textAt(strategy, 'kind')}), ${textAt(strategy, 'status')}: ${textAt(strategy, 'id')}`,
-    line('concern', textAt(control, 'concern_id')),
-    line('active', textAt(control, 'active_strategy_id')),
-    line('control', `${textAt(control, 'run_state')}, risk mode ${textAt(control, 'risk_mode')}`),
-    line('position', `${textAt(position, 'quantity')} at ${textAt(position, 'average_price')}`),
-    line('equity', `${textAt(equity, 'total')}, of which cash ${textAt(equity, 'cash')}`),
-    ...performance(objectAt(found, 'performance')),
-    line('execution', [textAt(execution, 'state'), ...reasons].join('; ')),
+    `${strategy.name} (${strategy.kind}), ${strategy.status}: ${strategy.id}`,
+    line('concern', control.concern_id),
+    line('active', shown(control.active_strategy_id)),
+    line('control', `${control.run_state}, risk mode ${control.risk_mode}`),
+    line('position', `${shown(position?.quantity)} at ${shown(position?.average_price)}`),
+    line('equity', `${shown(equity?.total)}, of which cash ${shown(equity?.cash)}`),
+    ...performance(found),
+    line('execution', [shown(execution?.state), ...(execution?.reasons ?? [])].join('; ')),
     line('orders', open.length === 0 ? 'none open' : `${open.length} open`),
-    ...indented(['side', 'kind', 'quantity', 'limit_price', 'purpose'], open),
+    ...table(
+      ['side', 'kind', 'quantity', 'limit price', 'purpose'],
+      open.map((each) => [each.side, each.kind, each.quantity, each.limit_price, each.purpose]),
+    ),
     line('decisions', decisions.length === 0 ? 'none yet' : 'newest first'),
-    ...indented(['decided_at', 'action', 'status', 'caller', 'decision_id'], decisions),
+    ...table(
+      ['decided at', 'action', 'status', 'caller', 'decision id'],
+      decisions.map((each) => [each.decided_at, each.action, each.status, each.caller, each.decision_id]),
+    ),
   ];
 }
 
-const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
-
 /** Nothing for a trader without books, or whose books are not read yet. */
-function performance(found: JsonObject): string[] {
-  const { account, strategy } = found;
-  if (!isJsonObject(account)) return [];
-  const { return: gain, drawdown, max_drawdown: most } = account;
-  const whole = `${percent(gain)}, drawdown ${percent(drawdown)} now, ${percent(most)} at most`;
-  return [line('return', whole), line('own', isJsonObject(strategy) ? own(strategy) : 'it was never active')];
+function performance({ performance: found }: Found): string[] {
+  if (found === null) return [];
+  const { account, strategy: own } = found;
+  return [
+    line(
+      'return',
+      `${percent(account.return)}, drawdown ${percent(account.drawdown)} now, ${percent(account.max_drawdown)} at most`,
+    ),
+    line(
+      'own',
+      own === null
+        ? 'it was never active'
+        : `${percent(own.return)}, drawdown ${percent(own.max_drawdown)} at most, ${own.realized_profit} realized, ${own.fees} fees, ${own.fills} fills, ${percent(own.win_rate)} of its sales with a profit`,
+    ),
+  ];
 }
 
-const own = (figures: JsonObject): string =>
-  [
-    percent(figures.return),
-    `drawdown ${percent(figures.max_drawdown)} at most`,
-    `${textAt(figures, 'realized_profit')} realized`,
-    `${textAt(figures, 'fees')} fees`,
-    `${textAt(figures, 'fills')} fills`,
-    `${percent(figures.win_rate)} of its sales with a profit`,
-  ].join(', ');
-
-/** An indented table of these fields of each row; empty when there are no rows. */
-function indented(keys: readonly string[], rows: readonly JsonObject[]): string[] {
-  if (rows.length === 0) return [];
-  const head = keys.map((key) => key.replaceAll('_', ' '));
-  return columns(
-    head,
-    rows.map((row) => keys.map((key) => textAt(row, key))),
-  ).map((row) => `    ${row}`);
-}
+const table = (...[head, rows]: Parameters<typeof columns>): string[] =>
+  rows.length === 0 ? [] : indented(columns(head, rows));

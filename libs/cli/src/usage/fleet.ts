@@ -1,4 +1,4 @@
-import { usage } from '../command-line/command.ts';
+import { flag, text, usage } from '../command-line/command.ts';
 import {
   DISPATCH_OPTIONS,
   ENTRY_POINT_OPTIONS,
@@ -11,10 +11,10 @@ export const eventsUsage = usage({
   name: 'events',
   summary: 'print the events of tasks from NATS',
   options: {
-    follow: { type: 'boolean', short: 'f', help: 'go on with new events until Ctrl-C' },
-    type: { type: 'string', value: 'type', help: 'events of this type only, such as done' },
-    profile: { type: 'string', value: 'name', help: 'events of this profile only' },
-    task: { type: 'string', value: 'id', help: 'events of the task with this id or task_id only' },
+    follow: flag('go on with new events until Ctrl-C', 'f'),
+    type: text('type', 'events of this type only, such as done'),
+    profile: text('name', 'events of this profile only'),
+    task: text('id', 'events of the task with this id or task_id only'),
     ...ENTRY_POINT_OPTIONS,
   },
   examples: ['events --type blocked', 'events --follow --profile neo', 'events --task flight-1 -o json'],
@@ -26,12 +26,9 @@ export const consoleUsage = usage({
     'print a link that opens the console in a browser once, make its read model again, or print the audit heads that it has seen',
   args: '[rebuild|heads]',
   options: {
-    'no-open': { type: 'boolean', help: 'only print the link: start no browser' },
-    address: { type: 'string', value: 'url', help: 'the address of the console in the link' },
-    'as-is': {
-      type: 'boolean',
-      help: 'use the environment of this process, as inside the container of the console',
-    },
+    'no-open': flag('only print the link: start no browser'),
+    address: text('url', 'the address of the console in the link'),
+    'as-is': flag('use the environment of this process, as inside the container of the console'),
     ...PLAN_OPTIONS,
   },
   examples: ['console', 'console --no-open', 'console rebuild', 'console heads'],
@@ -42,7 +39,7 @@ export const logsUsage = usage({
   summary: 'print the log lines of a task, of all services; without a task, follow all logs',
   args: '[task]',
   options: {
-    stdin: { type: 'boolean', help: 'read the logs from stdin instead of the files of the fleet' },
+    stdin: flag('read the logs from stdin instead of the files of the fleet'),
     ...PLAN_OPTIONS,
   },
   examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json'],
@@ -54,8 +51,8 @@ export const routeUsage = usage({
   options: {
     ...FLEET_OPTIONS,
     ...DISPATCH_OPTIONS,
-    file: { type: 'string', value: 'file', help: 'a file with a TASK_DISPATCH, or - for stdin' },
-    explain: { type: 'boolean', help: 'print every peer that was considered, and why' },
+    file: text('file', 'a file with a TASK_DISPATCH, or - for stdin'),
+    explain: flag('print every peer that was considered, and why'),
   },
   examples: ['route --explain --mcp filesystem --priority low', 'route --file dispatch.json --json'],
 });
@@ -74,11 +71,7 @@ export const contextDeleteUsage = usage({
   args: '<context-id>',
   options: {
     ...FLEET_OPTIONS,
-    results: {
-      type: 'string',
-      value: 'keep|delete',
-      help: 'what becomes of an unmerged result; keep by default',
-    },
+    results: text('keep|delete', 'what becomes of an unmerged result; keep by default'),
   },
   examples: ['context delete 6f3c…', 'context delete 6f3c… --results delete --profile neo'],
 });
@@ -90,7 +83,7 @@ export const mcpUsage = usage({
   summary: 'serve the fleet to an MCP client over standard input and output',
   options: {
     ...WITHOUT_TOKEN,
-    url: { type: 'string', value: 'url', help: 'the address of a profile, instead of the fleet in --dir' },
+    url: text('url', 'the address of a profile, instead of the fleet in --dir'),
     'token-env': REACH_OPTIONS['token-env'],
   },
   textOnly: true,
@@ -103,8 +96,8 @@ export const doctorUsage = usage({
     'check the configuration of a profile, the trader or the console, and everything that it connects to',
   options: {
     ...ENTRY_POINT_OPTIONS,
-    profile: { type: 'string', value: 'name', help: 'the profile, trader or console; switch by default' },
-    call: { type: 'boolean', help: 'call each model once too, for about 30 tokens, at most 300' },
+    profile: text('name', 'the profile, trader or console; switch by default'),
+    call: flag('call each model once too, for about 30 tokens, at most 300'),
   },
   examples: ['doctor', 'doctor --profile neo --call'],
 });

@@ -1,46 +1,28 @@
-import { usage } from '../command-line/command.ts';
+import { flag, text, texts, usage } from '../command-line/command.ts';
 import { ENTRY_POINT_OPTIONS } from '../command-line/shared-options.ts';
 
 const DIR = {
-  dir: {
-    type: 'string',
-    value: 'folder',
-    help: 'the folder of the keys; FLEET_KEYS_DIR, or .fleet/keys, by default',
-  },
-} as const;
+  dir: text('folder', 'the folder of the keys; FLEET_KEYS_DIR, or .fleet/keys, by default'),
+};
 
 const KEYS_OPTIONS = {
   ...DIR,
-  services: { type: 'string', value: 'names', help: 'the services that get keys, as a list' },
-  replicas: {
-    type: 'string',
-    multiple: true,
-    value: 'service=n',
-    help: 'NATS users for the replicas <service>-1 to <service>-n; repeat it for each service',
-  },
-  owner: { type: 'string', value: 'uid:gid', help: 'the owner of the files' },
-  'nats-store-dir': { type: 'string', value: 'folder', help: 'where NATS stores its streams' },
-  'nats-host': { type: 'string', value: 'host', help: 'the address on which NATS listens' },
-  'nats-port': { type: 'string', value: 'port', help: 'the port of NATS' },
-  'nats-monitor-port': { type: 'string', value: 'port', help: 'the port of its monitoring' },
-  'nats-cert': {
-    type: 'string',
-    value: 'file',
-    help: 'the certificate of NATS, where NATS runs: its port speaks TLS',
-  },
-  'nats-key': { type: 'string', value: 'file', help: 'the key of that certificate' },
-  'nats-client-ca': {
-    type: 'string',
-    value: 'file',
-    help: 'the issuers of client certificates: NATS then requires one of each client',
-  },
-  'nats-cluster': {
-    type: 'string',
-    value: 'hosts',
-    help: 'the servers of a NATS cluster, as a list; kept until another one is given',
-  },
-  'nats-sync': { type: 'string', value: 'always|interval', help: 'when NATS writes to the disk' },
-} as const;
+  services: text('names', 'the services that get keys, as a list'),
+  replicas: texts(
+    'service=n',
+    'NATS users for the replicas <service>-1 to <service>-n; repeat it for each service',
+  ),
+  owner: text('uid:gid', 'the owner of the files'),
+  'nats-store-dir': text('folder', 'where NATS stores its streams'),
+  'nats-host': text('host', 'the address on which NATS listens'),
+  'nats-port': text('port', 'the port of NATS'),
+  'nats-monitor-port': text('port', 'the port of its monitoring'),
+  'nats-cert': text('file', 'the certificate of NATS, where NATS runs: its port speaks TLS'),
+  'nats-key': text('file', 'the key of that certificate'),
+  'nats-client-ca': text('file', 'the issuers of client certificates: NATS then requires one of each client'),
+  'nats-cluster': text('hosts', 'the servers of a NATS cluster, as a list; kept until another one is given'),
+  'nats-sync': text('always|interval', 'when NATS writes to the disk'),
+};
 
 const tokenUsage = (name: string) =>
   usage({ name, summary: "print the operator's token", options: DIR, examples: [name] });
@@ -68,7 +50,7 @@ export const keysKubernetesUsage = usage({
   textOnly: true,
   options: {
     ...DIR,
-    namespace: { type: 'string', value: 'name', help: 'the namespace of the fleet; hermes-fleet by default' },
+    namespace: text('name', 'the namespace of the fleet; hermes-fleet by default'),
   },
   examples: ['keys kubernetes --dir keys'],
 });
@@ -78,16 +60,8 @@ export const natsSetupUsage = usage({
   summary: 'create or update the event streams',
   textOnly: true,
   options: {
-    server: {
-      type: 'string',
-      value: 'urls',
-      help: 'the servers, as a list; NATS_HOST and NATS_PORT by default',
-    },
-    replicas: {
-      type: 'string',
-      value: 'number',
-      help: 'the copies of each stream, 1 to 5; as many as the cluster can have by default',
-    },
+    server: text('urls', 'the servers, as a list; NATS_HOST and NATS_PORT by default'),
+    replicas: text('number', 'the copies of each stream, 1 to 5; as many as the cluster can have by default'),
   },
   examples: ['nats setup --server nats://127.0.0.1:4222'],
 });
@@ -99,7 +73,7 @@ export const natsForgetHeadUsage = usage({
   args: '<service>',
   options: {
     ...ENTRY_POINT_OPTIONS,
-    server: { type: 'string', value: 'url', help: 'the server, with --as-is' },
+    server: text('url', 'the server, with --as-is'),
   },
   examples: ['nats forget-head trader'],
 });
@@ -109,8 +83,8 @@ export const natsRefillUsage = usage({
   summary: 'publish again what the event stream lacks, from the ledgers of the services',
   options: {
     ...ENTRY_POINT_OPTIONS,
-    profile: { type: 'string', value: 'name', help: 'only this profile, or trader; all by default' },
-    'dry-run': { type: 'boolean', help: 'publish nothing, and print what is missing' },
+    profile: text('name', 'only this profile, or trader; all by default'),
+    'dry-run': flag('publish nothing, and print what is missing'),
   },
   examples: ['nats refill --dry-run', 'nats refill --profile neo'],
 });

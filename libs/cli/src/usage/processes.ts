@@ -1,4 +1,4 @@
-import { usage } from '../command-line/command.ts';
+import { flag, text, texts, usage } from '../command-line/command.ts';
 import { FLEET_OPTIONS, PLAN_OPTIONS } from '../command-line/shared-options.ts';
 
 const ofCheckout = (name: string, summary: string) =>
@@ -42,8 +42,8 @@ export const localLogsUsage = usage({
   textOnly: true,
   options: {
     ...PLAN_OPTIONS,
-    follow: { type: 'boolean', short: 'f', help: 'go on with what is written from now on' },
-    tail: { type: 'string', value: 'lines', help: 'how many lines of each; 100 by default' },
+    follow: flag('go on with what is written from now on', 'f'),
+    tail: text('lines', 'how many lines of each; 100 by default'),
   },
   examples: ['local logs switch neo --follow'],
 });
@@ -54,7 +54,7 @@ export const backupUsage = usage({
   args: '<file>',
   options: {
     ...PLAN_OPTIONS,
-    member: { type: 'string', value: 'name', help: 'only this member, without the streams, to move it' },
+    member: text('name', 'only this member, without the streams, to move it'),
   },
   examples: ['backup fleet.tar.zst', 'backup neo.tar.zst --member neo'],
 });
@@ -75,12 +75,7 @@ export const demoUsage = usage({
   textOnly: true,
   options: {
     ...DEMO_OPTIONS,
-    address: {
-      type: 'string',
-      multiple: true,
-      value: 'name=url',
-      help: 'an address to print; repeat it for each',
-    },
+    address: texts('name=url', 'an address to print; repeat it for each'),
   },
   examples: ['demo'],
 });
@@ -90,20 +85,11 @@ export const firstFlightUsage = usage({
   summary: 'print the addresses of the fleet and a first request to paste',
   textOnly: true,
   options: {
-    address: {
-      type: 'string',
-      multiple: true,
-      value: 'name=url',
-      help: 'an address to print; repeat it for each',
-    },
-    root: { type: 'string', value: 'folder', help: 'the checkout to name' },
-    'token-command': { type: 'string', value: 'command', help: 'a shell command that prints the token' },
-    console: { type: 'string', value: 'url', help: 'the link to the console to print' },
-    settle: {
-      type: 'string',
-      value: 'url',
-      help: 'wait until the profile at this URL has heard from its peers',
-    },
+    address: texts('name=url', 'an address to print; repeat it for each'),
+    root: text('folder', 'the checkout to name'),
+    'token-command': text('command', 'a shell command that prints the token'),
+    console: text('url', 'the link to the console to print'),
+    settle: text('url', 'wait until the profile at this URL has heard from its peers'),
   },
   examples: ['first-flight --address switch=http://127.0.0.1:9219'],
 });

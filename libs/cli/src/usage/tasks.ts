@@ -1,25 +1,21 @@
-import { type OptionSpecs, usage } from '../command-line/command.ts';
+import { flag, type OptionSpecs, text, texts, usage } from '../command-line/command.ts';
 import { CONTRACT_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
 
 /** Options that only a dispatch can carry, so not for an agent that is not of the fleet. */
 export const DISPATCHED = {
-  to: { type: 'string', value: 'peer', help: 'the peer that must do it; the fleet chooses by default' },
-  deadline: {
-    type: 'string',
-    value: 'time',
-    help: 'when it must be done: 10m from now, or a time in ISO 8601',
-  },
-  schema: { type: 'string', value: 'file', help: 'a JSON Schema for the output, which is then JSON' },
+  to: text('peer', 'the peer that must do it; the fleet chooses by default'),
+  deadline: text('time', 'when it must be done: 10m from now, or a time in ISO 8601'),
+  schema: text('file', 'a JSON Schema for the output, which is then JSON'),
   ...CONTRACT_OPTIONS,
-} as const satisfies OptionSpecs;
+} satisfies OptionSpecs;
 
 const SEND_OPTIONS = {
   ...REACH_OPTIONS,
   ...DISPATCHED,
-  file: { type: 'string', multiple: true, value: 'path', help: 'attach a file; repeat it for more' },
-  context: { type: 'string', value: 'id', help: 'continue in this context' },
-  detach: { type: 'boolean', help: 'do not wait: print the id of the task' },
-} as const satisfies OptionSpecs;
+  file: texts('path', 'attach a file; repeat it for more'),
+  context: text('id', 'continue in this context'),
+  detach: flag('do not wait: print the id of the task'),
+} satisfies OptionSpecs;
 
 export const MAX_LIMIT = 100;
 
@@ -51,26 +47,18 @@ export const sendUsage = usage({
 
 const TASK_OPTIONS = {
   ...REACH_OPTIONS,
-  profile: {
-    type: 'string',
-    value: 'name',
-    help: 'the profile that has the task; it is looked for by default',
-  },
-} as const satisfies OptionSpecs;
+  profile: text('name', 'the profile that has the task; it is looked for by default'),
+} satisfies OptionSpecs;
 
 export const tasksUsage = usage({
   name: 'tasks',
   summary: 'print your tasks at all profiles, the latest change first',
   options: {
     ...FLEET,
-    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
-    state: { type: 'string', value: 'state', help: `in this state only: ${STATES.join(', ')}` },
-    context: { type: 'string', value: 'id', help: 'of this context only' },
-    limit: {
-      type: 'string',
-      value: 'n',
-      help: `how many of each profile; 20 by default, at most ${MAX_LIMIT}`,
-    },
+    profile: text('name', 'the profile to ask; all by default'),
+    state: text('state', `in this state only: ${STATES.join(', ')}`),
+    context: text('id', 'of this context only'),
+    limit: text('n', `how many of each profile; 20 by default, at most ${MAX_LIMIT}`),
   },
   examples: ['tasks', 'tasks --state working', 'tasks --profile switch --limit 5 --json'],
 });
@@ -81,12 +69,11 @@ export const taskUsage = usage({
   args: '<id>',
   options: {
     ...TASK_OPTIONS,
-    artifacts: {
-      type: 'string',
-      value: 'folder',
-      help: 'save the artifacts of the task there, and print the paths of the files instead',
-    },
-    force: { type: 'boolean', help: 'with --artifacts: replace files that exist' },
+    artifacts: text(
+      'folder',
+      'save the artifacts of the task there, and print the paths of the files instead',
+    ),
+    force: flag('with --artifacts: replace files that exist'),
   },
   examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml', 'task 01a20cd2-… --artifacts out'],
 });
@@ -111,7 +98,7 @@ export const answerUsage = usage({
   name: 'answer',
   summary: 'answer the question of a task, and watch it on',
   args: '<id> <text>',
-  options: { ...TASK_OPTIONS, detach: { type: 'boolean', help: 'do not wait for the task' } },
+  options: { ...TASK_OPTIONS, detach: flag('do not wait for the task') },
   examples: ['answer 01a20cd2-… "the second one"'],
 });
 
@@ -121,7 +108,7 @@ export const costUsage = usage({
   args: '[id]',
   options: {
     ...FLEET,
-    profile: { type: 'string', value: 'name', help: 'the profile to ask; all by default' },
+    profile: text('name', 'the profile to ask; all by default'),
   },
   examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],
 });

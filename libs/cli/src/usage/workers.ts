@@ -1,4 +1,4 @@
-import { usage } from '../command-line/command.ts';
+import { flag, text, texts, usage } from '../command-line/command.ts';
 import { FLEET_OPTIONS } from '../command-line/shared-options.ts';
 
 export const joinUsage = usage({
@@ -6,46 +6,21 @@ export const joinUsage = usage({
   summary: 'join this machine to a fleet as a worker, and start it',
   args: '<orchestrator>',
   options: {
-    'token-file': {
-      type: 'string',
-      value: 'file',
-      help: 'the file with the join token; FLEET_JOIN_TOKEN without it',
-    },
-    name: {
-      type: 'string',
-      value: 'name',
-      help: 'the name of the worker; that of the join token, or of this host',
-    },
-    endpoint: {
-      type: 'string',
-      value: 'url',
-      help: 'the address at which the orchestrator reaches this worker',
-    },
-    bind: { type: 'string', value: 'host:port', help: 'where the gateway listens; port 9230 by default' },
-    'cert-file': {
-      type: 'string',
-      value: 'file',
-      help: 'the certificate with which it serves https; without it, a reverse proxy does',
-    },
-    'key-file': { type: 'string', value: 'file', help: 'the key of that certificate' },
-    tier: { type: 'string', value: 'tier', help: 'its tier; that of the join token by default' },
-    'profile-dir': {
-      type: 'string',
-      value: 'folder',
-      help: 'the profile that it runs, such as deploy/profiles/neo; a general worker by default',
-    },
-    dir: {
-      type: 'string',
-      value: 'folder',
-      help: 'its folder; .fleet/workers/<name> of the checkout by default',
-    },
-    'workspace-dir': {
-      type: 'string',
-      value: 'folder',
-      help: 'its workspace; HERMES_WORKSPACE_DIR, or a folder in --dir, by default',
-    },
-    foreground: { type: 'boolean', help: 'stay, and run the gateway here, as in a container or a service' },
-    'allow-http': { type: 'boolean', help: 'allow addresses without TLS that are not on this machine' },
+    'token-file': text('file', 'the file with the join token; FLEET_JOIN_TOKEN without it'),
+    name: text('name', 'the name of the worker; that of the join token, or of this host'),
+    endpoint: text('url', 'the address at which the orchestrator reaches this worker'),
+    bind: text('host:port', 'where the gateway listens; port 9230 by default'),
+    'cert-file': text('file', 'the certificate with which it serves https; without it, a reverse proxy does'),
+    'key-file': text('file', 'the key of that certificate'),
+    tier: text('tier', 'its tier; that of the join token by default'),
+    'profile-dir': text(
+      'folder',
+      'the profile that it runs, such as deploy/profiles/neo; a general worker by default',
+    ),
+    dir: text('folder', 'its folder; .fleet/workers/<name> of the checkout by default'),
+    'workspace-dir': text('folder', 'its workspace; HERMES_WORKSPACE_DIR, or a folder in --dir, by default'),
+    foreground: flag('stay, and run the gateway here, as in a container or a service'),
+    'allow-http': flag('allow addresses without TLS that are not on this machine'),
   },
   examples: [
     'join https://switch.example --token-file token --endpoint https://worker-7.example',
@@ -58,20 +33,9 @@ export const leaveUsage = usage({
   summary: 'take this worker out of its fleet, once it has finished what it has',
   args: '[name]',
   options: {
-    dir: {
-      type: 'string',
-      value: 'folder',
-      help: 'its folder; .fleet/workers/<name> of the checkout by default',
-    },
-    wait: {
-      type: 'string',
-      value: 'time',
-      help: 'how long to wait for its tasks, such as 90s or 2h; 15m by default',
-    },
-    now: {
-      type: 'boolean',
-      help: 'wait for nothing: the orchestrator gives its tasks up, as errors that can be sent again',
-    },
+    dir: text('folder', 'its folder; .fleet/workers/<name> of the checkout by default'),
+    wait: text('time', 'how long to wait for its tasks, such as 90s or 2h; 15m by default'),
+    now: flag('wait for nothing: the orchestrator gives its tasks up, as errors that can be sent again'),
   },
   examples: ['leave', 'leave worker-7 --wait 2h'],
 });
@@ -80,35 +44,13 @@ export const joinTokenCreateUsage = usage({
   name: 'join-token create',
   summary: 'make a join token, with which one worker joins within a time',
   options: {
-    name: {
-      type: 'string',
-      value: 'name',
-      help: 'the name of the worker; * stands for any part; any name by default',
-    },
-    expires: { type: 'string', value: 'time', help: 'from 1m to 1d; 15m by default' },
-    tier: { type: 'string', value: 'tier', help: "the worker's tier" },
-    endpoint: {
-      type: 'string',
-      multiple: true,
-      value: 'url',
-      help: 'where the worker will be, as in fleet.join.endpoints, which holds without it',
-    },
-    scope: {
-      type: 'string',
-      multiple: true,
-      value: 'scope',
-      help: 'what it may do beside announcing itself and joining: dispatch, read',
-    },
-    'token-file': {
-      type: 'string',
-      value: 'file',
-      help: 'write the token to a new file, with mode 0600, instead of stdout',
-    },
-    address: {
-      type: 'string',
-      value: 'url',
-      help: 'the address of the orchestrator in the command that is printed',
-    },
+    name: text('name', 'the name of the worker; * stands for any part; any name by default'),
+    expires: text('time', 'from 1m to 1d; 15m by default'),
+    tier: text('tier', "the worker's tier"),
+    endpoint: texts('url', 'where the worker will be, as in fleet.join.endpoints, which holds without it'),
+    scope: texts('scope', 'what it may do beside announcing itself and joining: dispatch, read'),
+    'token-file': text('file', 'write the token to a new file, with mode 0600, instead of stdout'),
+    address: text('url', 'the address of the orchestrator in the command that is printed'),
     ...FLEET_OPTIONS,
   },
   examples: [

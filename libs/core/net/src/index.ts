@@ -10,6 +10,7 @@ export {
   type Resolve,
 } from './destination.ts';
 export { checkDestination } from './guarded-fetch.ts';
+export { readBounded } from './read-bounded.ts';
 export { RedirectError } from './redirect.ts';
 export { pinnedLookup } from './send-request.ts';
 export { createTextExchange, type TextAnswer, type TextExchange } from './text-exchange.ts';

@@ -9,6 +9,7 @@ export { translateError } from './http/errors.ts';
 export { bodyText, checkNesting, parseBody, takeJsonAsText } from './http/json-body.ts';
 export type { Readiness } from './http/probes.ts';
 export { sendHead } from './http/send-head.ts';
+export { serve } from './http/serve.ts';
 export type { ListenerTls } from './http/tls-listener.ts';
 export { continueTrace, type Trace } from './http/trace.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';

@@ -1,27 +1,33 @@
 import { randomUUID } from 'node:crypto';
+import type { ApiClient, Service } from '@hermes-fleet/net/api';
 import {
   FleetError,
   HANDSHAKE_EXTENSION,
   HANDSHAKE_MEDIA_TYPE,
-  isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
+import { FLEET } from '@hermes-fleet/protocol/api';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { ProfileAddress, ProfileClient } from '../profiles/client.ts';
+import type { ProfileAddress } from '../profiles/client.ts';
 import { sessionOf } from '../session/guard.ts';
 import { readInput } from './query.ts';
 import type { TaskParams } from './task-page.ts';
 import { tokenOf } from './token.ts';
 
 export interface ActionOptions {
-  readonly client: ProfileClient;
+  readonly client: ApiClient;
   readonly entry: ProfileAddress;
   /** All profiles, by name. */
   readonly addresses: ReadonlyMap<string, ProfileAddress>;
 }
 
 const DispatchBody = z.strictObject({ dispatch: z.record(z.string(), z.json()) });
+const SEND_MESSAGE = {
+  method: 'SendMessage',
+  answer: z.object({ task: z.object({ id: z.string() }).optional() }),
+};
+const CANCEL_TASK = { method: 'CancelTask', answer: z.object({}) };
 const AnswerBody = z.strictObject({ text: z.string().min(1, 'must not be empty').max(100_000) });
 
 /** What a person does through the console, with the token of the session; the profiles decide what it may do. */
@@ -30,28 +36,34 @@ export function registerActions(scope: FastifyInstance, options: ActionOptions):
   scope.post('/api/route', async (request) => {
     const token = tokenOf(sessionOf(request));
     const { dispatch } = readInput(DispatchBody, request.body);
-    return await client.call(entry, token, '/fleet/route', dispatch);
+    return await client.call({ ...entry, token }, FLEET.route, { body: dispatch });
   });
   scope.post('/api/send', async (request, reply) => {
     const token = tokenOf(sessionOf(request));
     const { dispatch } = readInput(DispatchBody, request.body);
     const data = { mediaType: HANDSHAKE_MEDIA_TYPE, data: dispatch };
-    const id = taskIn(await send(client, entry, token, { parts: [data], extensions: [HANDSHAKE_EXTENSION] }));
-    return await reply.code(202).send({ profile: entry.name, id });
+    const { task } = await send(
+      client,
+      { ...entry, token },
+      { parts: [data], extensions: [HANDSHAKE_EXTENSION] },
+    );
+    if (task === undefined)
+      throw new FleetError('PEER_REFUSED', 'the profile has answered without a task: send a TASK_DISPATCH');
+    return await reply.code(202).send({ profile: entry.name, id: task.id });
   });
   scope.post<{ Params: TaskParams }>('/api/tasks/:profile/:id/answer', async (request, reply) => {
     const token = tokenOf(sessionOf(request));
     const { text } = readInput(AnswerBody, request.body);
     const { id } = request.params;
     const profile = addressOf(options, request.params);
-    await send(client, profile, token, { taskId: id, parts: [{ text, mediaType: 'text/plain' }] });
+    await send(client, { ...profile, token }, { taskId: id, parts: [{ text, mediaType: 'text/plain' }] });
     return await reply.code(202).send({ profile: profile.name, id });
   });
   scope.post<{ Params: TaskParams }>('/api/tasks/:profile/:id/cancel', async (request, reply) => {
     const token = tokenOf(sessionOf(request));
     const { id } = request.params;
     const profile = addressOf(options, request.params);
-    await client.rpc(profile, token, 'CancelTask', { id });
+    await client.rpc({ ...profile, token }, CANCEL_TASK, { id });
     return await reply.code(202).send({ profile: profile.name, id });
   });
 }
@@ -66,19 +78,8 @@ export function addressOf(
   throw new FleetError('NOT_FOUND', `the console does not reach ${profile}: add it to console.profiles`);
 }
 
-function send(
-  client: ProfileClient,
-  profile: ProfileAddress,
-  token: string,
-  message: JsonObject,
-): Promise<JsonObject> {
-  return client.rpc(profile, token, 'SendMessage', {
+const send = (client: ApiClient, profile: Service, message: JsonObject) =>
+  client.rpc(profile, SEND_MESSAGE, {
     message: { messageId: randomUUID(), role: 'ROLE_USER', ...message },
     configuration: { returnImmediately: true },
   });
-}
-
-function taskIn({ task }: JsonObject): string {
-  if (isJsonObject(task) && typeof task.id === 'string') return task.id;
-  throw new FleetError('PEER_REFUSED', 'the profile has answered without a task: send a TASK_DISPATCH');
-}

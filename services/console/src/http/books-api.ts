@@ -1,21 +1,6 @@
-/** Measures of the trader (docs/trader.md#performance). A measure that is not defined is null; amounts are decimal text. */
-export interface BooksFigures {
-  readonly bars: number;
-  readonly opening_equity: string;
-  readonly equity: string;
-  readonly return: number | null;
-  readonly drawdown: number;
-  readonly max_drawdown: number;
-  readonly sharpe: number | null;
-  readonly sortino: number | null;
-  readonly exposure: number | null;
-  readonly fills: number;
-  readonly sales: number;
-  readonly win_rate: number | null;
-  readonly profit_factor: number | null;
-  readonly realized_profit: string;
-  readonly fees: string;
-}
+import type { Answer, BooksFigures as Figures } from '@hermes-fleet/protocol/api';
+
+export type BooksFigures = Answer<typeof Figures>;
 
 /**
  * `GET /api/trader/books?concern_id=&since=&until=`, with the session's token: the books of the trader (docs/console.md#api).

@@ -12,7 +12,9 @@ import { tokenOf } from './token.ts';
 
 /** Longer text is for the download only. */
 const MAX_SHOWN_BYTES = 64 * 1024;
+const DOWNLOAD_MS = 120_000;
 
+const GET_TASK = { method: 'GetTask', answer: z.looseObject({}) };
 const PartQuery = z.strictObject({
   part: z
     .string()
@@ -27,7 +29,7 @@ const PartQuery = z.strictObject({
 export function registerContent(scope: FastifyInstance, options: ActionOptions): void {
   const read = async (params: TaskParams, token: string): Promise<TaskContent> => {
     const profile = addressOf(options, params);
-    return readContent(await options.client.rpc(profile, token, 'GetTask', { id: params.id }));
+    return readContent(await options.client.rpc({ ...profile, token }, GET_TASK, { id: params.id }));
   };
   scope.get<{ Params: TaskParams }>(
     '/api/tasks/:profile/:id/content',
@@ -54,7 +56,8 @@ export function registerContent(scope: FastifyInstance, options: ActionOptions):
         'content-security-policy': "default-src 'none'; sandbox",
       });
       if (part.bytes !== null) return await reply.send(part.bytes);
-      const { body } = await options.client.download(addressOf(options, params), token, part.path ?? '');
+      const service = { ...addressOf(options, params), token };
+      const { body } = await options.client.download(service, part.path ?? '', { timeoutMs: DOWNLOAD_MS });
       return await reply.send(body === null ? '' : Readable.fromWeb(body as never));
     },
   );

@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEntryPeers } from './entry-peers.ts';
+import { FLEET } from '@hermes-fleet/protocol/api';
+import { entryPeers } from './entry-peers.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const worker = {
   name: 'worker-7',
+  leaving: false,
+  state: 'live',
+  live: true,
+  circuit_open_for_s: 0,
+  in_flight: 0,
+  blocked_rate: 0,
+  latency_ms: 0,
+  card: null,
   standing: 'joined',
   circuit: 'closed',
   endpoint: 'http://127.0.0.1:9230/jsonrpc',
@@ -16,6 +25,7 @@ const worker = {
     model_tier: 'opus',
     model_health: 'ok',
     context_window: 200_000,
+    protocol_versions: ['2.0'],
     tools: ['terminal'],
     mcp_health: { memory: 'ok' },
     active_tasks: 1,
@@ -29,7 +39,13 @@ const worker = {
 };
 
 test('a peer that does not announce itself on the bus is read from the entry profile', () => {
-  const found = readEntryPeers({ peers: [worker] }, NOW).get('worker-7');
+  const { peers } = FLEET.peers.answer.parse({
+    profile: 'switch',
+    peers: [worker, { ...worker, name: 'silent', announce: null }],
+  });
+  const known = entryPeers(peers, NOW);
+  const found = known.get('worker-7');
+  assert.equal(known.get('silent')?.announced, null);
   assert.deepEqual([found?.standing, found?.circuit], ['joined', 'closed']);
   assert.deepEqual(found?.announced, {
     role: 'worker',
@@ -50,32 +66,4 @@ test('a peer that does not announce itself on the bus is read from the entry pro
     announced_at: '2025-12-31T23:59:57.500Z',
     ttl_s: 30,
   });
-});
-
-test('fields of a wrong type count as absent, and a peer without an announce has none', () => {
-  const odd = {
-    ...worker,
-    name: 'odd',
-    endpoint: 7,
-    announce: { ready: 'no', mcp_health: [], tools: {}, ttl_s: -1 },
-  };
-  const found = readEntryPeers(
-    { peers: [odd, { ...worker, name: 7 }, 'x', { name: 'silent', announce: null }] },
-    NOW,
-  );
-  assert.deepEqual([...found.keys()], ['odd', 'silent']);
-  const { announced } = found.get('odd') ?? {};
-  assert.deepEqual(
-    [
-      announced?.endpoint,
-      announced?.model,
-      announced?.mcp,
-      announced?.tools,
-      announced?.repository,
-      announced?.ttl_s,
-    ],
-    [null, 'unknown', [], [], null, 90],
-  );
-  assert.equal(found.get('silent')?.announced, null);
-  assert.equal(readEntryPeers({}, NOW).size, 0);
 });

@@ -1,13 +1,15 @@
+import type { ApiClient } from '@hermes-fleet/net/api';
+import { FLEET } from '@hermes-fleet/protocol/api';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
-import type { ProfileAddress, ProfileClient } from '../profiles/client.ts';
+import type { ProfileAddress } from '../profiles/client.ts';
 import type { AnnouncedRow } from '../projection/announce.ts';
 import { iso } from '../read-model/task-rows.ts';
 import { sessionOf } from '../session/guard.ts';
 import type { Session } from '../session/sessions.ts';
 import type { FleetDocument, PeerRow } from './api.ts';
-import { type EntryPeer, readEntryPeers } from './entry-peers.ts';
+import { type EntryPeer, entryPeers } from './entry-peers.ts';
 
 const MAX_PEERS = 500;
 /** The view does not wait longer for what only the entry profile knows. */
@@ -15,7 +17,7 @@ const PEERS_MS = 1_000;
 
 export interface FleetOptions {
   readonly store: Pick<Store, 'read'>;
-  readonly client: ProfileClient;
+  readonly client: ApiClient;
   readonly entry: ProfileAddress;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
@@ -39,8 +41,9 @@ async function entryPeersOf(
 ): Promise<ReadonlyMap<string, EntryPeer>> {
   if (held === undefined) return new Map();
   try {
-    const answer = await client.call(entry, held.token, '/fleet/peers', undefined, PEERS_MS);
-    return readEntryPeers(answer, clock.now());
+    const service = { ...entry, token: held.token };
+    const { peers } = await client.call(service, FLEET.peers, { timeoutMs: PEERS_MS });
+    return entryPeers(peers.slice(0, MAX_PEERS), clock.now());
   } catch (err) {
     log.debug({ err, profile: entry.name }, 'the peers of the entry profile are not known');
     return new Map();

@@ -1,4 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
+import { CONSOLE } from '@hermes-fleet/protocol/api';
+import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import type { Rebuilt } from '../consume/feed.ts';
 import { iso, isoOrNull } from '../read-model/task-rows.ts';
@@ -32,12 +34,12 @@ export function registerLogin(app: FastifyInstance, { codes, sessions }: SignInO
 
 /** `POST /api/codes`: makes a one-time code, for `fleet console`. */
 export function registerCodes(scope: FastifyInstance, { codes, loginSecret }: SignInOptions): void {
-  scope.post('/api/codes', { config: { withSecret: true } }, async (request, reply) => {
+  serve(scope, CONSOLE.codes, { config: { withSecret: true } }, (request, reply) => {
     requireSecret(request.headers.authorization, loginSecret);
     const { code, expiresAt } = codes.make();
     const expires = new Date(expiresAt).toISOString();
-    reply.header('cache-control', 'no-store');
-    return await reply.code(201).send({ code, path: `/login?code=${code}`, expires_at: expires });
+    reply.code(201).header('cache-control', 'no-store');
+    return { code, path: `/login?code=${code}`, expires_at: expires };
   });
 }
 
@@ -46,12 +48,11 @@ export function registerRebuild(
   scope: FastifyInstance,
   { loginSecret, rebuild }: Pick<SignInOptions, 'loginSecret'> & { readonly rebuild: () => Promise<Rebuilt> },
 ): void {
-  scope.post('/api/rebuild', { config: { withSecret: true } }, async (request, reply) => {
+  serve(scope, CONSOLE.rebuild, { config: { withSecret: true } }, async (request, reply) => {
     requireSecret(request.headers.authorization, loginSecret);
     const { rebuiltAt, reachesBackTo } = await rebuild();
-    return await reply
-      .code(202)
-      .send({ rebuilt_at: iso(rebuiltAt), reaches_back_to: isoOrNull(reachesBackTo) });
+    reply.code(202);
+    return { rebuilt_at: iso(rebuiltAt), reaches_back_to: isoOrNull(reachesBackTo) };
   });
 }
 

@@ -1,13 +1,21 @@
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { ApiClient, Read } from '@hermes-fleet/net/api';
+import { FleetError } from '@hermes-fleet/protocol';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { ProfileAddress, ProfileClient } from '../profiles/client.ts';
+import type { ProfileAddress } from '../profiles/client.ts';
 import { sessionOf } from '../session/guard.ts';
 import type { HeldToken, Session } from '../session/sessions.ts';
 import { readInput } from './query.ts';
 import { type SessionOptions, sessionDocument } from './session.ts';
 
 const CALLER_EXTENSION = 'urn:hermes-fleet:caller:1';
+
+const CallerParams = z.object({ caller: z.string(), scopes: z.array(z.string()) });
+const Extension = z.object({ uri: z.string(), params: z.unknown() });
+const CARD = {
+  method: 'GetExtendedAgentCard',
+  answer: z.object({ capabilities: z.object({ extensions: z.array(Extension).optional() }).optional() }),
+};
 
 const TokenBody = z.strictObject({
   token: z
@@ -18,7 +26,7 @@ const TokenBody = z.strictObject({
 });
 
 export interface TokenOptions extends SessionOptions {
-  readonly client: ProfileClient;
+  readonly client: ApiClient;
   readonly entry: ProfileAddress;
 }
 
@@ -45,9 +53,9 @@ export function tokenOf({ held }: Session): string {
 
 /** Asks the entry profile whose token this is (docs/a2a.md#the-extended-card). Throws UNAUTHENTICATED for a wrong one. */
 async function judged(token: string, { client, entry }: TokenOptions): Promise<HeldToken> {
-  let card: JsonObject;
+  let card: Read<typeof CARD>;
   try {
-    card = await client.rpc(entry, token, 'GetExtendedAgentCard', {});
+    card = await client.rpc({ ...entry, token }, CARD, {});
   } catch (thrown) {
     if (!(thrown instanceof FleetError)) throw thrown;
     if (thrown.code === 'TOKEN_NEEDED')
@@ -56,14 +64,7 @@ async function judged(token: string, { client, entry }: TokenOptions): Promise<H
     if (thrown.code === 'UNSUPPORTED_OPERATION') return { token, caller: 'peer', scopes: [] };
     throw thrown;
   }
-  const capabilities = isJsonObject(card.capabilities) ? card.capabilities : {};
-  const extensions = Array.isArray(capabilities.extensions) ? capabilities.extensions : [];
-  const own = extensions.find((each) => isJsonObject(each) && each.uri === CALLER_EXTENSION);
-  const params = isJsonObject(own) && isJsonObject(own.params) ? own.params : {};
-  const scopes = Array.isArray(params.scopes) ? params.scopes : [];
-  return {
-    token,
-    caller: typeof params.caller === 'string' ? params.caller.slice(0, 256) : 'unknown',
-    scopes: scopes.filter((each) => typeof each === 'string').slice(0, 50),
-  };
+  const own = card.capabilities?.extensions?.find(({ uri }) => uri === CALLER_EXTENSION);
+  const { caller = 'unknown', scopes = [] } = CallerParams.safeParse(own?.params).data ?? {};
+  return { token, caller: caller.slice(0, 256), scopes: scopes.slice(0, 50) };
 }

@@ -1,16 +1,12 @@
 import { Readable } from 'node:stream';
+import { csvPages, type Service } from '@hermes-fleet/net/api';
 import { FleetError } from '@hermes-fleet/protocol';
+import { BooksFigures, TRADER } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import {
-  type BooksQuery,
-  type ExportKind,
-  exportPages,
-  readBooks,
-  type TraderBooks,
-} from '../profiles/books.ts';
+import { readBooks, type TraderBooks } from '../profiles/books.ts';
 import type { Range } from '../read-model/ranges.ts';
 import { iso } from '../read-model/task-rows.ts';
 import { appliedIn } from '../read-model/trader.ts';
@@ -23,10 +19,12 @@ import { tokenOf } from './token.ts';
 
 const Query = z.strictObject({ concern_id: z.string().min(1).max(256).optional(), ...RANGE_QUERY });
 
-const KINDS: Readonly<Record<string, ExportKind>> = {
-  'orders.csv': 'orders',
-  'fills.csv': 'fills',
-  'equity.csv': 'equity',
+const oldest = { order: 'oldest' };
+/** What is asked of the trader for a file, and how many rows at most; equity has its points on one page. */
+const FILES: Readonly<Record<string, { path: string; query: Record<string, string>; limit?: number }>> = {
+  'orders.csv': { path: TRADER.orders.path, query: oldest, limit: Number.POSITIVE_INFINITY },
+  'fills.csv': { path: TRADER.fills.path, query: oldest, limit: Number.POSITIVE_INFINITY },
+  'equity.csv': { path: TRADER.performance.path, query: { points: '1000' } },
 };
 const MAX_APPLIED = 500;
 /** A download that takes longer is broken off. */
@@ -45,22 +43,25 @@ export interface BooksOptions extends ActionOptions {
  */
 export function registerTraderBooks(scope: FastifyInstance, options: BooksOptions): void {
   const { client, store, clock } = options;
-  const address = () => addressOf(options, { profile: options.trader });
+  const traderFor = (request: FastifyRequest): Service => ({
+    ...addressOf(options, { profile: options.trader }),
+    token: tokenOf(sessionOf(request)),
+  });
   scope.get('/api/trader/books', async (request): Promise<BooksDocument> => {
-    const token = tokenOf(sessionOf(request));
+    const trader = traderFor(request);
     const { range, query } = spanIn(request.query, clock);
-    const books = await readBooks(client, address(), token, query);
+    const books = await readBooks(client, trader, query);
     const applied = store.read((db) => appliedIn(db, books.performance.concern_id, range.until, MAX_APPLIED));
     return booksDocument(books, applied, range.since);
   });
   scope.get<{ Params: { readonly file: string } }>('/api/trader/books/:file', async (request, reply) => {
     const { file } = request.params;
-    const kind = Object.hasOwn(KINDS, file) ? KINDS[file] : undefined;
-    if (kind === undefined)
+    const found = Object.hasOwn(FILES, file) ? FILES[file] : undefined;
+    if (found === undefined)
       throw new FleetError('NOT_FOUND', 'there are orders.csv, fills.csv and equity.csv');
-    const token = tokenOf(sessionOf(request));
+    const trader = traderFor(request);
     const { query } = spanIn(request.query, clock);
-    const pages = exportPages(client, address(), token, kind, query);
+    const pages = csvPages(client, trader, found.path, { ...query, ...found.query }, found.limit);
     // A refusal of the trader becomes an answer with its reason, because a download would only break off.
     const first = await pages.next();
     reply.headers({
@@ -72,10 +73,16 @@ export function registerTraderBooks(scope: FastifyInstance, options: BooksOption
   });
 }
 
-function spanIn(input: unknown, clock: Clock): { readonly range: Range; readonly query: BooksQuery } {
+function spanIn(
+  input: unknown,
+  clock: Clock,
+): { readonly range: Range; readonly query: Readonly<Record<string, string>> } {
   const { concern_id, ...span } = readInput(Query, input);
   const range = rangeIn(span, clock);
-  return { range, query: { concern_id, from: iso(range.since), to: iso(range.until) } };
+  return {
+    range,
+    query: { ...(concern_id !== undefined && { concern_id }), from: iso(range.since), to: iso(range.until) },
+  };
 }
 
 /** The pages; throws when they take too long, which breaks the download off. */
@@ -106,25 +113,33 @@ function booksDocument(
   return {
     concern_id: performance.concern_id,
     measured_since: performance.since,
-    total: performance.total,
-    strategies: performance.strategies.map((part) => ({ ...part, name: nameOf(part.strategy_id) })),
-    decisions: performance.decisions.map((part) => {
-      const decision = part.decision_id === null ? undefined : decided.get(part.decision_id);
+    total: BooksFigures.parse(performance.total),
+    strategies: performance.strategies.map(({ strategy_id, ...part }) => ({
+      strategy_id,
+      ...BooksFigures.parse(part),
+      name: nameOf(strategy_id),
+    })),
+    decisions: performance.decisions.map(({ decision_id, strategy_id, ...part }) => {
+      const decision = decision_id === null ? undefined : decided.get(decision_id);
       return {
-        ...part,
+        ...{ decision_id, strategy_id, ...BooksFigures.parse(part) },
         at: decision ? iso(decision.at) : null,
         action: decision?.action ?? null,
         caller: decision?.caller ?? null,
-        name: nameOf(part.strategy_id),
+        name: nameOf(strategy_id),
       };
     }),
     points: withDrawdown(performance.equity),
-    fills: fills.fills.map(({ fill_price: price, realized_pnl: realized, ...fill }) => ({
-      ...fill,
-      name: nameOf(fill.strategy_id),
-      price,
-      realized_profit: realized ?? null,
-    })),
+    fills: fills.fills.map((fill) => {
+      const { entry, recorded_at, at, decision_id, strategy_id, quantity, fee } = fill;
+      const side = fill.side === 'buy' ? 'buy' : 'sell';
+      return {
+        ...{ entry, recorded_at, at, decision_id, strategy_id, side, quantity, fee },
+        name: nameOf(strategy_id),
+        price: fill.fill_price,
+        realized_profit: fill.realized_pnl ?? null,
+      };
+    }),
     has_all_fills: fills.next === null,
     marks: applied
       .filter(({ at }) => at >= since)
@@ -139,9 +154,8 @@ function booksDocument(
 
 function withDrawdown(points: TraderBooks['performance']['equity']): BooksDocument['points'] {
   let peak = 0;
-  return points.map((point) => {
-    const equity = Number(point.equity);
-    peak = Math.max(peak, equity);
-    return { ...point, drawdown: peak > 0 ? (peak - equity) / peak : 0 };
+  return points.map(({ recorded_at, at, close, equity }) => {
+    peak = Math.max(peak, Number(equity));
+    return { recorded_at, at, close, equity, drawdown: peak > 0 ? (peak - Number(equity)) / peak : 0 };
   });
 }

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { createAuthority, type TestAuthority } from '@hermes-fleet/net/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
+import { z } from 'zod';
 import { readCertificates } from '../config/certificates.ts';
 import type { ConsoleConfig } from '../config/schema.ts';
 import { createProfileClient } from './client.ts';
@@ -25,6 +26,8 @@ async function profile(t: TestContext, authority: TestAuthority) {
   return { name: 'neo', url: `https://127.0.0.1:${port}` };
 }
 
+const ROUTE = { method: 'GET', path: '/fleet/peers', answer: z.object({ token: z.string() }) } as const;
+
 function client(tls: NonNullable<ConsoleConfig['tls']>) {
   const nats = { servers: ['nats://127.0.0.1:4222'] };
   return createProfileClient(
@@ -38,7 +41,7 @@ test('the console reaches profiles over https, with its client certificate', asy
   const neo = await profile(t, authority);
   const { certFile, keyFile } = authority.issue('console', { purposes: 'clientAuth' });
   const own = client({ ca_file: authority.caFile, cert_file: certFile, key_file: keyFile });
-  assert.deepEqual(await own.call(neo, 'a-token', '/fleet/peers'), {
+  assert.deepEqual(await own.call({ ...neo, token: 'a-token' }, ROUTE), {
     path: '/fleet/peers',
     token: 'Bearer a-token',
   });
@@ -47,7 +50,7 @@ test('the console reaches profiles over https, with its client certificate', asy
 test('a fault of TLS is told with the key of console.yaml that mends it', async (t) => {
   const [authority, other] = [createAuthority(t), createAuthority(t, 'Other CA')];
   const neo = await profile(t, authority);
-  const call = (tls: Parameters<typeof client>[0]) => client(tls).call(neo, 'a-token', '/fleet/peers');
+  const call = (tls: Parameters<typeof client>[0]) => client(tls).call(neo, ROUTE);
   const said = (pattern: RegExp) => (error: unknown) => {
     assert.ok(error instanceof FleetError && error.code === 'PEER_UNREACHABLE', String(error));
     assert.match(error.message, pattern);

@@ -30,7 +30,7 @@ const MAX_PARTS = 500;
 const SERVED = /^\/artifacts\/[^/]{1,300}\/\d{1,15}\/\d{1,6}$/;
 
 /** Reads an A2A task (docs/handshake.md#task_result). Parts of unknown kinds are left out. */
-export function readContent(task: JsonObject): TaskContent {
+export function readContent(task: Readonly<Record<string, unknown>>): TaskContent {
   const artifacts = objects(task.artifacts);
   const result = artifacts.find(({ artifactId }) => artifactId === 'task-result');
   const text = artifacts.find(({ artifactId }) => artifactId === 'text');

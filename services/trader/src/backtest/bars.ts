@@ -1,6 +1,7 @@
 import { basename, dirname, resolve } from 'node:path';
 import { type Bar, type FeedConfig, FeedSchema, money, readBars, syntheticBar } from '@hermes-fleet/market';
-import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import type { Answer, BacktestReport } from '@hermes-fleet/protocol/api';
 import { type BacktestRequest, wrongField } from './request.ts';
 
 /** The bars of a backtest, which can be read any number of times. */
@@ -9,7 +10,7 @@ export interface Bars extends Iterable<Bar> {
   /** The number of bars that have closed at a time. */
   closedAt(ms: number): number;
   /** Where they come from, for the report. */
-  readonly source: JsonObject;
+  readonly source: Answer<typeof BacktestReport>['source'];
 }
 
 /** Synthetic bars begin at a fixed time, so that the same request gives the same report. */

@@ -1,6 +1,6 @@
 import { money, type SimulationResult, STRATEGY_KINDS, writeFigures } from '@hermes-fleet/market';
-import type { JsonObject } from '@hermes-fleet/protocol';
-import { encodeControlResponse } from '@hermes-fleet/protocol/control';
+import type { Answer, BacktestReport } from '@hermes-fleet/protocol/api';
+import { type ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 import type { Bars } from './bars.ts';
 import type { Replayed } from './replay.ts';
@@ -9,7 +9,11 @@ import type { Scenario } from './scenario.ts';
 const Params = z.record(z.string(), z.json());
 
 /** The report of a backtest (docs/trader.md#backtest-it). It depends on the request alone. */
-export function reportOf(scenario: Scenario, bars: Bars, runs: readonly Replayed[]): JsonObject {
+export function reportOf(
+  scenario: Scenario,
+  bars: Bars,
+  runs: readonly Replayed[],
+): Answer<typeof BacktestReport> {
   return {
     concern_id: scenario.concern.id,
     source: bars.source,
@@ -18,7 +22,7 @@ export function reportOf(scenario: Scenario, bars: Bars, runs: readonly Replayed
   };
 }
 
-function runOf({ strategy, result, concern, answers, firstOpen }: Replayed): JsonObject {
+function runOf({ strategy, result, concern, answers, firstOpen }: Replayed) {
   const { id, name, kind, params } = strategy;
   const { figures, view, errors, firstError } = result;
   const { placed, filled, canceled, rejected, open } = result.orders;
@@ -39,13 +43,14 @@ function runOf({ strategy, result, concern, answers, firstOpen }: Replayed): Jso
     decisions: answers.map(({ line, afterBars, response }) => ({
       line,
       bar: afterBars,
-      response: encodeControlResponse(response),
+      // As it encodes.
+      response: encodeControlResponse(response) as object as Answer<typeof ControlResponseWire>,
     })),
     equity_curve: curveOf(result),
   };
 }
 
-const curveOf = ({ curve }: SimulationResult): JsonObject[] =>
+const curveOf = ({ curve }: SimulationResult) =>
   curve.map(({ at, equity, close }) => ({
     at: new Date(at).toISOString(),
     equity: equity.toFixed(),

@@ -1,10 +1,13 @@
-import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { JsonValue } from '@hermes-fleet/protocol';
 
 /**
  * Rows as CSV (RFC 4180), with a header. Absent values are empty. A text that a spreadsheet would take for a formula begins
  * with an apostrophe: ids are texts of callers.
  */
-export function csv(columns: readonly string[], rows: readonly JsonObject[]): string {
+export function csv(
+  columns: readonly string[],
+  rows: readonly Readonly<Record<string, JsonValue | undefined>>[],
+): string {
   const lines = [
     columns.join(','),
     ...rows.map((row) => columns.map((column) => field(row[column])).join(',')),

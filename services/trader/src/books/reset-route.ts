@@ -1,5 +1,7 @@
 import type { Runtime } from '@hermes-fleet/market';
-import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import { TRADER } from '@hermes-fleet/protocol/api';
+import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type Access, mayTouch, needScope, OVERRIDE } from '../control/access.ts';
@@ -21,7 +23,7 @@ export interface ResetRouteOptions {
  * has the order before it is carried out. Throws FORBIDDEN, INVALID_PARAMS and STORE_UNAVAILABLE.
  */
 export function registerReset(app: FastifyInstance, { store, runtime, access }: ResetRouteOptions): void {
-  app.post('/books/reset', async ({ caller, body }): Promise<JsonObject> => {
+  serve(app, TRADER.reset, async ({ caller, body }) => {
     needScope(caller, OVERRIDE);
     const parsed = Body.safeParse(body);
     if (!parsed.success)
@@ -37,7 +39,7 @@ export function registerReset(app: FastifyInstance, { store, runtime, access }: 
     const before = accountOf(runtime, concernId);
     await store.reset({ caller: caller.name, concernId, reason, before });
     await runtime.resetAccount(concernId);
-    return { concern_id: concernId, before: { ...before }, after: { ...accountOf(runtime, concernId) } };
+    return { concern_id: concernId, before, after: accountOf(runtime, concernId) };
   });
 }
 

@@ -1,6 +1,8 @@
 import { writeFigures } from '@hermes-fleet/market';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { type Answer, TRADER } from '@hermes-fleet/protocol/api';
 import type { Caller } from '@hermes-fleet/protocol/ports';
+import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Access, mayTouch, needScope, READ } from '../control/access.ts';
 import type { BooksReader, StoredEntry } from '../control/books.ts';
@@ -74,8 +76,8 @@ export function registerBooks(
   }
 
   const orders =
-    (kind: 'orders' | 'fills') =>
-    (request: FastifyRequest, reply: FastifyReply): JsonObject | FastifyReply => {
+    <K extends 'orders' | 'fills'>(kind: K) =>
+    (request: FastifyRequest, reply: FastifyReply) => {
       const { concern_id, format, ...query } = readOrdersQuery(request.query);
       const concernId = concernFor(request.caller, concern_id);
       const found = books.orders({ ...query, kind, concernId });
@@ -83,12 +85,13 @@ export function registerBooks(
       const next = found.length === query.limit && last !== undefined ? String(last.n) : null;
       const rows = found.map(orderView);
       if (format === 'csv') return sendCsv(reply, csv(ORDER_COLUMNS, rows), next);
-      return { concern_id: concernId, [kind]: rows, next };
+      const page = { [kind]: rows } as Record<K, Order[]>;
+      return { concern_id: concernId, ...page, next };
     };
 
-  app.get('/books/orders', orders('orders'));
-  app.get('/books/fills', orders('fills'));
-  app.get('/books/performance', (request, reply) => {
+  serve(app, TRADER.orders, orders('orders'));
+  serve(app, TRADER.fills, orders('fills'));
+  serve(app, TRADER.performance, (request, reply) => {
     const { concern_id, format, points, ...range } = readPerformanceQuery(request.query);
     const concernId = concernFor(request.caller, concern_id);
     const equity = books.bars({ concernId, ...range }, points).map(barView);
@@ -108,21 +111,25 @@ export function registerBooks(
   });
 }
 
-const decisionView = ({ id, strategyId, figures }: Part): JsonObject => ({
+const decisionView = ({ id, strategyId, figures }: Part) => ({
   decision_id: id,
   strategy_id: strategyId,
   ...writeFigures(figures),
 });
 
-/** An entry of an order, with the fields of the order beside those of the entry. */
-function orderView({ n, entry }: StoredEntry): JsonObject {
+type Order = Answer<typeof TRADER.fills>['fills'][number];
+type EquityPoint = Answer<typeof TRADER.performance>['equity'][number];
+
+/** An entry of an order, with the fields of the order beside those of the entry: `bookRecord` made it. */
+function orderView({ n, entry }: StoredEntry): Order {
   const { order, kind: _kind, ...rest } = entry;
-  return { entry: n, ...rest, ...(isJsonObject(order) ? order : {}) };
+  return { entry: n, ...rest, ...(isJsonObject(order) ? order : {}) } as object as Order;
 }
 
-function barView({ n, entry }: StoredEntry): JsonObject {
+/** As `orderView`, of a bar. */
+function barView({ n, entry }: StoredEntry): EquityPoint {
   const { kind: _kind, ...rest } = entry;
-  return { entry: n, ...rest };
+  return { entry: n, ...rest } as object as EquityPoint;
 }
 
 /** The number of the next page is in a header, since CSV has no place for it. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
+import { connectionFault } from '@hermes-fleet/net/tls';
 import { FleetError } from '@hermes-fleet/protocol';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { createA2AClient } from './client.ts';
-import { connectionFault } from './connection-faults.ts';
 
 const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 

@@ -1,10 +1,11 @@
 import { AgentCard } from '@a2a-js/sdk';
+import { readBounded } from '@hermes-fleet/net';
 import { isJsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { fromLegacyCard } from './legacy.ts';
 import { invalidAnswer, refusedBy } from './peer-errors.ts';
-import { type CallOptions, readBounded, type TransportDeps, withNetworkErrors } from './transport.ts';
+import { type CallOptions, MAX_ANSWER_BYTES, type TransportDeps, withNetworkErrors } from './transport.ts';
 
 /** Fetches an agent card and reads it. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
 export async function fetchCard(
@@ -23,7 +24,9 @@ export async function fetchCard(
       headers: { accept: 'application/json', 'a2a-version': '1.0' },
     };
     const response = await (deps.request ?? deps.fetch)(url, { ...init, method: 'GET' });
-    const text = await readBounded(response, () => invalidAnswer(name, method, 'more than 4 MiB'));
+    const text = await readBounded(response, MAX_ANSWER_BYTES, () =>
+      invalidAnswer(name, method, 'more than 4 MiB'),
+    );
     if (response.status !== 200) {
       const retryAfter = response.headers.get('retry-after');
       throw refusedBy({

@@ -1,8 +1,7 @@
-import type { TlsKeys } from '@hermes-fleet/net/tls';
+import { connectionFault, connectionRefusal, type TlsKeys } from '@hermes-fleet/net/tls';
 import { ERRORS, type ErrorCode, type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { A2A_REASONS } from '../wire/error-reasons.ts';
-import { connectionFault, connectionRefusal } from './connection-faults.ts';
 
 /** Keeps a peer's error codes, field names and reasons, all bounded in size. Its message is never kept. */
 const RpcErrorBody = z.object({

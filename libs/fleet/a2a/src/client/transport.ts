@@ -1,4 +1,4 @@
-import type { TextAnswer, TextExchange, TlsFetch } from '@hermes-fleet/net';
+import { readBounded, type TextAnswer, type TextExchange, type TlsFetch } from '@hermes-fleet/net';
 import type { TlsKeys } from '@hermes-fleet/net/tls';
 import {
   FleetError,
@@ -176,7 +176,7 @@ export async function readAnswer(call: RpcCall, response: Response): Promise<Ans
 }
 
 async function readText(call: RpcCall, response: Response): Promise<TextAnswer> {
-  const text = await readBounded(response, () => tooLong(call));
+  const text = await readBounded(response, MAX_ANSWER_BYTES, () => tooLong(call));
   return { status: response.status, retryAfter: response.headers.get('retry-after'), text };
 }
 
@@ -203,17 +203,4 @@ export function readResult<S extends z.ZodType>(
   );
   if (!result.success) throw invalidAnswer(peer.name, method, 'a result of another shape');
   return result.data;
-}
-
-/** The text of an answer of at most 4 MiB; throws `tooLarge()` for a longer one. */
-export async function readBounded(response: Response, tooLarge: () => FleetError): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_ANSWER_BYTES) throw tooLarge();
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -1,18 +1,14 @@
-import {
-  type A2AClient,
-  connectionFault,
-  connectionRefusal,
-  type PeerEndpoint,
-  readBounded,
-} from '@hermes-fleet/a2a';
+import { type A2AClient, connectionFault, connectionRefusal, type PeerEndpoint } from '@hermes-fleet/a2a';
 import { isPeerName } from '@hermes-fleet/fleet-config';
 import type { PeerDeletion, ResultsMode } from '@hermes-fleet/ledger';
+import { readBounded } from '@hermes-fleet/net';
 import { FleetError, fieldPath, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { pathProblem } from './context-path.ts';
 
 /** How many peers of a peer, and how many invalid fields, the detail of an answer names. */
 const MAX_NAMED = 10;
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** The fields of a peer's answer that the sender reads (docs/operations.md#delete-a-context). */
 const Answer = z.object({
@@ -128,6 +124,7 @@ function unsupported(
 async function readJson(response: Response, name: string): Promise<JsonObject> {
   const text = await readBounded(
     response,
+    MAX_ANSWER_BYTES,
     () => new FleetError('PEER_REFUSED', `${name} answered with more than 4 MiB`),
   );
   const body = parseJson(text);

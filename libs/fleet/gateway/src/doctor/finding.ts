@@ -1,14 +1,7 @@
-/** A finding of `fleet doctor`. */
-export interface Finding {
-  /** `configuration`, `model`, `commands`, `spending`, a peer's name, or `nats`. */
-  readonly subject: string;
-  readonly check: string;
-  /** `warning`: it works, but needs attention. `skipped`: not tried, for the reason in `detail`. */
-  readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
-  readonly detail: string;
-  /** The action to take, unless `detail` says it. */
-  readonly fix?: string;
-}
+import type { Answer, Finding as Schema } from '@hermes-fleet/protocol/api';
+
+/** A finding of `fleet doctor`: about `configuration`, `model`, `commands`, `spending`, a peer's name, or `nats`. */
+export type Finding = Answer<typeof Schema>;
 
 /** Collects the findings about one subject, in order. */
 export interface FindingList {

@@ -1,5 +1,6 @@
 import type { ContextDeletion, ResultsMode } from '@hermes-fleet/ledger';
-import { FleetError, fieldPath, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { FleetError, fieldPath } from '@hermes-fleet/protocol';
+import type { Answer, ContextDeletion as Deletion } from '@hermes-fleet/protocol/api';
 import { z } from 'zod';
 import { pathProblem } from '../contexts/context-path.ts';
 
@@ -33,19 +34,12 @@ export function contextDeletionView({
   purged,
   removed,
   peers,
-}: ContextDeletion): JsonObject {
+}: ContextDeletion): Answer<typeof Deletion> {
   return {
     context_id: contextId,
     tasks,
     files: removed?.files ?? false,
     result: (purged ? removed?.result : undefined) ?? 'pending',
-    peers: peers.map(
-      ({ peer, contextId: at, state, detail }): JsonValue => ({
-        peer,
-        context_id: at,
-        state,
-        ...(detail === undefined ? {} : { detail }),
-      }),
-    ),
+    peers: peers.map(({ peer, contextId: at, state, detail }) => ({ peer, context_id: at, state, detail })),
   };
 }

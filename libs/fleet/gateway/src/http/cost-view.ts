@@ -1,5 +1,6 @@
 import type { TaskRecord } from '@hermes-fleet/ledger';
-import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Answer, TaskCost } from '@hermes-fleet/protocol/api';
 import type { TokenEntry, TokenStore } from '@hermes-fleet/protocol/ports';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 
@@ -13,7 +14,10 @@ export interface CostOptions {
  * The cost of a task so far, from its durable account (docs/handshake.md#tokens): own and delegated tokens, by model and
  * source. A call in progress counts with its estimate.
  */
-export function costView(task: TaskRecord, { ledger, defaultBudget, countCache }: CostOptions): JsonObject {
+export function costView(
+  task: TaskRecord,
+  { ledger, defaultBudget, countCache }: CostOptions,
+): Answer<typeof TaskCost> {
   const limit = budgetIn(task.dispatch) ?? defaultBudget;
   const budget = createBudget({ taskId: task.id, limit, store: ledger.tokens, model: '', countCache });
   const {
@@ -46,9 +50,9 @@ function budgetIn({ task }: JsonObject): number | undefined {
 }
 
 /** One entry per kind, source and model, in the order of their first call. */
-function summed(entries: readonly TokenEntry[]): JsonValue[] {
+function summed(entries: readonly TokenEntry[]): Answer<typeof TaskCost>['entries'] {
   const groups = Map.groupBy(entries, ({ kind, source, model }) => JSON.stringify([kind, source, model]));
-  return [...groups.values()].flatMap((group): JsonValue[] => {
+  return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (!first) return [];
     const sum = (of: (entry: TokenEntry) => number): number =>

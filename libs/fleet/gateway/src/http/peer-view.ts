@@ -1,9 +1,9 @@
 import { isLive, isProsePeer, type PeerProfile } from '@hermes-fleet/peers';
-import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Answer, PeerState } from '@hermes-fleet/protocol/api';
 import { announceView, type SessionAnnounce, spokenVersions } from '@hermes-fleet/protocol/handshake';
 
 /** The public view of a peer. It has only fields that are listed, so that no token can leak. */
-export function peerView(peer: PeerProfile, now: number): JsonObject {
+export function peerView(peer: PeerProfile, now: number): Answer<typeof PeerState> {
   const { announce } = peer;
   const openFor = Math.max(0, peer.circuitOpenUntil - now);
   return {
@@ -22,7 +22,7 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
     card: peer.card
       ? {
           handshake: peer.card.handshake,
-          versions: [...peer.card.versions],
+          versions: peer.card.versions,
           age_s: seconds(now - peer.card.readAt),
         }
       : null,
@@ -30,18 +30,17 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
   };
 }
 
-function announcedView(announce: SessionAnnounce): JsonObject {
+function announcedView(announce: SessionAnnounce) {
   const { branch, clean, health = 'ok' } = announce.session.repoState;
   return {
     ...announceView('operator', announce),
     ready: announce.ready ?? true,
-    protocol_versions: [...spokenVersions(announce)],
+    protocol_versions: spokenVersions(announce),
     repo_state: { branch, clean, health },
   };
 }
 
-/** `stale`: announced before, but not lately. `silent`: never announced. `prose`: does not use the handshake. */
-export function stateOf(peer: PeerProfile, now: number): 'live' | 'stale' | 'silent' | 'prose' {
+export function stateOf(peer: PeerProfile, now: number): Answer<typeof PeerState>['state'] {
   if (isLive(peer, now)) return 'live';
   if (isProsePeer(peer, now)) return 'prose';
   return peer.announce ? 'stale' : 'silent';

@@ -1,8 +1,9 @@
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
-import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { type Answer, FLEET } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { requireScope } from '@hermes-fleet/service';
+import { requireScope, serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';
 import { contextDeletionView, contextIdIn, resultsIn } from './context-view.ts';
@@ -27,16 +28,16 @@ export interface FleetRoutesOptions {
  */
 export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
   const { profile, peers, gateway, ledger, clock } = options;
-  app.get('/fleet/peers', (request) => {
+  serve(app, FLEET.peers, (request) => {
     requireScope(request.caller, 'read');
     const now = clock.now();
     return { profile, peers: peers.list().map((peer) => peerView(peer, now)) };
   });
-  app.post('/fleet/route', async (request) => {
+  serve(app, FLEET.route, async (request) => {
     requireScope(request.caller, 'read');
     return decisionView(await gateway.explain(dispatchIn(request.body)));
   });
-  app.get<{ Params: { id: string } }>('/fleet/tasks/:id/cost', (request) => {
+  serve(app, FLEET.cost, (request) => {
     requireScope(request.caller, 'read');
     const { id } = request.params;
     const task = ledger.get(id);
@@ -44,11 +45,11 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
       throw new FleetError('TASK_NOT_FOUND', `task ${id} is not known`);
     return costView(task, { ...options, defaultBudget: gateway.spending.defaultBudget });
   });
-  app.get('/fleet/spending', (request) => {
+  serve(app, FLEET.spending, (request) => {
     requireScope(request.caller, 'read');
     return { profile, ...spendingView(gateway.spending.view()) };
   });
-  app.delete<{ Params: { id: string } }>('/fleet/contexts/:id', async (request) => {
+  serve(app, FLEET.deleteContext, async (request) => {
     requireScope(request.caller, 'dispatch');
     const asked = { contextId: contextIdIn(request.params.id), caller: request.caller.name };
     return contextDeletionView(
@@ -67,13 +68,16 @@ function dispatchIn(body: unknown): JsonObject {
 }
 
 /** A routing decision as its caller sees it (docs/handshake.md#routing). */
-export function decisionView({ chosen, considered, unmet, waitable }: RoutingDecision): JsonObject {
+export function decisionView({
+  chosen,
+  considered,
+  unmet,
+  waitable,
+}: RoutingDecision): Answer<typeof FLEET.route> {
   return {
     chosen: chosen ?? null,
-    considered: considered.map(
-      ({ peer, verdict, score, reasons }): JsonValue => ({ peer, verdict, score, reasons: [...reasons] }),
-    ),
-    unmet: unmet.map(({ kind, name, detail, transient }): JsonValue => ({ kind, name, detail, transient })),
+    considered: considered.map(({ peer, verdict, score, reasons }) => ({ peer, verdict, score, reasons })),
+    unmet: unmet.map(({ kind, name, detail, transient }) => ({ kind, name, detail, transient })),
     waitable,
   };
 }

@@ -1,8 +1,14 @@
-import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { Answer, Spending } from '@hermes-fleet/protocol/api';
 import { leftOf, type SpendingView } from '@hermes-fleet/tasks';
 
 /** The ceilings on spending and what is left below them, in tokens; null without a ceiling. */
-export function spendingView({ day, endsAt, taskTree, profile, callers }: SpendingView): JsonObject {
+export function spendingView({
+  day,
+  endsAt,
+  taskTree,
+  profile,
+  callers,
+}: SpendingView): Omit<Answer<typeof Spending>, 'profile'> {
   return {
     day,
     frees_at: endsAt,
@@ -12,7 +18,7 @@ export function spendingView({ day, endsAt, taskTree, profile, callers }: Spendi
   };
 }
 
-function figuresView(figures: SpendingView['profile']): JsonValue {
+function figuresView(figures: SpendingView['profile']) {
   const { limit, spent, reserved } = figures;
   return { tokens_per_day: limit ?? null, spent, reserved, left: leftOf(figures) ?? null };
 }

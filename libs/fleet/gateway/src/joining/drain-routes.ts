@@ -1,4 +1,5 @@
-import { requireScope } from '@hermes-fleet/service';
+import { FLEET } from '@hermes-fleet/protocol/api';
+import { requireScope, serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';
 import { OPERATE } from './join-routes.ts';
@@ -11,7 +12,7 @@ export function registerDrainRoute(
   app: FastifyInstance,
   { gateway }: { readonly gateway: Pick<Gateway, 'drain'> },
 ): void {
-  app.post('/fleet/drain', (request) => {
+  serve(app, FLEET.drain, (request) => {
     requireScope(request.caller, OPERATE);
     const { running, waiting } = gateway.drain();
     return { running, waiting };

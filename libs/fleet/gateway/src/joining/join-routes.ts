@@ -1,5 +1,6 @@
-import { FleetError, JOIN_PATH, MEMBERSHIP_PATH } from '@hermes-fleet/protocol';
-import { requireScope } from '@hermes-fleet/service';
+import { FleetError } from '@hermes-fleet/protocol';
+import { JOINING } from '@hermes-fleet/protocol/api';
+import { requireScope, serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { REDEEM } from './join-tokens.ts';
@@ -17,43 +18,43 @@ const BODY_LIMIT_BYTES = 65_536;
  */
 export function registerJoinRoutes(app: FastifyInstance, { tokens, memberships, examine }: Joining): void {
   const small = { bodyLimit: BODY_LIMIT_BYTES };
-  app.get(JOIN_PATH, (request) => {
+  serve(app, JOINING.offer, (request) => {
     requireScope(request.caller, REDEEM);
     return memberships.offer(request.caller);
   });
-  app.post(JOIN_PATH, small, async (request) => {
+  serve(app, JOINING.join, small, async (request) => {
     requireScope(request.caller, REDEEM);
     return memberships.redeem(request.caller, request.body);
   });
 
-  app.get(MEMBERSHIP_PATH, (request) => memberships.of(request.caller.name));
-  app.get(`${MEMBERSHIP_PATH}/check`, async (request) => ({
+  serve(app, JOINING.membership, (request) => memberships.of(request.caller.name));
+  serve(app, JOINING.check, async (request) => ({
     findings: await examine(memberships.of(request.caller.name).name),
   }));
-  app.post(`${MEMBERSHIP_PATH}/leave`, small, async (request) =>
+  serve(app, JOINING.leave, small, async (request) =>
     memberships.leave(memberships.of(request.caller.name).name, leaveIn(request.body)),
   );
 
-  app.post('/fleet/join-tokens', small, async (request, reply) => {
+  serve(app, JOINING.createToken, small, async (request, reply) => {
     requireScope(request.caller, OPERATE);
     reply.header('cache-control', 'no-store');
     return tokens.create(request.body, request.caller);
   });
-  app.get('/fleet/join-tokens', (request) => {
+  serve(app, JOINING.tokens, (request) => {
     requireScope(request.caller, OPERATE);
     return { join_tokens: tokens.list() };
   });
-  app.delete<{ Params: { id: string } }>('/fleet/join-tokens/:id', async (request) => {
+  serve(app, JOINING.revokeToken, async (request) => {
     requireScope(request.caller, OPERATE);
     return tokens.revoke(request.params.id);
   });
-  app.get('/fleet/workers', (request) => {
+  serve(app, JOINING.workers, (request) => {
     requireScope(request.caller, OPERATE);
     return { workers: memberships.list() };
   });
-  app.delete<{ Params: { name: string } }>('/fleet/workers/:name', async (request) => {
+  serve(app, JOINING.revokeWorker, async (request) => {
     requireScope(request.caller, OPERATE);
-    return memberships.revoke(request.params.name);
+    return memberships.revoke(request.params.id);
   });
 }
 

@@ -1,7 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { isPeerName, matchesName } from '@hermes-fleet/fleet-config';
 import { type JoinTokenRecord, joinTokenProblem, type LedgerJoins } from '@hermes-fleet/ledger';
-import { FleetError, fieldErrors, JOIN_TOKEN_PREFIX, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors, JOIN_TOKEN_PREFIX } from '@hermes-fleet/protocol';
+import type { Answer, JOINING, JoinTokenState } from '@hermes-fleet/protocol/api';
 import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
@@ -45,10 +46,10 @@ const NewToken = z.strictObject({
 
 export interface JoinTokens {
   /** Creates a join token, which is told only here. Throws INVALID_PARAMS and QUEUE_FULL. */
-  create(wire: unknown, by: Caller): Promise<JsonObject>;
-  list(): JsonObject[];
+  create(wire: unknown, by: Caller): Promise<Answer<typeof JOINING.createToken>>;
+  list(): Answer<typeof JoinTokenState>[];
   /** Revokes a join token by its id. Throws NOT_FOUND for one that is unknown, used or revoked. */
-  revoke(id: string): Promise<JsonObject>;
+  revoke(id: string): Promise<Answer<typeof JOINING.revokeToken>>;
   /**
    * The caller that presents a join token with this hash. It may redeem that token and do nothing else. Throws
    * UNAUTHENTICATED for a token that was revoked, or that has expired.
@@ -165,7 +166,7 @@ export const mayTakeName = (token: JoinTokenRecord, name: string): boolean =>
   /^[a-z][a-z0-9-]{0,62}$/.test(name) && isPeerName(name) && matchesName(token.name, name);
 
 /** A join token without its hash. */
-function tokenView(token: JoinTokenRecord, now: number): JsonObject {
+function tokenView(token: JoinTokenRecord, now: number): Answer<typeof JoinTokenState> {
   const { id, name, createdBy, createdAt, expiresAt, used, revokedAt } = token;
   const { tier, endpoints, scopes } = termsOf(token);
   const state = revokedAt !== undefined ? 'revoked' : used ? 'used' : now >= expiresAt ? 'expired' : 'open';
@@ -174,8 +175,8 @@ function tokenView(token: JoinTokenRecord, now: number): JsonObject {
     name,
     state,
     tier: tier ?? null,
-    endpoints: [...endpoints],
-    scopes: [...scopes],
+    endpoints,
+    scopes,
     created_by: createdBy,
     created_at: new Date(createdAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),

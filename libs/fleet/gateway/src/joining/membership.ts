@@ -8,10 +8,10 @@ import {
   fingerprint,
   type JoinOffer,
   JoinRequest,
-  type JsonObject,
   type Membership,
   PROTOCOL_VERSIONS,
 } from '@hermes-fleet/protocol';
+import type { Answer, JOINING } from '@hermes-fleet/protocol/api';
 import type { Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { peerWithTask } from '@hermes-fleet/relay';
 import { stateOf } from '../http/peer-view.ts';
@@ -56,9 +56,9 @@ export interface Memberships {
    * the tasks that it has are given up then, as those of a peer that is gone.
    */
   leave(name: string, options: { readonly now: boolean }): Promise<Membership>;
-  list(): JsonObject[];
+  list(): Answer<typeof JOINING.workers>['workers'];
   /** Ends the membership of a worker at once. Throws NOT_FOUND. */
-  revoke(name: string): Promise<JsonObject>;
+  revoke(name: string): Promise<Answer<typeof JOINING.revokeWorker>>;
 }
 
 export function createMemberships(options: MembershipsOptions): Memberships {
@@ -217,7 +217,7 @@ export function createMemberships(options: MembershipsOptions): Memberships {
       directory.list().map((worker) => ({
         ...membership(worker),
         endpoint: worker.url,
-        scopes: [...worker.scopes],
+        scopes: worker.scopes,
         joined_at: new Date(worker.joinedAt).toISOString(),
       })),
     async revoke(name) {

@@ -1,6 +1,5 @@
 import type { Ledger, TaskEvent, TaskState } from '@hermes-fleet/ledger';
 import { impliedState, isTerminal } from '@hermes-fleet/ledger';
-import { isJsonObject } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CostOptions, costView } from '../http/cost-view.ts';
 
@@ -117,11 +116,11 @@ function note(doing: Doing, { taskId, type, data }: TaskEvent, ledger: Pick<Ledg
 function line({ state, peer, tool, reported }: Doing, taskId: string, options: ProgressOptions): string {
   const task = options.ledger.get(taskId);
   const cost = task ? costView(task, options) : undefined;
-  const budget = isJsonObject(cost?.budget) ? ` of ${String(cost.budget.token_budget)}` : '';
+  const budget = cost?.budget ? ` of ${cost.budget.token_budget}` : '';
   return [
     `${state}${peer === undefined ? '' : ` at ${peer}`}`,
     ...(tool === undefined ? [] : [tool]),
-    `${Math.max(Number(cost?.tokens_spent ?? 0), reported)}${budget} tokens`,
+    `${Math.max(cost?.tokens_spent ?? 0, reported)}${budget} tokens`,
   ].join(' · ');
 }
 

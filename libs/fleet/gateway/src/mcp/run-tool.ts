@@ -26,7 +26,10 @@ export interface FleetMcpToolsOptions {
 }
 
 /** Runs a tool of POST /mcp for its caller, and returns its structured content. Throws a FleetError. */
-export type RunFleetMcpTool = (call: McpCall, origin: McpOrigin) => Promise<JsonObject>;
+export type RunFleetMcpTool = (
+  call: McpCall,
+  origin: McpOrigin,
+) => Promise<Readonly<Record<string, unknown>>>;
 
 /**
  * The tools of POST /mcp (docs/mcp.md#tools). A task that comes this way is like one that comes by A2A: the same intake,

@@ -1,5 +1,5 @@
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { type CostOptions, costView } from '../http/cost-view.ts';
 import { listArtifacts } from './artifact-resources.ts';
@@ -88,8 +88,8 @@ export function taskReport(task: TaskRecord, options: TaskReportOptions): JsonOb
     context_id: task.contextId,
     state: task.state,
     updated_at: new Date(task.updatedAt).toISOString(),
-    tokens_spent: cost.tokens_spent ?? 0,
-    token_budget: isJsonObject(cost.budget) ? (cost.budget.token_budget ?? null) : null,
+    tokens_spent: cost.tokens_spent,
+    token_budget: cost.budget?.token_budget ?? null,
     ...(asked && { question: { number: questions.length, text: asked.text } }),
     ...(task.result && { result: task.result }),
     ...(artifacts.length > 0 && { artifacts }),

@@ -7,6 +7,7 @@ import {
   resolveTokens,
 } from '@hermes-fleet/fleet-config';
 import { FleetError, HANDSHAKE_EXTENSION, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import type { Answer, DoctorReport as Report } from '@hermes-fleet/protocol/api';
 import { systemClock as clock, systemIds as ids, silentLog } from '@hermes-fleet/protocol/ports';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { examineFleet } from '../doctor/examine.ts';
@@ -18,12 +19,7 @@ import type { MemberEnvironment } from './environment.ts';
 import { examineTls } from './examine-tls.ts';
 
 /** The output of `--doctor`, printed as one line of JSON. */
-export interface DoctorReport {
-  readonly profile: string;
-  /** False when a check failed. */
-  readonly ok: boolean;
-  readonly findings: readonly Finding[];
-}
+export type DoctorReport = Answer<typeof Report>;
 
 type ReadMember = Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings' | 'certificates'> & {
   /** `budget` of config.yaml; absent for a member that spends no tokens. */

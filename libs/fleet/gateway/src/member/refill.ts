@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { type Acknowledged, type Refilled, refill, refillReader } from '@hermes-fleet/events';
+import { type Acknowledged, refill, refillReader } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import { openOutbox } from '@hermes-fleet/ledger';
 import { FleetError } from '@hermes-fleet/protocol';
+import type { Answer, RefillReport as Report } from '@hermes-fleet/protocol/api';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { busConnection } from './bus.ts';
 import type { MemberEnvironment } from './environment.ts';
@@ -14,11 +15,7 @@ export interface RefillSource {
 }
 
 /** The output of `--refill`, printed as one line of JSON. */
-export interface RefillReport extends Pick<Refilled, 'acknowledged' | 'missing' | 'published'> {
-  readonly profile: string;
-  /** Ended tasks that retention or a deletion has removed from the ledger: their events cannot be published again. */
-  readonly removed_tasks: number;
-}
+export type RefillReport = Answer<typeof Report>;
 
 export interface RefillMemberOptions {
   readonly environment: MemberEnvironment;

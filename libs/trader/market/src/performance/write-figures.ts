@@ -1,10 +1,11 @@
+import type { Answer, Figures } from '@hermes-fleet/protocol/api';
 import { text } from '../terms/money.ts';
 import type { PerformanceFigures } from './performance.ts';
 
 const DIGITS = 8;
 
 /** The figures in their wire form: amounts as decimal text, ratios as numbers of eight significant digits. */
-export function writeFigures(figures: PerformanceFigures) {
+export function writeFigures(figures: PerformanceFigures): Answer<typeof Figures> {
   const { firstAt, lastAt, bars, fills, sales, wins } = figures;
   return {
     bars,
@@ -29,5 +30,5 @@ export function writeFigures(figures: PerformanceFigures) {
 }
 
 const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-const rounded = (ratio: number | null): number | null =>
-  ratio === null ? null : Number(ratio.toPrecision(DIGITS));
+const rounded = <R extends number | null>(ratio: R): R =>
+  (ratio === null ? null : Number(ratio.toPrecision(DIGITS))) as R;

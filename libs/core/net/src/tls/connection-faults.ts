@@ -1,5 +1,5 @@
-import { type TlsFault, type TlsKeys, tlsFault } from '@hermes-fleet/net/tls';
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
+import { type TlsFault, type TlsKeys, tlsFault } from './faults.ts';
 
 /** The keys of fleet.yaml for connections to peers. */
 const FLEET_KEYS: TlsKeys = { ca: 'fleet.tls.ca_file', cert: 'fleet.tls.cert_file' };
