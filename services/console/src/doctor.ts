@@ -3,6 +3,7 @@ import { readStreams } from '@hermes-fleet/events';
 import { createClient, type TlsFetch } from '@hermes-fleet/net';
 import { tlsFault } from '@hermes-fleet/net/tls';
 import { FleetError } from '@hermes-fleet/protocol';
+import type { Answer, DoctorReport } from '@hermes-fleet/protocol/api';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { createSecretEnv, loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type ConsoleTls, readCertificates } from './config/certificates.ts';
@@ -12,20 +13,9 @@ import { CONSOLE_NAME, type ConsoleEnvironment } from './environment.ts';
 import { connectionOf, readLoginSecret } from './start.ts';
 
 /** One check of `fleet doctor --profile console`. */
-interface Finding {
-  readonly subject: string;
-  readonly check: string;
-  readonly state: 'ok' | 'failed' | 'skipped';
-  readonly detail: string;
-  readonly fix?: string;
-}
-
 /** The output of `--doctor`. */
-export interface DoctorReport {
-  readonly profile: string;
-  readonly ok: boolean;
-  readonly findings: readonly Finding[];
-}
+type Report = Answer<typeof DoctorReport>;
+type Finding = Report['findings'][number];
 
 const NATS_MS = 15_000;
 const HTTP_MS = 10_000;
@@ -37,7 +27,7 @@ const HTTP_MS = 10_000;
 export async function examineConsole(
   environment: ConsoleEnvironment,
   processEnv: NodeJS.ProcessEnv,
-): Promise<DoctorReport> {
+): Promise<Report> {
   const env = createSecretEnv(processEnv);
   const [config, tls, ...problems] = readConfiguration(environment, env);
   const live = config

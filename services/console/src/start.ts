@@ -15,7 +15,6 @@ import { createConsole } from './compose.ts';
 import { readCertificates } from './config/certificates.ts';
 import { ConsoleConfigSchema } from './config/schema.ts';
 import { CONSOLE_NAME, type ConsoleEnvironment } from './environment.ts';
-import { listen } from './listen.ts';
 import { CONTENT_SECURITY_POLICY, readStaticFiles } from './web/static-files.ts';
 
 const STOP_MS = 10_000;
@@ -71,4 +70,18 @@ export function connectionOf(
   const login =
     user === undefined ? {} : { user, pass: env.read('NATS_PASSWORD') ?? '', inboxPrefix: inboxPrefix(user) };
   return { servers, name: CONSOLE_NAME, ...login, ...(tls && { tls }) };
+}
+
+/** Opens the listener of the console. Throws BIND_FAILED with address and reason. */
+async function listen(
+  app: { listen(at: { host: string; port: number }): PromiseLike<unknown> },
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<void> {
+  try {
+    await app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port });
+  } catch (cause) {
+    const isTaken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
+    const reason = isTaken ? 'another process listens there' : String(cause);
+    throw new FleetError('BIND_FAILED', `the console cannot listen on ${host}:${port}: ${reason}`, { cause });
+  }
 }

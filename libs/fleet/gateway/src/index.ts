@@ -11,5 +11,5 @@ export {
 export type { SubtaskRunner } from './fleet-tools/subtask.ts';
 export type { GatewayOptions } from './gateway.ts';
 export type { GatewayAgent } from './gateway-agent.ts';
-export { registerDrainRoute } from './joining/drain-routes.ts';
+export { registerDrainRoute } from './joining/join-routes.ts';
 export { registerFleetMcp } from './mcp/fleet-mcp.ts';

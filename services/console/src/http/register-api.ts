@@ -2,19 +2,17 @@ import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import type { Prices } from '../config/prices.ts';
-import type { Rebuilt } from '../consume/feed.ts';
 import { guardSessions } from '../session/guard.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { StaticFile } from '../web/static-files.ts';
 import { registerActions } from './actions.ts';
 import type { StatusDocument } from './api.ts';
-import { registerAuditHeads } from './audit-heads.ts';
 import { registerBlocked } from './blocked.ts';
 import type { Changes } from './changes.ts';
 import { registerContent } from './content.ts';
 import { type FleetOptions, registerFleet } from './fleet.ts';
 import { registerSession } from './session.ts';
-import { registerCodes, registerLogin, registerRebuild, type SignInOptions } from './sign-in.ts';
+import { type CommandOptions, registerForCommand, registerLogin } from './sign-in.ts';
 import { registerSpending } from './spending.ts';
 import { registerStatic } from './static.ts';
 import { registerStream } from './stream.ts';
@@ -24,14 +22,13 @@ import { registerToken, type TokenOptions } from './token.ts';
 import { registerTrader } from './trader.ts';
 import { type BooksOptions, registerTraderBooks } from './trader-books.ts';
 
-export interface ApiOptions extends SignInOptions, TokenOptions, BooksOptions, FleetOptions {
+export interface ApiOptions extends CommandOptions, TokenOptions, BooksOptions, FleetOptions {
   readonly store: Pick<Store, 'read'>;
   readonly sessions: Sessions;
   readonly prices: Prices;
   readonly changes: Changes;
   readonly status: () => StatusDocument;
   readonly clock: Clock;
-  readonly rebuild: () => Promise<Rebuilt>;
   readonly web: { readonly files: readonly StaticFile[]; readonly policy: string };
 }
 
@@ -49,9 +46,7 @@ export function registerApi(app: FastifyInstance, options: ApiOptions): void {
       reply.header('cache-control', 'no-store');
       done();
     });
-    registerCodes(scope, options);
-    registerRebuild(scope, options);
-    registerAuditHeads(scope, options);
+    registerForCommand(scope, options);
     registerSession(scope, options);
     scope.get('/api/status', () => options.status());
     registerFleet(scope, options);

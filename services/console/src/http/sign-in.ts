@@ -1,9 +1,11 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE } from '@hermes-fleet/protocol/api';
 import { serve } from '@hermes-fleet/service';
+import type { Store } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import type { Rebuilt } from '../consume/feed.ts';
 import { iso, isoOrNull } from '../read-model/task-rows.ts';
+import { highestHeadsIn } from '../read-model/trader.ts';
 import type { Codes } from '../session/codes.ts';
 import { sessionCookie } from '../session/guard.ts';
 import { isSame } from '../session/secrets.ts';
@@ -32,32 +34,47 @@ export function registerLogin(app: FastifyInstance, { codes, sessions }: SignInO
   );
 }
 
-/** `POST /api/codes`: makes a one-time code, for `fleet console`. */
-export function registerCodes(scope: FastifyInstance, { codes, loginSecret }: SignInOptions): void {
-  serve(scope, CONSOLE.codes, { config: { withSecret: true } }, (request, reply) => {
-    requireSecret(request.headers.authorization, loginSecret);
-    const { code, expiresAt } = codes.make();
-    const expires = new Date(expiresAt).toISOString();
-    reply.code(201).header('cache-control', 'no-store');
-    return { code, path: `/login?code=${code}`, expires_at: expires };
-  });
+export interface CommandOptions extends SignInOptions {
+  readonly rebuild: () => Promise<Rebuilt>;
+  readonly store: Pick<Store, 'read'>;
 }
 
-/** `POST /api/rebuild`: makes the read model anew from the streams, for `fleet console rebuild`. */
-export function registerRebuild(
-  scope: FastifyInstance,
-  { loginSecret, rebuild }: Pick<SignInOptions, 'loginSecret'> & { readonly rebuild: () => Promise<Rebuilt> },
-): void {
-  serve(scope, CONSOLE.rebuild, { config: { withSecret: true } }, async (request, reply) => {
+/**
+ * What the `fleet` command asks, with the secret of the console: a one-time code, a read model that is made anew from the
+ * streams, and the highest heads of audits that it ever saw (docs/console.md#a-witness-of-the-audit).
+ */
+export function registerForCommand(scope: FastifyInstance, options: CommandOptions): void {
+  const { codes, loginSecret, rebuild, store } = options;
+  const withSecret = { config: { withSecret: true } };
+  serve(scope, CONSOLE.codes, withSecret, (request, reply) => {
+    requireSecret(request.headers.authorization, loginSecret);
+    const { code, expiresAt } = codes.make();
+    reply.code(201).header('cache-control', 'no-store');
+    return { code, path: `/login?code=${code}`, expires_at: iso(expiresAt) };
+  });
+  serve(scope, CONSOLE.rebuild, withSecret, async (request, reply) => {
     requireSecret(request.headers.authorization, loginSecret);
     const { rebuiltAt, reachesBackTo } = await rebuild();
     reply.code(202);
     return { rebuilt_at: iso(rebuiltAt), reaches_back_to: isoOrNull(reachesBackTo) };
   });
+  serve(scope, CONSOLE.auditHeads, withSecret, (request) => {
+    requireSecret(request.headers.authorization, loginSecret);
+    const heads = store.read(highestHeadsIn);
+    return {
+      heads: heads.map(({ service, store: file, seq, hash, at }) => ({
+        service,
+        store: file,
+        seq,
+        hash,
+        at: iso(at),
+      })),
+    };
+  });
 }
 
 /** Throws UNAUTHENTICATED unless the header has the secret of the console. */
-export function requireSecret(authorization: string | undefined, secret: string): void {
+function requireSecret(authorization: string | undefined, secret: string): void {
   const given = /^Bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1];
   if (given === undefined || !isSame(given, secret))
     throw new FleetError('UNAUTHENTICATED', 'send "Authorization: Bearer <CONSOLE_LOGIN>"');

@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream';
-import { csvPages, type Service } from '@hermes-fleet/net/api';
+import { type ApiClient, csvPages, type Read, type Service } from '@hermes-fleet/net/api';
 import { FleetError } from '@hermes-fleet/protocol';
-import { BooksFigures, TRADER } from '@hermes-fleet/protocol/api';
+import { BooksFigures, TRADER, TRADER_RPC } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { readBooks, type TraderBooks } from '../profiles/books.ts';
 import type { Range } from '../read-model/ranges.ts';
 import { iso } from '../read-model/task-rows.ts';
 import { appliedIn } from '../read-model/trader.ts';
@@ -71,6 +70,34 @@ export function registerTraderBooks(scope: FastifyInstance, options: BooksOption
     });
     return await reply.send(Readable.from(within(clock, first.value ?? '', pages)));
   });
+}
+
+/** The answers of the trader to `GET /books/performance` and `/books/fills` (docs/trader.md#read-the-books). */
+interface TraderBooks {
+  readonly performance: Read<typeof TRADER.performance>;
+  readonly fills: Read<typeof TRADER.fills>;
+  /** The names of the strategies, by id. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** The page does not wait longer. */
+const BOOKS_MS = 5_000;
+const MAX_POINTS = 300;
+const MAX_FILLS = 500;
+
+/** Reads the books of a concern. Throws as the client. */
+async function readBooks(
+  client: ApiClient,
+  trader: Service,
+  query: Readonly<Record<string, string>>,
+): Promise<TraderBooks> {
+  const timeoutMs = BOOKS_MS;
+  const [performance, fills, { strategies }] = await Promise.all([
+    client.call(trader, TRADER.performance, { query: { ...query, points: `${MAX_POINTS}` }, timeoutMs }),
+    client.call(trader, TRADER.fills, { query: { ...query, limit: `${MAX_FILLS}` }, timeoutMs }),
+    client.rpc(trader, TRADER_RPC.listStrategies, {}, { timeoutMs }),
+  ]);
+  return { performance, fills, names: new Map(strategies.map(({ id, name }) => [id, name])) };
 }
 
 function spanIn(

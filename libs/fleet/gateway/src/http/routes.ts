@@ -4,12 +4,12 @@ import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protoco
 import { type Answer, FLEET } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { requireScope, serve } from '@hermes-fleet/service';
+import { leftOf, type SpendingView } from '@hermes-fleet/tasks';
 import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';
 import { contextDeletionView, contextIdIn, resultsIn } from './context-view.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
-import { spendingView } from './spending-view.ts';
 
 export interface FleetRoutesOptions {
   readonly profile: string;
@@ -80,4 +80,26 @@ export function decisionView({
     unmet: unmet.map(({ kind, name, detail, transient }) => ({ kind, name, detail, transient })),
     waitable,
   };
+}
+
+/** The ceilings on spending and what is left below them, in tokens; null without a ceiling. */
+function spendingView({
+  day,
+  endsAt,
+  taskTree,
+  profile,
+  callers,
+}: SpendingView): Omit<Answer<typeof FLEET.spending>, 'profile'> {
+  return {
+    day,
+    frees_at: endsAt,
+    tokens_per_task_tree: taskTree ?? null,
+    own: figuresView(profile),
+    callers: Object.fromEntries([...callers].map(([name, figures]) => [name, figuresView(figures)])),
+  };
+}
+
+function figuresView(figures: SpendingView['profile']) {
+  const { limit, spent, reserved } = figures;
+  return { tokens_per_day: limit ?? null, spent, reserved, left: leftOf(figures) ?? null };
 }

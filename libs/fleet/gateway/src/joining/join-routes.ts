@@ -1,8 +1,9 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import { JOINING } from '@hermes-fleet/protocol/api';
+import { FLEET, JOINING } from '@hermes-fleet/protocol/api';
 import { requireScope, serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import type { Gateway } from '../gateway.ts';
 import { REDEEM } from './join-tokens.ts';
 import type { Joining } from './joining.ts';
 
@@ -55,6 +56,21 @@ export function registerJoinRoutes(app: FastifyInstance, { tokens, memberships, 
   serve(app, JOINING.revokeWorker, async (request) => {
     requireScope(request.caller, OPERATE);
     return memberships.revoke(request.params.id);
+  });
+}
+
+/**
+ * `POST /fleet/drain`: from now on this profile takes no new task, says so in its announces, and finishes what it has; the
+ * answer says how much that is. Repeat it to wait. A restart takes tasks again (docs/peering.md#membership).
+ */
+export function registerDrainRoute(
+  app: FastifyInstance,
+  { gateway }: { readonly gateway: Pick<Gateway, 'drain'> },
+): void {
+  serve(app, FLEET.drain, (request) => {
+    requireScope(request.caller, OPERATE);
+    const { running, waiting } = gateway.drain();
+    return { running, waiting };
   });
 }
 
