@@ -3,11 +3,7 @@ import { Considered } from './task-attempts.js';
 
 /**
  * What `POST /fleet/route` says (docs/handshake.md#routing).
- * @typedef {object} RouteAnswer
- * @property {string | null} chosen
- * @property {readonly {peer: string, verdict: string, score: number, reasons: readonly string[]}[]} considered
- * @property {readonly {kind: string, name: string, detail: string, transient: boolean}[]} unmet
- * @property {boolean} waitable
+ * @typedef {import('@hermes-fleet/net/api').Read<typeof import('@hermes-fleet/protocol/api').FLEET.route>} RouteAnswer
  */
 
 /** Where a dispatch would go, and why; before it was asked, what this place is for. @param {{answer: RouteAnswer | null}} props */
