@@ -16,7 +16,7 @@ const LISTENERS: Readonly<Record<string, string>> = {
     'fleet join, until the orchestrator has asked there for a proof: the gateway does not run yet',
   'libs/fleet/gateway/src/member/listen.ts':
     'the one listener of a profile, and of the trader, started by main.ts',
-  'services/console/src/listen.ts': 'the one listener of the console, which is no member: it takes no tasks',
+  'services/console/src/start.ts': 'the one listener of the console, which is no member: it takes no tasks',
 };
 
 const sources = globSync('{libs,services,deploy}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })
