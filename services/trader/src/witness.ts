@@ -1,7 +1,10 @@
 import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
-import { type Answer, type AuditReport, CONSOLE } from '@hermes-fleet/protocol/api';
+import { type Answer, type AuditReport, SeenHead } from '@hermes-fleet/protocol/api';
 import type { Reader } from '@hermes-fleet/store';
+import { z } from 'zod';
 import type { Accepted, Broken } from './control/audit-verifier.ts';
+
+const Seen = z.object({ heads: z.array(SeenHead) });
 
 /** The heads of the audit that the console has seen, the highest of each file; or why it was not asked. */
 export type Witness =
@@ -18,7 +21,7 @@ export function readWitness(text: string | undefined, service: string): Witness 
     throw new FleetError('CONFIG_INVALID', '--witness is not JSON', { cause });
   }
   if (isJsonObject(value) && typeof value.problem === 'string') return { problem: value.problem };
-  const { success, data } = CONSOLE.auditHeads.answer.safeParse(value);
+  const { success, data } = Seen.safeParse(value);
   if (!success) throw new FleetError('CONFIG_INVALID', '--witness has no heads of an audit');
   return { heads: data.heads.filter((head) => head.service === service) };
 }

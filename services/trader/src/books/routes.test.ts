@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { TRADER } from '@hermes-fleet/protocol/api';
 import { manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
 import { type OpenBooks, openBooks } from '../../testing/books/books-app.ts';
 import { CONCERN, GRID, INTERVAL_MS, TREND } from '../../testing/running.ts';
@@ -46,6 +47,11 @@ test('orders and fills are read newest first or oldest first, page by page', dea
     next = page.next;
   }
   assert.deepEqual(pages, newest.orders);
+  // The rows are stored records: nothing but this holds them against the schema.
+  for (const route of [TRADER.orders, TRADER.fills, TRADER.performance]) {
+    const answer = await json(run, route.path);
+    assert.deepEqual(route.answer.parse(answer), answer, route.path);
+  }
   const { fills } = await json(run, '/books/fills?order=oldest');
   assert.deepEqual(
     fills,

@@ -1,4 +1,4 @@
-export { CONSOLE } from './console.ts';
+export { CONSOLE, SeenHead } from './console.ts';
 export { Amount, BooksFigures, Figures } from './figures.ts';
 export {
   ContextDeletion,
