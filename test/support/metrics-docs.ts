@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Families, kindOf, MEMBER_FAMILIES, PROCESS_FAMILIES } from '@hermes-fleet/service';
 import { CONSOLE_FAMILIES } from '../../services/console/src/families.ts';
-import { TRADER_FAMILIES } from '../../services/trader/src/config/families.ts';
+import { TRADER_FAMILIES } from '../../services/trader/src/control/families.ts';
 
 /** Where the metrics are described. */
 export const METRICS_DOC = resolve(import.meta.dirname, '../../docs/metrics.md');

@@ -6,7 +6,7 @@ import {
   MEMBER_FAMILIES,
 } from '@hermes-fleet/service';
 import { CONSOLE_FAMILIES } from '../../../services/console/src/families.ts';
-import { TRADER_FAMILIES } from '../../../services/trader/src/config/families.ts';
+import { TRADER_FAMILIES } from '../../../services/trader/src/control/families.ts';
 
 /** Every family that a profile, the trader or the console exports. */
 export const FAMILIES: Families = { ...MEMBER_FAMILIES, ...TRADER_FAMILIES, ...CONSOLE_FAMILIES };
@@ -19,6 +19,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
   tiers: ['haiku'],
   concerns: ['acct:xrpusd'],
   strategies: ['Grid'],
+  breakers: ['drawdown'],
 };
 
 /** Metrics of these families; `record` changes every series. */

@@ -2,9 +2,10 @@ import type { PerformanceFigures, Runtime, RuntimeWatcher } from '@hermes-fleet/
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import { createRecorder, type Readers, type Reading, type Recorder } from '@hermes-fleet/service';
 import type { BookKeeper } from './books/book-keeper.ts';
-import { RUN_STATES, TRADER_FAMILIES } from './config/families.ts';
+import { ConcernBreakers } from './config/breaker-schema.ts';
 import { BREAKER } from './control/breaker-caller.ts';
 import type { ControlStore } from './control/control-store.ts';
+import { RUN_STATES, TRADER_FAMILIES } from './control/families.ts';
 
 /** Most strategies with their own label; the others share one. */
 const MAX_STRATEGIES = 200;
@@ -32,7 +33,11 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
   const { store, runtime, keeper } = o;
   const names = new Map(o.strategies.slice(0, MAX_STRATEGIES).map(({ id, name }) => [id, name]));
   const concerns = o.concerns.map(({ id }) => id);
-  const metrics = createRecorder(o.registry, TRADER_FAMILIES, { concerns, strategies: [...names.values()] });
+  const metrics = createRecorder(o.registry, TRADER_FAMILIES, {
+    concerns,
+    strategies: [...names.values()],
+    breakers: ConcernBreakers.keyof().options,
+  });
   const nameOf = (id: string | null): string => (id === null ? 'none' : (names.get(id) ?? 'other'));
 
   const each =

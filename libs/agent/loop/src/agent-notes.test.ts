@@ -9,7 +9,7 @@ import { SOURCE_CONFIG } from '../../../../test/support/source-config.ts';
 import { notesOf } from './agent-notes.ts';
 import { AgentConfigSchema } from './config/config.ts';
 
-test('the start log names each key that has no effect, and each server with another meaning', async (t) => {
+test('the start log names each key that has no effect', async (t) => {
   const parts = { ...makePlace(t), clock: systemClock, log: silentLog };
   const confinement = await createConfinement({ confine: 'unconfined', ...parts });
   const noted = (config: unknown, ignores = {}): string[] => {
@@ -21,7 +21,7 @@ test('the start log names each key that has no effect, and each server with anot
   };
   assert.deepEqual(noted({}, { effort: 'unused' }), []);
   assert.deepEqual(
-    noted(parse(SOURCE_CONFIG)).filter((note) => !note.includes('mcp.servers')),
+    noted(parse(SOURCE_CONFIG)),
     ['defaultAgent', 'a2a.port', 'tools.tasks', 'tools.introspection', 'tools.models'].map(
       (key) => `config.yaml ${key}`,
     ),
@@ -30,15 +30,4 @@ test('the start log names each key that has no effect, and each server with anot
   assert.deepEqual(noted({ effort: 'low' }), effort);
   assert.deepEqual(noted({ model: 'claude-x', effort: 'low' }), []);
   assert.deepEqual(noted({ model: 'claude-x', effort: 'low' }, { effort: 'it decides' }), effort);
-  const servers = {
-    old: { command: 'node' },
-    trader: { url: 'http://trader.internal/mcp', scope: 'trader:decide' },
-    task: { command: 'node', scope: 'task' },
-    shared: { command: 'node', scope: 'profile' },
-    off: { command: 'node', disabled: true },
-  };
-  assert.deepEqual(noted({ mcp: { servers } }), [
-    'config.yaml mcp.servers.old.scope is not set',
-    'config.yaml mcp.servers.trader.scope: trader:decide is caller_scope: trader:decide now; rename the key',
-  ]);
 });

@@ -1,10 +1,10 @@
 import { ControlAction, type ControlResponse } from '@hermes-fleet/protocol/control';
 import { type Log, traceField } from '@hermes-fleet/protocol/ports';
 import type { Recorder } from '@hermes-fleet/service';
-import type { TRADER_FAMILIES } from '../config/families.ts';
 import { failedResponse, writeFailure } from './answers.ts';
 import type { Answer, Attempt } from './attempt.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
+import type { TRADER_FAMILIES } from './families.ts';
 import { isTooLarge } from './screening.ts';
 
 /** Counts the attempts and their outcomes. */

@@ -1,6 +1,5 @@
 import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol/control';
 import type { Families } from '@hermes-fleet/service';
-import { ConcernBreakers } from './breaker-schema.ts';
 
 export const RUN_STATES = ['running', 'paused'] as const;
 /** `<account>:<market>`. */
@@ -48,7 +47,7 @@ export const TRADER_FAMILIES = {
   },
   fleet_trader_breaker_trips_total: {
     help: 'decisions of [circuit breakers](trader.md#circuit-breakers)',
-    labels: { concern: CONCERN, breaker: ConcernBreakers.keyof().options },
+    labels: { concern: CONCERN, breaker: { from: 'breakers' } },
   },
   fleet_trader_breaker_tripped: ofConcern('1 while the decision in force is that of a circuit breaker'),
   fleet_trader_return: ofConcern(
