@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick test-faults bench sim eval picture
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick test-faults bench sim size eval picture
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
@@ -87,6 +87,9 @@ bench: install ## measure the fleet beside contenders: make bench ONLY=dispatch,
 
 sim: install ## run a fleet in virtual time, with random faults: make sim ARGS='--seed 7 --workers 100', ARGS=--help (docs/scale.md)
 	@node test/sim/main.ts $(ARGS)
+
+size: install ## lines of the sources of each package, and the difference from a commit: make size ARGS=main
+	@node test/support/size.ts $(ARGS)
 
 picture: install ## draw the pictures of a demo and of fleet send from the fleet that runs
 	@output=$$(./fleet demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/record.ts && node docs/picture/draw.ts
