@@ -50,7 +50,7 @@ function loadedBy(...args: readonly string[]): string {
 }
 
 const LARGE =
-  /node_modules\/(?:nats|fastify|pino|prom-client|zod|yaml|@a2a-js)\/|\/libs\/(?!cli\/|service\/src\/descriptors\/)/;
+  /node_modules\/(?:nats|fastify|pino|prom-client|zod|yaml|@a2a-js)\/|\/libs\/(?!cli\/|core\/service\/src\/descriptors\/)/;
 
 test('help loads no command, nothing of other packages but the care for descriptors, and no large library', () => {
   for (const args of [['--help'], ['help', 'send'], ['trader', '--help'], ['local', 'up', '--help']]) {

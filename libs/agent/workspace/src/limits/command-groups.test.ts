@@ -169,8 +169,9 @@ for (const method of ['bubblewrap', 'uid'] as const) {
       const { stdout, stderr } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...bounds });
       const left = () => readdirSync('${base}', { withFileTypes: true }).filter((e) => e.isDirectory()).map((e) => e.name);
       for (let tries = 0; tries < 200 && left().length > 1; tries += 1) await clock.sleep(20);
+      const after = left();
       const again = await createConfinement(options);
-      console.log(JSON.stringify({ stdout, stderr, left: left(), notes: [note, again.note] }));`;
+      console.log(JSON.stringify({ stdout, stderr, left: after, notes: [note, again.note] }));`;
     const args = ['-c', `echo 0 > ${base}/cgroup.procs; exec "$@"`, 'sh', process.execPath];
     const ran = spawnSync('/bin/sh', [...args, '--input-type=module', '--eval', script], {
       cwd: join(import.meta.dirname, '../..'),

@@ -128,7 +128,7 @@ test('a path that is no usable repository is named, with the field', async (t) =
   mkdirSync(join(user.root, 'plain'));
   await refused(
     join(user.root, 'plain'),
-    /workspace\.path .*plain cannot be used: it is not a git repository/,
+    /workspace\.path: .*plain cannot be used: it is not a git repository/,
   );
   await refused(join(user.root, 'nothing'), /does not exist/);
   const empty = join(user.root, 'empty');
