@@ -8,19 +8,17 @@ export { readBars } from './feed/csv.ts';
 export { createFeed, type FeedConfig, FeedSchema } from './feed/feed-config.ts';
 export { createSyntheticFeed, syntheticBar } from './feed/synthetic.ts';
 export { type DegradedConfig, DegradedSchema } from './follow/degraded.ts';
-export { createNetProfit, type NetProfit } from './performance/net-profit.ts';
+export { createNetProfit } from './performance/net-profit.ts';
 export { createPerformance, type Performance, type PerformanceFigures } from './performance/performance.ts';
 export { writeFigures } from './performance/write-figures.ts';
 export { createRuntime, type RuntimeConcern, type RuntimeOptions, type TraderRuntime } from './runtime.ts';
 export { createStrategy, STRATEGY_KINDS } from './strategies/index.ts';
 export { strategyKind } from './strategies/kind.ts';
-export type { BookEntry, OrderEntry } from './terms/books.ts';
-export type { Concern, Strategy } from './terms/concern.ts';
+export type { BookEntry, OrderEntry, OrderView } from './terms/books.ts';
+export { type Concern, FREE, type Restriction, restrict, type Strategy } from './terms/concern.ts';
 export { decimalText } from './terms/decimal-text.ts';
 export { type Market, MarketSchema, type MarketWire, readMarket } from './terms/market.ts';
 export { money } from './terms/money.ts';
-export type { OrderView } from './terms/order-view.ts';
-export { FREE, type Restriction, restrict } from './terms/restriction.ts';
 export type {
   EngineStore,
   EngineView,

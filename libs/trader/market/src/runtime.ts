@@ -1,10 +1,9 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Clock, type Ids, type Log, systemIds } from '@hermes-fleet/protocol/ports';
-import { createEngine } from './engine.ts';
+import { createEngine } from './broker/engine.ts';
 import type { DegradedConfig } from './follow/degraded.ts';
 import { createFollower, type Follower } from './follow/follower.ts';
-import { createStrategy, STRATEGY_KINDS, type StrategyKind } from './strategies/index.ts';
-import type { Strategy } from './terms/concern.ts';
+import { cannotRun, STRATEGY_KINDS, type StrategyKind } from './strategies/index.ts';
 import type { Market } from './terms/market.ts';
 import type { EngineStore, Runtime, RuntimeWatcher } from './terms/runtime-port.ts';
 import type { Feed } from './terms/strategy.ts';
@@ -77,17 +76,6 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
     throw new FleetError('NOT_FOUND', message);
   }
 
-  function preflight(strategy: Strategy): string | undefined {
-    try {
-      const follower = followerOf(`${strategy.accountId}:${strategy.marketSymbol}`);
-      createStrategy(strategy, kinds);
-      const fault = follower.faulted(strategy.id);
-      return fault === undefined ? undefined : `strategy ${strategy.id} is faulted: ${fault}`;
-    } catch (thrown) {
-      return thrown instanceof Error ? thrown.message : String(thrown);
-    }
-  }
-
   /** The sleep keeps the process alive: a write that joins the store's next transaction waits for a timer that does not. */
   async function close(): Promise<void> {
     const closed = new AbortController();
@@ -105,7 +93,10 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
   }
 
   return {
-    preflight,
+    preflight: (strategy) =>
+      cannotRun(strategy, kinds, (id) =>
+        followerOf(`${strategy.accountId}:${strategy.marketSymbol}`).faulted(id),
+      ),
     reconcile: async (concern, strategy) => followerOf(concern.id).reconcile(concern, strategy),
     health: (concernId) =>
       followers.get(concernId)?.health() ?? {

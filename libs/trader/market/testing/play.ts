@@ -1,7 +1,6 @@
 import type { RiskMode } from '@hermes-fleet/protocol/control';
-import { createEngine } from '../src/engine.ts';
+import { createEngine, type Engine } from '../src/broker/engine.ts';
 import { syntheticBar } from '../src/feed/synthetic.ts';
-import type { Engine } from '../src/terms/engine-port.ts';
 import { type Market, MarketSchema, readMarket } from '../src/terms/market.ts';
 import { money } from '../src/terms/money.ts';
 import type { Bar, TradingStrategy } from '../src/terms/strategy.ts';

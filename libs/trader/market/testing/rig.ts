@@ -1,10 +1,10 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Ids } from '@hermes-fleet/protocol/ports';
-import { createEngine } from '../src/engine.ts';
-import type { Desired, Engine } from '../src/terms/engine-port.ts';
+import { createEngine, type Engine } from '../src/broker/engine.ts';
+import type { Desired } from '../src/broker/reconcile-orders.ts';
+import type { OrderView } from '../src/terms/books.ts';
 import { type Market, MarketSchema, readMarket } from '../src/terms/market.ts';
 import { money, ZERO } from '../src/terms/money.ts';
-import type { OrderView } from '../src/terms/order-view.ts';
 import type { Bar, Intent, StrategyView, TradingStrategy } from '../src/terms/strategy.ts';
 
 /** A fee of 1 %, slippage of 1 %, prices in cents and quantities in tenths, for easy mental arithmetic. */

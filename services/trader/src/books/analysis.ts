@@ -3,7 +3,6 @@ import {
   createPerformance,
   type Feed,
   money,
-  type NetProfit,
   type Performance,
   type PerformanceFigures,
 } from '@hermes-fleet/market';
@@ -71,7 +70,7 @@ export function createAnalysis(intervalMs: number): Analysis {
   let last = 0;
   let since: number | undefined;
   let total = createPerformance({ intervalMs });
-  let netProfit: NetProfit = createNetProfit();
+  let netProfit = createNetProfit();
   let position = money('0');
   let equity: Amount | undefined;
   let placed = 0;
@@ -116,7 +115,7 @@ export function createAnalysis(intervalMs: number): Analysis {
     const { side, quantity, fee } = order;
     const realized = amount(entry['realized_pnl'] ?? '0');
     const fill = { quantity: amount(quantity), fee: amount(fee), held: position, realized };
-    const net = netProfit.fill({ ...fill, side: side === 'buy' ? 'buy' : 'sell' });
+    const net = netProfit({ ...fill, side: side === 'buy' ? 'buy' : 'sell' });
     position = side === 'buy' ? position.plus(fill.quantity) : position.minus(fill.quantity);
     const counted = { fee: fill.fee, ...(net !== undefined && { sale: { realized, net } }) };
     total.fill(counted);

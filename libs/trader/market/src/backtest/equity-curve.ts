@@ -7,27 +7,21 @@ export interface EquityPoint {
   readonly close: Decimal;
 }
 
-/** Thins a curve of any length to points at equal numbers of bars, and the last one, in constant memory. */
-export interface EquityCurve {
-  add(point: EquityPoint): void;
-  /** Oldest first. */
-  points(): readonly EquityPoint[];
-}
-
 /** Most points of a curve. */
-export const MAX_CURVE_POINTS = 500;
+const MOST = 500;
 
-export function createEquityCurve(most = MAX_CURVE_POINTS): EquityCurve {
+/** Thins a curve of any length to points at equal numbers of bars, and the last one, in constant memory. */
+export function createEquityCurve() {
   let kept: EquityPoint[] = [];
   let last: EquityPoint | undefined;
   /** Bars between two points. */
   let stride = 1;
   let count = 0;
   return {
-    add: (point) => {
+    add: (point: EquityPoint): void => {
       if (count % stride === 0) {
         // One place is left for the last point.
-        if (kept.length === most - 1) {
+        if (kept.length === MOST - 1) {
           kept = kept.filter((_, n) => n % 2 === 0);
           stride *= 2;
         }
@@ -36,6 +30,8 @@ export function createEquityCurve(most = MAX_CURVE_POINTS): EquityCurve {
       last = point;
       count += 1;
     },
-    points: () => (last === undefined || kept.at(-1) === last ? kept : [...kept, last]),
+    /** Oldest first. */
+    points: (): readonly EquityPoint[] =>
+      last === undefined || kept.at(-1) === last ? kept : [...kept, last],
   };
 }

@@ -1,18 +1,18 @@
 import { type Ids, silentLog } from '@hermes-fleet/protocol/ports';
+import { createEngine, type Engine } from '../broker/engine.ts';
 import { type Order, viewOf } from '../broker/order.ts';
-import { createEngine } from '../engine.ts';
+import type { Desired } from '../broker/reconcile-orders.ts';
 import { type DegradedConfig, degradations } from '../follow/degraded.ts';
 import { createFaults } from '../follow/faults.ts';
-import type { PerformanceFigures } from '../performance/performance.ts';
-import { createStrategy, STRATEGY_KINDS, type StrategyKind } from '../strategies/index.ts';
+import type { PerformanceFigures, SaleProfit } from '../performance/performance.ts';
+import { cannotRun, createStrategy, STRATEGY_KINDS, type StrategyKind } from '../strategies/index.ts';
+import type { OrderView } from '../terms/books.ts';
 import type { Concern, Strategy } from '../terms/concern.ts';
-import type { Desired, Engine } from '../terms/engine-port.ts';
 import type { Market } from '../terms/market.ts';
-import type { OrderView } from '../terms/order-view.ts';
 import type { Reconciled } from '../terms/runtime-port.ts';
 import type { Bar } from '../terms/strategy.ts';
 import type { EquityPoint } from './equity-curve.ts';
-import { createSimulatedAccount, type SaleProfit } from './simulated-account.ts';
+import { createSimulatedAccount } from './simulated-account.ts';
 
 /** An order that ended, or that was open at the end. */
 export interface SimulatedOrder {
@@ -48,25 +48,13 @@ export interface SimulationResult {
   readonly view: ReturnType<Engine['view']>;
 }
 
+export type Simulation = ReturnType<typeof createSimulation>;
+
 /**
  * A concern of the runtime without clock, feed and store: the engine, the risk gate and the rules for failing strategies
  * are the same, so the same bars and reconciles give the same orders. Order ids are numbers in sequence.
  */
-export interface Simulation {
-  /** As `Runtime.preflight`. */
-  preflight(strategy: Strategy): string | undefined;
-  /** Why a strategy was faulted, or undefined. */
-  faulted(strategyId: string): string | undefined;
-  /** As `Runtime.reconcile`; `decisionId` is recorded with the orders that follow. */
-  reconcile(concern: Concern, strategy: Strategy | undefined, decisionId?: string): Reconciled;
-  /** As `Runtime.health`, without the time of the feed. */
-  reasons(): readonly string[];
-  /** Throws for a bar that the engine does not take. */
-  bar(bar: Bar): void;
-  finish(): SimulationResult;
-}
-
-export function createSimulation(options: SimulationOptions): Simulation {
+export function createSimulation(options: SimulationOptions) {
   const { concernId, market, degraded, kinds = STRATEGY_KINDS, onOrder } = options;
   const account = createSimulatedAccount(market);
   const placedBy = new Map<string, string | undefined>();
@@ -113,24 +101,24 @@ export function createSimulation(options: SimulationOptions): Simulation {
   }
 
   return {
-    preflight: (strategy) => {
-      try {
-        createStrategy(strategy, kinds);
-        const fault = faults.reasonOf(strategy.id);
-        return fault === undefined ? undefined : `strategy ${strategy.id} is faulted: ${fault}`;
-      } catch (thrown) {
-        return thrown instanceof Error ? thrown.message : String(thrown);
-      }
-    },
+    /** As `Runtime.preflight`. */
+    preflight: (strategy: Strategy): string | undefined => cannotRun(strategy, kinds, faults.reasonOf),
+    /** Why a strategy was faulted, or undefined. */
     faulted: faults.reasonOf,
-    reconcile: ({ runState, riskMode }, strategy, decisionId) => {
+    /** As `Runtime.reconcile`; `decisionId` is recorded with the orders that follow. */
+    reconcile: (
+      { runState, riskMode }: Concern,
+      strategy: Strategy | undefined,
+      decisionId?: string,
+    ): Reconciled => {
       const trading = strategy && { id: strategy.id, trading: createStrategy(strategy, kinds) };
       desired = { runState, riskMode, strategy: trading };
       isEnabled = strategy?.status === 'enabled';
       decision = decisionId;
       return configure();
     },
-    reasons: () =>
+    /** As `Runtime.health`, without the time of the feed. */
+    reasons: (): readonly string[] =>
       degradations(degraded, {
         ...engine.failureCounts(),
         now: 0,
@@ -140,7 +128,8 @@ export function createSimulation(options: SimulationOptions): Simulation {
         feedErrors: 0,
         forced: undefined,
       }),
-    bar: (bar) => {
+    /** Throws for a bar that the engine does not take. */
+    bar: (bar: Bar): void => {
       if (bars === 0) account.open(bar);
       const { error } = engine.onBar(bar);
       if (engine.lastBar()?.at !== bar.at) throw error ?? new Error(`the engine took no bar at ${bar.at}`);
@@ -156,7 +145,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
         if (strategy && faults.failed(strategy.id, error)) configure();
       }
     },
-    finish: () => {
+    finish: (): SimulationResult => {
       const view = engine.view();
       for (const order of view.openOrders)
         onOrder?.({ order, decisionId: placedBy.get(order.id), sale: undefined });

@@ -8,7 +8,14 @@ import { isFlattening, saleOfAll } from './flatten.ts';
 import { readIntents } from './intents.ts';
 import { type Order, openOrderOf } from './order.ts';
 import { judgeOrder, type OrderIntent, onQuantityStep } from './risk-gate.ts';
-import { countReject, type EngineState, endOrder, freeCash, type OrderListener, orderOf } from './state.ts';
+import {
+  cancelOrders,
+  countReject,
+  type EngineState,
+  endOrder,
+  freeCash,
+  type OrderListener,
+} from './state.ts';
 
 interface StrategyContext {
   readonly market: Market;
@@ -65,12 +72,11 @@ interface IntentContext extends StrategyContext {
 
 function applyIntent(state: EngineState, intent: Intent, context: IntentContext): EngineState {
   if (intent.type === 'order') return placeOrder(state, intent, context);
-  const order = orderOf(state, intent.orderId);
-  if (order === undefined) return state;
-  // Its replacement would be refused, so an exit that halted keeps would be lost.
-  if (state.configured.riskMode === 'halted' && order.purpose === 'exit') return state;
-  const reason = 'the strategy canceled it';
-  return endOrder(state, order, { state: 'canceled', endedAt: context.bar.at, reason }, context.onOrder);
+  // The replacement of an exit that halted keeps would be refused, so the exit would be lost.
+  const mayCancel = ({ id, purpose }: Order): boolean =>
+    id === intent.orderId && !(state.configured.riskMode === 'halted' && purpose === 'exit');
+  const reasonOf = (order: Order) => (mayCancel(order) ? 'the strategy canceled it' : undefined);
+  return cancelOrders(state, reasonOf, context.onOrder);
 }
 
 function placeOrder(

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { bar, buyAt, counting, rich, scripted, sellAt } from '../../testing/rig.ts';
-import { createEngine } from '../engine.ts';
-import type { Engine } from '../terms/engine-port.ts';
+import { createEngine, type Engine } from './engine.ts';
 
 const restingOrders = scripted(({ openOrders }) =>
   openOrders.length > 0 ? [] : [buyAt('80', '2'), sellAt('120', '3')],

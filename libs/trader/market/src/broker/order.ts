@@ -1,6 +1,7 @@
 import type { Decimal } from 'decimal.js';
+import type { OrderView } from '../terms/books.ts';
 import { text } from '../terms/money.ts';
-import type { OrderView } from '../terms/order-view.ts';
+
 import type { OpenOrder } from '../terms/strategy.ts';
 
 /** An order of the paper market. There are no partial fills. */

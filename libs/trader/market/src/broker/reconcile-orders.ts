@@ -1,10 +1,19 @@
-import type { Desired } from '../terms/engine-port.ts';
+import type { Concern } from '../terms/concern.ts';
 import type { Market } from '../terms/market.ts';
 import { text } from '../terms/money.ts';
+import type { TradingStrategy } from '../terms/strategy.ts';
 import { FLATTEN } from './flatten.ts';
 import type { Order } from './order.ts';
 import { halfOf } from './risk-gate.ts';
-import { type EngineState, endOrder, type OrderListener } from './state.ts';
+import { cancelOrders, type EngineState, type OrderListener } from './state.ts';
+
+/** The state that an engine is configured to. */
+export interface Desired extends Pick<Concern, 'runState' | 'riskMode'> {
+  /** The revision of the concern. */
+  readonly rev?: number | undefined;
+  /** Undefined: no strategy is active, and the position is held. */
+  readonly strategy: { readonly id: string; readonly trading: TradingStrategy } | undefined;
+}
 
 /** Cancels the open orders that `desired` does not allow, and halves entries under risk mode `cautious`. Idempotent. */
 export function reconcileOrders(
@@ -13,15 +22,11 @@ export function reconcileOrders(
   market: Market,
   onOrder: OrderListener,
 ): EngineState {
-  let state = before;
-  for (const order of before.open) {
-    const reason = cancelReason(order, desired, market);
-    const endedAt = before.bars.at(-1)?.at ?? order.placedAt;
-    if (reason !== undefined) state = endOrder(state, order, { state: 'canceled', endedAt, reason }, onOrder);
-    else if (desired.riskMode === 'cautious' && order.purpose === 'entry' && !order.isHalved)
-      state = halveOrder(state, order, { endedAt, market }, onOrder);
-  }
-  return state;
+  const left = cancelOrders(before, (order) => cancelReason(order, desired, market), onOrder);
+  if (desired.riskMode !== 'cautious') return left;
+  return left.open
+    .filter(({ purpose, isHalved }) => purpose === 'entry' && !isHalved)
+    .reduce((state, order) => halveOrder(state, order, market, onOrder), left);
 }
 
 function cancelReason(
@@ -38,17 +43,12 @@ function cancelReason(
   return runState === 'paused' ? 'paused: no entries' : undefined;
 }
 
-function halveOrder(
-  state: EngineState,
-  order: Order,
-  { endedAt, market }: { endedAt: number; market: Market },
-  onOrder: OrderListener,
-): EngineState {
+function halveOrder(state: EngineState, order: Order, market: Market, onOrder: OrderListener): EngineState {
   const quantity = halfOf(order.quantity, market);
   const least = market.limits.minOrder;
   if (quantity.lt(least)) {
     const reason = `risk mode cautious reduces it to ${text(quantity)}, below the limit min_order ${text(least)}`;
-    return endOrder(state, order, { state: 'canceled', endedAt, reason }, onOrder);
+    return cancelOrders(state, ({ id }) => (id === order.id ? reason : undefined), onOrder);
   }
   const reserved = order.reserved.div(order.quantity).times(quantity);
   const why = 'risk mode cautious halves entries';

@@ -1,11 +1,11 @@
-import { FleetError, fieldErrors, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, fieldErrors, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { RiskMode } from '@hermes-fleet/protocol/control';
+import { Decimal } from 'decimal.js';
 import { z } from 'zod';
 import { storedDecimal } from '../terms/decimal-text.ts';
 import type { Market } from '../terms/market.ts';
 import { text } from '../terms/money.ts';
 import type { Bar } from '../terms/strategy.ts';
-import type { Order } from './order.ts';
 import type { EngineState } from './state.ts';
 
 const count = z.int().min(0);
@@ -87,28 +87,8 @@ export function readSnapshot(snapshot: JsonObject, concernId: string, market: Ma
   });
 }
 
-export function writeSnapshot(state: EngineState): JsonObject {
-  const { account, counts, configured, opening } = state;
-  return {
-    version: 2,
-    account: {
-      cash: text(account.cash),
-      position: text(account.position),
-      basis: text(account.basis),
-      realized: text(account.realized),
-      fees: text(account.fees),
-    },
-    bars: state.bars.map(writeBar),
-    open: state.open.map(writeOrder),
-    recent: state.recent.map(writeOrder),
-    counts: { ...counts, slipped: text(counts.slipped), slippage: text(counts.slippage) },
-    rejectsOfBars: [...state.rejectsOfBars],
-    consecutiveErrors: state.consecutiveErrors,
-    ...(state.feed === undefined ? {} : { feed: state.feed }),
-    configured: { ...configured },
-    opening: { quote: text(opening.quote), base: text(opening.base) },
-    entries: state.journal.last,
-  };
+export function writeSnapshot({ journal, bars, ...state }: EngineState): JsonObject {
+  return { version: 2, ...written(state), bars: bars.map(writeBar), entries: journal.last };
 }
 
 const writeBar = ({ at, open, high, low, close, volume }: Bar): [number, ...string[]] => [
@@ -116,28 +96,16 @@ const writeBar = ({ at, open, high, low, close, volume }: Bar): [number, ...stri
   ...[open, high, low, close, volume].map(text),
 ];
 
-function writeOrder({
-  quantity,
-  reserved,
-  limitPrice,
-  fillPrice,
-  fee,
-  realized,
-  tag,
-  reason,
-  endedAt,
-  ...rest
-}: Order): JsonObject {
-  return {
-    ...rest,
-    quantity: text(quantity),
-    reserved: text(reserved),
-    ...(limitPrice === undefined ? {} : { limitPrice: text(limitPrice) }),
-    ...(fillPrice === undefined ? {} : { fillPrice: text(fillPrice) }),
-    ...(fee === undefined ? {} : { fee: text(fee) }),
-    ...(realized === undefined ? {} : { realized: text(realized) }),
-    ...(tag === undefined ? {} : { tag }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(endedAt === undefined ? {} : { endedAt }),
-  };
+/** The fields that have a value, with decimals as `storedDecimal` reads them at every depth. */
+const written = (fields: object): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, plain(value)] as const],
+    ),
+  );
+
+function plain(value: unknown): JsonValue {
+  if (Decimal.isDecimal(value)) return text(value);
+  if (Array.isArray(value)) return value.map(plain);
+  return typeof value === 'object' && value !== null ? written(value) : (value as JsonValue);
 }

@@ -10,16 +10,9 @@ import type { Order } from './order.ts';
 /** Bars of history that a strategy sees. */
 export const HISTORY_BARS = 500;
 /** Ended orders that views still show. */
-export const RECENT_ORDERS = 20;
+const RECENT_ORDERS = 20;
 /** Bars over which `recentRejects` counts. */
 export const REJECT_WINDOW_BARS = 20;
-
-/** The entries that an engine has made, of which `pending` are not saved yet, oldest first. */
-export interface Journal {
-  /** Number of the newest entry. */
-  readonly last: number;
-  readonly pending: readonly PendingEntry[];
-}
 
 /** An entry is written out when it is saved, since a simulation saves none. */
 export interface PendingEntry {
@@ -57,7 +50,8 @@ export interface EngineState {
   };
   /** The balances that the account was opened with. */
   readonly opening: Market['balances'];
-  readonly journal: Journal;
+  /** The entries that the engine has made: the number of the newest, and those that are not saved yet, oldest first. */
+  readonly journal: { readonly last: number; readonly pending: readonly PendingEntry[] };
 }
 
 export const firstState = ({ balances }: Market): EngineState => ({
@@ -82,7 +76,7 @@ export const freeCash = (state: EngineState): Decimal => state.account.cash.minu
 /** Called for each order that is placed or reduced, and for each that ends. */
 export type OrderListener = (order: Order, what: OrderEntry['event']) => void;
 
-export type Ending = Pick<Order, 'fillPrice' | 'fee' | 'realized' | 'reason'> & {
+type Ending = Pick<Order, 'fillPrice' | 'fee' | 'realized' | 'reason'> & {
   readonly state: 'filled' | 'canceled' | 'rejected';
   readonly endedAt: number;
 };
@@ -109,11 +103,21 @@ export function endOrder(
   };
 }
 
+/** Cancels, as of the latest bar, the open orders that have a reason to end. */
+export const cancelOrders = (
+  before: EngineState,
+  reasonOf: (order: Order) => string | undefined,
+  onOrder: OrderListener,
+): EngineState =>
+  before.open.reduce((state, order) => {
+    const reason = reasonOf(order);
+    if (reason === undefined) return state;
+    const endedAt = before.bars.at(-1)?.at ?? order.placedAt;
+    return endOrder(state, order, { state: 'canceled', endedAt, reason }, onOrder);
+  }, before);
+
 /** Counts a reject of the current bar. */
 export const countReject = (state: EngineState): EngineState => ({
   ...state,
   rejectsOfBars: state.rejectsOfBars.with(-1, (state.rejectsOfBars.at(-1) ?? 0) + 1),
 });
-
-export const orderOf = (state: EngineState, id: string): Order | undefined =>
-  state.open.find((order) => order.id === id);

@@ -1,5 +1,5 @@
-import type { Engine } from '../terms/engine-port.ts';
 import { money, text, ZERO } from '../terms/money.ts';
+import type { EngineView } from '../terms/runtime-port.ts';
 import { averagePrice } from './account.ts';
 import { viewOf } from './order.ts';
 import { type EngineState, freeCash, reservedCash } from './state.ts';
@@ -8,7 +8,9 @@ const BPS = money('10000');
 const BPS_DIGITS = 4;
 
 /** The public view of an engine. Before the first bar the position has no known value and counts as 0. */
-export function viewEngine(state: EngineState): ReturnType<Engine['view']> {
+export function viewEngine(state: EngineState): Omit<EngineView, 'execution'> & {
+  readonly execution: Omit<EngineView['execution'], 'state' | 'reasons'>;
+} {
   const { account, counts } = state;
   const last = state.bars.at(-1);
   const worth = last === undefined ? ZERO : account.position.times(last.close);

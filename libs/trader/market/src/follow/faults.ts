@@ -1,30 +1,17 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
 import type { EngineStore } from '../terms/runtime-port.ts';
 
-export interface FaultsOptions {
+const MAX_REASON_CHARS = 500;
+
+/** Counts the errors of strategies and marks those with too many as faulted in the store, until the next start. */
+export function createFaults(options: {
   readonly concernId: string;
   /** Consecutive errors that fault a strategy. */
   readonly after: number;
   readonly store: Pick<EngineStore, 'setStatus'>;
   readonly log: Log;
-}
-
-/** Counts the errors of strategies and marks those with too many as faulted in the store, until the next start. */
-export interface Faults {
-  /** Counts an error; true if it faults the strategy. */
-  failed(strategyId: string, error: Error): boolean;
-  /** Resets the count after a bar without an error. */
-  succeeded(): void;
-  reasonOf(strategyId: string): string | undefined;
-  /** Writes new faults to the store. Never throws; a failed write is retried by the next call. */
-  record(): void;
-  /** Resolves when no write is in progress. */
-  idle(): Promise<void>;
-}
-
-const MAX_REASON_CHARS = 500;
-
-export function createFaults({ concernId, after, store, log }: FaultsOptions): Faults {
+}) {
+  const { concernId, after, store, log } = options;
   const reasons = new Map<string, string>();
   const unrecorded = new Set<string>();
   let streak: { readonly strategyId: string; readonly errors: number } | undefined;
@@ -43,7 +30,8 @@ export function createFaults({ concernId, after, store, log }: FaultsOptions): F
   }
 
   return {
-    failed: (strategyId, error) => {
+    /** Counts an error; true if it faults the strategy. */
+    failed: (strategyId: string, error: Error): boolean => {
       const errors = streak?.strategyId === strategyId ? streak.errors + 1 : 1;
       streak = { strategyId, errors };
       const about = { concern_id: concernId, strategy_id: strategyId, err: error };
@@ -57,13 +45,16 @@ export function createFaults({ concernId, after, store, log }: FaultsOptions): F
       log.error(about, `a strategy is faulted after ${errors} errors in a row; switch to another one`);
       return true;
     },
-    succeeded: () => {
+    /** Resets the count after a bar without an error. */
+    succeeded: (): void => {
       streak = undefined;
     },
-    reasonOf: (strategyId) => reasons.get(strategyId),
-    record: () => {
+    reasonOf: (strategyId: string): string | undefined => reasons.get(strategyId),
+    /** Writes new faults to the store. Never throws; a failed write is retried by the next call. */
+    record: (): void => {
       if (unrecorded.size > 0) recording ??= recordAll();
     },
-    idle: async () => recording,
+    /** Resolves when no write is in progress. */
+    idle: async (): Promise<void> => recording,
   };
 }

@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import type { Engine } from '../broker/engine.ts';
+import type { Desired } from '../broker/reconcile-orders.ts';
 import { wasSetBack } from '../feed/pace.ts';
 import { createStrategy, type StrategyKind } from '../strategies/index.ts';
-import type { Concern, Strategy } from '../terms/concern.ts';
-import type { Desired, Engine } from '../terms/engine-port.ts';
+import { type Concern, FREE, restrict, type Strategy } from '../terms/concern.ts';
 import type {
   EngineStore,
   EngineView,
@@ -16,10 +18,9 @@ import type { Bar, Feed, TradingStrategy } from '../terms/strategy.ts';
 import type { DegradedConfig } from './degraded.ts';
 import { createFaults } from './faults.ts';
 import { createHealthMonitor } from './health-monitor.ts';
-import { createHolds } from './holds.ts';
 import { createSnapshotWriter } from './snapshot-writer.ts';
 
-export interface FollowerOptions {
+interface FollowerOptions {
   readonly concernId: string;
   readonly engine: Engine;
   readonly feed: Feed;
@@ -33,20 +34,7 @@ export interface FollowerOptions {
   readonly kinds: Readonly<Record<string, StrategyKind>>;
 }
 
-/** Drives one concern's engine with its feed. Bars and reconciles are synchronous, so they never interleave. */
-export interface Follower {
-  reconcile(concern: Concern, strategy: Strategy | undefined): Reconciled;
-  /** Why this strategy was faulted, or undefined. */
-  faulted(strategyId: string): string | undefined;
-  health(): ReturnType<Runtime['health']>;
-  view(): EngineView;
-  hold(holder: string, hold: Hold | undefined): void;
-  resetAccount(): Promise<void>;
-  degrade(reason: string | undefined): void;
-  /** Follows the feed after the first reconcile. */
-  start(): void;
-  close(): Promise<void>;
-}
+export type Follower = ReturnType<typeof createFollower>;
 
 /** The holder of the hold while the engine's state is not on disk. */
 const UNSAVED = 'unsaved';
@@ -57,7 +45,8 @@ const PAUSE = { firstMs: 500, longestMs: 30_000 };
 
 const IDLE: TradingStrategy = { warmupBars: 1, onBar: () => [] };
 
-export function createFollower(options: FollowerOptions): Follower {
+/** Drives one concern's engine with its feed. Bars and reconciles are synchronous, so they never interleave. */
+export function createFollower(options: FollowerOptions) {
   const { concernId, engine, feed, clock, log, store, random } = options;
   const stop = new AbortController();
   const changed = (): void => options.watcher.changed(concernId);
@@ -74,7 +63,9 @@ export function createFollower(options: FollowerOptions): Follower {
     log,
     onProblem: (problem) => hold(UNSAVED, problem === undefined ? undefined : unsaved(problem)),
   });
-  const holds = createHolds();
+  /** By who set them. */
+  const holds = new Map<string, Hold>();
+  const underHolds = <S extends typeof FREE>(state: S): S => holds.values().reduce<S>(restrict, state);
   const faults = createFaults({ concernId, after: options.degraded.faulted_after_errors, store, log });
   const { intervalMs } = feed;
   const trouble = engine.failureCounts;
@@ -177,11 +168,14 @@ export function createFollower(options: FollowerOptions): Follower {
     const { strategy } = desired;
     const mayEnter = isEnabled && strategy !== undefined && faults.reasonOf(strategy.id) === undefined;
     const runState = mayEnter ? desired.runState : 'paused';
-    return engine.configure(holds.restrict({ ...desired, runState }));
+    return engine.configure(underHolds({ ...desired, runState }));
   }
 
   function hold(holder: string, held: Hold | undefined): void {
-    if (!holds.set(holder, held)) return;
+    const before = underHolds(FREE);
+    if (held === undefined) holds.delete(holder);
+    else holds.set(holder, held);
+    if (isDeepStrictEqual(underHolds(FREE), before)) return;
     configure();
     snapshotWriter.markDirty();
     changed();
@@ -206,7 +200,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const problem = snapshotWriter.problem();
     return {
       degraded: reasons.length > 0,
-      reasons: [...reasons, ...holds.reasons()],
+      reasons: [...reasons, ...holds.values().map(({ reason }) => reason)],
       ...(problem !== undefined && { unsaved: problem }),
     };
   }
@@ -225,19 +219,21 @@ export function createFollower(options: FollowerOptions): Follower {
 
   return {
     reconcile,
+    /** Why a strategy was faulted, or undefined. */
     faulted: faults.reasonOf,
     health,
     view,
     hold,
     resetAccount,
     degrade: healthMonitor.forceDegraded,
-    start: () => {
+    /** Follows the feed after the first reconcile. */
+    start: (): void => {
       if (stop.signal.aborted || isStarted) return;
       isStarted = true;
       healthMonitor.start();
       begin();
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       stop.abort(new Error('the runtime is closing'));
       healthMonitor.stop();
       await snapshotWriter.close();

@@ -1,7 +1,8 @@
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type DegradedConfig, degradations, type ExecutionFacts, staleAfterMs } from './degraded.ts';
 
-export interface HealthMonitorOptions {
+/** Monitors the health of one concern's execution and logs its changes. */
+export function createHealthMonitor(options: {
   readonly concernId: string;
   readonly config: DegradedConfig;
   readonly intervalMs: number;
@@ -10,25 +11,7 @@ export interface HealthMonitorOptions {
   readonly log: Log;
   /** Called when execution becomes degraded or recovers. */
   readonly onChange: () => void;
-}
-
-/** Monitors the health of one concern's execution and logs its changes. */
-export interface HealthMonitor {
-  barReceived(): void;
-  /** Returns the number of consecutive failures. */
-  feedFailed(err: unknown): number;
-  feedEnded(): void;
-  /** Degrades execution until it is called with undefined. */
-  forceDegraded(reason: string | undefined): void;
-  reasons(): string[];
-  /** Starts the timer that detects a stale feed. */
-  start(): void;
-  /** Logs and reports a change. */
-  check(): void;
-  stop(): void;
-}
-
-export function createHealthMonitor(options: HealthMonitorOptions): HealthMonitor {
+}) {
   const { clock, config, intervalMs, log } = options;
   const about = { concern_id: options.concernId };
   let alarm: Disposable | undefined;
@@ -40,6 +23,7 @@ export function createHealthMonitor(options: HealthMonitorOptions): HealthMonito
   const reasons = (): string[] =>
     degradations(config, { ...feed, ...options.failureCounts(), forced, intervalMs, now: clock.now() });
 
+  /** Logs and reports a change. */
   function check(): void {
     const now = reasons().join('; ');
     if (now === known) return;
@@ -55,32 +39,35 @@ export function createHealthMonitor(options: HealthMonitorOptions): HealthMonito
   }
 
   return {
-    barReceived: () => {
+    barReceived: (): void => {
       feed.lastBarAt = clock.now();
       feed.feedErrors = 0;
       watch();
     },
-    feedFailed: (err) => {
+    /** Returns the number of consecutive failures. */
+    feedFailed: (err: unknown): number => {
       feed.feedErrors += 1;
       if (feed.feedErrors === 1) log.warn({ ...about, err }, 'the feed failed; it is retried');
       check();
       return feed.feedErrors;
     },
-    feedEnded: () => {
+    feedEnded: (): void => {
       feed.hasFeedEnded = true;
       log.warn(about, 'the feed has no more bars; execution degrades when the next bars are overdue');
     },
-    forceDegraded: (reason) => {
+    /** Degrades execution until it is called with undefined. */
+    forceDegraded: (reason: string | undefined): void => {
       forced = reason;
       check();
     },
     reasons,
-    start: () => {
+    /** Starts the timer that detects a stale feed. */
+    start: (): void => {
       isWatching = true;
       watch();
     },
     check,
-    stop: () => {
+    stop: (): void => {
       isWatching = false;
       alarm?.[Symbol.dispose]();
     },

@@ -4,21 +4,6 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 const RETRY_MS = 5_000;
 
 /** Saves changing state, one save at a time. Each save takes the state at its start. */
-export interface SnapshotWriter {
-  /** Marks the state as changed without starting a save. */
-  markDirty(): void;
-  /** Marks the state as changed and saves it. Never throws; a failed save is retried by the next call, or after 5 s. */
-  requestSave(): void;
-  /** Why the last save failed; undefined after a success. */
-  problem(): string | undefined;
-  /** Resolves when no save is in progress; never rejects. */
-  idle(): Promise<void>;
-  /** Saves pending changes once and resolves when no save is in progress; never rejects. */
-  flush(): Promise<void>;
-  /** As `flush`; a save that fails is tried no more. */
-  close(): Promise<void>;
-}
-
 export function createSnapshotWriter(options: {
   readonly name: string;
   readonly save: () => Promise<void>;
@@ -26,7 +11,7 @@ export function createSnapshotWriter(options: {
   readonly log: Log;
   /** Called when a save fails that follows a success, and when one succeeds that follows a failure. */
   readonly onProblem: (problem: string | undefined) => void;
-}): SnapshotWriter {
+}) {
   let isStale = false;
   let problem: string | undefined;
   let running: Promise<void> | undefined;
@@ -63,23 +48,23 @@ export function createSnapshotWriter(options: {
     running ??= run();
   }
 
-  async function flush(): Promise<void> {
-    await running;
-    if (isStale) keep();
-    await running;
-  }
-
   return {
-    markDirty: () => {
+    /** Marks the state as changed without starting a save. */
+    markDirty: (): void => {
       isStale = true;
     },
+    /** Marks the state as changed and saves it. Never throws; a failed save is retried by the next call, or after 5 s. */
     requestSave: keep,
-    problem: () => problem,
-    idle: async () => running,
-    flush,
-    close: async () => {
+    /** Why the last save failed; undefined after a success. */
+    problem: (): string | undefined => problem,
+    /** Resolves when no save is in progress; never rejects. */
+    idle: async (): Promise<void> => running,
+    /** Saves pending changes once and resolves when no save is in progress; never rejects. A save that fails is tried no more. */
+    close: async (): Promise<void> => {
       isClosed = true;
-      await flush();
+      await running;
+      if (isStale) keep();
+      await running;
       retry?.[Symbol.dispose]();
     },
   };

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { money } from '../terms/money.ts';
 import { createNetProfit } from './net-profit.ts';
 import { createPerformance, type Performance } from './performance.ts';
@@ -98,48 +97,21 @@ test('what is not defined is null, and an account without equity is measured', (
   assert.deepEqual([poor.return, poor.sharpe, poor.exposure, poor.maxDrawdown], [null, null, 0, 0]);
 });
 
-test('a snapshot continues exactly', () => {
-  const whole = createPerformance({ opening: money('100') });
-  const first = createPerformance({ opening: money('100') });
-  const fill = { fee: money('0.1'), sale: { realized: money('1'), net: money('0.8') } };
-  for (const each of [whole, first]) {
-    each.fill(fill);
-    feed(each, DAYS.slice(0, 2));
-  }
-  const stored: unknown = JSON.parse(JSON.stringify(first.snapshot()));
-  assert.ok(isJsonObject(stored));
-  const second = createPerformance({ snapshot: stored });
-  for (const each of [whole, second]) {
-    each.fill(fill);
-    feed(each, DAYS.slice(2), 3);
-  }
-  assert.deepEqual(second.snapshot(), whole.snapshot());
-  assert.deepEqual(second.figures(), whole.figures());
-  assert.throws(
-    () => createPerformance({ snapshot: { ...stored, bars: -1 } }),
-    (error) => error instanceof FleetError && error.code === 'STORE_UNAVAILABLE',
-  );
-});
-
 test('the net profit of a sale bears its own fee and the entry fees of the units sold', () => {
   const profit = createNetProfit();
   const fill = (side: 'buy' | 'sell', quantity: string, held: string, realized: string, fee: string) =>
-    profit
-      .fill({
-        side,
-        quantity: money(quantity),
-        held: money(held),
-        realized: money(realized),
-        fee: money(fee),
-      })
-      ?.toFixed();
+    profit({
+      side,
+      quantity: money(quantity),
+      held: money(held),
+      realized: money(realized),
+      fee: money(fee),
+    })?.toFixed();
   assert.equal(fill('buy', '6', '0', '0', '6'), undefined);
   assert.equal(fill('buy', '2', '6', '0', '2'), undefined);
   // Two of eight units carry two of eight.
   assert.equal(fill('sell', '2', '8', '10', '1'), '7');
-  assert.equal(profit.carried().toFixed(), '6');
   assert.equal(fill('sell', '6', '6', '3', '1'), '-4');
-  assert.equal(profit.carried().toFixed(), '0');
   // A third of an opening position, which carries no fees.
   assert.equal(fill('sell', '1', '3', '2', '0.5'), '1.5');
 });

@@ -1,16 +1,8 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Decimal } from 'decimal.js';
 import { money, ZERO } from '../terms/money.ts';
-import {
-  firstTotals,
-  type PerformanceTotals,
-  readPerformance,
-  returnsOf,
-  writePerformance,
-} from './performance-totals.ts';
 
 /** A bar after its close, with the fills of the bar included. */
-export interface PerformanceBar {
+interface PerformanceBar {
   /** Closing time, ms since the epoch. */
   readonly at: number;
   /** Cash, reserved or not, and the position at the close, in quote. */
@@ -19,18 +11,19 @@ export interface PerformanceBar {
   readonly positionValue: Decimal;
 }
 
+/** The profit of a sale. */
+export interface SaleProfit {
+  /** Proceeds less the cost of the units sold, without fees. */
+  readonly realized: Decimal;
+  /** `realized` less the fee of the sale and the entry fees of the units sold (`createNetProfit`). */
+  readonly net: Decimal;
+}
+
 /** An order that filled. */
-export interface PerformanceFill {
+interface PerformanceFill {
   readonly fee: Decimal;
-  /** The profit of a sale; undefined for a buy. */
-  readonly sale?:
-    | {
-        /** Proceeds less the cost of the units sold, without fees. */
-        readonly realized: Decimal;
-        /** `realized` less the fee of the sale and the entry fees of the units sold (`createNetProfit`). */
-        readonly net: Decimal;
-      }
-    | undefined;
+  /** Undefined for a buy. */
+  readonly sale?: SaleProfit | undefined;
 }
 
 /** The measures of a period. Null: not defined, such as a ratio whose divisor is 0. Amounts are in quote. */
@@ -70,39 +63,91 @@ export interface PerformanceFigures {
   readonly fees: Decimal;
 }
 
-export interface PerformanceOptions {
+interface PerformanceOptions {
   /** Equity before the first bar; by default that of the first bar, whose return then is 0. */
   readonly opening?: Decimal | undefined;
   /** Time between bars, which annualizes ratios; by default the mean time between the bars. */
   readonly intervalMs?: number | undefined;
-  /** From `snapshot`: continues where that one was. The opening is then ignored. */
-  readonly snapshot?: JsonObject | undefined;
 }
 
-/** Measures a period bar by bar, in constant memory. */
-export interface Performance {
-  /** Must be called once per bar, in order, after `fill` for each fill of the bar. */
-  bar(bar: PerformanceBar): void;
-  fill(fill: PerformanceFill): void;
-  figures(): PerformanceFigures;
-  /** The whole state as JSON. */
-  snapshot(): JsonObject;
+/** The running totals from which the figures of a performance are computed. */
+interface PerformanceTotals {
+  opening: Decimal | null;
+  /** At the last close. */
+  equity: Decimal | null;
+  bars: number;
+  firstAt: number | null;
+  lastAt: number | null;
+  meanReturn: number;
+  /** Sum of the squared distances of the returns from their mean. */
+  squaredDistances: number;
+  /** Sum of the squares of the returns below 0. */
+  squaredLosses: number;
+  /** Sum of the share of the equity that is in position. */
+  exposures: number;
+  /** The highest equity. */
+  peak: number;
+  maxDrawdown: number;
+  fills: number;
+  sales: number;
+  wins: number;
+  /** Sum of the net profits, and of the net losses, of sales. */
+  gained: Decimal;
+  lost: Decimal;
+  realized: Decimal;
+  fees: Decimal;
+}
+
+const firstTotals = (opening: Decimal | undefined): PerformanceTotals => ({
+  opening: opening ?? null,
+  equity: null,
+  bars: 0,
+  firstAt: null,
+  lastAt: null,
+  meanReturn: 0,
+  squaredDistances: 0,
+  squaredLosses: 0,
+  exposures: 0,
+  peak: opening?.toNumber() ?? 0,
+  maxDrawdown: 0,
+  fills: 0,
+  sales: 0,
+  wins: 0,
+  gained: ZERO,
+  lost: ZERO,
+  realized: ZERO,
+  fees: ZERO,
+});
+
+/** Mean and deviations of the returns; a deviation is null where there are too few returns. */
+function returnsOf({ bars, meanReturn, squaredDistances, squaredLosses }: PerformanceTotals): {
+  readonly mean: number;
+  readonly deviation: number | null;
+  readonly downside: number | null;
+} {
+  return {
+    mean: meanReturn,
+    deviation: bars < 2 ? null : Math.sqrt(squaredDistances / (bars - 1)),
+    downside: bars < 1 ? null : Math.sqrt(squaredLosses / bars),
+  };
 }
 
 /** 365.25 days. */
 const YEAR_MS = 365.25 * 86_400_000;
 
-/** Throws STORE_UNAVAILABLE for a snapshot that cannot be read. */
-export function createPerformance({ opening, intervalMs, snapshot }: PerformanceOptions = {}): Performance {
-  const totals = snapshot === undefined ? firstTotals(opening) : readPerformance(snapshot);
-  let before = (totals.equity ?? totals.opening)?.toNumber();
+export type Performance = ReturnType<typeof createPerformance>;
+
+/** Measures a period bar by bar, in constant memory. */
+export function createPerformance({ opening, intervalMs }: PerformanceOptions = {}) {
+  const totals = firstTotals(opening);
+  let before = totals.opening?.toNumber();
   return {
-    bar: (bar) => {
+    /** Must be called once per bar, in order, after `fill` for each fill of the bar. */
+    bar: (bar: PerformanceBar): void => {
       before = addBar(totals, bar, before);
     },
-    fill: (fill) => addFill(totals, fill),
-    figures: () => figuresOf(totals, intervalMs),
-    snapshot: () => writePerformance(totals),
+    fill: (fill: PerformanceFill): void => addFill(totals, fill),
+    figures: (): PerformanceFigures => figuresOf(totals, intervalMs),
   };
 }
 

@@ -35,3 +35,18 @@ export function createStrategy(
     throw new FleetError(code, `strategy ${id} (${kind}): ${message}`, { fields, cause: thrown });
   }
 }
+
+/** Why a strategy cannot run, by its kind, its parameters, or the fault that `faultOf` knows; undefined if it can. */
+export function cannotRun(
+  strategy: Strategy,
+  kinds: Readonly<Record<string, StrategyKind>>,
+  faultOf: (strategyId: string) => string | undefined,
+): string | undefined {
+  try {
+    createStrategy(strategy, kinds);
+    const fault = faultOf(strategy.id);
+    return fault === undefined ? undefined : `strategy ${strategy.id} is faulted: ${fault}`;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
+}

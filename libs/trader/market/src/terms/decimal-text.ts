@@ -3,21 +3,19 @@ import { money } from './money.ts';
 
 const PATTERN = /^\d{1,15}(\.\d{1,12})?$/;
 
-/** Bounds of a configured decimal. */
-export interface DecimalBounds {
+/** The schema of a quoted decimal within bounds. The value stays text and never becomes a float. */
+export function decimalText(bounds: {
   readonly above?: string;
   readonly atLeast?: string;
   readonly atMost?: string;
-}
-
-/** The schema of a quoted decimal. The value stays text and never becomes a float. */
-export function decimalText({ above, atLeast, atMost }: DecimalBounds) {
-  const bounds = [
+}) {
+  const { above, atLeast, atMost } = bounds;
+  const words = [
     ...(above === undefined ? [] : [`above ${above}`]),
     ...(atLeast === undefined ? [] : [`at least ${atLeast}`]),
     ...(atMost === undefined ? [] : [`at most ${atMost}`]),
   ];
-  const error = `must be a decimal in quotes, such as "0.25", ${bounds.join(' and ')}`;
+  const error = `must be a decimal in quotes, such as "0.25", ${words.join(' and ')}`;
   return z.string({ error }).refine(
     (text) => {
       if (!PATTERN.test(text)) return false;

@@ -1,8 +1,6 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
-import type { BookEntry } from './books.ts';
-import type { Concern, Strategy } from './concern.ts';
-import type { OrderView } from './order-view.ts';
-import type { Restriction } from './restriction.ts';
+import type { BookEntry, OrderView } from './books.ts';
+import type { Concern, Restriction, Strategy } from './concern.ts';
 
 /** The effect of a reconcile. */
 export interface Reconciled {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { bar, buy, buyAt, market, resting, rich, rig, scripted, sell, turns } from '../testing/rig.ts';
-import { MAX_INTENTS } from './broker/intents.ts';
-import { HISTORY_BARS } from './broker/state.ts';
-import type { Intent } from './terms/strategy.ts';
+import { bar, buy, buyAt, market, resting, rich, rig, scripted, sell, turns } from '../../testing/rig.ts';
+import type { Intent } from '../terms/strategy.ts';
+import { MAX_INTENTS } from './intents.ts';
+import { HISTORY_BARS } from './state.ts';
 
 test('a market order fills at the open of the next bar, with slippage and fee, not in the bar of its placement', () => {
   const r = rig();

@@ -4,13 +4,13 @@ import { isJsonObject } from '@hermes-fleet/protocol';
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import type { Decimal } from 'decimal.js';
 import fc from 'fast-check';
-import { accountOf } from '../testing/account-of.ts';
-import { bar, counting, market, type Rig, rig, scripted } from '../testing/rig.ts';
-import type { Desired } from './terms/engine-port.ts';
-import { money, smaller, sum, text, ZERO } from './terms/money.ts';
-import type { OrderView } from './terms/order-view.ts';
-import type { EngineView } from './terms/runtime-port.ts';
-import type { Bar, Intent, StrategyView } from './terms/strategy.ts';
+import { accountOf } from '../../testing/account-of.ts';
+import { bar, counting, market, type Rig, rig, scripted } from '../../testing/rig.ts';
+import type { OrderView } from '../terms/books.ts';
+import { money, smaller, sum, text, ZERO } from '../terms/money.ts';
+import type { EngineView } from '../terms/runtime-port.ts';
+import type { Bar, Intent, StrategyView } from '../terms/strategy.ts';
+import type { Desired } from './reconcile-orders.ts';
 
 /** Awkward steps, which exercise rounding. */
 const MARKET = market({
