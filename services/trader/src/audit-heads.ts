@@ -1,10 +1,20 @@
+import { hash } from 'node:crypto';
 import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher } from '@hermes-fleet/events';
 import type { Concern } from '@hermes-fleet/market';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { type Finding, findingOf, reasonOf } from './audit-finding.ts';
 import type { AuditHead, Broken } from './control/audit-verifier.ts';
 import type { ControlStore } from './control/control-store.ts';
+
+/** What is wrong with an audit, as an operator sees and accepts it. */
+export interface Finding {
+  /** Stays while the same is found. */
+  readonly id: string;
+  readonly reason: string;
+  readonly broken: Broken;
+  /** The published head that the audit contradicts. */
+  readonly published: Head | undefined;
+}
 
 /** The integrity of the audit (docs/trader.md#audit). */
 export interface AuditState {
@@ -228,4 +238,27 @@ function contradiction(store: AuditWatchOptions['store'], published: Head): stri
   return own?.seq === published.seq
     ? `${prefix} has another record there: it was rewritten`
     : `${prefix} has no such record: it was removed`;
+}
+
+interface Contradicted {
+  readonly head: Head | undefined;
+  readonly reason: string;
+}
+
+const reasonOf = ({ seq, reason, table }: Broken): string =>
+  table === undefined ? `record ${seq} of the audit: ${reason}` : reason;
+
+/** The finding of a verification and of the comparison with the published head; undefined if both are in order. */
+function findingOf(broken: Broken | undefined, contradicted: Contradicted | undefined): Finding | undefined {
+  if (broken === undefined && contradicted === undefined) return undefined;
+  const published = contradicted?.head;
+  const reasons = [broken && reasonOf(broken), contradicted?.reason].filter((each) => each !== undefined);
+  const what = broken ?? { seq: published?.seq ?? 0, reason: contradicted?.reason ?? '' };
+  const about = [what.seq, what.table ?? '', what.row ?? '', published?.seq ?? 0, published?.hash ?? ''];
+  return {
+    id: hash('sha256', JSON.stringify(about)).slice(0, 16),
+    reason: reasons.join('; '),
+    broken: what,
+    published,
+  };
 }

@@ -1,27 +1,27 @@
-import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
 import { type Answer, TRADER } from '@hermes-fleet/protocol/api';
 import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AuditWatch } from './audit-heads.ts';
 import { type Access, needScope, OVERRIDE, READ } from './control/access.ts';
+import { parseInput } from './control/parse-input.ts';
 
 const Body = z.strictObject({
   finding: z.string().min(1).max(64),
   reason: z.string().min(1).max(1_000),
 });
 
-export interface AuditRoutesOptions {
-  readonly audit: Pick<AuditWatch, 'state' | 'accept'>;
-  readonly access: Access;
-}
-
 /**
  * `GET /audit`: the state of the audit, with what an operator can accept. `POST /audit/accept` accepts it, by the id under
  * which it was shown (docs/trader.md#accept-a-broken-audit). Both are for callers with all accounts, because the audit is of
  * all.
  */
-export function registerAudit(app: FastifyInstance, { audit, access }: AuditRoutesOptions): void {
+export function registerAudit(
+  app: FastifyInstance,
+  options: { readonly audit: Pick<AuditWatch, 'state' | 'accept'>; readonly access: Access },
+): void {
+  const { audit, access } = options;
   const need = ({ caller }: FastifyRequest, scope: string): void => {
     needScope(caller, scope);
     if (access.accountsOf(caller.name) !== '*')
@@ -33,10 +33,7 @@ export function registerAudit(app: FastifyInstance, { audit, access }: AuditRout
   });
   serve(app, TRADER.acceptAudit, async (request) => {
     need(request, OVERRIDE);
-    const parsed = Body.safeParse(request.body);
-    if (!parsed.success)
-      throw new FleetError('INVALID_PARAMS', 'the body is not valid', { fields: fieldErrors(parsed.error) });
-    const { finding, reason } = parsed.data;
+    const { finding, reason } = parseInput(Body, request.body, 'the body is');
     const { seq, hash } = await audit.accept({ caller: request.caller.name, finding, reason });
     return { accepted: { seq, hash }, ...document(audit) };
   });

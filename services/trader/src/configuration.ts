@@ -14,7 +14,7 @@ import type { Clock } from '@hermes-fleet/protocol/ports';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type TraderConfig, TraderConfigSchema } from './config/schema.ts';
 import { concernId } from './config/settings.ts';
-import { BREAKER } from './control/breaker-caller.ts';
+import { BREAKER } from './control/access.ts';
 
 export interface Configuration extends MemberConfiguration {
   readonly trader: TraderConfig;

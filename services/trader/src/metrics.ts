@@ -3,7 +3,7 @@ import { RiskMode } from '@hermes-fleet/protocol/control';
 import { createRecorder, type Readers, type Reading, type Recorder } from '@hermes-fleet/service';
 import type { BookKeeper } from './books/book-keeper.ts';
 import { ConcernBreakers } from './config/breaker-schema.ts';
-import { BREAKER } from './control/breaker-caller.ts';
+import { BREAKER } from './control/access.ts';
 import type { ControlStore } from './control/control-store.ts';
 import { RUN_STATES, TRADER_FAMILIES } from './control/families.ts';
 

@@ -14,7 +14,6 @@ import { createRuntime, type Runtime } from '@hermes-fleet/market';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { createLogger, createSecretEnv, type Host } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';
-import { holdForAudit } from './audit-hold.ts';
 import { registerAudit } from './audit-routes.ts';
 import { spacingOf } from './books/analysis.ts';
 import { createBookKeeper, keepingBooks } from './books/book-keeper.ts';
@@ -31,8 +30,8 @@ import { createTraderMetrics } from './metrics.ts';
 import { NO_AGENT, NO_MCP } from './no-agent.ts';
 import { readinessOf } from './readiness.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
-import { keepingChanged } from './store/changed-engines.ts';
-import { markingSaves, openHoldMarks } from './store/hold-files.ts';
+import { keepingChanged, markingSaves } from './store/engine-saves.ts';
+import { openHoldMarks } from './store/hold-files.ts';
 import { openControlStore } from './store/sqlite-store.ts';
 import { createControlIntake } from './transports/a2a.ts';
 import { isControlDecision } from './transports/control-part.ts';
@@ -207,9 +206,8 @@ export async function startTrader(
       async recover() {
         // A hold takes entries out of the market, so a start waits a little for a result rather than hold its engines.
         await controlBus.audit.settle(AUDIT_MS);
-        const hold = holdForAudit(runtime, concernIds);
         onAudit = (state) => {
-          hold(state);
+          holdForAudit(runtime, concernIds, state);
           // A changed engine starts once an operator has accepted it.
           if (state.state === 'ok') changed.clear();
           if (areBooksRead) runtime.start(concernIds.filter((id) => !changed.has(id)));
@@ -228,20 +226,21 @@ export async function startTrader(
           areBooksRead = true;
         }),
       shutdownSteps: (serving, leave, graceMs) => {
-        const parts = {
-          intake,
-          decisions,
-          books: keeper,
-          breakers,
-          runtime,
-          bus,
-          controlBus,
-          store,
-        };
+        const parts = { intake, decisions, books: keeper, breakers, runtime, bus, controlBus, store };
         return shutdownSteps({ ...serving, ...parts }, leave, graceMs);
       },
       afterTasksMs: AFTER_TASKS_MS,
     },
     opened,
   );
+}
+
+/** Lets no engine enter a position while the audit is broken, or not verified yet; exits go on. */
+function holdForAudit(
+  runtime: Pick<Runtime, 'hold'>,
+  concernIds: readonly string[],
+  { mayEnter, detail = 'it is not verified yet' }: AuditState,
+): void {
+  const held = mayEnter ? undefined : ({ runState: 'paused', reason: `audit: ${detail}` } as const);
+  for (const concernId of concernIds) runtime.hold(concernId, 'audit', held);
 }

@@ -1,4 +1,4 @@
-import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import { type FieldError, FleetError, fieldErrors } from '@hermes-fleet/protocol';
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
 
@@ -41,13 +41,11 @@ export type BacktestRequest = z.output<typeof BacktestRequest>;
 export function readRequest(json: string): BacktestRequest {
   const parsed = BacktestRequest.safeParse(JSON.parse(json));
   if (parsed.success) return parsed.data;
-  throw new FleetError('INVALID_PARAMS', 'the backtest cannot be run as it is asked for', {
-    fields: fieldErrors(parsed.error),
-  });
+  throw wrongRequest(fieldErrors(parsed.error));
 }
 
+const wrongRequest = (fields: FieldError[]): FleetError =>
+  new FleetError('INVALID_PARAMS', 'the backtest cannot be run as it is asked for', { fields });
+
 /** A request that cannot be fulfilled; `path` is a field of it. */
-export const wrongField = (path: string, reason: string): FleetError =>
-  new FleetError('INVALID_PARAMS', 'the backtest cannot be run as it is asked for', {
-    fields: [{ path, reason }],
-  });
+export const wrongField = (path: string, reason: string): FleetError => wrongRequest([{ path, reason }]);

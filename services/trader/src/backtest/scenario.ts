@@ -10,10 +10,10 @@ import {
   readMarket,
   STRATEGY_KINDS,
   type Strategy,
+  wrongFields,
 } from '@hermes-fleet/market';
-import { type FieldError, FleetError, fieldPath, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
-import type { z } from 'zod';
 import { type TraderConfig, TraderConfigSchema } from '../config/schema.ts';
 import { concernId, settingsOf } from '../config/settings.ts';
 import type { Policy } from '../control/facts.ts';
@@ -134,15 +134,8 @@ function marketOf(concern: ConcernConfig | undefined, changes: JsonObject = {}):
     : OWN_MARKET;
   const parsed = MarketSchema.safeParse(merged(base, changes));
   if (parsed.success) return parsed.data;
-  const fields = parsed.error.issues.flatMap(wrongKeys);
+  const fields = wrongFields(parsed.error, 'market', 'is not a market setting');
   throw new FleetError('INVALID_PARAMS', 'the market settings are not valid', { fields });
-}
-
-function wrongKeys(issue: z.core.$ZodIssue): FieldError[] {
-  const path = ['market', ...issue.path];
-  return issue.code === 'unrecognized_keys'
-    ? issue.keys.map((key) => ({ path: fieldPath([...path, key]), reason: 'is not a market setting' }))
-    : [{ path: fieldPath(path), reason: issue.message }];
 }
 
 /** The keys of `changes` replace those of `base`, also within objects. */
@@ -150,13 +143,10 @@ function merged(base: object, changes: JsonObject): JsonObject {
   const all: JsonObject = JSON.parse(JSON.stringify(base));
   for (const [key, value] of Object.entries(changes)) {
     const before = all[key];
-    all[key] = isPlain(before) && isPlain(value) ? merged(before, value) : value;
+    all[key] = isJsonObject(before) && isJsonObject(value) ? merged(before, value) : value;
   }
   return all;
 }
-
-const isPlain = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 interface Candidates {
   readonly known: readonly Strategy[];

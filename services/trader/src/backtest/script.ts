@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
+import { listedProblems, readTextFile } from '@hermes-fleet/market';
 import {
   type FieldError,
   FleetError,
@@ -23,7 +23,6 @@ export interface ScriptedDecision {
 }
 
 const MAX_BYTES = 20_000_000;
-const MAX_PROBLEMS = 50;
 
 const Line = z
   .strictObject({
@@ -49,7 +48,7 @@ export function readScript(file: string, bars: Bars, defaults: Defaults): Script
   const name = basename(file);
   const problems: FieldError[] = [];
   const decisions: ScriptedDecision[] = [];
-  for (const [index, text] of readText(file).split('\n').entries()) {
+  for (const [index, text] of readTextFile(file, MAX_BYTES).split('\n').entries()) {
     if (text.trim() === '') continue;
     const line = index + 1;
     const read = readLine(text, { line, bars, defaults, before: decisions.at(-1) });
@@ -58,7 +57,10 @@ export function readScript(file: string, bars: Bars, defaults: Defaults): Script
       for (const { path, reason } of read.problems)
         problems.push({ path: `${name}:${line}`, reason: path === '' ? reason : `${path} ${reason}` });
   }
-  if (problems.length > 0) throw invalid(problems);
+  if (problems.length > 0)
+    throw new FleetError('CONFIG_INVALID', 'the script of decisions is not valid', {
+      fields: listedProblems(problems, 'script', 'problems'),
+    });
   return decisions;
 }
 
@@ -103,33 +105,4 @@ function withMembers(text: string, members: JsonObject): string {
   const own = text.trim().slice(1);
   const separator = added === '' || own.trim() === '}' ? '' : ',';
   return `{${added}${separator}${own}`;
-}
-
-function readText(file: string): string {
-  const bad = (reason: string, cause?: unknown): FleetError =>
-    new FleetError('CONFIG_INVALID', `the script of decisions ${reason}`, {
-      cause,
-      fields: [{ path: basename(file), reason }],
-    });
-  try {
-    const stat = statSync(file);
-    if (!stat.isFile()) throw bad('is not a file');
-    if (stat.size > MAX_BYTES) throw bad(`is larger than ${MAX_BYTES} bytes`);
-    return readFileSync(file, 'utf8');
-  } catch (thrown) {
-    if (thrown instanceof FleetError) throw thrown;
-    const code = thrown instanceof Error && 'code' in thrown ? thrown.code : 'unknown';
-    throw bad(`cannot be read (${code}); check its path and permissions`, thrown);
-  }
-}
-
-function invalid(problems: readonly FieldError[]): FleetError {
-  const more = problems.length - MAX_PROBLEMS;
-  const [first] = problems;
-  return new FleetError('CONFIG_INVALID', 'the script of decisions is not valid', {
-    fields: [
-      ...problems.slice(0, MAX_PROBLEMS),
-      ...(more > 0 && first ? [{ path: 'script', reason: `${more} more problems` }] : []),
-    ],
-  });
 }

@@ -7,7 +7,7 @@ import {
   type PerformanceFigures,
 } from '@hermes-fleet/market';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { StoredEntry } from '../control/books.ts';
+import type { StoredEntry } from '../control/control-store.ts';
 
 type Amount = ReturnType<typeof money>;
 
@@ -37,20 +37,6 @@ export interface SeenBar {
   readonly isFirst: boolean;
 }
 
-/** What a concern's books say, entry by entry (docs/trader.md#performance). */
-export interface Analysis {
-  /** Adds the next entry. Returns a bar when the entry ends one. */
-  add(entry: StoredEntry): SeenBar | undefined;
-  /** Number of the newest entry that was added. */
-  last(): number;
-  /** Time of the balances that everything is measured from, ms since the epoch. */
-  since(): number | undefined;
-  total(): PerformanceFigures;
-  strategies(): Part[];
-  /** Of the last decisions, newest first. */
-  decisions(): Part[];
-}
-
 /** Decisions that are measured; older ones are forgotten. */
 const MAX_DECISIONS = 100;
 
@@ -65,8 +51,11 @@ interface Measured {
 export const spacingOf = ({ spacingMs, intervalMs }: Pick<Feed, 'spacingMs' | 'intervalMs'>): number =>
   spacingMs ?? intervalMs;
 
+/** What a concern's books say, entry by entry (docs/trader.md#performance). */
+export type Analysis = ReturnType<typeof createAnalysis>;
+
 /** `intervalMs` is that of the bars of the feed: ratios are annualized with it. Throws INTERNAL for an entry without its fields. */
-export function createAnalysis(intervalMs: number): Analysis {
+export function createAnalysis(intervalMs: number) {
   let last = 0;
   let since: number | undefined;
   let total = createPerformance({ intervalMs });
@@ -147,7 +136,7 @@ export function createAnalysis(intervalMs: number): Analysis {
     return bar;
   }
 
-  function take({ n, entry }: StoredEntry): SeenBar | undefined {
+  function takeEntry({ n, entry }: StoredEntry): SeenBar | undefined {
     switch (entry['kind']) {
       case 'account':
         opened(entry);
@@ -166,17 +155,21 @@ export function createAnalysis(intervalMs: number): Analysis {
     [...all].map(([id, { strategyId, performance }]) => ({ id, strategyId, figures: performance.figures() }));
 
   return {
-    add: (stored) => {
-      const bar = take(stored);
+    /** Adds the next entry. Returns a bar when the entry ends one. */
+    add: (stored: StoredEntry): SeenBar | undefined => {
+      const bar = takeEntry(stored);
       // After it was taken: one that cannot be read is not passed over.
       last = stored.n;
       return bar;
     },
-    last: () => last,
-    since: () => since,
-    total: () => total.figures(),
-    strategies: () => partsOf(strategies),
-    decisions: () => partsOf(decisions).reverse(),
+    /** Number of the newest entry that was added. */
+    last: (): number => last,
+    /** Time of the balances that everything is measured from, ms since the epoch. */
+    since: (): number | undefined => since,
+    total: (): PerformanceFigures => total.figures(),
+    strategies: (): Part[] => partsOf(strategies),
+    /** Of the last decisions, newest first. */
+    decisions: (): Part[] => partsOf(decisions).reverse(),
   };
 }
 

@@ -2,29 +2,16 @@ import { setImmediate } from 'node:timers/promises';
 import type { EngineStore } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import type { BooksReader, StoredEntry } from '../control/books.ts';
+import type { BooksReader, StoredEntry } from '../control/control-store.ts';
 import { type Analysis, createAnalysis, type SeenBar } from './analysis.ts';
 import { inOrder } from './in-order.ts';
 
 const SLICE = 500;
 const RETRY_MS = 5_000;
 
-/** Follows the books of all concerns, and measures them. */
-export interface BookKeeper {
-  /**
-   * Reads what is stored, in slices that yield to the event loop, and calls `onRead` at the end. A failure is logged, and
-   * reading is tried again after 5 s.
-   */
-  start(onRead: () => void): void;
-  /** Why the books are not read yet, or undefined. */
-  problem(): string | undefined;
-  /** Reads the entries of a save. Never throws: what cannot be read is read with the next save. */
-  saved(concernId: string): void;
-  /** Throws NOT_FOUND for an unknown concern, and STORE_UNAVAILABLE until the stored books are read. */
-  analysis(concernId: string): Analysis;
-  close(): Promise<void>;
-}
+export type BookKeeper = ReturnType<typeof createBookKeeper>;
 
+/** Follows the books of all concerns, and measures them. */
 export function createBookKeeper(options: {
   readonly books: Pick<BooksReader, 'after'>;
   readonly concerns: readonly { readonly id: string; readonly intervalMs: number }[];
@@ -32,7 +19,7 @@ export function createBookKeeper(options: {
   readonly log: Log;
   /** Called for each bar in order; `isLive` for one that was saved just now. Never throws. */
   readonly onBar: (concernId: string, bar: SeenBar, isLive: boolean) => void;
-}): BookKeeper {
+}) {
   const { books, clock, log } = options;
   const stop = new AbortController();
   const analyses = new Map(options.concerns.map(({ id, intervalMs }) => [id, createAnalysis(intervalMs)]));
@@ -83,15 +70,21 @@ export function createBookKeeper(options: {
   }
 
   return {
-    start: (onRead) => {
+    /**
+     * Reads what is stored, in slices that yield to the event loop, and calls `onRead` at the end. A failure is logged, and
+     * reading is tried again after 5 s.
+     */
+    start: (onRead: () => void): void => {
       reading ??= read(onRead);
     },
-    problem: () => problem,
-    close: async () => {
+    /** Why the books are not read yet, or undefined. */
+    problem: (): string | undefined => problem,
+    close: async (): Promise<void> => {
       stop.abort(new Error('the trader is stopping'));
       await reading;
     },
-    saved: (concernId) => {
+    /** Reads the entries of a save. Never throws: what cannot be read is read with the next save. */
+    saved: (concernId: string): void => {
       const analysis = analyses.get(concernId);
       if (analysis === undefined || !isRead) return;
       try {
@@ -100,7 +93,8 @@ export function createBookKeeper(options: {
         log.error({ err, concern_id: concernId }, 'the books cannot be read; the next save tries again');
       }
     },
-    analysis: (concernId) => {
+    /** Throws NOT_FOUND for an unknown concern, and STORE_UNAVAILABLE until the stored books are read. */
+    analysis: (concernId: string): Analysis => {
       const analysis = analyses.get(concernId);
       if (analysis === undefined) throw new FleetError('NOT_FOUND', `there is no concern ${concernId}`);
       if (isRead) return analysis;
@@ -112,14 +106,10 @@ export function createBookKeeper(options: {
 }
 
 /** The store of engines, which tells the book keeper of each save. */
-export function keepingBooks(store: EngineStore, keeper: Pick<BookKeeper, 'saved'>): EngineStore {
-  return {
-    loadEngine: (concernId) => store.loadEngine(concernId),
-    lastEntry: (concernId) => store.lastEntry(concernId),
-    setStatus: (id, status, reason) => store.setStatus(id, status, reason),
-    saveEngine: async (concernId, snapshot, entries) => {
-      await store.saveEngine(concernId, snapshot, entries);
-      keeper.saved(concernId);
-    },
-  };
-}
+export const keepingBooks = (store: EngineStore, keeper: Pick<BookKeeper, 'saved'>): EngineStore => ({
+  ...store,
+  saveEngine: async (concernId, snapshot, entries) => {
+    await store.saveEngine(concernId, snapshot, entries);
+    keeper.saved(concernId);
+  },
+});

@@ -22,5 +22,9 @@ function field(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return '';
   const plain = typeof value === 'string' ? value : JSON.stringify(value);
   const text = FORMULA.test(plain) && !NUMBER.test(plain) ? `'${plain}` : plain;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return quoted(text);
 }
+
+/** In quotes where CSV needs them (RFC 4180). */
+export const quoted = (text: string): string =>
+  /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

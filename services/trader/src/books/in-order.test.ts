@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
-import type { StoredEntry } from '../control/books.ts';
+import type { StoredEntry } from '../control/control-store.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { inOrder } from './in-order.ts';
 

@@ -1,4 +1,4 @@
-import type { BooksReader, StoredEntry } from '../control/books.ts';
+import type { BooksReader, StoredEntry } from '../control/control-store.ts';
 
 /** Entries of each concern that are in memory. */
 const SLICE = 200;

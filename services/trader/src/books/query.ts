@@ -1,5 +1,5 @@
-import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import { parseInput } from '../control/parse-input.ts';
 
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 const count = (highest: number, otherwise: number) =>
@@ -39,18 +39,8 @@ const Orders = z
 
 const Performance = z.strictObject({ ...COMMON, points: count(1_000, 300) });
 
-const reader =
-  <S extends z.ZodType>(schema: S) =>
-  (query: unknown): z.output<S> => {
-    const parsed = schema.safeParse(query);
-    if (parsed.success) return parsed.data;
-    const fields = fieldErrors(parsed.error);
-    const list = fields.map(({ path, reason }) => `${path || '(query)'}: ${reason}`).join('; ');
-    throw new FleetError('INVALID_PARAMS', `the query is not valid: ${list}`, { fields });
-  };
-
 /** The query of `/books/orders` and `/books/fills`. Throws INVALID_PARAMS that names every wrong parameter. */
-export const readOrdersQuery = reader(Orders);
+export const readOrdersQuery = (query: unknown) => parseInput(Orders, query, 'the query is');
 
 /** The query of `/books/performance`. Throws as `readOrdersQuery`. */
-export const readPerformanceQuery = reader(Performance);
+export const readPerformanceQuery = (query: unknown) => parseInput(Performance, query, 'the query is');

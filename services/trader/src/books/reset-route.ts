@@ -1,11 +1,12 @@
 import type { Runtime } from '@hermes-fleet/market';
-import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import { FleetError, invalidParams } from '@hermes-fleet/protocol';
 import { TRADER } from '@hermes-fleet/protocol/api';
 import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { type Access, mayTouch, needScope, OVERRIDE } from '../control/access.ts';
+import { type Access, mayTouch, NO_CONCERN, needScope, OVERRIDE } from '../control/access.ts';
 import type { ControlStore } from '../control/control-store.ts';
+import { parseInput } from '../control/parse-input.ts';
 
 const Body = z.strictObject({
   concern_id: z.string().min(1).max(256),
@@ -25,17 +26,10 @@ export interface ResetRouteOptions {
 export function registerReset(app: FastifyInstance, { store, runtime, access }: ResetRouteOptions): void {
   serve(app, TRADER.reset, async ({ caller, body }) => {
     needScope(caller, OVERRIDE);
-    const parsed = Body.safeParse(body);
-    if (!parsed.success)
-      throw new FleetError('INVALID_PARAMS', 'the body is not valid', { fields: fieldErrors(parsed.error) });
-    const { concern_id: concernId, reason } = parsed.data;
+    const { concern_id: concernId, reason } = parseInput(Body, body, 'the body is');
     const concern = store.concern(concernId);
-    if (concern === undefined || !mayTouch(access, caller, concern.accountId)) {
-      const why = 'there is no such concern; list_strategies lists accounts and markets';
-      throw new FleetError('INVALID_PARAMS', `concern_id: ${why}`, {
-        fields: [{ path: 'concern_id', reason: why }],
-      });
-    }
+    if (concern === undefined || !mayTouch(access, caller, concern.accountId))
+      throw invalidParams('concern_id', NO_CONCERN);
     const before = accountOf(runtime, concernId);
     await store.reset({ caller: caller.name, concernId, reason, before });
     await runtime.resetAccount(concernId);

@@ -1,12 +1,11 @@
 import { writeFigures } from '@hermes-fleet/market';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { invalidParams, isJsonObject } from '@hermes-fleet/protocol';
 import { type Answer, TRADER } from '@hermes-fleet/protocol/api';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Access, mayTouch, needScope, READ } from '../control/access.ts';
-import type { BooksReader, StoredEntry } from '../control/books.ts';
-import type { ControlStore } from '../control/control-store.ts';
+import { type Access, mayTouch, NO_CONCERN, needScope, READ } from '../control/access.ts';
+import type { BooksReader, ControlStore, StoredEntry } from '../control/control-store.ts';
 import type { Part } from './analysis.ts';
 import type { BookKeeper } from './book-keeper.ts';
 import { csv } from './csv.ts';
@@ -68,11 +67,9 @@ export function registerBooks(
     if (only !== undefined && found.length === 1) return only.id;
     const reason =
       id === undefined && own.length > 0
-        ? `there are several: ${own.map((concern) => concern.id).join(', ')}`
-        : 'there is no such concern; list_strategies lists accounts and markets';
-    throw new FleetError('INVALID_PARAMS', `concern_id: ${reason}`, {
-      fields: [{ path: 'concern_id', reason }],
-    });
+        ? `is needed, because there are several: ${own.map((concern) => concern.id).join(', ')}`
+        : NO_CONCERN;
+    throw invalidParams('concern_id', reason);
   }
 
   const orders =

@@ -1,5 +1,5 @@
 import { type PerformanceFigures, writeFigures } from '@hermes-fleet/market';
-import type { PerformanceOf } from '../control/performance-of.ts';
+import type { PerformanceOf } from '../control/reads.ts';
 import type { BookKeeper } from './book-keeper.ts';
 
 /** The performance for `get_strategy`: some of the figures of `GET /books/performance`, as they are there. */

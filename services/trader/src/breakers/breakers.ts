@@ -2,7 +2,7 @@ import type { Concern } from '@hermes-fleet/market';
 import type { Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import type { SeenBar } from '../books/analysis.ts';
 import type { AccountLimits, ConcernLimits } from '../config/breaker-schema.ts';
-import { BREAKER, BREAKER_CALLER } from '../control/breaker-caller.ts';
+import { BREAKER, BREAKER_CALLER } from '../control/access.ts';
 import type { ControlStore } from '../control/control-store.ts';
 import type { DecisionService } from '../control/decision-service.ts';
 import { decisionOf, type Exceeded, exceededBy, isRestricted } from './limits.ts';
@@ -19,19 +19,12 @@ interface Scope {
   readonly tracker: Tracker;
 }
 
+export type Breakers = ReturnType<typeof createBreakers>;
+
 /**
  * The circuit breakers (docs/trader.md#circuit-breakers). They decide through the decision service, as any caller does, when
  * a limit is exceeded and the concern is less restricted than the breaker demands.
  */
-export interface Breakers {
-  /** Takes a bar of the books; only one that was saved just now (`isLive`) can trip a breaker. Never throws. */
-  bar(concernId: string, bar: SeenBar, isLive: boolean): void;
-  /** Watches for stale prices. Called when the engines start. */
-  start(): void;
-  /** Waits for the decisions in progress. */
-  close(): Promise<void>;
-}
-
 export function createBreakers(options: {
   readonly concerns: readonly {
     readonly id: string;
@@ -48,7 +41,7 @@ export function createBreakers(options: {
   /** True while the bars of a concern cannot be saved. The trader does not see them then, and its engine enters nothing. */
   readonly isUnsaved: (concernId: string) => boolean;
   readonly onTrip: (concernId: string, breaker: Exceeded['breaker']) => void;
-}): Breakers {
+}) {
   const { store, clock, log } = options;
   const scopes: Scope[] = [
     ...options.concerns.map(({ id, breakers }) => ({
@@ -136,7 +129,8 @@ export function createBreakers(options: {
   }
 
   return {
-    bar: (concernId, bar, isLive) =>
+    /** Takes a bar of the books; only one that was saved just now (`isLive`) can trip a breaker. Never throws. */
+    bar: (concernId: string, bar: SeenBar, isLive: boolean): void =>
       quietly(() => {
         lastBarAt.set(concernId, clock.monotonic());
         staleUntil.delete(concernId);
@@ -148,12 +142,14 @@ export function createBreakers(options: {
           for (const exceeded of exceededBy(limits, tracker.measures()))
             for (const id of concernIds) if (isCurrent(id)) trip(id, exceeded);
       }),
-    start: () => {
+    /** Watches for stale prices. Called when the engines start. */
+    start: (): void => {
       const now = clock.monotonic();
       for (const { id } of options.concerns) lastBarAt.set(id, now);
       if (options.concerns.some(({ breakers }) => breakers.stale_price)) checkStale();
     },
-    close: async () => {
+    /** Waits for the decisions in progress. */
+    close: async (): Promise<void> => {
       isClosed = true;
       timer?.[Symbol.dispose]();
       await Promise.all(running.values());

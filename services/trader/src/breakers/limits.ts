@@ -1,4 +1,4 @@
-import { type Concern, money } from '@hermes-fleet/market';
+import type { Concern } from '@hermes-fleet/market';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import type { ConcernLimits } from '../config/breaker-schema.ts';
@@ -14,27 +14,32 @@ export interface Exceeded {
   readonly reason: string;
 }
 
+/** How each breaker but that of the stale price compares a measure with its limit: the reason where that is exceeded. */
+const EXCESSES: {
+  readonly [B in Exclude<keyof ConcernLimits, 'stale_price'>]: (
+    measures: Measures,
+    limit: NonNullable<ConcernLimits[B]>['limit'],
+  ) => string | undefined;
+} = {
+  daily_loss: ({ dailyLoss }, limit) =>
+    dailyLoss.gt(limit) ? `the loss of the day is ${dailyLoss.toFixed()}, above ${limit}` : undefined,
+  drawdown: ({ drawdown }, limit) =>
+    drawdown.gt(limit) ? `the drawdown is ${drawdown.toFixed(4)}, above ${limit}` : undefined,
+  strategy_loss: ({ strategyLoss: loss }, limit) =>
+    loss.gt(limit) ? `the strategy has lost ${loss.toFixed()}, more than ${limit}` : undefined,
+  orders_per_minute: ({ ordersPerMinute: count }, limit) =>
+    count > limit ? `${count} orders were placed in a minute, more than ${limit}` : undefined,
+};
+
 /** The limits that these measures exceed, the strictest action first. The stale price is not among them. */
 export function exceededBy(limits: ConcernLimits, measures: Measures): Exceeded[] {
-  const { daily_loss, drawdown, strategy_loss, orders_per_minute } = limits;
-  const found: Exceeded[] = [];
-  if (daily_loss && measures.dailyLoss.gt(money(daily_loss.limit))) {
-    const reason = `the loss of the day is ${measures.dailyLoss.toFixed()}, above ${daily_loss.limit}`;
-    found.push({ breaker: 'daily_loss', action: daily_loss.action, reason });
-  }
-  if (drawdown && measures.drawdown.gt(money(drawdown.limit))) {
-    const reason = `the drawdown is ${measures.drawdown.toFixed(4)}, above ${drawdown.limit}`;
-    found.push({ breaker: 'drawdown', action: drawdown.action, reason });
-  }
-  if (strategy_loss && measures.strategyLoss.gt(money(strategy_loss.limit))) {
-    const reason = `the strategy has lost ${measures.strategyLoss.toFixed()}, more than ${strategy_loss.limit}`;
-    found.push({ breaker: 'strategy_loss', action: strategy_loss.action, reason });
-  }
-  if (orders_per_minute && measures.ordersPerMinute > orders_per_minute.limit) {
-    const reason = `${measures.ordersPerMinute} orders were placed in a minute, more than ${orders_per_minute.limit}`;
-    found.push({ breaker: 'orders_per_minute', action: orders_per_minute.action, reason });
-  }
-  return found.sort((a, b) => SEVERITY[b.action] - SEVERITY[a.action]);
+  const excess = <B extends keyof typeof EXCESSES>(breaker: B): Exceeded[] => {
+    const set = limits[breaker];
+    const reason = set && EXCESSES[breaker](measures, set.limit);
+    return set && reason !== undefined ? [{ breaker, action: set.action, reason }] : [];
+  };
+  const all = Object.keys(EXCESSES) as (keyof typeof EXCESSES)[];
+  return all.flatMap(excess).sort((a, b) => SEVERITY[b.action] - SEVERITY[a.action]);
 }
 
 const SEVERITY: Readonly<Record<BreakerAction, number>> = { pause: 0, reduce_only: 1, halted: 2 };

@@ -20,20 +20,13 @@ export interface Measures {
 }
 
 /** Measures one concern, or all concerns of an account, from their bars in order. */
-export interface Tracker {
-  /**
-   * Adds a bar. `isTakenOver`: a decision took over from that of a breaker, so losses count from here on; else the breaker
-   * would trip again at once.
-   */
-  add(concernId: string, bar: SeenBar, isTakenOver: boolean): void;
-  measures(): Measures;
-}
+export type Tracker = ReturnType<typeof createTracker>;
 
 /**
  * `of`: the bars of a concern count at their own times. Those of an account count when they were recorded, since its
  * concerns can follow feeds of different times.
  */
-export function createTracker(of: 'concern' | 'account'): Tracker {
+export function createTracker(of: 'concern' | 'account') {
   const last = new Map<string, SeenBar>();
   let now = Number.NEGATIVE_INFINITY;
   let equity = ZERO;
@@ -53,7 +46,11 @@ export function createTracker(of: 'concern' | 'account'): Tracker {
   }
 
   return {
-    add: (concernId, bar, isTakenOver) => {
+    /**
+     * Adds a bar. `isTakenOver`: a decision took over from that of a breaker, so losses count from here on; else the breaker
+     * would trip again at once.
+     */
+    add: (concernId: string, bar: SeenBar, isTakenOver: boolean): void => {
       const before = last.get(concernId);
       last.set(concernId, bar);
       if (before === undefined || bar.isFirst) begin(before, bar);
@@ -72,7 +69,7 @@ export function createTracker(of: 'concern' | 'account'): Tracker {
       if (equity.gt(peak)) peak = equity;
       placed = [...placed, { at: now, count: bar.placed }].filter(({ at }) => at > now - MINUTE_MS);
     },
-    measures: () => ({
+    measures: (): Measures => ({
       dailyLoss: dayChange.negated(),
       drawdown: peak.gt(ZERO) ? peak.minus(equity).div(peak) : ZERO,
       strategyLoss: strategyChange.negated(),

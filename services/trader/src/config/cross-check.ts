@@ -1,10 +1,10 @@
 import { createStrategy } from '@hermes-fleet/market';
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
-import { BREAKER } from '../control/breaker-caller.ts';
+import { BREAKER } from '../control/access.ts';
 
 type Path = (string | number)[];
-type Report = (path: Path, message: string) => void;
+type ReportProblem = (path: Path, message: string) => void;
 
 /** An unvalidated entry of a list. */
 interface Entry {
@@ -18,20 +18,24 @@ interface Entry {
  */
 export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
   const trader = isJsonObject(value) && isJsonObject(value.trader) ? value.trader : {};
-  const report: Report = (path, message) =>
+  const reportProblem: ReportProblem = (path, message) =>
     ctx.addIssue({ code: 'custom', path: ['trader', ...path], message });
   const concerns = entriesOf(trader.concerns);
   const strategies = entriesOf(trader.strategies);
-  checkConcerns(concerns, strategies, report);
-  checkStrategies(concerns, strategies, report);
-  checkAccounts(concerns, trader.callers, report);
-  checkAccountSettings(concerns, trader.accounts, report);
-  checkRate(trader.rate, report);
+  checkConcerns(concerns, strategies, reportProblem);
+  checkStrategies(concerns, strategies, reportProblem);
+  checkAccounts(concerns, trader.callers, reportProblem);
+  checkAccountSettings(concerns, trader.accounts, reportProblem);
+  checkRate(trader.rate, reportProblem);
 }
 
-function checkConcerns(concerns: readonly Entry[], strategies: readonly Entry[], report: Report): void {
+function checkConcerns(
+  concerns: readonly Entry[],
+  strategies: readonly Entry[],
+  reportProblem: ReportProblem,
+): void {
   reportRepeated(concerns, concernOf, (at, concern, first) =>
-    report(
+    reportProblem(
       ['concerns', at],
       `repeats the concern ${concern} of entry ${first}: keep one for each account and market`,
     ),
@@ -39,7 +43,7 @@ function checkConcerns(concerns: readonly Entry[], strategies: readonly Entry[],
   for (const { at, value } of concerns) {
     const id = value.active_strategy_id;
     if (typeof id !== 'string') continue;
-    const wrong = (message: string): void => report(['concerns', at, 'active_strategy_id'], message);
+    const wrong = (message: string): void => reportProblem(['concerns', at, 'active_strategy_id'], message);
     const active = strategies.find((strategy) => strategy.value.id === id)?.value;
     if (active === undefined) wrong(`there is no strategy ${id}: list it under strategies, or use null`);
     else if (concernOf(active) !== concernOf(value))
@@ -48,16 +52,23 @@ function checkConcerns(concerns: readonly Entry[], strategies: readonly Entry[],
   }
 }
 
-function checkStrategies(concerns: readonly Entry[], strategies: readonly Entry[], report: Report): void {
+function checkStrategies(
+  concerns: readonly Entry[],
+  strategies: readonly Entry[],
+  reportProblem: ReportProblem,
+): void {
   reportRepeated(strategies, textOf('id'), (at, id, first) =>
-    report(['strategies', at, 'id'], `repeats the id of entry ${first} (${id}): each strategy needs its own`),
+    reportProblem(
+      ['strategies', at, 'id'],
+      `repeats the id of entry ${first} (${id}): each strategy needs its own`,
+    ),
   );
   const known = new Set(concerns.map(({ value }) => concernOf(value)));
   for (const { at, value } of strategies) {
     const concern = concernOf(value);
     if (concern !== undefined && !known.has(concern))
-      report(['strategies', at], `is of ${concern}, which is not a concern: list it under concerns`);
-    for (const { path, message } of problemsOf(value)) report(['strategies', at, ...path], message);
+      reportProblem(['strategies', at], `is of ${concern}, which is not a concern: list it under concerns`);
+    for (const { path, message } of problemsOf(value)) reportProblem(['strategies', at, ...path], message);
   }
 }
 
@@ -74,31 +85,40 @@ function problemsOf({ id, kind, params = {} }: JsonObject): { path: Path; messag
   }
 }
 
-function checkAccounts(concerns: readonly Entry[], callers: JsonValue | undefined, report: Report): void {
+function checkAccounts(
+  concerns: readonly Entry[],
+  callers: JsonValue | undefined,
+  reportProblem: ReportProblem,
+): void {
   const known = new Set(concerns.map(({ value }) => value.account_id));
   for (const [name, caller] of Object.entries(isJsonObject(callers) ? callers : {})) {
-    if (name === BREAKER) report(['callers', name], 'is the name of circuit breakers; choose another one');
+    if (name === BREAKER)
+      reportProblem(['callers', name], 'is the name of circuit breakers; choose another one');
     const accounts = isJsonObject(caller) && Array.isArray(caller.accounts) ? caller.accounts : [];
     for (const [at, account] of accounts.entries())
       if (typeof account === 'string' && account !== '*' && !known.has(account))
-        report(['callers', name, 'accounts', at], `no concern belongs to the account ${account}`);
+        reportProblem(['callers', name, 'accounts', at], `no concern belongs to the account ${account}`);
   }
 }
 
 function checkAccountSettings(
   concerns: readonly Entry[],
   accounts: JsonValue | undefined,
-  report: Report,
+  reportProblem: ReportProblem,
 ): void {
   const known = new Set(concerns.map(({ value }) => value.account_id));
   for (const account of Object.keys(isJsonObject(accounts) ? accounts : {}))
-    if (!known.has(account)) report(['accounts', account], `no concern belongs to the account ${account}`);
+    if (!known.has(account))
+      reportProblem(['accounts', account], `no concern belongs to the account ${account}`);
 }
 
-function checkRate(rate: JsonValue | undefined, report: Report): void {
+function checkRate(rate: JsonValue | undefined, reportProblem: ReportProblem): void {
   const { burst, kept_for_pause: kept } = isJsonObject(rate) ? rate : {};
   if (typeof burst === 'number' && typeof kept === 'number' && kept >= burst)
-    report(['rate', 'kept_for_pause'], `must be below the burst of ${burst}: nothing else could be decided`);
+    reportProblem(
+      ['rate', 'kept_for_pause'],
+      `must be below the burst of ${burst}: nothing else could be decided`,
+    );
 }
 
 function reportRepeated(

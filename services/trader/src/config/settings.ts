@@ -1,34 +1,15 @@
-import type { Concern, Feed, RuntimeConcern, Strategy } from '@hermes-fleet/market';
+import type { Feed, RuntimeConcern, Strategy } from '@hermes-fleet/market';
 import { readMarket } from '@hermes-fleet/market';
-import { BREAKER } from '../control/breaker-caller.ts';
-import type { Policy } from '../control/facts.ts';
-import type { AccountLimits, ConcernLimits } from './breaker-schema.ts';
+import { BREAKER } from '../control/access.ts';
 import type { TraderConfig } from './schema.ts';
 
 /** The id of the concern of an account in a market. */
 export const concernId = (accountId: string, marketSymbol: string): string => `${accountId}:${marketSymbol}`;
 
-/** The settings of trader.yaml in the types of their consumers. */
-export interface Settings {
-  readonly policy: Policy;
-  readonly access: { accountsOf(caller: string): readonly string[] | '*' };
-  readonly limits: { readonly perSecond: number; readonly burst: number; readonly keptForPause: number };
-  /** The time between two verifications of the audit, ms. */
-  readonly verifyEveryMs: number;
-  /** The input of `ControlStore.seed`. */
-  readonly strategies: readonly Strategy[];
-  readonly concerns: readonly Omit<Concern, 'rev'>[];
-  readonly breakers: {
-    readonly concerns: readonly {
-      readonly id: string;
-      readonly accountId: string;
-      readonly breakers: ConcernLimits;
-    }[];
-    readonly accounts: Readonly<Record<string, AccountLimits>>;
-  };
-}
+export type Settings = ReturnType<typeof settingsOf>;
 
-export function settingsOf({ trader }: TraderConfig): Settings {
+/** The settings of trader.yaml in the types of their consumers. */
+export function settingsOf({ trader }: TraderConfig) {
   const { policy, rate, audit, callers, concerns, strategies, accounts } = trader;
   return {
     policy: {
@@ -38,23 +19,23 @@ export function settingsOf({ trader }: TraderConfig): Settings {
       strictDegraded: policy.strict_degraded,
     },
     access: {
-      accountsOf(caller) {
+      accountsOf(caller: string): readonly string[] | '*' {
         if (caller === BREAKER) return '*';
         const accounts = Object.hasOwn(callers, caller) ? (callers[caller]?.accounts ?? []) : [];
         return accounts.includes('*') ? '*' : accounts;
       },
     },
     limits: { perSecond: rate.per_second, burst: rate.burst, keptForPause: rate.kept_for_pause },
+    /** The time between two verifications of the audit, ms. */
     verifyEveryMs: audit.verify_every_s * 1000,
-    strategies: strategies.map(({ id, name, kind, account_id, market_symbol, params, status }) => ({
-      id,
-      name,
-      kind,
-      params,
-      status,
-      accountId: account_id,
-      marketSymbol: market_symbol,
-    })),
+    /** With `concerns`, the input of `ControlStore.seed`. */
+    strategies: strategies.map(
+      ({ account_id, market_symbol, ...strategy }): Strategy => ({
+        ...strategy,
+        accountId: account_id,
+        marketSymbol: market_symbol,
+      }),
+    ),
     concerns: concerns.map(({ account_id, market_symbol, active_strategy_id, run_state, risk_mode }) => ({
       id: concernId(account_id, market_symbol),
       accountId: account_id,

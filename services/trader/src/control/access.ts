@@ -23,3 +23,13 @@ export function needScope(caller: Caller, scope: string): void {
 
 export const lacksScope = (scope: string): string =>
   `the token lacks the scope ${scope}; ask the operator of the trader for it`;
+
+/** What a caller is told of a concern, or a strategy, that does not exist, or not for it. */
+export const NO_CONCERN = 'names no such concern; list_strategies lists accounts and markets';
+export const NO_STRATEGY = 'names no such strategy; list_strategies lists them';
+
+/** The name of the caller of circuit breakers. No caller of fleet.yaml may have it. */
+export const BREAKER = 'breaker';
+
+/** It overrides a degraded execution, which `policy.strict_degraded` would refuse it for: it restricts, and nothing else. */
+export const BREAKER_CALLER: Caller = { name: BREAKER, scopes: new Set([DECIDE, OVERRIDE]) };

@@ -8,29 +8,15 @@ const DEADLINE_MS = 5000;
 /** Unanswered calls of one concern after which no more are made. */
 const MAX_HANGING = 10;
 
-/** Brings the runtime to the control state. */
-export interface Activation {
-  /**
-   * Rejects if the runtime fails, or with DEADLINE_EXCEEDED if it does not answer in time. A call that ends after its
-   * deadline is followed by `converge`, so that its effect does not last.
-   */
-  activate(concern: Concern, strategy: Strategy | undefined): Promise<Reconciled>;
-  /** Activates the stored state. */
-  reconcile(concernId: string): Promise<Reconciled>;
-  /** Activates the stored state in the background and retries until it succeeds. */
-  converge(concernId: string): void;
-  /** True if the last activation failed, so the runtime may differ from the state. */
-  isOutOfSync(concernId: string): boolean;
-  /** Ends the deadlines: activations in progress fail now, and later ones at once. */
-  close(): void;
-}
+export type Activation = ReturnType<typeof createActivation>;
 
+/** Brings the runtime to the control state. */
 export function createActivation(options: {
   runtime: Pick<Runtime, 'reconcile'>;
   store: Pick<ControlStore, 'concern' | 'strategy'>;
   retryQueue: RetryQueue;
   clock: Pick<Clock, 'monotonic' | 'timer'>;
-}): Activation {
+}) {
   const behind = new Set<string>();
   const hanging = new Map<string, number>();
   const deadlines = createDeadlines({ clock: options.clock, ms: DEADLINE_MS });
@@ -100,11 +86,19 @@ export function createActivation(options: {
     });
 
   return {
+    /**
+     * Rejects if the runtime fails, or with DEADLINE_EXCEEDED if it does not answer in time. A call that ends after its
+     * deadline is followed by `converge`, so that its effect does not last.
+     */
     activate,
+    /** Activates the stored state. */
     reconcile,
+    /** Activates the stored state in the background and retries until it succeeds. */
     converge,
-    isOutOfSync: (concernId) => behind.has(concernId),
-    close: () => {
+    /** True if the last activation failed, so the runtime may differ from the state. */
+    isOutOfSync: (concernId: string): boolean => behind.has(concernId),
+    /** Ends the deadlines: activations in progress fail now, and later ones at once. */
+    close: (): void => {
       isClosed = true;
       deadlines.close();
     },

@@ -1,21 +1,7 @@
 import type { Concern } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ControlResponse } from '@hermes-fleet/protocol/control';
-import { createDraft, type Failure, type PayloadSummary } from './response-draft.ts';
-
-const EMPTY_SUMMARY: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };
-
-/** The response to an attempt that is refused before it is judged. It reveals nothing of the concern. */
-export function refusedResponse(
-  summary: PayloadSummary | undefined,
-  errors: readonly Failure[],
-  schemaValid: boolean | null = null,
-): ControlResponse {
-  const draft = createDraft(summary ?? EMPTY_SUMMARY);
-  draft.validation.schemaValid = schemaValid;
-  const result = { modeChange: 'none' as const, reconciled: true };
-  return draft.answer({ status: 'rejected', result, before: undefined, after: undefined, errors });
-}
+import type { Failure } from './response-draft.ts';
 
 /** Turns a response into `failed`. `before` is the restored concern; without the key, the response keeps its concern. */
 export function failedResponse(
@@ -38,11 +24,7 @@ export function failedResponse(
       toStrategyId: before?.activeStrategyId ?? null,
       riskMode: before?.riskMode ?? null,
     }),
-    errors: [...response.errors, ...options.errors].map(({ code, message, field }) => ({
-      code,
-      message,
-      ...(field !== undefined && { field }),
-    })),
+    errors: [...response.errors, ...options.errors],
   };
 }
 

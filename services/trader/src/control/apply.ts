@@ -22,32 +22,14 @@ const MAX_PENDING_OUTCOMES = 1000;
 const UNRECORDED =
   ', but that could not be recorded yet: no other decision is made here until it is, and a restart before that applies the change';
 
-export interface Applier {
-  /**
-   * Activates a stored change and records its outcome, or rolls it back if the runtime fails. Resolves with the response:
-   * applied or failed.
-   */
-  apply(open: OpenApply, change: Change): Promise<ControlResponse>;
-  /**
-   * Writes a pending rollback of the concern; undefined if none is pending. Rejects while it cannot be written: no decision
-   * is made until then.
-   */
-  awaitRollback(concernId: string): Promise<void> | undefined;
-  /**
-   * Activates the stored state of a concern, and records the outcome of this decision if it has none: it was written although
-   * the store reported a failure.
-   */
-  finish(concernId: string, decisionId: string): Promise<void>;
-  /** The concern that a pending rollback restores, which is what runs; undefined if none is pending. */
-  restoring(concernId: string): Concern | undefined;
-}
+export type Applier = ReturnType<typeof createApplier>;
 
 export function createApplier(options: {
   store: Pick<ControlStore, 'settle' | 'compensate' | 'openApplies'>;
   activation: Activation;
   retryQueue: RetryQueue;
   log: Log;
-}): Applier {
+}) {
   const restoring = new Map<string, Concern>();
   const rollbackKey = (concernId: string): string => `take back ${concernId}`;
 
@@ -103,7 +85,11 @@ export function createApplier(options: {
   };
 
   return {
-    apply: async (open, change) => {
+    /**
+     * Activates a stored change and records its outcome, or rolls it back if the runtime fails. Resolves with the response:
+     * applied or failed.
+     */
+    apply: async (open: OpenApply, change: Change): Promise<ControlResponse> => {
       let done: Reconciled;
       try {
         done = await options.activation.activate(change.next, change.strategy);
@@ -114,16 +100,25 @@ export function createApplier(options: {
       settle(open, response);
       return response;
     },
-    awaitRollback: (concernId) => {
+    /**
+     * Writes a pending rollback of the concern; undefined if none is pending. Rejects while it cannot be written: no decision
+     * is made until then.
+     */
+    awaitRollback: (concernId: string): Promise<void> | undefined => {
       const key = rollbackKey(concernId);
       return options.retryQueue.has(key) ? options.retryQueue.runNow(key) : undefined;
     },
-    finish: async (concernId, decisionId) => {
+    /**
+     * Activates the stored state of a concern, and records the outcome of this decision if it has none: it was written although
+     * the store reported a failure.
+     */
+    finish: async (concernId: string, decisionId: string): Promise<void> => {
       const open = options.store.openApplies().find((each) => each.decisionId === decisionId);
       const done = await options.activation.reconcile(concernId);
       if (open !== undefined) await options.store.settle(open, withOutcome(open.response, done));
     },
-    restoring: (concernId) => restoring.get(concernId),
+    /** The concern that a pending rollback restores, which is what runs; undefined if none is pending. */
+    restoring: (concernId: string): Concern | undefined => restoring.get(concernId),
   };
 }
 

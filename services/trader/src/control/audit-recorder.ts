@@ -2,8 +2,8 @@ import { ControlAction, type ControlResponse } from '@hermes-fleet/protocol/cont
 import { type Log, traceField } from '@hermes-fleet/protocol/ports';
 import type { Recorder } from '@hermes-fleet/service';
 import { failedResponse, writeFailure } from './answers.ts';
-import type { Answer, Attempt } from './attempt.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
+import type { Answer, Attempt } from './decision-service.ts';
 import type { TRADER_FAMILIES } from './families.ts';
 import { isTooLarge } from './screening.ts';
 
@@ -30,20 +30,15 @@ export function recordOf(
 }
 
 /** Audits the attempts that were not judged, and reports all attempts to log and metrics. */
-export interface AuditRecorder {
-  /** Resolves with the response, or with a `failed` response if the attempt cannot be audited. */
-  audit(record: AttemptRecord, response: ControlResponse): Promise<ControlResponse>;
-  report(attempt: Attempt, decided: Answer): void;
-}
-
 export function createAuditRecorder(options: {
   store: Pick<ControlStore, 'refuse'>;
   metrics: DecisionMetrics;
   log: Log;
-}): AuditRecorder {
+}) {
   const { store, metrics, log } = options;
   return {
-    audit: async (record, response) => {
+    /** Resolves with the response, or with a `failed` response if the attempt cannot be audited. */
+    audit: async (record: AttemptRecord, response: ControlResponse): Promise<ControlResponse> => {
       try {
         await store.refuse(record, response);
         return response;
@@ -56,7 +51,7 @@ export function createAuditRecorder(options: {
         return failedResponse({ ...response, errors: others }, { errors, result: response.result });
       }
     },
-    report: ({ caller, transport, traceparent }, { response }) => {
+    reportAttempt: ({ caller, transport, traceparent }: Attempt, { response }: Answer): void => {
       const { decisionId: decision_id, concernId: concern_id, status } = response;
       const action = ControlAction.safeParse(response.action).data ?? 'none';
       const codes = response.errors.map(({ code }) => code);

@@ -5,6 +5,13 @@ export interface AuditHead {
   readonly hash: string;
 }
 
+/** A row that differs from what the audit says. */
+export interface Difference {
+  readonly table: string;
+  readonly row: string;
+  readonly reason: string;
+}
+
 /** What is wrong with an audit: the first record, or a row of a table that differs from what the audit says. */
 export interface Broken {
   /** The broken record; for a row, the record up to which the tables were compared. */

@@ -1,5 +1,6 @@
 import type { Concern } from '@hermes-fleet/market';
 import { type ControlDecision, RiskMode, type SometimesUsed } from '@hermes-fleet/protocol/control';
+import { NO_CONCERN, NO_STRATEGY } from './access.ts';
 import type { Facts } from './facts.ts';
 import type { Draft, Failure } from './response-draft.ts';
 
@@ -43,24 +44,17 @@ function checkConcern(
   draft: Draft,
 ): Failure[] {
   draft.validation.concernMatch = concern !== undefined;
-  if (concern === undefined)
-    return [
-      failure(
-        'unknown_concern',
-        'concern_id',
-        'there is no such concern; list_strategies lists accounts and markets',
-      ),
-    ];
+  if (concern === undefined) return [failure('unknown_concern', 'concern_id', NO_CONCERN)];
   draft.validation.accountMatch = accountId === concern.accountId;
   draft.validation.marketMatch = marketSymbol === concern.marketSymbol;
-  return [
-    ...(draft.validation.accountMatch
-      ? []
-      : [failure('account_mismatch', 'account_id', `the concern is of account ${concern.accountId}`)]),
-    ...(draft.validation.marketMatch
-      ? []
-      : [failure('market_mismatch', 'market_symbol', `the concern is of market ${concern.marketSymbol}`)]),
-  ];
+  const found: Failure[] = [];
+  if (!draft.validation.accountMatch)
+    found.push(failure('account_mismatch', 'account_id', `the concern is of account ${concern.accountId}`));
+  if (!draft.validation.marketMatch)
+    found.push(
+      failure('market_mismatch', 'market_symbol', `the concern is of market ${concern.marketSymbol}`),
+    );
+  return found;
 }
 
 /** A field that the action does not use may repeat the present state. Another value would be a decision that is not taken. */
@@ -87,17 +81,10 @@ function checkTarget({ action }: ControlDecision, facts: Facts, { validation }: 
   const { target, active, concern } = facts;
   const strategy = action === 'switch' ? target : active;
   validation.targetExists = strategy !== undefined;
-  if (strategy === undefined) {
+  if (strategy === undefined)
     return action === 'switch'
-      ? [
-          failure(
-            'target_not_found',
-            'target_strategy_id',
-            'there is no such strategy; list_strategies lists them',
-          ),
-        ]
+      ? [failure('target_not_found', 'target_strategy_id', NO_STRATEGY)]
       : [failure('no_active_strategy', 'action', `no strategy is active: there is nothing to ${action}`)];
-  }
   const isOurs = strategy.accountId === concern?.accountId && strategy.marketSymbol === concern.marketSymbol;
   if (!isOurs) {
     validation.targetRunnable = false;
@@ -112,11 +99,8 @@ function checkTarget({ action }: ControlDecision, facts: Facts, { validation }: 
   return [failure('target_not_runnable', field, `strategy ${strategy.id} ${why}`)];
 }
 
-function checkFreshness(
-  { requestedAt, override }: ControlDecision,
-  { now, policy }: Facts,
-  draft: Draft,
-): Failure[] {
+function checkFreshness(request: ControlDecision, { now, policy }: Facts, draft: Draft): Failure[] {
+  const { requestedAt } = request;
   const ageMs = requestedAt === undefined ? 0 : now - Date.parse(requestedAt);
   const isEarly = ageMs < -policy.futureSlackMs;
   draft.validation.requestFresh = !isEarly && ageMs <= policy.maxAgeMs;
@@ -127,11 +111,7 @@ function checkFreshness(
     return [failure('requested_in_future', 'requested_at', message)];
   }
   const message = `the request is ${seconds} s old, at most ${policy.maxAgeMs / 1000} s are accepted`;
-  return unlessOverridden(
-    override,
-    draft,
-    failure('stale_request', 'requested_at', `${message}; decide again`),
-  );
+  return unlessOverridden(request, draft, 'stale_request', 'requested_at', `${message}; decide again`);
 }
 
 function checkConfidence(request: ControlDecision, { concern, policy }: Facts, draft: Draft): Failure[] {
@@ -139,7 +119,7 @@ function checkConfidence(request: ControlDecision, { concern, policy }: Facts, d
   if (draft.validation.confidenceAccepted || concern === undefined) return [];
   const message = `the confidence of ${request.confidence} is below ${policy.minConfidence}`;
   if (raisesRisk(request, concern))
-    return unlessOverridden(request.override, draft, failure('confidence_too_low', 'confidence', message));
+    return unlessOverridden(request, draft, 'confidence_too_low', 'confidence', message);
   draft.warn(
     'allowed_at_low_confidence',
     `${message}, which is enough for a decision that does not raise risk`,
@@ -148,7 +128,7 @@ function checkConfidence(request: ControlDecision, { concern, policy }: Facts, d
 }
 
 function checkExpectedActive(request: ControlDecision, { concern }: Facts, draft: Draft): Failure[] {
-  const { expectedActiveStrategyId: belief, override } = request;
+  const { expectedActiveStrategyId: belief } = request;
   if (belief === undefined) {
     draft.warn(
       'unguarded_transition',
@@ -160,11 +140,7 @@ function checkExpectedActive(request: ControlDecision, { concern }: Facts, draft
   draft.validation.expectedActiveMatch = belief === active;
   if (draft.validation.expectedActiveMatch) return [];
   const message = `the active strategy is ${active ?? 'none'}, not the expected one; read the state and decide again`;
-  return unlessOverridden(
-    override,
-    draft,
-    failure('expected_active_mismatch', 'expected_active_strategy_id', message),
-  );
+  return unlessOverridden(request, draft, 'expected_active_mismatch', 'expected_active_strategy_id', message);
 }
 
 /** No override passes it: what was decided before may be lost, and would be applied again. */
@@ -191,7 +167,7 @@ function checkExecution(
   if (!degraded || concern === undefined) return [];
   const message = 'execution is degraded; get_strategy says why';
   if (policy.strictDegraded || raisesRisk(request, concern))
-    return unlessOverridden(request.override, draft, failure('execution_degraded', 'action', message));
+    return unlessOverridden(request, draft, 'execution_degraded', 'action', message);
   draft.warn(
     'allowed_while_degraded',
     'execution is degraded; a decision that does not raise risk is applied nevertheless',
@@ -200,8 +176,12 @@ function checkExecution(
 }
 
 /** A failure, or a recorded warning if the request has `override`. */
-function unlessOverridden(override: boolean, draft: Draft, found: Failure): Failure[] {
-  if (!override) return [found];
-  draft.warn('override_used', `override bypasses ${found.code}: ${found.message}`);
+function unlessOverridden(
+  { override }: ControlDecision,
+  draft: Draft,
+  ...[code, field, message]: Parameters<typeof failure>
+): Failure[] {
+  if (!override) return [failure(code, field, message)];
+  draft.warn('override_used', `override bypasses ${code}: ${message}`);
   return [];
 }

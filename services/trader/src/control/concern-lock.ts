@@ -18,14 +18,6 @@ export interface Turn {
   release(): void;
 }
 
-/** Admits one change at a time in each concern. Other attempts wait in the order of their arrival. */
-export interface ConcernLock {
-  /** The turn, at once if it is free. Undefined if too many attempts wait, or after the longest wait. */
-  enter(concernId: string, isPause: boolean): Turn | undefined | Promise<Turn | undefined>;
-  /** Number of waiting attempts. */
-  readonly waiting: number;
-}
-
 interface Waiter {
   readonly ticket: number;
   readonly admit: () => void;
@@ -37,10 +29,10 @@ interface Waiters {
   holder: Turn | undefined;
 }
 
-export function createConcernLock(options: {
-  clock: Pick<Clock, 'now' | 'timer'>;
-  keptForPause: number;
-}): ConcernLock {
+export type ConcernLock = ReturnType<typeof createConcernLock>;
+
+/** Admits one change at a time in each concern. Other attempts wait in the order of their arrival. */
+export function createConcernLock(options: { clock: Pick<Clock, 'now' | 'timer'>; keptForPause: number }) {
   const { clock } = options;
   const waitersByConcern = new Map<string, Waiters>();
   let tickets = 0;
@@ -75,7 +67,7 @@ export function createConcernLock(options: {
     return promise;
   };
 
-  const enter: ConcernLock['enter'] = (concernId, isPause) => {
+  const enter = (concernId: string, isPause: boolean): Turn | undefined | Promise<Turn | undefined> => {
     const waiters = waitersByConcern.get(concernId) ?? { queue: [], asking: 0, holder: undefined };
     if (waiters.queue.length >= MAX_WAITING + (isPause ? options.keptForPause : 0)) return undefined;
     waitersByConcern.set(concernId, waiters);
@@ -118,7 +110,9 @@ export function createConcernLock(options: {
   };
 
   return {
+    /** The turn, at once if it is free. Undefined if too many attempts wait, or after the longest wait. */
     enter,
+    /** Number of waiting attempts. */
     get waiting() {
       return waitersByConcern.values().reduce((sum, { queue }) => sum + queue.length, 0);
     },

@@ -2,9 +2,8 @@ import type { BookEntry, Concern, Restriction, Strategy } from '@hermes-fleet/ma
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { ControlResponse } from '@hermes-fleet/protocol/control';
 import type { OutboxSource } from '@hermes-fleet/protocol/ports';
-import type { Transport } from './attempt.ts';
 import type { AuditHead, AuditVerifier, VerifyOptions, VerifyReport } from './audit-verifier.ts';
-import type { BooksReader } from './books.ts';
+import type { Transport } from './decision-service.ts';
 import type { Verdict } from './judge.ts';
 
 /** An attempt as the audit records it. */
@@ -75,6 +74,7 @@ export interface WrittenAttempt {
 export interface OpenApply {
   readonly decisionId: string;
   readonly concernId: string;
+  /** Of the attempt. */
   readonly auditSeq: number;
   readonly response: ControlResponse;
 }
@@ -82,6 +82,7 @@ export interface OpenApply {
 export interface DecisionRecord {
   readonly decisionId: string;
   readonly caller: string;
+  /** Ms since the epoch. */
   readonly decidedAt: number;
   readonly response: ControlResponse;
 }
@@ -91,6 +92,40 @@ export interface AuditRecord {
   readonly hash: string;
   /** `kind` is seed, attempt, outcome, status, hold, refusals, accept, books or reset (docs/trader.md#audit). */
   readonly record: JsonObject;
+}
+
+/** A stored entry of the books (docs/trader.md#books). */
+export interface StoredEntry {
+  readonly n: number;
+  /** As `bookRecord` made it. */
+  readonly entry: JsonObject;
+}
+
+/** Part of a concern's books, by the time when its entries were recorded, ms since the epoch. */
+export interface BooksRange {
+  readonly concernId: string;
+  /** From this time on, and before `to`. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+export interface OrdersQuery extends BooksRange {
+  readonly kind: 'orders' | 'fills';
+  readonly strategyId?: string | undefined;
+  readonly decisionId?: string | undefined;
+  readonly order: 'newest' | 'oldest';
+  /** Continue behind this entry. */
+  readonly after?: number | undefined;
+  readonly limit: number;
+}
+
+/** Reads books. Throws STORE_UNAVAILABLE. */
+export interface BooksReader {
+  /** Entries after number `n`, oldest first. */
+  after(concernId: string, n: number, limit: number): StoredEntry[];
+  orders(query: OrdersQuery): StoredEntry[];
+  /** At most `count` entries of bars, evenly spaced, the last one included. */
+  bars(range: BooksRange, count: number): StoredEntry[];
 }
 
 /**
@@ -161,7 +196,6 @@ export interface ControlStore {
   readonly books: BooksReader;
   head(): AuditHead;
   audit(afterSeq: number, limit: number): AuditRecord[];
-  auditCount(): number;
   /** Verifies the whole audit once. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /** Verifies the audit, and then again and again what was added. */

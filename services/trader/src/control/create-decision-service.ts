@@ -4,20 +4,17 @@ import type { Access } from './access.ts';
 import { createActivation } from './activation.ts';
 import { writeFailure } from './answers.ts';
 import { createApplier } from './apply.ts';
-import type { Answer, Attempt } from './attempt.ts';
 import { createAuditRecorder, type DecisionMetrics, recordOf } from './audit-recorder.ts';
 import { createConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { createDecide } from './decide.ts';
 import type { Ruling } from './decide-parts.ts';
-import type { DecisionService } from './decision-service.ts';
+import type { Answer, Attempt, DecisionService } from './decision-service.ts';
 import type { Policy } from './facts.ts';
-import type { HoldMarks } from './hold-marks.ts';
-import { createHolds } from './holds.ts';
+import { createHolds, type HoldMarks } from './holds.ts';
 import { duplicateAnswer } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
-import type { PerformanceOf } from './performance-of.ts';
-import { createReads } from './reads.ts';
+import { createReads, type PerformanceOf } from './reads.ts';
 import { createRecover } from './recover.ts';
 import { createRefusalBound } from './refusal-bound.ts';
 import { createRetryQueue } from './retry-queue.ts';
@@ -50,7 +47,7 @@ export interface RunningDecisionService extends DecisionService {
 
 /** Throws CONFIG_INVALID for limits that admit nothing. */
 export function createDecisionService(options: DecisionServiceOptions): RunningDecisionService {
-  const { store, runtime, marks, access, policy, limits, clock, log } = options;
+  const { store, runtime, marks, access, limits, clock, log } = options;
   const brokenAudit = options.brokenAudit ?? (() => undefined);
   const performanceOf = options.performanceOf ?? (() => undefined);
   const auditRecorder = createAuditRecorder({ store, metrics: options.metrics, log });
@@ -67,19 +64,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
   const concernLock = createConcernLock({ clock, keptForPause: limits.keptForPause });
   const limiter = createLimiter(limits, clock);
   const enter = createScreening({ access, limiter, isConcern: knownConcerns(store) });
-  const decide = createDecide({
-    store,
-    runtime,
-    activation,
-    applier,
-    concernLock,
-    holds,
-    access,
-    policy,
-    brokenAudit,
-    clock,
-    log,
-  });
+  const decide = createDecide({ ...options, activation, applier, concernLock, holds, brokenAudit });
 
   const unforeseen = (attempt: Attempt, error: unknown): Ruling => {
     log.error({ err: error, caller: attempt.caller.name }, 'a decision ended with an unexpected error');
@@ -96,7 +81,7 @@ export function createDecisionService(options: DecisionServiceOptions): RunningD
     const { isAudited, ...decided } = ruling;
     const isWritten = isAudited || refusalBound.counts(attempt, decided.response);
     const response = isWritten ? decided.response : await auditRecorder.audit(record, decided.response);
-    auditRecorder.report(attempt, { ...decided, response });
+    auditRecorder.reportAttempt(attempt, { ...decided, response });
     return { ...decided, response };
   };
 

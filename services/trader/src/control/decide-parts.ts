@@ -1,13 +1,12 @@
 import type { Concern, Runtime, Strategy } from '@hermes-fleet/market';
 import { type ControlDecision, controlFingerprint } from '@hermes-fleet/protocol/control';
 import type { Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
-import { type Access, mayTouch } from './access.ts';
+import { type Access, BREAKER, mayTouch } from './access.ts';
 import type { Activation } from './activation.ts';
 import type { Applier } from './apply.ts';
-import type { Answer } from './attempt.ts';
-import { BREAKER } from './breaker-caller.ts';
 import type { ConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore, StoredFacts } from './control-store.ts';
+import type { Answer } from './decision-service.ts';
 import type { Facts, Policy } from './facts.ts';
 import type { Holds } from './holds.ts';
 import type { Verdict } from './judge.ts';

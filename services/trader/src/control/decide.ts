@@ -1,7 +1,6 @@
 import type { Restriction } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
-import type { Answer } from './attempt.ts';
 import type { Turn } from './concern-lock.ts';
 import type { OpenApply, WrittenAttempt } from './control-store.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type ScreenedAttempt,
   type Seen,
 } from './decide-parts.ts';
+import type { Answer } from './decision-service.ts';
 import { judge, type Verdict } from './judge.ts';
 import { summaryOf } from './response-draft.ts';
 import { isRealPause, refusal } from './screening.ts';

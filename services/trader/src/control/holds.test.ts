@@ -11,9 +11,9 @@ import {
   type TestDecisionService,
   textOf,
 } from '../../testing/control/harness.ts';
-import { refusedResponse } from './answers.ts';
+import { refusal } from './screening.ts';
 
-const ANSWER = refusedResponse(undefined, []);
+const ANSWER = refusal(undefined, [{ code: 'forbidden', message: 'no' }]).response;
 
 /** The status, and the effect and the state that the answer tells. */
 async function answered(trader: TestDecisionService, request: Request): Promise<unknown> {

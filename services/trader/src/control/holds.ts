@@ -1,7 +1,22 @@
 import { type Concern, FREE, type Restriction, type Runtime, restrict } from '@hermes-fleet/market';
-import type { ControlResponse } from '@hermes-fleet/protocol/control';
-import type { HoldMarks } from './hold-marks.ts';
+import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol/control';
 import type { RetryQueue } from './retry-queue.ts';
+
+/**
+ * Marks that outlast a restart: the concern must start paused, and in this risk mode at most, because its last state could
+ * not be saved.
+ */
+export interface HoldMarks {
+  /** The strictest mode that an earlier process marked and that is not taken back; undefined without a mark. */
+  found(concernId: string): RiskMode | undefined;
+  /** Marks for a holder. False, with a log line, if the mark cannot be made: a restart would not know. */
+  mark(concernId: string, holder: string, mode: RiskMode): boolean;
+  /** Takes the marks of a holder back. They stay while another holder is left; if that fails, the next call tries again. */
+  clear(concernId: string, holder: string): void;
+}
+
+/** Marks that are neither kept nor found. */
+export const NO_MARKS: HoldMarks = { found: () => undefined, mark: () => true, clear: () => undefined };
 
 /** The holder of restrictions that wait to be written. */
 const UNWRITTEN = 'unwritten';
@@ -19,34 +34,20 @@ export interface Owed {
   };
 }
 
-/** Restrictions that are in effect before they can be written (docs/trader.md#a-full-disk). */
-export interface Holds {
-  /**
-   * Puts a restriction into effect in memory, and writes it as soon as that is possible, in the order of the calls. False if
-   * a restart before that would not know of it.
-   */
-  take(concernId: string, owed: Owed): boolean;
-  /** True while a restriction waits to be written: no decision of the concern is made until then. */
-  isOwed(concernId: string): boolean;
-  /** The concern under the restrictions that wait. */
-  inEffect(concern: Concern): Concern;
-  /** A decision of any concern that waits to be written. */
-  decision(id: string): Owed['decision'];
-  /** Writes the restrictions that wait; undefined if none does. Rejects while one cannot be written. */
-  awaitWritten(concernId: string): Promise<void> | undefined;
-}
-
 interface Entry extends Owed {
   isWritten: boolean;
 }
 
+export type Holds = ReturnType<typeof createHolds>;
+
+/** Restrictions that are in effect before they can be written (docs/trader.md#a-full-disk). */
 export function createHolds(options: {
   runtime: Pick<Runtime, 'hold'>;
   marks: Pick<HoldMarks, 'mark' | 'clear'>;
   retryQueue: RetryQueue;
   /** Brings the engine to the stored state. A hold stays on the engine until that succeeds. */
   activate: (concernId: string) => Promise<void>;
-}): Holds {
+}) {
   const { runtime, marks, retryQueue, activate } = options;
   /** By concern, oldest first. Each restricts more than those before it, so they are few. */
   const entries = new Map<string, Entry[]>();
@@ -56,7 +57,7 @@ export function createHolds(options: {
     (entries.get(concernId) ?? []).filter(({ isWritten }) => !isWritten);
 
   /** Applies the restrictions to the engine and to the marks. */
-  const hold = (concernId: string): boolean => {
+  const restrictEngine = (concernId: string): boolean => {
     const restrictions = (entries.get(concernId) ?? []).map(({ restriction }) => restriction);
     if (restrictions.length === 0) {
       runtime.hold(concernId, UNWRITTEN, undefined);
@@ -81,7 +82,7 @@ export function createHolds(options: {
       await activate(concernId);
     } while (waiting(concernId).length > 0);
     entries.delete(concernId);
-    hold(concernId);
+    restrictEngine(concernId);
   };
 
   /** Writes and activates the restrictions of a concern, in one run at a time. */
@@ -94,20 +95,28 @@ export function createHolds(options: {
   };
 
   return {
-    take: (concernId, owed) => {
+    /**
+     * Puts a restriction into effect in memory, and writes it as soon as that is possible, in the order of the calls. False if
+     * a restart before that would not know of it.
+     */
+    takeEffect: (concernId: string, owed: Owed): boolean => {
       const all = entries.get(concernId) ?? [];
       entries.set(concernId, all);
       all.push({ ...owed, isWritten: false });
-      const isMarked = hold(concernId);
+      const isMarked = restrictEngine(concernId);
       retryQueue.enqueue(keyOf(concernId), () => run(concernId));
       return isMarked;
     },
-    isOwed: (concernId) => waiting(concernId).length > 0,
-    inEffect: (concern) =>
+    /** True while a restriction waits to be written: no decision of the concern is made until then. */
+    isOwed: (concernId: string): boolean => waiting(concernId).length > 0,
+    /** The concern under the restrictions that wait. */
+    inEffect: (concern: Concern): Concern =>
       waiting(concern.id).reduce((left, { restriction }) => restrict(left, restriction), concern),
-    decision: (id) =>
+    /** A decision of any concern that waits to be written. */
+    decision: (id: string): Owed['decision'] =>
       [...entries.keys()].flatMap(waiting).find(({ decision }) => decision?.id === id)?.decision,
-    awaitWritten: (concernId) =>
+    /** Writes the restrictions that wait; undefined if none does. Rejects while one cannot be written. */
+    awaitWritten: (concernId: string): Promise<void> | undefined =>
       waiting(concernId).length > 0 ? retryQueue.runNow(keyOf(concernId)) : undefined,
   };
 }

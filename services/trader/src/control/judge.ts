@@ -80,23 +80,14 @@ function judgeNew(request: ControlDecision, facts: Facts, draft: Draft): Verdict
   // A decision that was made since the caller looked may restrict more than this one.
   const isTooLate = facts.onlyRestricts === true && raisesRisk(request, concern);
   const next = isTooLate ? undefined : nextState(request, concern);
-  const status = next === undefined ? 'noop' : 'applied';
-  if (
-    next?.runState === 'paused' &&
-    request.action === 'switch' &&
-    next.activeStrategyId !== concern.activeStrategyId
-  )
+  const isSwitched = next !== undefined && next.activeStrategyId !== concern.activeStrategyId;
+  if (isSwitched && next.runState === 'paused')
     draft.warn('stays_paused', 'the concern stays paused: resume it to run the new strategy');
+  const status = next === undefined ? 'noop' : 'applied';
   if (request.dryRun) {
-    const result = {
-      modeChange: 'simulated' as const,
-      reconciled: true,
-      wouldStatus: status as 'noop' | 'applied',
-    };
-    return {
-      response: draft.answer({ status: 'noop', result, before: concern, after: next ?? concern }),
-      isFirst,
-    };
+    const result = { modeChange: 'simulated' as const, reconciled: true, wouldStatus: status } as const;
+    const ends = { status: 'noop' as const, result, before: concern, after: next ?? concern };
+    return { response: draft.answer(ends), isFirst };
   }
   if (next === undefined)
     return {

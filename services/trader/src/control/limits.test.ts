@@ -22,7 +22,7 @@ test('for any sequence, at most burst plus rate are admitted, and a pause always
       let others = 0;
       for (const { ms, isPause } of steps) {
         time.advance(ms);
-        if (limiter.take('a', 'c', isPause) > 0) continue;
+        if (limiter.takeToken('a', 'c', isPause) > 0) continue;
         passed += 1;
         if (!isPause) others += 1;
       }
@@ -35,31 +35,31 @@ test('for any sequence, at most burst plus rate are admitted, and a pause always
 test('a retry after the returned time is admitted', () => {
   const time = clock();
   const limiter = createLimiter({ perSecond: 0.5, burst: 2, keptForPause: 1 }, time);
-  assert.equal(limiter.take('a', 'c', false), 0);
-  const wait = limiter.take('a', 'c', false);
+  assert.equal(limiter.takeToken('a', 'c', false), 0);
+  const wait = limiter.takeToken('a', 'c', false);
   assert.equal(wait, 2);
   time.advance(wait * 1000);
-  assert.equal(limiter.take('a', 'c', false), 0);
+  assert.equal(limiter.takeToken('a', 'c', false), 0);
 });
 
 test('a clock that is set back neither adds nor removes tokens', () => {
   const time = clock(10_000);
   const limiter = createLimiter({ perSecond: 1, burst: 2, keptForPause: 0 }, time);
-  for (const expected of [0, 0]) assert.equal(limiter.take('a', 'c', false), expected);
+  for (const expected of [0, 0]) assert.equal(limiter.takeToken('a', 'c', false), expected);
   time.advance(-9_000);
-  assert.equal(limiter.take('a', 'c', false), 1);
+  assert.equal(limiter.takeToken('a', 'c', false), 1);
   time.advance(1_000);
-  assert.equal(limiter.take('a', 'c', false), 0);
+  assert.equal(limiter.takeToken('a', 'c', false), 0);
 });
 
 test('buckets are bounded, and a busy one is kept', () => {
   const limiter = createLimiter({ perSecond: 0.001, burst: 1, keptForPause: 0 }, clock(), 3);
-  assert.equal(limiter.take('busy', 'c', false), 0);
+  assert.equal(limiter.takeToken('busy', 'c', false), 0);
   for (let count = 0; count < 100; count += 1) {
-    assert.equal(limiter.take(`caller ${count}`, 'c', false), 0);
-    assert.ok(limiter.take('busy', 'c', false) > 0);
+    assert.equal(limiter.takeToken(`caller ${count}`, 'c', false), 0);
+    assert.ok(limiter.takeToken('busy', 'c', false) > 0);
   }
-  assert.equal(limiter.take('caller 0', 'c', false), 0);
+  assert.equal(limiter.takeToken('caller 0', 'c', false), 0);
 });
 
 test('limits that admit nothing are refused', () => {

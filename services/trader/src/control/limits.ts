@@ -10,11 +10,6 @@ export interface Limits {
   readonly keptForPause: number;
 }
 
-export interface Limiter {
-  /** Takes one token and returns 0, or takes none and returns the seconds to wait. */
-  take(caller: string, concernId: string, isPause: boolean): number;
-}
-
 /** Most buckets in memory; the least recently used is dropped first. */
 const MAX_BUCKETS = 10_000;
 const LONGEST_WAIT_S = 3600;
@@ -24,8 +19,10 @@ interface Bucket {
   readonly at: number;
 }
 
+export type Limiter = ReturnType<typeof createLimiter>;
+
 /** A token bucket per caller and concern (docs/trader.md#security). Throws CONFIG_INVALID for limits that admit nothing. */
-export function createLimiter(limits: Limits, clock: Pick<Clock, 'now'>, maxBuckets = MAX_BUCKETS): Limiter {
+export function createLimiter(limits: Limits, clock: Pick<Clock, 'now'>, maxBuckets = MAX_BUCKETS) {
   const { perSecond, burst, keptForPause } = limits;
   if (!(perSecond > 0 && burst >= keptForPause + 1)) {
     const message = `a rate of ${perSecond} a second with ${keptForPause} of ${burst} kept for pause admits nothing`;
@@ -39,7 +36,8 @@ export function createLimiter(limits: Limits, clock: Pick<Clock, 'now'>, maxBuck
     return Math.min(burst, bucket.tokens + seconds * perSecond);
   };
   return {
-    take: (caller, concernId, isPause) => {
+    /** Takes one token and returns 0, or takes none and returns the seconds to wait. */
+    takeToken: (caller: string, concernId: string, isPause: boolean): number => {
       const key = JSON.stringify([caller, concernId]);
       const now = clock.now();
       const tokens = filled(buckets.get(key), now);

@@ -1,5 +1,5 @@
 import type { Concern, EngineView, OrderView, Runtime, Strategy } from '@hermes-fleet/market';
-import { FleetError, fieldErrors } from '@hermes-fleet/protocol';
+import { FleetError, invalidParams, parseJson } from '@hermes-fleet/protocol';
 import {
   ControlAction,
   encodeStrategyDetail,
@@ -11,13 +11,19 @@ import {
 } from '@hermes-fleet/protocol/control';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
-import { type Access, mayTouch, needScope, READ } from './access.ts';
+import { type Access, mayTouch, NO_STRATEGY, needScope, READ } from './access.ts';
 import type { Activation } from './activation.ts';
 import type { ControlStore, DecisionRecord } from './control-store.ts';
 import type { DecisionService } from './decision-service.ts';
-import type { PerformanceOf } from './performance-of.ts';
+import { parseInput } from './parse-input.ts';
 
 const LAST_DECISIONS = 10;
+
+/** What the books say of a strategy and its account; undefined until they are read. Never throws. */
+export type PerformanceOf = (
+  concernId: string,
+  strategyId: string,
+) => NonNullable<StrategyDetail['performance']> | undefined;
 
 /** The two read methods. Strategies of other accounts are treated as nonexistent. */
 export function createReads(options: {
@@ -56,7 +62,10 @@ export function createReads(options: {
       const { strategy_id: id } = parseParams(GetStrategyParams, filterText);
       const strategy = own(options.access, caller, options.store.strategy(id));
       const concern = strategy && concernOf(options.store.concerns(), strategy);
-      if (strategy === undefined || concern === undefined) throw unknownStrategy();
+      if (strategy === undefined || concern === undefined) {
+        // NOT_FOUND in JSON-RPC means an unknown method.
+        throw invalidParams('strategy_id', NO_STRATEGY);
+      }
       const health = options.runtime.health(concern.id);
       const isBroken = options.brokenAudit() !== undefined;
       const isDegraded = health.degraded || isBroken || options.activation.isOutOfSync(concern.id);
@@ -89,23 +98,9 @@ export function createReads(options: {
 }
 
 function parseParams<S extends z.ZodType>(schema: S, text: string): z.output<S> {
-  let params: unknown;
-  try {
-    params = JSON.parse(text);
-  } catch (cause) {
-    throw new FleetError('INVALID_PARAMS', 'the parameters are not JSON', { cause });
-  }
-  const parsed = schema.safeParse(params);
-  if (parsed.success) return parsed.data;
-  const fields = fieldErrors(parsed.error);
-  const list = fields.map(({ path, reason }) => `${path || '(parameters)'}: ${reason}`).join('; ');
-  throw new FleetError('INVALID_PARAMS', `the parameters are not valid: ${list}`, { fields });
-}
-
-/** INVALID_PARAMS, since NOT_FOUND in JSON-RPC means an unknown method. */
-function unknownStrategy(): FleetError {
-  const reason = 'there is no such strategy; list_strategies lists them';
-  return new FleetError('INVALID_PARAMS', reason, { fields: [{ path: 'strategy_id', reason }] });
+  const params = parseJson(text);
+  if (params === undefined) throw new FleetError('INVALID_PARAMS', 'the parameters are not JSON');
+  return parseInput(schema, params, 'the parameters are');
 }
 
 const own = (access: Access, caller: Caller, strategy: Strategy | undefined): Strategy | undefined =>

@@ -2,8 +2,7 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
-import type { HoldMarks } from './hold-marks.ts';
-import type { Holds } from './holds.ts';
+import type { HoldMarks, Holds } from './holds.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
 const UNSAVED = 'the last state before the start could not be saved; check it, and resume to go on';
@@ -17,7 +16,7 @@ const LONGEST_MS = 30_000;
  */
 export function createRecover(options: {
   store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle' | 'hold'>;
-  holds: Pick<Holds, 'take' | 'awaitWritten'>;
+  holds: Pick<Holds, 'takeEffect' | 'awaitWritten'>;
   marks: Pick<HoldMarks, 'found'>;
   activation: Activation;
   retryQueue: RetryQueue;
@@ -31,7 +30,7 @@ export function createRecover(options: {
     const riskMode = marks.found(concernId);
     if (riskMode === undefined) return;
     const restriction = { runState: 'paused', riskMode } as const;
-    holds.take(concernId, {
+    holds.takeEffect(concernId, {
       restriction,
       write: async () => {
         const held = await options.store.hold(concernId, restriction, UNSAVED);

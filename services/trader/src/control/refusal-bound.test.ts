@@ -10,9 +10,9 @@ import {
   type TestDecisionService,
   textOf,
 } from '../../testing/control/harness.ts';
-import { refusedResponse } from './answers.ts';
 import type { Refusals } from './control-store.ts';
 import { createRefusalBound, RECORDED_PER_MINUTE } from './refusal-bound.ts';
+import { refusal } from './screening.ts';
 
 const MINUTE_MS = 60_000;
 const FLOOD = 1_000;
@@ -98,7 +98,7 @@ test('a stop waits for a record that is being written, and writes it again if th
     log: silentLog,
   });
   const attempt = { transport: 'jsonrpc' as const, caller: NOBODY, text: null };
-  const response = refusedResponse(undefined, [{ code: 'forbidden', message: 'no' }]);
+  const response = refusal(undefined, [{ code: 'forbidden', message: 'no' }]).response;
   for (let sent = 0; sent < RECORDED_PER_MINUTE + 3; sent += 1) bound.counts(attempt, response);
   clock.advance(MINUTE_MS);
   assert.equal(calls, 1);

@@ -1,23 +1,12 @@
 import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol/control';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { DECIDE } from './access.ts';
-import type { Attempt } from './attempt.ts';
 import type { ControlStore, Refusals } from './control-store.ts';
+import type { Attempt } from './decision-service.ts';
 
 /** Attempts of one caller in a minute that have a record each although they are not authorized. */
 export const RECORDED_PER_MINUTE = 20;
 const MINUTE_MS = 60_000;
-
-/**
- * Bounds what attempts without authorization add to the audit: beyond `RECORDED_PER_MINUTE` of a caller, they are counted, and
- * one record has their number at the end of the minute.
- */
-export interface RefusalBound {
-  /** True if the attempt is only counted. */
-  counts(attempt: Attempt, response: ControlResponse): boolean;
-  /** Records the counts of the current minute. */
-  close(): Promise<void>;
-}
 
 interface Minute {
   /** Ms since the epoch. */
@@ -26,11 +15,15 @@ interface Minute {
   readonly counted: Map<ControlCode, number>;
 }
 
+/**
+ * Bounds what attempts without authorization add to the audit: beyond `RECORDED_PER_MINUTE` of a caller, they are counted, and
+ * one record has their number at the end of the minute.
+ */
 export function createRefusalBound(options: {
   store: Pick<ControlStore, 'refusals'>;
   clock: Pick<Clock, 'now' | 'timer'>;
   log: Log;
-}): RefusalBound {
+}) {
   const { store, clock, log } = options;
   /** By caller; callers are configured, so they are few. */
   const minutes = new Map<string, Minute>();
@@ -76,7 +69,8 @@ export function createRefusalBound(options: {
   };
 
   return {
-    counts: ({ caller }, { errors }) => {
+    /** True if the attempt is only counted. */
+    counts: ({ caller }: Attempt, { errors }: ControlResponse): boolean => {
       const [first] = errors;
       if (first === undefined) return false;
       if (first.code !== 'forbidden' && caller.scopes.has(DECIDE)) return false;
@@ -90,7 +84,8 @@ export function createRefusalBound(options: {
       minute.counted.set(first.code, (minute.counted.get(first.code) ?? 0) + 1);
       return true;
     },
-    close: async () => {
+    /** Records the counts of the current minute. */
+    close: async (): Promise<void> => {
       isClosed = true;
       // What fails to be recorded is counted again, and recorded by the second run.
       await recording;

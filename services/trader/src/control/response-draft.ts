@@ -1,6 +1,5 @@
 import type { Concern } from '@hermes-fleet/market';
 import type {
-  ControlCode,
   ControlDecision,
   ControlResponse,
   ControlValidation,
@@ -10,26 +9,7 @@ import type {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A reason for refusing a decision. */
-export interface Failure {
-  readonly code: ControlCode;
-  readonly message: string;
-  readonly field?: string;
-}
-
-/** Collects the checks and warnings of a response. */
-export interface Draft {
-  readonly validation: Mutable<ControlValidation>;
-  warn(code: ControlWarning, message: string): void;
-  /** Builds the response from the concern before and after the decision. */
-  answer(
-    options: Pick<ControlResponse, 'status' | 'result'> & {
-      readonly before: Concern | undefined;
-      readonly after: Concern | undefined;
-      readonly errors?: readonly Failure[];
-      readonly appliedAt?: number;
-    },
-  ): ControlResponse;
-}
+export type Failure = ControlResponse['errors'][number];
 
 const UNCHECKED: ControlValidation = {
   schemaValid: null,
@@ -43,6 +23,14 @@ const UNCHECKED: ControlValidation = {
   expectedActiveMatch: null,
   executionSafe: null,
 };
+
+interface Ending extends Pick<ControlResponse, 'status' | 'result'> {
+  readonly before: Concern | undefined;
+  readonly after: Concern | undefined;
+  readonly errors?: readonly Failure[];
+  /** Ms since the epoch. */
+  readonly appliedAt?: number | undefined;
+}
 
 /** The identifying fields of a payload, as far as they can be read. */
 export interface PayloadSummary {
@@ -59,13 +47,17 @@ export const summaryOf = ({ decisionId, concernId, action, dryRun }: ControlDeci
   dryRun,
 });
 
-export function createDraft(summary: PayloadSummary): Draft {
-  const validation = { ...UNCHECKED };
+export type Draft = ReturnType<typeof createDraft>;
+
+/** Collects the checks and warnings of a response. */
+export function createDraft(summary: PayloadSummary) {
+  const validation: Mutable<ControlValidation> = { ...UNCHECKED };
   const warnings: ControlResponse['warnings'] = [];
   return {
     validation,
-    warn: (code, message) => void warnings.push({ code, message }),
-    answer: ({ status, result, before, after, errors = [], appliedAt }) => ({
+    warn: (code: ControlWarning, message: string): void => void warnings.push({ code, message }),
+    /** Builds the response from the concern before and after the decision. */
+    answer: ({ status, result, before, after, errors = [], appliedAt }: Ending): ControlResponse => ({
       ok: status === 'applied' || status === 'noop',
       status,
       decisionId: summary.decisionId,
@@ -77,11 +69,7 @@ export function createDraft(summary: PayloadSummary): Draft {
       dryRun: summary.dryRun,
       validation: { ...validation },
       warnings: [...warnings],
-      errors: errors.map(({ code, message, field }) => ({
-        code,
-        message,
-        ...(field !== undefined && { field }),
-      })),
+      errors: [...errors],
       result,
       appliedAt: appliedAt === undefined ? null : new Date(appliedAt).toISOString(),
     }),

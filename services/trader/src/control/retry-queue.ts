@@ -2,25 +2,15 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 
 const RETRY_EVERY_MS = 5000;
 
-/** Runs work at once and then every five seconds until it succeeds. */
-export interface RetryQueue {
-  /** Adds work; it replaces the work with the same key. */
-  enqueue(key: string, work: () => Promise<void>): void;
-  /** Joins the current attempt or starts one, and settles as it does; resolves if nothing is queued under the key. */
-  runNow(key: string): Promise<void>;
-  has(key: string): boolean;
-  /** Ends the retries: later work runs once. */
-  close(): void;
-  /** Number of queued entries. */
-  readonly size: number;
-}
-
 interface Entry {
   readonly work: () => Promise<void>;
   trying: Promise<void> | undefined;
 }
 
-export function createRetryQueue(options: { clock: Pick<Clock, 'timer'>; log: Log }): RetryQueue {
+export type RetryQueue = ReturnType<typeof createRetryQueue>;
+
+/** Runs work at once and then every five seconds until it succeeds. */
+export function createRetryQueue(options: { clock: Pick<Clock, 'timer'>; log: Log }) {
   const queued = new Map<string, Entry>();
   let timer: Disposable | undefined;
   let isClosed = false;
@@ -50,20 +40,24 @@ export function createRetryQueue(options: { clock: Pick<Clock, 'timer'>; log: Lo
   };
 
   return {
-    enqueue: (key, work) => {
+    /** Adds work; it replaces the work with the same key. */
+    enqueue: (key: string, work: () => Promise<void>): void => {
       const entry: Entry = { work, trying: undefined };
       queued.set(key, entry);
       tryNow(key, entry).catch(() => undefined);
     },
-    runNow: async (key) => {
+    /** Joins the current attempt or starts one, and settles as it does; resolves if nothing is queued under the key. */
+    runNow: async (key: string): Promise<void> => {
       const entry = queued.get(key);
       if (entry !== undefined) await tryNow(key, entry);
     },
-    has: (key) => queued.has(key),
-    close: () => {
+    has: (key: string): boolean => queued.has(key),
+    /** Ends the retries: later work runs once. */
+    close: (): void => {
       isClosed = true;
       timer?.[Symbol.dispose]();
     },
+    /** Number of queued entries. */
     get size() {
       return queued.size;
     },

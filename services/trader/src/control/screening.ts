@@ -6,10 +6,9 @@ import {
 } from '@hermes-fleet/protocol/control';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import { type Access, DECIDE, lacksScope, mayTouch, OVERRIDE } from './access.ts';
-import { refusedResponse } from './answers.ts';
-import type { Answer, Attempt } from './attempt.ts';
+import type { Answer, Attempt } from './decision-service.ts';
 import type { Limiter } from './limits.ts';
-import { type Failure, type PayloadSummary, summaryOf } from './response-draft.ts';
+import { createDraft, type Failure, type PayloadSummary, summaryOf } from './response-draft.ts';
 
 /** Largest payload, in bytes of UTF-8 (docs/trader.md#security). */
 export const MAX_PAYLOAD_BYTES = 16 * 1024;
@@ -28,16 +27,22 @@ const STATUS: ReadonlyMap<ControlCode, Answer['httpStatus']> = new Map([
 /** A pause that may use the reserved part of the burst; a dry run may not. */
 export const isRealPause = ({ action, dryRun }: ControlDecision): boolean => action === 'pause' && !dryRun;
 
-/** The answer to an attempt that is not judged. */
+const UNREAD: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };
+
+/** The answer to an attempt that is refused before it is judged. It reveals nothing of the concern. */
 export function refusal(
   summary: PayloadSummary | undefined,
   errors: readonly [Failure, ...Failure[]],
-  options: { readonly schemaValid?: boolean; readonly retryAfterS?: number } = {},
+  {
+    schemaValid = null,
+    ...retry
+  }: { readonly schemaValid?: boolean | null; readonly retryAfterS?: number } = {},
 ): Answer {
-  const [{ code }] = errors;
-  const httpStatus = STATUS.get(code) ?? 200;
-  const retry = options.retryAfterS === undefined ? {} : { retryAfterS: options.retryAfterS };
-  return { response: refusedResponse(summary, errors, options.schemaValid ?? null), httpStatus, ...retry };
+  const draft = createDraft(summary ?? UNREAD);
+  draft.validation.schemaValid = schemaValid;
+  const result = { modeChange: 'none' as const, reconciled: true };
+  const response = draft.answer({ status: 'rejected', result, before: undefined, after: undefined, errors });
+  return { response, httpStatus: STATUS.get(errors[0].code) ?? 200, ...retry };
 }
 
 /** Summarizes a payload; undefined if it was not read. */
@@ -64,7 +69,7 @@ export function createScreening(options: {
     const concernId = summary?.concernId ?? '';
     const isPause = reading !== undefined && 'decision' in reading && isRealPause(reading.decision);
     // Unknown concerns share one bucket, so that made-up names do not evade the limit.
-    const retryAfterS = options.limiter.take(
+    const retryAfterS = options.limiter.takeToken(
       caller.name,
       options.isConcern(concernId) ? concernId : '',
       isPause,

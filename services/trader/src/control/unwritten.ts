@@ -39,7 +39,7 @@ export function failUnwritten(
   const failure = writeFailure(error);
   const held =
     failure.code === 'store_unavailable'
-      ? hold(options, given, judgedNow(options, given, seen), write)
+      ? takeEffect(options, given, judgedNow(options, given, seen), write)
       : undefined;
   const draft = createDraft(summaryOf(decision));
   draft.validation.schemaValid = true;
@@ -94,7 +94,7 @@ function readFacts({ store, applier, holds }: DecideParts, decision: ControlDeci
 const WRITTEN_LATER = 'and is written as soon as that is possible';
 
 /** Takes a decision that lowers risk into effect; undefined if it does not, else what the answer says of it. */
-function hold(
+function takeEffect(
   options: DecideParts,
   { decision }: ScreenedAttempt,
   seen: Seen | undefined,
@@ -109,7 +109,7 @@ function hold(
   }
   if (raisesRisk(decision, concern)) return undefined;
   const effect = effectOf(concern, next);
-  const isMarked = options.holds.take(concern.id, {
+  const isMarked = options.holds.takeEffect(concern.id, {
     restriction: effect,
     write: () => write(effect),
     decision: {

@@ -1,9 +1,9 @@
 import { createHash, type Hash, hash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
+import type { Difference } from '../control/audit-verifier.ts';
 import type { AuditRecord } from '../control/control-store.ts';
-import type { Difference } from './difference.ts';
+import { type AddSlice, digestAll, digestInTurns } from './accepted-rows.ts';
 import { escapeName, readName } from './rows.ts';
 
 const SLICE = 500;
@@ -69,18 +69,11 @@ export interface AcceptedBooks {
 }
 
 /** Compares books and engines with the `books` records of the audit. */
-export interface BookReplay {
-  take(record: AuditRecord, db: Queries): Difference | undefined;
-  ofEngines(engines: readonly StoredEngine[]): Difference | undefined;
-  /** The accepted books that are still to be compared. */
-  readonly accepted: readonly AcceptedBooks[];
-}
-
-export function createBookReplay(): BookReplay {
+export function createBookReplay() {
   const saved = new Map<string, { readonly last: number; readonly snapshot: string | undefined }>();
   let accepted: readonly AcceptedBooks[] = [];
 
-  const take = ({ seq, record }: AuditRecord, db: Queries): Difference | undefined => {
+  const takeBooks = ({ seq, record }: AuditRecord, db: Queries): Difference | undefined => {
     const { concern_id: concern, entries, snapshot } = record;
     if (typeof concern !== 'string' || typeof snapshot !== 'string')
       return differs('books', `of record ${seq}`, 'its record has no concern or no snapshot');
@@ -119,15 +112,16 @@ export function createBookReplay(): BookReplay {
   };
 
   return {
+    /** The accepted books that are still to be compared. */
     get accepted() {
       return accepted;
     },
-    take: (record, db) => {
-      if (record.record['kind'] === 'books') return take(record, db);
+    takeRecord: (record: AuditRecord, db: Queries): Difference | undefined => {
+      if (record.record['kind'] === 'books') return takeBooks(record, db);
       if (record.record['kind'] === 'accept') rebase(record);
       return undefined;
     },
-    ofEngines: (engines) => {
+    ofEngines: (engines: readonly StoredEngine[]): Difference | undefined => {
       const stored = new Map(engines.map((engine) => [engine.concernId, engine]));
       for (const [concernId, { last, snapshot }] of saved) {
         const found = stored.get(concernId);
@@ -155,30 +149,27 @@ function addRows(digest: Hash, rows: readonly { readonly [column: string]: unkno
   for (const { n, entry } of rows) digest.update(`${String(n)} ${String(entry)}\n`);
 }
 
-/** Adds the entries after number `after`, at most a slice. Returns the last number; undefined after the last entry. */
-function addSlice(
-  db: Queries,
-  digest: Hash,
-  { concernId, last }: Pick<AcceptedBooks, 'concernId' | 'last'>,
-  after: number,
-): number | undefined {
-  const rows = db.all(
-    `SELECT n, entry FROM books WHERE concern_id = ? AND n > ? AND n <= ? ORDER BY n LIMIT ${SLICE}`,
-    ...[concernId, after, last],
-  );
-  addRows(digest, rows);
-  const end = rows.at(-1);
-  return end && integer(end, 'n');
-}
+/** Adds the entries of books up to number `last`. */
+const sliceOf =
+  ({ concernId, last }: Pick<AcceptedBooks, 'concernId' | 'last'>): AddSlice<number> =>
+  (db, digest, after) => {
+    const rows = db.all(
+      `SELECT n, entry FROM books WHERE concern_id = ? AND n > ? AND n <= ? ORDER BY n LIMIT ${SLICE}`,
+      ...[concernId, after, last],
+    );
+    addRows(digest, rows);
+    const end = rows.at(-1);
+    return end && integer(end, 'n');
+  };
 
 /** What an `accept` record has of the engines and their books. */
 export const enginesRecord = (db: Queries): JsonObject[] =>
-  enginesIn(db).map(({ concernId, snapshot, last }) => {
-    const digest = createHash('sha256');
-    for (let at: number | undefined = Number.MIN_SAFE_INTEGER; at !== undefined; )
-      at = addSlice(db, digest, { concernId, last }, at);
-    return { concern_id: concernId, digest: digest.digest('hex'), last, snapshot: snapshot ?? null };
-  });
+  enginesIn(db).map(({ concernId, snapshot, last }) => ({
+    concern_id: concernId,
+    digest: digestAll(db, Number.MIN_SAFE_INTEGER, sliceOf({ concernId, last })),
+    last,
+    snapshot: snapshot ?? null,
+  }));
 
 /** Compares the books that an operator accepted with what they were then. */
 export async function assertAcceptedBooks(
@@ -187,14 +178,8 @@ export async function assertAcceptedBooks(
   signal: AbortSignal | undefined,
 ): Promise<Difference | undefined> {
   for (const books of all) {
-    const digest = createHash('sha256');
-    for (let at: number | undefined = Number.MIN_SAFE_INTEGER; at !== undefined; ) {
-      await setImmediate();
-      signal?.throwIfAborted();
-      const from: number = at;
-      at = store.read((db): number | undefined => addSlice(db, digest, books, from));
-    }
-    if (digest.digest('hex') === books.digest) continue;
+    const digest = await digestInTurns(store, Number.MIN_SAFE_INTEGER, sliceOf(books), signal);
+    if (digest === books.digest) continue;
     return differs('books', books.concernId, `those up to entry ${books.last} are not the accepted ones`);
   }
   return undefined;

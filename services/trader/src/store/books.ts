@@ -1,5 +1,5 @@
 import { integer, json, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
-import type { BooksRange, BooksReader, OrdersQuery, StoredEntry } from '../control/books.ts';
+import type { BooksRange, BooksReader, OrdersQuery, StoredEntry } from '../control/control-store.ts';
 import { escapeName } from './rows.ts';
 
 const entryOf = (row: Row): StoredEntry => ({ n: integer(row, 'n'), entry: json(row, 'entry') });

@@ -1,11 +1,11 @@
 import type { Concern, Strategy } from '@hermes-fleet/market';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
+import type { Difference } from '../control/audit-verifier.ts';
 import type { AuditRecord } from '../control/control-store.ts';
-import { type BookReplay, createBookReplay, enginesIn, type StoredEngine } from './book-replay.ts';
+import { createBookReplay, enginesIn, type StoredEngine } from './book-replay.ts';
 import { canonical } from './canonical.ts';
-import { createDecisionReplay, type DecisionReplay } from './decision-replay.ts';
-import type { Difference } from './difference.ts';
+import { createDecisionReplay } from './decision-replay.ts';
 import { createConcernReplay } from './replay.ts';
 import { changeRecord, strategyRecord } from './rows.ts';
 import { concernsIn, strategiesIn, unlistedIn } from './tables.ts';
@@ -26,18 +26,7 @@ export const readTables = (db: Queries): Tables => ({
 });
 
 /** Replays the audit, record by record, and compares the tables that its records make. */
-export interface Comparison {
-  /** Takes the next record. Throws INTERNAL for one that contradicts those before it. */
-  take(record: AuditRecord, db: Queries): Difference | undefined;
-  /** What differs in tables that were read after the last record that was taken. */
-  ofTables(tables: Tables): Difference | undefined;
-  /** The same, of the tables that are compared in place. */
-  inPlace(db: Queries): Difference | undefined;
-  readonly decisions: Pick<DecisionReplay, 'accepted'>;
-  readonly books: Pick<BookReplay, 'accepted'>;
-}
-
-export function createComparison(): Comparison {
+export function createComparison() {
   const concerns = createConcernReplay();
   const decisions = createDecisionReplay();
   const books = createBookReplay();
@@ -63,12 +52,14 @@ export function createComparison(): Comparison {
   return {
     decisions,
     books,
-    take: (record, db) => {
-      concerns.take(record);
+    /** Takes the next record. Throws INTERNAL for one that contradicts those before it. */
+    takeRecord: (record: AuditRecord, db: Queries): Difference | undefined => {
+      concerns.takeRecord(record);
       takeStrategies(record);
-      return decisions.take(record, db) ?? books.take(record, db);
+      return decisions.takeRecord(record, db) ?? books.takeRecord(record, db);
     },
-    ofTables: (tables) =>
+    /** What differs in tables that were read after the last record that was taken. */
+    ofTables: (tables: Tables): Difference | undefined =>
       compare(
         'concerns',
         byId(tables.concerns, concernRecord),
@@ -81,6 +72,7 @@ export function createComparison(): Comparison {
       ) ??
       compare('strategies', byId(tables.strategies, strategyRecord), strategies) ??
       books.ofEngines(tables.engines),
+    /** The same, of the tables that are compared in place. */
     inPlace: decisions.atEnd,
   };
 }

@@ -43,7 +43,7 @@ export function decide(
       caller: attempt.caller,
       answer: canonical(answer),
       decidedAt: tx.now,
-      attemptSeq: link.seq,
+      auditSeq: link.seq,
       open: next !== undefined,
       rev: next?.rev,
     });
@@ -110,7 +110,7 @@ export function compensate(
 ): Concern {
   const decision = decisionIn(tx.db, decisionId);
   const concern = tx.concern(before.id);
-  if (decision?.attemptSeq !== auditSeq || !decision.open || concern === undefined)
+  if (decision?.auditSeq !== auditSeq || !decision.open || concern === undefined)
     throw new FleetError('INTERNAL', `decision ${decisionId} has no open apply to roll back`);
   const restored = { ...before, rev: concern.rev + 1 };
   const answer = responseRecord(response);

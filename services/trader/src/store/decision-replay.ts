@@ -1,19 +1,10 @@
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { controlFingerprint, readControlDecision } from '@hermes-fleet/protocol/control';
 import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store';
+import type { Difference } from '../control/audit-verifier.ts';
 import type { AuditRecord } from '../control/control-store.ts';
 import { canonical } from './canonical.ts';
-import type { Difference } from './difference.ts';
 import { escapeName } from './rows.ts';
-
-/** Compares the table of decisions with the attempts and outcomes of the audit, record by record. */
-export interface DecisionReplay {
-  take(record: AuditRecord, db: Queries): Difference | undefined;
-  /** What differs once the last record is taken. */
-  atEnd(db: Queries): Difference | undefined;
-  /** The accepted rows that are still to be compared; undefined if there are none. */
-  readonly accepted: AcceptedRows | undefined;
-}
 
 /** The rows up to a record that an operator accepted as they were. */
 export interface AcceptedRows {
@@ -41,7 +32,8 @@ const WITHOUT_ROW = new Set<unknown>([
   'decision_id_conflict',
 ]);
 
-export function createDecisionReplay(): DecisionReplay {
+/** Compares the table of decisions with the attempts and outcomes of the audit, record by record. */
+export function createDecisionReplay() {
   /** By audit record. */
   const open = new Map<number, Open>();
   /** Decisions that failed may be tried again, and their row then names the new attempt. */
@@ -113,10 +105,11 @@ export function createDecisionReplay(): DecisionReplay {
   };
 
   return {
+    /** The accepted rows that are still to be compared; undefined if there are none. */
     get accepted() {
       return accepted;
     },
-    take: (record, db) => {
+    takeRecord: (record: AuditRecord, db: Queries): Difference | undefined => {
       switch (record.record['kind']) {
         case 'attempt':
           return attempt(record, db);
@@ -129,7 +122,8 @@ export function createDecisionReplay(): DecisionReplay {
           return undefined;
       }
     },
-    atEnd: (db) => {
+    /** What differs once the last record is taken. */
+    atEnd: (db: Queries): Difference | undefined => {
       for (const [seq, { id, response, isOurs, rev }] of open) {
         const row = isOurs ? rowOf(db, id) : undefined;
         const found = row && answer(id, row, seq, { response, open: 1, rev });

@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
-import type { HoldMarks } from '../control/hold-marks.ts';
-import { markingSaves, openHoldMarks } from './hold-files.ts';
+import type { HoldMarks } from '../control/holds.ts';
+import { markingSaves } from './engine-saves.ts';
+import { openHoldMarks } from './hold-files.ts';
 
 const CONCERN = 'acc:xrpusd';
 const OTHER = 'acc:btcusd';

@@ -9,10 +9,9 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { EngineStore } from '@hermes-fleet/market';
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { HoldMarks } from '../control/hold-marks.ts';
+import type { HoldMarks } from '../control/holds.ts';
 
 /**
  * Opens the marks in a folder. A mark is a file that is removed, which needs no free space. There is a file for each risk mode
@@ -67,27 +66,6 @@ export function openHoldMarks(options: {
     },
   };
 }
-
-/** The store of engines, which marks a concern while its engine cannot be saved. */
-export function markingSaves(store: EngineStore, marks: Pick<HoldMarks, 'mark' | 'clear'>): EngineStore {
-  return {
-    loadEngine: (concernId) => store.loadEngine(concernId),
-    lastEntry: (concernId) => store.lastEntry(concernId),
-    setStatus: (id, status, reason) => store.setStatus(id, status, reason),
-    saveEngine: async (concernId, snapshot, entries) => {
-      try {
-        await store.saveEngine(concernId, snapshot, entries);
-        marks.clear(concernId, ENGINE);
-      } catch (error) {
-        marks.mark(concernId, ENGINE, 'normal');
-        throw error;
-      }
-    },
-  };
-}
-
-/** The holder of an engine that is not saved. */
-const ENGINE = 'engine';
 
 /** Makes the folder of a concern with all its files, or nothing: a crash in between must not look like a mark. */
 function prepare(folder: string): void {

@@ -1,22 +1,10 @@
 import { type Clock, createDeadlines } from '@hermes-fleet/protocol/ports';
 
 /** Defers writes to share the commit of other writes. */
-export interface LazyWrites {
-  /**
-   * Calls `start` at the next flush and settles as its promise does. A newer call with the same key replaces a waiting one
-   * and settles its promise too.
-   */
-  join(key: string, start: () => Promise<void>): Promise<void>;
-  /** Starts all waiting writes, oldest first. */
-  flush(): void;
-  /** Flushes; later writes start at once. */
-  close(): void;
-}
-
 export function createLazyWrites(options: {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   readonly waitMs: number;
-}): LazyWrites {
+}) {
   interface Waiting {
     start: () => Promise<void>;
     readonly done: PromiseWithResolvers<void>;
@@ -36,7 +24,11 @@ export function createLazyWrites(options: {
   };
 
   return {
-    join: (key, start) => {
+    /**
+     * Calls `start` at the next flush and settles as its promise does. A newer call with the same key replaces a waiting one
+     * and settles its promise too.
+     */
+    join: (key: string, start: () => Promise<void>): Promise<void> => {
       if (closed) return start();
       const known = waiting.get(key);
       if (known) {
@@ -48,8 +40,10 @@ export function createLazyWrites(options: {
       meet ??= deadlines.start(flush);
       return done.promise;
     },
+    /** Starts all waiting writes, oldest first. */
     flush,
-    close: () => {
+    /** Flushes; later writes start at once. */
+    close: (): void => {
       closed = true;
       flush();
       deadlines.close();

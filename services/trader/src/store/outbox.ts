@@ -1,6 +1,7 @@
 import { CloudEvent, FleetError } from '@hermes-fleet/protocol';
 import type { Clock, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
-import { integer, json, type Queries, type Store, text, type Wakeups } from '@hermes-fleet/store';
+import { integer, json, openReader, type Queries, type Store, text, type Wakeups } from '@hermes-fleet/store';
+import { CONTROL } from './schema.ts';
 
 /** The wake-up key of outbox waits. */
 export const OUTBOX_KEY = 'outbox';
@@ -57,10 +58,23 @@ export function createOutbox(options: {
   };
 }
 
-export const cursorOf = (db: Queries): number => integer(db.get('SELECT seq FROM cursor') ?? {}, 'seq');
+/** Opens a control store, which the trader may own, to read its published events. Throws as `openReader` does. */
+export function openControlOutbox(file: string): Pick<OutboxSource, 'read' | 'cursor'> & { close(): void } {
+  const reader = openReader(file, CONTROL);
+  const id = reader.read((db) =>
+    text(db.get(`SELECT value FROM meta WHERE key = 'ledger_id'`) ?? {}, 'value'),
+  );
+  return {
+    read: (afterSeq, limit) => reader.read((db) => readEvents(db, id, afterSeq, limit)),
+    cursor: () => reader.read(cursorOf),
+    close: reader.close,
+  };
+}
+
+const cursorOf = (db: Queries): number => integer(db.get('SELECT seq FROM cursor') ?? {}, 'seq');
 
 /** The events behind a number, in order. */
-export const readEvents = (db: Queries, storeId: string, afterSeq: number, limit: number): OutboxEvent[] =>
+const readEvents = (db: Queries, storeId: string, afterSeq: number, limit: number): OutboxEvent[] =>
   db.all('SELECT * FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?', afterSeq, limit).map((row) => {
     const seq = integer(row, 'seq');
     const id = `trader:${storeId}:${seq}`;

@@ -43,7 +43,7 @@ test('an outcome joins the next transaction and is visible to its judgment', dea
   clock.advance(20);
   await again;
   assert.equal(clock.timers, 0);
-  assert.equal(store.auditCount(), 4);
+  assert.equal(store.head().seq, 4);
 });
 
 test('an outcome without a following transaction is written by itself', deadline, async (t) => {
@@ -90,7 +90,7 @@ test('applies without an outcome are listed oldest first', deadline, async (t) =
   const first = await decided(store, payload({ decision_id: 'b' }));
   const second = await decided(store, payload({ decision_id: 'a', action: 'resume' }));
   const again = await reopen();
-  assert.deepEqual(again.openApplies(), [applyOf(first), applyOf(second)]);
+  assert.partialDeepStrictEqual(again.openApplies(), [applyOf(first), applyOf(second)]);
   assert.deepEqual(
     again.decisions(CONCERN.id, 1).map(({ decisionId }) => decisionId),
     ['a'],

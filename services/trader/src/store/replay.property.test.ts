@@ -140,7 +140,7 @@ test('an inconsistent audit is not replayed', deadline, async (t) => {
   impossible(/its payload is not a decision/, seed, { ...pause, record: { ...pause.record, text: null } });
   impossible(/it is the outcome of no open apply/, seed, { ...pause, record: { kind: 'outcome', of: 9 } });
   impossible(/its kind is unknown/, { ...seed, record: { kind: 'note' } });
-  impossible(/one of its concerns is not an object/, { ...seed, record: { kind: 'seed', concerns: [1] } });
+  impossible(/one of its concerns is incomplete/, { ...seed, record: { kind: 'seed', concerns: [1] } });
   impossible(/one of its concerns is incomplete/, {
     ...seed,
     record: { kind: 'seed', concerns: [{ concern_id: 'a' }] },

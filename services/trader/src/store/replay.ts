@@ -1,32 +1,25 @@
 import type { Concern } from '@hermes-fleet/market';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { camelize, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { RiskMode, readControlDecision } from '@hermes-fleet/protocol/control';
+import { z } from 'zod';
 import type { AuditRecord } from '../control/control-store.ts';
 import { nextState } from '../control/judge.ts';
-
-/** Rebuilds the concerns from the audit: applies the seeds and the recorded payloads again (docs/trader.md#audit). */
-export interface ConcernReplay {
-  /** Takes the next record. Throws INTERNAL for one that contradicts those before it. */
-  take(record: AuditRecord): void;
-  /** The concerns that trader.yaml lists. */
-  readonly listed: ReadonlyMap<string, Concern>;
-  /** Those that it lists no more. */
-  readonly unlisted: ReadonlyMap<string, Concern>;
-}
+import type { AuditKind } from './control-transaction.ts';
 
 /** The state before an applied decision without an outcome, or only its concern if an operator accepted the state after it. */
 type Before = Concern | { readonly id: string; readonly rev: undefined };
 
 type Impossible = (why: string) => FleetError;
 
-/** The concerns after these records, which begin with the first of the audit. Throws as `ConcernReplay.take`. */
+/** The concerns after these records, which begin with the first of the audit. Throws as `takeRecord`. */
 export function replay(records: Iterable<AuditRecord>): Map<string, Concern> {
   const concerns = createConcernReplay();
-  for (const record of records) concerns.take(record);
+  for (const record of records) concerns.takeRecord(record);
   return new Map(concerns.listed);
 }
 
-export function createConcernReplay(): ConcernReplay {
+/** Rebuilds the concerns from the audit: applies the seeds and the recorded payloads again (docs/trader.md#audit). */
+export function createConcernReplay() {
   const listed = new Map<string, Concern>();
   const unlisted = new Map<string, Concern>();
   /** By audit record. */
@@ -69,39 +62,43 @@ export function createConcernReplay(): ConcernReplay {
     }
   };
 
+  const attempt = (record: JsonObject, impossible: Impossible, seq: number): void => {
+    if (record['status'] !== 'applied') return;
+    const { before, after } = applied(record, listed, impossible);
+    open.set(seq, before);
+    listed.set(after.id, after);
+  };
+
+  const hold = (record: JsonObject, impossible: Impossible): void => {
+    const held = heldBy(record, listed, impossible);
+    listed.set(held.id, held);
+  };
+
+  /** What the records of each kind do to concerns. */
+  const effects: Readonly<Record<AuditKind, typeof attempt | undefined>> = {
+    seed,
+    attempt,
+    outcome: end,
+    hold,
+    accept: rebase,
+    status: undefined,
+    refusals: undefined,
+    books: undefined,
+    reset: undefined,
+  };
+
   return {
+    /** The concerns that trader.yaml lists. */
     listed,
+    /** Those that it lists no more. */
     unlisted,
-    take({ seq, record }) {
+    /** Takes the next record. Throws INTERNAL for one that contradicts those before it. */
+    takeRecord({ seq, record }: AuditRecord): void {
       const impossible = (why: string): FleetError =>
         new FleetError('INTERNAL', `audit record ${seq} cannot be replayed: ${why}`);
-      switch (record['kind']) {
-        case 'seed':
-          return seed(record, impossible);
-        case 'attempt': {
-          if (record['status'] !== 'applied') return;
-          const { before, after } = applied(record, listed, impossible);
-          open.set(seq, before);
-          listed.set(after.id, after);
-          return;
-        }
-        case 'outcome':
-          return end(record, impossible);
-        case 'hold': {
-          const held = heldBy(record, listed, impossible);
-          listed.set(held.id, held);
-          return;
-        }
-        case 'accept':
-          return rebase(record, impossible);
-        case 'status':
-        case 'refusals':
-        case 'books':
-        case 'reset':
-          return;
-        default:
-          throw impossible('its kind is unknown');
-      }
+      const kind = String(record['kind']);
+      if (!Object.hasOwn(effects, kind)) throw impossible('its kind is unknown');
+      effects[kind as AuditKind]?.(record, impossible, seq);
     },
   };
 }
@@ -121,50 +118,44 @@ function applied(
 }
 
 function heldBy(record: JsonObject, concerns: ReadonlyMap<string, Concern>, impossible: Impossible): Concern {
-  const { concern_id: id } = changeOf(record);
-  const before = typeof id === 'string' ? concerns.get(id) : undefined;
-  if (before === undefined) throw impossible('its concern does not exist, or its state is incomplete');
+  const id = Change.safeParse(record['change']).data?.concern_id;
+  const before = id === undefined ? undefined : concerns.get(id);
+  if (before === undefined) throw impossible(INCOMPLETE);
   const held = changed(record, before, impossible);
   if (held.rev !== before.rev + 1) throw impossible('it does not follow the revision before it');
   return { ...held, activeStrategyId: before.activeStrategyId };
 }
 
-const changeOf = ({ change }: JsonObject): JsonObject => (isJsonObject(change) ? change : {});
+const INCOMPLETE = 'its concern does not exist, or its state is incomplete';
+
+/** The state of a concern as `changeRecord` writes it. */
+const Change = z.object({
+  active_strategy_id: z.string().nullable(),
+  concern_id: z.string(),
+  rev: z.number(),
+  risk_mode: RiskMode,
+  run_state: z.enum(['running', 'paused']),
+});
+const Listed = Change.extend({ account_id: z.string(), market_symbol: z.string() });
 
 /** A concern with the `change` of a record. */
-function changed(record: JsonObject, concern: Concern, impossible: Impossible): Concern {
-  const { active_strategy_id: strategy, run_state, risk_mode, rev } = changeOf(record);
-  const mode = RiskMode.safeParse(risk_mode);
-  if (!mode.success || (run_state !== 'running' && run_state !== 'paused') || typeof rev !== 'number')
-    throw impossible('its concern does not exist, or its state is incomplete');
-  const activeStrategyId = typeof strategy === 'string' ? strategy : null;
-  return { ...concern, activeStrategyId, runState: run_state, riskMode: mode.data, rev };
+function changed(
+  { change }: JsonObject,
+  { id, accountId, marketSymbol }: Concern,
+  impossible: Impossible,
+): Concern {
+  const { success, data } = Change.safeParse(change);
+  if (!success) throw impossible(INCOMPLETE);
+  const { concernId: _, ...state } = camelize(Change, data);
+  return { id, accountId, marketSymbol, ...state };
 }
 
 function concernsOf(list: unknown, impossible: Impossible): Concern[] {
   return listOf(list).map((wire) => {
-    if (!isJsonObject(wire)) throw impossible('one of its concerns is not an object');
-    const { concern_id, account_id, market_symbol, active_strategy_id, run_state, risk_mode, rev } = wire;
-    const mode = RiskMode.safeParse(risk_mode);
-    if (
-      typeof concern_id !== 'string' ||
-      typeof account_id !== 'string' ||
-      typeof market_symbol !== 'string' ||
-      (typeof active_strategy_id !== 'string' && active_strategy_id !== null) ||
-      (run_state !== 'running' && run_state !== 'paused') ||
-      typeof rev !== 'number' ||
-      !mode.success
-    )
-      throw impossible('one of its concerns is incomplete');
-    return {
-      id: concern_id,
-      accountId: account_id,
-      marketSymbol: market_symbol,
-      activeStrategyId: active_strategy_id,
-      runState: run_state,
-      riskMode: mode.data,
-      rev,
-    };
+    const { success, data } = Listed.safeParse(wire);
+    if (!success) throw impossible('one of its concerns is incomplete');
+    const { concernId: id, ...concern } = camelize(Listed, data);
+    return { id, ...concern };
   });
 }
 

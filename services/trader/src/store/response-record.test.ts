@@ -5,16 +5,16 @@ import {
   ControlResponseWire,
   encodeControlResponse,
 } from '@hermes-fleet/protocol/control';
-import { refusedResponse } from '../control/answers.ts';
+import { refusal } from '../control/screening.ts';
 import { canonical } from './canonical.ts';
 import { responseRecord } from './response-record.ts';
 
-const LEAST = refusedResponse(undefined, [{ code: 'rate_limited', message: 'too many' }]);
+const LEAST = refusal(undefined, [{ code: 'rate_limited', message: 'too many' }]).response;
 const MOST: ControlResponse = {
-  ...refusedResponse({ decisionId: 'd', concernId: 'a:m', action: 'switch', dryRun: true }, [
+  ...refusal({ decisionId: 'd', concernId: 'a:m', action: 'switch', dryRun: true }, [
     { code: 'stale_request', message: 'too old', field: 'requested_at' },
     { code: 'forbidden', message: 'no access' },
-  ]),
+  ]).response,
   fromStrategyId: 'one',
   toStrategyId: 'two',
   riskMode: 'cautious',

@@ -1,7 +1,8 @@
 import type { Concern, Strategy } from '@hermes-fleet/market';
 import { camelize, type JsonObject } from '@hermes-fleet/protocol';
-import { type ControlResponse, ControlResponseWire, type RiskMode } from '@hermes-fleet/protocol/control';
+import { ControlResponseWire, type RiskMode } from '@hermes-fleet/protocol/control';
 import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
+import type { DecisionRecord, OpenApply } from '../control/control-store.ts';
 
 const RUN_STATES: Readonly<Record<Concern['runState'], true>> = { running: true, paused: true };
 const RISK_MODES: Readonly<Record<RiskMode, true>> = {
@@ -51,18 +52,9 @@ export function strategyOf(row: Row): Strategy {
   };
 }
 
-/** The first judgment of a decision_id. */
-export interface Decision {
-  readonly decisionId: string;
-  readonly caller: string;
-  /** '' if the concern does not exist for the caller. */
-  readonly concernId: string;
+/** The first judgment of a decision_id; `concernId` is '' if the concern does not exist for the caller. */
+export interface Decision extends DecisionRecord, OpenApply {
   readonly fingerprint: string;
-  readonly response: ControlResponse;
-  /** Ms since the epoch. */
-  readonly decidedAt: number;
-  /** Audit record of the attempt. */
-  readonly attemptSeq: number;
   /** Applied, but without a recorded outcome. */
   readonly open: boolean;
 }
@@ -75,7 +67,7 @@ export function decisionOf(row: Row): Decision {
     fingerprint: text(row, 'fingerprint'),
     response: camelize(ControlResponseWire, ControlResponseWire.parse(json(row, 'response'))),
     decidedAt: integer(row, 'decided_at'),
-    attemptSeq: integer(row, 'attempt_seq'),
+    auditSeq: integer(row, 'attempt_seq'),
     open: integer(row, 'open') === 1,
   };
 }

@@ -131,25 +131,11 @@ export function createControlStore(
     concerns: () => store.read(concernsIn),
     strategy: (id) => store.read((db) => strategyIn(db, id)),
     strategies: () => store.read(strategiesIn),
-    decisions: (concernId, limit) =>
-      store
-        .read((db) => decisionsIn(db, concernId, limit))
-        .map(({ decisionId, caller, decidedAt, response }) => ({
-          decisionId,
-          caller,
-          decidedAt,
-          response,
-        })),
+    decisions: (concernId, limit) => store.read((db) => decisionsIn(db, concernId, limit)),
     decisionInForce: (concernId) => store.read((db) => decisionInForce(db, concernId)),
     callerOfDecision: (id) => store.read((db) => decisionIn(db, id)?.caller),
     hasDecided: (...asked) => store.read((db) => hasDecided(db, ...asked)),
-    openApplies: () =>
-      store.read(openDecisionsIn).map(({ decisionId, concernId, attemptSeq, response }) => ({
-        decisionId,
-        concernId,
-        response,
-        auditSeq: attemptSeq,
-      })),
+    openApplies: () => store.read(openDecisionsIn),
     saveEngine: (concernId, snapshot, entries) => {
       const saved = { snapshot: JSON.stringify(snapshot), entries };
       return joined(`engine ${concernId}`, (tx) => saveEngine(tx, concernId, saved));
@@ -165,7 +151,6 @@ export function createControlStore(
     books: createBooksReader(store),
     head: () => store.read(headOf),
     audit: (afterSeq, limit) => store.read((db) => recordsAfter(db, afterSeq, limit)),
-    auditCount: () => store.read(headOf).seq,
     verifier: () => createVerifier({ store, baseline, write: command }),
     verify: (options) => createVerifier({ store, baseline }).run(options),
     onHead: (listener) => {

@@ -118,7 +118,7 @@ export function putDecision(
     readonly rev?: number | undefined;
   },
 ): void {
-  const { decisionId, caller, concernId, fingerprint, answer, decidedAt, attemptSeq, open, rev } = decision;
+  const { decisionId, caller, concernId, fingerprint, answer, decidedAt, auditSeq, open, rev } = decision;
   db.run(
     `INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (decision_id) DO UPDATE SET caller = excluded.caller, concern_id = excluded.concern_id,
@@ -130,7 +130,7 @@ export function putDecision(
     fingerprint,
     answer,
     decidedAt,
-    attemptSeq,
+    auditSeq,
     open ? 1 : 0,
     rev ?? null,
   );
@@ -140,7 +140,7 @@ export function putDecision(
 export function closeDecision(
   db: Queries,
   decisionId: string,
-  attemptSeq: number,
+  auditSeq: number,
   result: JsonObject,
 ): boolean {
   const { changes } = db.run(
@@ -148,7 +148,7 @@ export function closeDecision(
      WHERE decision_id = ? AND attempt_seq = ? AND open = 1`,
     JSON.stringify(result),
     escapeName(decisionId),
-    attemptSeq,
+    auditSeq,
   );
   return changes === 1;
 }

@@ -4,25 +4,14 @@ import type { AuditHead } from '../control/audit-verifier.ts';
 import { endOf } from './audit.ts';
 import { concernIn, putConcern, putStrategy, strategyIn } from './tables.ts';
 
+export type TransactionCache = ReturnType<typeof createTransactionCache>;
+
 /**
  * What transactions read again and again: the end of the audit chain, concerns and strategies. It has what the open
  * transaction would read, including its own writes, so it is only right while nothing is rolled back: after that, `forget`.
  * It never has more entries than the tables have rows.
  */
-export interface TransactionCache {
-  /** The record that the next one continues. */
-  end(db: Queries): AuditHead;
-  ends(head: AuditHead): void;
-  /** A concern that trader.yaml lists. */
-  concern(db: Queries, id: string): Concern | undefined;
-  strategy(db: Queries, id: string): Strategy | undefined;
-  putConcern(db: Queries, concern: Concern, listed: boolean): void;
-  putStrategy(db: Queries, strategy: Strategy): void;
-  /** Empties the cache: the next reads are of the file. */
-  forget(): void;
-}
-
-export function createTransactionCache(): TransactionCache {
+export function createTransactionCache() {
   let end: AuditHead | undefined;
   const concerns = new Map<string, Concern>();
   const strategies = new Map<string, Strategy>();
@@ -37,25 +26,29 @@ export function createTransactionCache(): TransactionCache {
   };
 
   return {
-    end: (db) => {
+    /** The record that the next one continues. */
+    end: (db: Queries): AuditHead => {
       end ??= endOf(db);
       return end;
     },
-    ends: (head) => {
+    ends: (head: AuditHead): void => {
       end = head;
     },
-    concern: (db, id) => kept(concerns, id, () => concernIn(db, id)),
-    strategy: (db, id) => kept(strategies, id, () => strategyIn(db, id)),
-    putConcern: (db, concern, listed) => {
+    /** A concern that trader.yaml lists. */
+    concern: (db: Queries, id: string): Concern | undefined => kept(concerns, id, () => concernIn(db, id)),
+    strategy: (db: Queries, id: string): Strategy | undefined =>
+      kept(strategies, id, () => strategyIn(db, id)),
+    putConcern: (db: Queries, concern: Concern, listed: boolean): void => {
       putConcern(db, concern, listed, concerns.get(concern.id));
       if (listed) concerns.set(concern.id, concern);
       else concerns.delete(concern.id);
     },
-    putStrategy: (db, strategy) => {
+    putStrategy: (db: Queries, strategy: Strategy): void => {
       putStrategy(db, strategy);
       strategies.set(strategy.id, strategy);
     },
-    forget: () => {
+    /** Empties the cache: the next reads are of the file. */
+    forget: (): void => {
       end = undefined;
       concerns.clear();
       strategies.clear();

@@ -56,7 +56,7 @@ export function createVerifier({ store, baseline, write }: VerifierOptions): Aud
 
   const takeRows = (db: Queries, rows: readonly AuditRow[]): void => {
     for (const row of rows) {
-      walk.take(row, db);
+      walk.takeRow(row, db);
       atBaseline();
     }
   };

@@ -1,12 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
-import type { Accepted, AuditHead, Broken, VerifyReport } from '../control/audit-verifier.ts';
-import type { AcceptedBooks } from './book-replay.ts';
+import type { Accepted, AuditHead, Broken, Difference, VerifyReport } from '../control/audit-verifier.ts';
 import { GENESIS } from './canonical.ts';
 import { createComparison, type Tables } from './compare.ts';
-import type { AcceptedRows } from './decision-replay.ts';
-import type { Difference } from './difference.ts';
 import { type AuditRow, continues } from './links.ts';
 
 /** The rows after the last sound record, as an `accept` record covers them. */
@@ -31,29 +28,10 @@ interface Stretch {
   rows: number;
 }
 
-/** Follows the chain row by row, and replays its records. */
-export interface Walk {
-  take(row: AuditRow, db: Queries): void;
-  /** Compares the tables with the records so far; `db` if they are as they are now. */
-  compare(tables: Tables, db?: Queries): void;
-  differs(found: Difference | undefined): void;
-  /** A head that the chain must have from here on. */
-  expect(known: AuditHead | undefined): void;
-  /** The head that was expected and has not been found. */
-  readonly expected: AuditHead | undefined;
-  readonly last: AuditHead;
-  /** Nothing is wrong so far. */
-  readonly isSound: boolean;
-  readonly unexplained: Unexplained | undefined;
-  explained(broken: Broken): void;
-  readonly accepted: AcceptedRows | undefined;
-  readonly acceptedBooks: readonly AcceptedBooks[];
-  cover(): Cover;
-  /** `end`: what is wrong with the end of the chain. */
-  report(end: Broken | undefined): VerifyReport;
-}
+export type Walk = ReturnType<typeof createWalk>;
 
-export function createWalk(): Walk {
+/** Follows the chain row by row, and replays its records. */
+export function createWalk() {
   let last: AuditHead = { seq: 0, hash: GENESIS };
   let records = 0;
   let known: AuditHead | undefined;
@@ -73,7 +51,7 @@ export function createWalk(): Walk {
     if (found === undefined) unexplained = { head: last, link: row, known };
   };
 
-  const take = (row: AuditRow, db: Queries): void => {
+  const takeRow = (row: AuditRow, db: Queries): void => {
     const isNext = row.isText && continues(last.hash, row);
     const record = isNext && (stretch !== undefined || isAccept(row)) ? recordOf(row) : undefined;
     if (record !== undefined && isAcceptanceOf(record, cover())) {
@@ -101,7 +79,7 @@ export function createWalk(): Walk {
   const replay = ({ seq, hash, record: bytes }: AuditRow, db: Queries): void => {
     try {
       const record: JsonObject = JSON.parse(Buffer.from(bytes).toString());
-      differs(comparison.take({ seq, hash, record }, db));
+      differs(comparison.takeRecord({ seq, hash, record }, db));
     } catch (error) {
       const { message } = FleetError.from(error);
       difference = { seq, reason: `it contradicts the records before it: ${message}` };
@@ -120,29 +98,33 @@ export function createWalk(): Walk {
   });
 
   return {
-    take,
-    compare: (tables, db) => {
+    takeRow,
+    /** Compares the tables with the records so far; `db` if they are as they are now. */
+    compare: (tables: Tables, db?: Queries): void => {
       if (stretch !== undefined || difference !== undefined) return;
       differs(comparison.ofTables(tables) ?? (db && comparison.inPlace(db)));
     },
     differs,
-    expect: (head) => {
+    /** A head that the chain must have from here on. */
+    expect: (head: AuditHead | undefined): void => {
       [known, isKnown] = [head, head === undefined || head.seq === last.seq];
       rewrite = head?.seq === last.seq && head.hash !== last.hash ? rewritten(last.seq) : undefined;
     },
+    /** The head that was expected and has not been found. */
     get expected() {
       return isKnown ? undefined : known;
     },
     get last() {
       return last;
     },
+    /** Nothing is wrong so far. */
     get isSound() {
       return stretch === undefined && difference === undefined;
     },
     get unexplained() {
       return unexplained;
     },
-    explained: (found) => {
+    explained: (found: Broken): void => {
       [broken, unexplained] = [found, undefined];
     },
     get accepted() {
@@ -152,7 +134,8 @@ export function createWalk(): Walk {
       return comparison.books.accepted;
     },
     cover,
-    report: (end) => {
+    /** `end`: what is wrong with the end of the chain. */
+    report: (end: Broken | undefined): VerifyReport => {
       const found = broken ?? rewrite ?? end ?? difference;
       return {
         ok: found === undefined,

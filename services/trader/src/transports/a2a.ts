@@ -15,8 +15,7 @@ import {
 } from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
 import { DECIDE } from '../control/access.ts';
-import type { Attempt } from '../control/attempt.ts';
-import type { DecisionService } from '../control/decision-service.ts';
+import type { Attempt, DecisionService } from '../control/decision-service.ts';
 import { duplicateAnswer } from '../control/judge.ts';
 import { brokenEnding, type ControlEnding, endingOf, responseIn } from './control-ending.ts';
 import { auditedText, CONTROL_DECISION, controlParts, payloadText, wrongPart } from './control-part.ts';

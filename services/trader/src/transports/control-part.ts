@@ -1,4 +1,4 @@
-import { FleetError, isJsonObject, type JsonValue, jsonMembers } from '@hermes-fleet/protocol';
+import { FleetError, invalidParams, isJsonObject, type JsonValue, jsonMembers } from '@hermes-fleet/protocol';
 import type { InboundMessage } from '@hermes-fleet/protocol/ports';
 
 export const CONTROL_DECISION = 'CONTROL_DECISION';
@@ -36,7 +36,5 @@ function textOf({ text }: Part): string {
 }
 
 export function wrongPart(reason: string): FleetError {
-  const path = 'message.parts';
-  const words = `a ${CONTROL_DECISION} ${reason}`;
-  return new FleetError('INVALID_PARAMS', `${path}: ${words}`, { fields: [{ path, reason: words }] });
+  return invalidParams('message.parts', `hold a ${CONTROL_DECISION}, which ${reason}`);
 }

@@ -6,6 +6,7 @@ export const LIST_TOOL = 'list_strategies';
 export const GET_TOOL = 'get_strategy';
 
 const READ = { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false };
+const WRITE = { ...READ, readOnlyHint: false, destructiveHint: true };
 
 /** The trader's tools in the form of tools/list. */
 export function mcpTools(): Tool[] {
@@ -15,40 +16,43 @@ export function mcpTools(): Tool[] {
     const { $schema: _dialect, $id: _name, title: _title, description: _text, ...rest } = schemas[name];
     return { ...rest, type: 'object' };
   };
-  return [
+  const tool = (
+    name: string,
+    title: string,
+    description: string,
     {
-      name: DECIDE_TOOL,
-      title: 'Apply a control decision',
-      description:
-        'The one write: switch the strategy of an account in a market, pause or resume it, or set its risk mode. ' +
+      input,
+      output,
+      ...hints
+    }: { readonly input: ControlMessage; readonly output: ControlMessage } & typeof READ,
+  ): Tool => ({
+    name,
+    title,
+    description,
+    inputSchema: schema(input),
+    outputSchema: schema(output),
+    annotations: { title, ...hints },
+  });
+  return [
+    tool(
+      DECIDE_TOOL,
+      'Apply a control decision',
+      'The one write: switch the strategy of an account in a market, pause or resume it, or set its risk mode. ' +
         'Safe to send again: a decision_id is applied once. Answers with what became of it; a rejection changes ' +
         'nothing, and its errors say why. To keep things as they are, call nothing.',
-      inputSchema: schema('control-decision'),
-      outputSchema: schema('control-response'),
-      annotations: {
-        title: 'Apply a control decision',
-        readOnlyHint: false,
-        idempotentHint: true,
-        destructiveHint: true,
-        openWorldHint: false,
-      },
-    },
-    {
-      name: LIST_TOOL,
-      title: 'List strategies',
-      description: 'The strategies of your accounts: what they are, and which one is active where.',
-      inputSchema: schema('list-strategies'),
-      outputSchema: schema('strategy-list'),
-      annotations: { title: 'List strategies', ...READ },
-    },
-    {
-      name: GET_TOOL,
-      title: 'Get a strategy',
-      description:
-        'One strategy with its control state, position, equity, orders, execution quality and last decisions.',
-      inputSchema: schema('get-strategy'),
-      outputSchema: schema('strategy-detail'),
-      annotations: { title: 'Get a strategy', ...READ },
-    },
+      { input: 'control-decision', output: 'control-response', ...WRITE },
+    ),
+    tool(
+      LIST_TOOL,
+      'List strategies',
+      'The strategies of your accounts: what they are, and which one is active where.',
+      { input: 'list-strategies', output: 'strategy-list', ...READ },
+    ),
+    tool(
+      GET_TOOL,
+      'Get a strategy',
+      'One strategy with its control state, position, equity, orders, execution quality and last decisions.',
+      { input: 'get-strategy', output: 'strategy-detail', ...READ },
+    ),
   ];
 }

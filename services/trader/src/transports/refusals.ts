@@ -1,8 +1,7 @@
 import type { OnRefused, RefusedRequest } from '@hermes-fleet/a2a';
 import type { FleetError } from '@hermes-fleet/protocol';
 import type { ControlCode } from '@hermes-fleet/protocol/control';
-import type { Transport } from '../control/attempt.ts';
-import type { DecisionService } from '../control/decision-service.ts';
+import type { DecisionService, Transport } from '../control/decision-service.ts';
 
 const SENDS: ReadonlySet<string | undefined> = new Set([
   'SendMessage',

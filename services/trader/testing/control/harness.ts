@@ -12,14 +12,14 @@ import {
 } from '@hermes-fleet/protocol/control';
 import type { Caller, Log } from '@hermes-fleet/protocol/ports';
 import { type ManualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
-import type { Answer, Attempt } from '../../src/control/attempt.ts';
 import type { AuditRecord } from '../../src/control/control-store.ts';
 import {
   createDecisionService,
   type DecisionServiceOptions,
   type RunningDecisionService,
 } from '../../src/control/create-decision-service.ts';
-import type { HoldMarks } from '../../src/control/hold-marks.ts';
+import type { Answer, Attempt } from '../../src/control/decision-service.ts';
+import type { HoldMarks } from '../../src/control/holds.ts';
 import { openHoldMarks } from '../../src/store/hold-files.ts';
 import { replay } from '../../src/store/replay.ts';
 import { openTestStore } from '../store/harness.ts';

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { systemIds } from '@hermes-fleet/protocol/ports';
-import type { Transport } from '../../src/control/attempt.ts';
+import type { Transport } from '../../src/control/decision-service.ts';
 import { at, type OpenTransports, type Posted, type PostOptions } from './transports.ts';
 
 /** A transport: how to send a decision and where to find the response. */

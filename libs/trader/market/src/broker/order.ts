@@ -46,15 +46,7 @@ export function viewOf(order: Order): OrderView {
 }
 
 /** The order as its strategy sees it. */
-export function openOrderOf(order: Order): OpenOrder {
+export const openOrderOf = (order: Order): OpenOrder => {
   const { id, side, kind, purpose, quantity, limitPrice, tag } = order;
-  return {
-    id,
-    side,
-    kind,
-    purpose,
-    quantity,
-    ...(limitPrice === undefined ? {} : { limitPrice }),
-    ...(tag === undefined ? {} : { tag }),
-  };
-}
+  return { id, side, kind, purpose, quantity, limitPrice, tag };
+};

@@ -89,7 +89,7 @@ function forEachRecord(
   name: string,
   text: string,
   maxLines: number,
-  take: (record: readonly string[], line: number) => void,
+  takeRecord: (record: readonly string[], line: number) => void,
 ): void {
   if (hasMoreLines(text, maxLines))
     throw invalid(name, [at(name, maxLines, 'must be the last line: cut the file, or use longer bars')]);
@@ -100,7 +100,7 @@ function forEachRecord(
       relax_column_count: true,
       max_record_size: MAX_LINE_CHARS,
       on_record: (record, { lines }) => {
-        take(record, lines);
+        takeRecord(record, lines);
         return null;
       },
     });
@@ -120,11 +120,15 @@ const at = (name: string, line: number, reason: string): FieldError => ({ path: 
 
 function invalid(name: string, problems: readonly FieldError[]): FleetError {
   const [first] = problems;
-  const more = problems.length - MAX_PROBLEMS;
-  return new FleetError('CONFIG_INVALID', `${first?.path} ${first?.reason}`, {
-    fields: [
-      ...problems.slice(0, MAX_PROBLEMS),
-      ...(more > 0 ? [{ path: name, reason: `${more} more rows are malformed` }] : []),
-    ],
-  });
+  const fields = listedProblems(problems, name, 'rows are malformed');
+  return new FleetError('CONFIG_INVALID', `${first?.path} ${first?.reason}`, { fields });
 }
+
+/** The first 50 problems of a file, and how many more there are. */
+export const listedProblems = (problems: readonly FieldError[], path: string, what: string): FieldError[] => {
+  const more = problems.length - MAX_PROBLEMS;
+  return [
+    ...problems.slice(0, MAX_PROBLEMS),
+    ...(more > 0 ? [{ path, reason: `${more} more ${what}` }] : []),
+  ];
+};

@@ -26,7 +26,7 @@ export interface CsvBars extends Iterable<Bar> {
  * decimals when it is taken. Throws CONFIG_INVALID as `createCsvFeed`.
  */
 export function readBars(file: string): CsvBars {
-  const rows = readCsvRows(basename(file), readText(file, MAX_BACKTEST_BYTES), MAX_BACKTEST_LINES);
+  const rows = readCsvRows(basename(file), readTextFile(file, MAX_BACKTEST_BYTES), MAX_BACKTEST_LINES);
   return {
     count: rows.length,
     closedAt: (ms) => countUntil(rows, ms),
@@ -45,7 +45,7 @@ export function createCsvFeed(
   options: { readonly file: string; readonly intervalMs: number },
   clock: Clock,
 ): Feed {
-  const rows = readCsvRows(basename(options.file), readText(options.file, MAX_CSV_BYTES));
+  const rows = readCsvRows(basename(options.file), readTextFile(options.file, MAX_CSV_BYTES));
   let asked: { readonly after: number | undefined; readonly dueAt: number } | undefined;
   return {
     intervalMs: options.intervalMs,
@@ -95,7 +95,8 @@ const barOf = ({ at, open, high, low, close, volume }: CsvRow): Bar => ({
   volume: money(volume),
 });
 
-function readText(file: string, maxBytes: number): string {
+/** The text of a file. Throws CONFIG_INVALID for one that is larger, cannot be read, or is not UTF-8. */
+export function readTextFile(file: string, maxBytes: number): string {
   const bad = (reason: string, cause?: unknown): FleetError =>
     new FleetError('CONFIG_INVALID', `${file} ${reason}`, {
       cause,
@@ -103,8 +104,8 @@ function readText(file: string, maxBytes: number): string {
     });
   try {
     const stat = statSync(file);
-    if (!stat.isFile()) throw bad('is not a file; name the CSV file itself');
-    if (stat.size > maxBytes) throw bad(`is larger than ${maxBytes} bytes; cut it, or use longer bars`);
+    if (!stat.isFile()) throw bad('is not a file; name the file itself');
+    if (stat.size > maxBytes) throw bad(`is larger than ${maxBytes} bytes; shorten it`);
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (thrown) {
     if (thrown instanceof FleetError) throw thrown;

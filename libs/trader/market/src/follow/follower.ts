@@ -92,7 +92,7 @@ export function createFollower(options: FollowerOptions) {
     engine.moveHistory(at - intervalMs);
   }
 
-  function take(bar: Bar): void {
+  function takeBar(bar: Bar): void {
     followClock(bar);
     const { error } = engine.onBar(bar);
     if (engine.lastBar()?.at !== bar.at) throw error ?? new Error(`the engine took no bar at ${bar.at}`);
@@ -112,7 +112,7 @@ export function createFollower(options: FollowerOptions) {
       try {
         const bar = await feed.next(engine.lastBar(), signal);
         if (bar === undefined) return healthMonitor.feedEnded();
-        if (!signal.aborted) take(bar);
+        if (!signal.aborted) takeBar(bar);
         // The next bar finds the engine on disk, or held.
         await snapshotWriter.idle();
       } catch (err) {

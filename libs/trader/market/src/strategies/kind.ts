@@ -20,19 +20,17 @@ export function strategyKind<S extends z.ZodType>(
     create: (raw) => {
       const parsed = params.safeParse(raw);
       if (parsed.success) return create(parsed.data);
-      const fields = parsed.error.issues.flatMap(wrongFields);
+      const fields = wrongFields(parsed.error, 'params', 'there is no such parameter');
       const list = fields.map(({ path, reason }) => `${path}: ${reason}`).join('; ');
       throw new FleetError('CONFIG_INVALID', `wrong parameters: ${list}`, { fields });
     },
   };
 }
 
-function wrongFields(issue: z.core.$ZodIssue): FieldError[] {
-  const path = ['params', ...issue.path];
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({
-      path: fieldPath([...path, key]),
-      reason: 'there is no such parameter',
-    }));
-  return [{ path: fieldPath(path), reason: issue.message }];
-}
+/** The wrong fields below `root`; `unknown` is the reason for a key that there is not. */
+export const wrongFields = (error: z.ZodError, root: string, unknown: string): FieldError[] =>
+  error.issues.flatMap((issue) => {
+    const path = [root, ...issue.path];
+    if (issue.code !== 'unrecognized_keys') return [{ path: fieldPath(path), reason: issue.message }];
+    return issue.keys.map((key) => ({ path: fieldPath([...path, key]), reason: unknown }));
+  });

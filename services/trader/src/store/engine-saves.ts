@@ -1,5 +1,6 @@
 import type { EngineStore } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
+import type { HoldMarks } from '../control/holds.ts';
 
 /**
  * The store of engines, which refuses to save those that were changed in the file: a save would hide the change before the
@@ -7,9 +8,7 @@ import { FleetError } from '@hermes-fleet/protocol';
  */
 export function keepingChanged(store: EngineStore, changed: ReadonlySet<string>): EngineStore {
   return {
-    lastEntry: (concernId) => store.lastEntry(concernId),
-    loadEngine: (concernId) => store.loadEngine(concernId),
-    setStatus: (id, status, reason) => store.setStatus(id, status, reason),
+    ...store,
     saveEngine: async (concernId, snapshot, entries) => {
       if (!changed.has(concernId)) return store.saveEngine(concernId, snapshot, entries);
       const message = `the stored engine of ${concernId} was changed: accept the audit, or restore a backup`;
@@ -17,3 +16,20 @@ export function keepingChanged(store: EngineStore, changed: ReadonlySet<string>)
     },
   };
 }
+
+/** The holder of an engine that is not saved. */
+const ENGINE = 'engine';
+
+/** The store of engines, which marks a concern while its engine cannot be saved. */
+export const markingSaves = (store: EngineStore, marks: Pick<HoldMarks, 'mark' | 'clear'>): EngineStore => ({
+  ...store,
+  saveEngine: async (concernId, snapshot, entries) => {
+    try {
+      await store.saveEngine(concernId, snapshot, entries);
+      marks.clear(concernId, ENGINE);
+    } catch (error) {
+      marks.mark(concernId, ENGINE, 'normal');
+      throw error;
+    }
+  },
+});
