@@ -14,7 +14,7 @@ import type { Clock } from '@hermes-fleet/protocol/ports';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type TraderConfig, TraderConfigSchema } from './config/schema.ts';
 import { concernId } from './config/settings.ts';
-import { BREAKER } from './control/access.ts';
+import { BREAKER, RESERVED } from './control/access.ts';
 
 export interface Configuration extends MemberConfiguration {
   readonly trader: TraderConfig;
@@ -78,14 +78,7 @@ function unknownCallers(raw: unknown, known: JsonObject): FieldError[] {
 
 /** A caller with the name of circuit breakers would have all accounts, and pass for one in the audit. */
 const reservedCallers = (known: JsonObject): FieldError[] =>
-  Object.hasOwn(known, BREAKER)
-    ? [
-        {
-          path: `fleet.server.callers.${BREAKER}`,
-          reason: 'is the name of circuit breakers; choose another one',
-        },
-      ]
-    : [];
+  Object.hasOwn(known, BREAKER) ? [{ path: `fleet.server.callers.${BREAKER}`, reason: RESERVED }] : [];
 
 /** Callers with trader scopes but without accounts: all their requests are refused. */
 function idleCallers({ trader }: TraderConfig, { fleet }: MemberConfiguration): string[] {

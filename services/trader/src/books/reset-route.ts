@@ -13,17 +13,19 @@ const Body = z.strictObject({
   reason: z.string().min(1).max(1_000),
 });
 
-export interface ResetRouteOptions {
-  readonly store: Pick<ControlStore, 'concern' | 'reset'>;
-  readonly runtime: Pick<Runtime, 'view' | 'resetAccount'>;
-  readonly access: Access;
-}
-
 /**
  * `POST /books/reset`: opens a paper account anew with the balances of trader.yaml (docs/trader.md#reset-an-account). The audit
  * has the order before it is carried out. Throws FORBIDDEN, INVALID_PARAMS and STORE_UNAVAILABLE.
  */
-export function registerReset(app: FastifyInstance, { store, runtime, access }: ResetRouteOptions): void {
+export function registerReset(
+  app: FastifyInstance,
+  options: {
+    readonly store: Pick<ControlStore, 'concern' | 'reset'>;
+    readonly runtime: Pick<Runtime, 'view' | 'resetAccount'>;
+    readonly access: Access;
+  },
+): void {
+  const { store, runtime, access } = options;
   serve(app, TRADER.reset, async ({ caller, body }) => {
     needScope(caller, OVERRIDE);
     const { concern_id: concernId, reason } = parseInput(Body, body, 'the body is');

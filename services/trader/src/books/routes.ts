@@ -6,48 +6,18 @@ import { serve } from '@hermes-fleet/service';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Access, mayTouch, NO_CONCERN, needScope, READ } from '../control/access.ts';
 import type { BooksReader, ControlStore, StoredEntry } from '../control/control-store.ts';
-import type { Part } from './analysis.ts';
 import type { BookKeeper } from './book-keeper.ts';
 import { csv } from './csv.ts';
 import { readOrdersQuery, readPerformanceQuery } from './query.ts';
 
-export interface BooksRoutesOptions {
-  readonly store: Pick<ControlStore, 'concern' | 'concerns'>;
-  readonly books: Pick<BooksReader, 'orders' | 'bars'>;
-  readonly keeper: Pick<BookKeeper, 'analysis'>;
-  readonly access: Access;
-}
-
+const FIRST = ['entry', 'recorded_at', 'at'];
 const ORDER_COLUMNS = [
-  ...[
-    'entry',
-    'recorded_at',
-    'at',
-    'event',
-    'decision_id',
-    'id',
-    'strategy_id',
-    'side',
-    'kind',
-    'purpose',
-    'quantity',
-  ],
+  ...[...FIRST, 'event', 'decision_id', 'id', 'strategy_id', 'side', 'kind', 'purpose', 'quantity'],
   ...['limit_price', 'fill_price', 'fee', 'realized_pnl', 'state', 'reason', 'placed_at', 'ended_at'],
 ];
 const BAR_COLUMNS = [
-  ...[
-    'entry',
-    'recorded_at',
-    'at',
-    'decision_id',
-    'strategy_id',
-    'close',
-    'cash',
-    'position',
-    'realized_pnl',
-    'fees_paid',
-    'equity',
-  ],
+  ...[...FIRST, 'decision_id', 'strategy_id', 'close', 'cash', 'position', 'realized_pnl', 'fees_paid'],
+  'equity',
 ];
 
 /**
@@ -56,8 +26,14 @@ const BAR_COLUMNS = [
  */
 export function registerBooks(
   app: FastifyInstance,
-  { store, books, keeper, access }: BooksRoutesOptions,
+  options: {
+    readonly store: Pick<ControlStore, 'concern' | 'concerns'>;
+    readonly books: Pick<BooksReader, 'orders' | 'bars'>;
+    readonly keeper: Pick<BookKeeper, 'analysis'>;
+    readonly access: Access;
+  },
 ): void {
+  const { store, books, keeper, access } = options;
   /** The concern that is asked for; the only one of the caller by default. */
   function concernFor(caller: Caller, id: string | undefined): string {
     needScope(caller, READ);
@@ -102,17 +78,15 @@ export function registerBooks(
       strategies: analysis
         .strategies()
         .map((part) => ({ strategy_id: part.id, ...writeFigures(part.figures) })),
-      decisions: analysis.decisions().map(decisionView),
+      decisions: analysis.decisions().map(({ id, strategyId, figures }) => ({
+        decision_id: id,
+        strategy_id: strategyId,
+        ...writeFigures(figures),
+      })),
       equity,
     };
   });
 }
-
-const decisionView = ({ id, strategyId, figures }: Part) => ({
-  decision_id: id,
-  strategy_id: strategyId,
-  ...writeFigures(figures),
-});
 
 type Order = Answer<typeof TRADER.fills>['fills'][number];
 type EquityPoint = Answer<typeof TRADER.performance>['equity'][number];

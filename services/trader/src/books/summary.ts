@@ -17,13 +17,7 @@ export function createSummary(keeper: Pick<BookKeeper, 'problem' | 'analysis'>):
 }
 
 function strategyOf(figures: PerformanceFigures) {
-  const written = writeFigures(figures);
-  return {
-    return: written.return,
-    maxDrawdown: written.max_drawdown,
-    realizedProfit: written.realized_profit,
-    fees: written.fees,
-    fills: written.fills,
-    winRate: written.win_rate,
-  };
+  const { return: change, max_drawdown, realized_profit, fees, fills, win_rate } = writeFigures(figures);
+  const [maxDrawdown, realizedProfit, winRate] = [max_drawdown, realized_profit, win_rate];
+  return { return: change, maxDrawdown, realizedProfit, fees, fills, winRate };
 }

@@ -1,10 +1,10 @@
 import { createStrategy } from '@hermes-fleet/market';
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
-import { BREAKER } from '../control/access.ts';
+import { BREAKER, RESERVED } from '../control/access.ts';
 
 type Path = (string | number)[];
-type ReportProblem = (path: Path, message: string) => void;
+type Add = (path: Path, message: string) => void;
 
 /** An unvalidated entry of a list. */
 interface Entry {
@@ -18,24 +18,18 @@ interface Entry {
  */
 export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
   const trader = isJsonObject(value) && isJsonObject(value.trader) ? value.trader : {};
-  const reportProblem: ReportProblem = (path, message) =>
-    ctx.addIssue({ code: 'custom', path: ['trader', ...path], message });
+  const add: Add = (path, message) => ctx.addIssue({ code: 'custom', path: ['trader', ...path], message });
   const concerns = entriesOf(trader.concerns);
   const strategies = entriesOf(trader.strategies);
-  checkConcerns(concerns, strategies, reportProblem);
-  checkStrategies(concerns, strategies, reportProblem);
-  checkAccounts(concerns, trader.callers, reportProblem);
-  checkAccountSettings(concerns, trader.accounts, reportProblem);
-  checkRate(trader.rate, reportProblem);
+  checkConcerns(concerns, strategies, add);
+  checkStrategies(concerns, strategies, add);
+  checkAccounts(concerns, trader, add);
+  checkRate(trader.rate, add);
 }
 
-function checkConcerns(
-  concerns: readonly Entry[],
-  strategies: readonly Entry[],
-  reportProblem: ReportProblem,
-): void {
-  reportRepeated(concerns, concernOf, (at, concern, first) =>
-    reportProblem(
+function checkConcerns(concerns: readonly Entry[], strategies: readonly Entry[], add: Add): void {
+  eachRepeated(concerns, concernOf, (at, concern, first) =>
+    add(
       ['concerns', at],
       `repeats the concern ${concern} of entry ${first}: keep one for each account and market`,
     ),
@@ -43,7 +37,7 @@ function checkConcerns(
   for (const { at, value } of concerns) {
     const id = value.active_strategy_id;
     if (typeof id !== 'string') continue;
-    const wrong = (message: string): void => reportProblem(['concerns', at, 'active_strategy_id'], message);
+    const wrong = (message: string): void => add(['concerns', at, 'active_strategy_id'], message);
     const active = strategies.find((strategy) => strategy.value.id === id)?.value;
     if (active === undefined) wrong(`there is no strategy ${id}: list it under strategies, or use null`);
     else if (concernOf(active) !== concernOf(value))
@@ -52,23 +46,19 @@ function checkConcerns(
   }
 }
 
-function checkStrategies(
-  concerns: readonly Entry[],
-  strategies: readonly Entry[],
-  reportProblem: ReportProblem,
-): void {
-  reportRepeated(strategies, textOf('id'), (at, id, first) =>
-    reportProblem(
-      ['strategies', at, 'id'],
-      `repeats the id of entry ${first} (${id}): each strategy needs its own`,
-    ),
+function checkStrategies(concerns: readonly Entry[], strategies: readonly Entry[], add: Add): void {
+  eachRepeated(
+    strategies,
+    ({ id }) => (typeof id === 'string' ? id : undefined),
+    (at, id, first) =>
+      add(['strategies', at, 'id'], `repeats the id of entry ${first} (${id}): each strategy needs its own`),
   );
   const known = new Set(concerns.map(({ value }) => concernOf(value)));
   for (const { at, value } of strategies) {
     const concern = concernOf(value);
     if (concern !== undefined && !known.has(concern))
-      reportProblem(['strategies', at], `is of ${concern}, which is not a concern: list it under concerns`);
-    for (const { path, message } of problemsOf(value)) reportProblem(['strategies', at, ...path], message);
+      add(['strategies', at], `is of ${concern}, which is not a concern: list it under concerns`);
+    for (const { path, message } of problemsOf(value)) add(['strategies', at, ...path], message);
   }
 }
 
@@ -87,41 +77,28 @@ function problemsOf({ id, kind, params = {} }: JsonObject): { path: Path; messag
 
 function checkAccounts(
   concerns: readonly Entry[],
-  callers: JsonValue | undefined,
-  reportProblem: ReportProblem,
+  { callers, accounts: settings }: JsonObject,
+  add: Add,
 ): void {
   const known = new Set(concerns.map(({ value }) => value.account_id));
+  for (const account of Object.keys(isJsonObject(settings) ? settings : {}))
+    if (!known.has(account)) add(['accounts', account], `no concern belongs to the account ${account}`);
   for (const [name, caller] of Object.entries(isJsonObject(callers) ? callers : {})) {
-    if (name === BREAKER)
-      reportProblem(['callers', name], 'is the name of circuit breakers; choose another one');
+    if (name === BREAKER) add(['callers', name], RESERVED);
     const accounts = isJsonObject(caller) && Array.isArray(caller.accounts) ? caller.accounts : [];
     for (const [at, account] of accounts.entries())
       if (typeof account === 'string' && account !== '*' && !known.has(account))
-        reportProblem(['callers', name, 'accounts', at], `no concern belongs to the account ${account}`);
+        add(['callers', name, 'accounts', at], `no concern belongs to the account ${account}`);
   }
 }
 
-function checkAccountSettings(
-  concerns: readonly Entry[],
-  accounts: JsonValue | undefined,
-  reportProblem: ReportProblem,
-): void {
-  const known = new Set(concerns.map(({ value }) => value.account_id));
-  for (const account of Object.keys(isJsonObject(accounts) ? accounts : {}))
-    if (!known.has(account))
-      reportProblem(['accounts', account], `no concern belongs to the account ${account}`);
-}
-
-function checkRate(rate: JsonValue | undefined, reportProblem: ReportProblem): void {
+function checkRate(rate: JsonValue | undefined, add: Add): void {
   const { burst, kept_for_pause: kept } = isJsonObject(rate) ? rate : {};
   if (typeof burst === 'number' && typeof kept === 'number' && kept >= burst)
-    reportProblem(
-      ['rate', 'kept_for_pause'],
-      `must be below the burst of ${burst}: nothing else could be decided`,
-    );
+    add(['rate', 'kept_for_pause'], `must be below the burst of ${burst}: nothing else could be decided`);
 }
 
-function reportRepeated(
+function eachRepeated(
   entries: readonly Entry[],
   keyOf: (value: JsonObject) => string | undefined,
   found: (at: number, key: string, first: number) => void,
@@ -144,13 +121,6 @@ function entriesOf(list: JsonValue | undefined): Entry[] {
 function concernOf({ account_id: account, market_symbol: market }: JsonObject): string | undefined {
   return typeof account === 'string' && typeof market === 'string' ? `${account}:${market}` : undefined;
 }
-
-const textOf =
-  (key: string) =>
-  (value: JsonObject): string | undefined => {
-    const text = value[key];
-    return typeof text === 'string' ? text : undefined;
-  };
 
 /** Splits `params.levels[0].price` into its keys. */
 function pathOf(path: string): Path {

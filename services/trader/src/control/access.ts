@@ -33,3 +33,6 @@ export const BREAKER = 'breaker';
 
 /** It overrides a degraded execution, which `policy.strict_degraded` would refuse it for: it restricts, and nothing else. */
 export const BREAKER_CALLER: Caller = { name: BREAKER, scopes: new Set([DECIDE, OVERRIDE]) };
+
+/** Why no caller may have that name. */
+export const RESERVED = 'is the name of circuit breakers; choose another one';

@@ -1,4 +1,4 @@
-import type { Concern, EngineView, OrderView, Runtime, Strategy } from '@hermes-fleet/market';
+import type { Concern, OrderView, Runtime, Strategy } from '@hermes-fleet/market';
 import { FleetError, invalidParams, parseJson } from '@hermes-fleet/protocol';
 import {
   ControlAction,
@@ -66,31 +66,27 @@ export function createReads(options: {
         // NOT_FOUND in JSON-RPC means an unknown method.
         throw invalidParams('strategy_id', NO_STRATEGY);
       }
+      const { activeStrategyId, rev, runState, riskMode } = concern;
       const health = options.runtime.health(concern.id);
-      const isBroken = options.brokenAudit() !== undefined;
-      const isDegraded = health.degraded || isBroken || options.activation.isOutOfSync(concern.id);
-      const behind = options.activation.isOutOfSync(concern.id)
-        ? ['the runtime differs from the control state']
-        : [];
+      const isBehind = options.activation.isOutOfSync(concern.id);
+      const isDegraded = health.degraded || options.brokenAudit() !== undefined || isBehind;
+      const state = isDegraded ? 'degraded' : 'ok';
+      const reasons = [
+        ...health.reasons,
+        ...(isBehind ? ['the runtime differs from the control state'] : []),
+      ];
       const view = options.runtime.view(concern.id);
       return encodeStrategyDetail({
         strategy: strategyView(strategy, concern),
-        control: {
-          concernId: concern.id,
-          activeStrategyId: concern.activeStrategyId,
-          rev: concern.rev,
-          runState: concern.runState,
-          riskMode: concern.riskMode,
-          execution: isDegraded ? 'degraded' : 'ok',
-        },
-        position: view ? { ...view.position } : null,
-        equity: view ? { ...view.equity } : null,
+        control: { concernId: concern.id, activeStrategyId, rev, runState, riskMode, execution: state },
+        position: view?.position ?? null,
+        equity: view?.equity ?? null,
         performance: options.performanceOf(concern.id, strategy.id) ?? null,
         orders: {
           open: ordersOf(strategy, view?.openOrders),
           recent: ordersOf(strategy, view?.recentOrders),
         },
-        execution: view ? executionQuality(view, isDegraded, [...health.reasons, ...behind]) : null,
+        execution: view ? { ...view.execution, state, reasons, lastBar: view.lastBar } : null,
         lastDecisions: options.store.decisions(concern.id, LAST_DECISIONS).flatMap(decisionSummary),
       });
     },
@@ -125,42 +121,14 @@ function statusOf({ id, status }: Strategy, concern: Concern | undefined): Strat
 const ordersOf = ({ id }: Strategy, orders: readonly OrderView[] = []): StrategyDetail['orders']['open'] =>
   orders.filter(({ strategyId }) => strategyId === id).map(({ strategyId: _strategyId, ...order }) => order);
 
-function executionQuality(
-  view: EngineView,
-  isDegraded: boolean,
-  reasons: string[],
-): StrategyDetail['execution'] {
-  const { bars, fills, rejects, consecutiveErrors, averageSlippageBps } = view.execution;
-  return {
-    state: isDegraded ? 'degraded' : 'ok',
-    reasons,
-    bars,
-    fills,
-    rejects,
-    consecutiveErrors,
-    averageSlippageBps,
-    lastBar: view.lastBar && { ...view.lastBar },
-  };
-}
-
-function decisionSummary({
-  decisionId,
-  caller,
-  decidedAt,
-  response,
-}: DecisionRecord): StrategyDetail['lastDecisions'] {
+function decisionSummary(decision: DecisionRecord): StrategyDetail['lastDecisions'] {
+  const { decisionId, caller, decidedAt, response } = decision;
   const action = ControlAction.safeParse(response.action);
   if (!action.success) return [];
   const { status, fromStrategyId, toStrategyId, riskMode } = response;
   return [
     {
-      decisionId,
-      caller,
-      action: action.data,
-      status,
-      fromStrategyId,
-      toStrategyId,
-      riskMode,
+      ...{ decisionId, caller, action: action.data, status, fromStrategyId, toStrategyId, riskMode },
       warnings: response.warnings.map(({ code }) => code),
       errors: response.errors.map(({ code }) => code),
       decidedAt: new Date(decidedAt).toISOString(),
