@@ -8,6 +8,7 @@ import {
 } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
+import { whyUnrunnable } from '../control/actions.ts';
 import { failedResponse } from '../control/answers.ts';
 import { withOutcome } from '../control/apply.ts';
 import { fingerprintOf } from '../control/decide-parts.ts';
@@ -87,11 +88,11 @@ function createDesk(scenario: Scenario, simulation: Simulation, first: Concern):
     return found && simulation.faulted(found.id) !== undefined ? { ...found, status: 'faulted' } : found;
   }
 
-  function factsOf({ decisionId, action, targetStrategyId, concernId }: ControlDecision, now: number): Facts {
+  function factsOf(decision: ControlDecision, now: number): Facts {
+    const { decisionId, targetStrategyId, concernId } = decision;
     const own = concernId === concern.id ? concern : undefined;
     const target = strategyOf(targetStrategyId);
     const active = own && strategyOf(own.activeStrategyId);
-    const toRun = { switch: target, resume: active, pause: undefined, set_risk_mode: undefined }[action];
     return {
       now,
       concern: own,
@@ -100,7 +101,7 @@ function createDesk(scenario: Scenario, simulation: Simulation, first: Concern):
       previous: decided.get(decisionId),
       policy: scenario.policy,
       degraded: own !== undefined && simulation.reasons().length > 0,
-      unrunnable: toRun?.status === 'enabled' ? simulation.preflight(toRun) : undefined,
+      unrunnable: whyUnrunnable(decision, { target, active }, simulation),
     };
   }
 

@@ -1,6 +1,6 @@
-import type { Concern } from '@hermes-fleet/market';
-import { type ControlDecision, RiskMode, type SometimesUsed } from '@hermes-fleet/protocol/control';
+import type { ControlDecision, SometimesUsed } from '@hermes-fleet/protocol/control';
 import { NO_CONCERN, NO_STRATEGY } from './access.ts';
+import { raisesRisk } from './actions.ts';
 import type { Facts } from './facts.ts';
 import type { Draft, Failure } from './response-draft.ts';
 
@@ -18,19 +18,6 @@ export const CHECKS: readonly Check[] = [
   checkAudit,
   checkExecution,
 ];
-
-const riskOf = (mode: RiskMode): number => -RiskMode.options.indexOf(mode);
-
-/**
- * True if the decision can raise risk. Only such decisions are refused for low confidence or degraded execution. A switch
- * to the strategy that is already active changes the risk mode alone.
- */
-export function raisesRisk(request: ControlDecision, concern: Concern): boolean {
-  const { action, targetStrategyId, riskMode = concern.riskMode } = request;
-  const step = riskOf(riskMode) - riskOf(concern.riskMode);
-  if (action === 'switch') return targetStrategyId !== concern.activeStrategyId || step >= 0;
-  return action === 'resume' || step > 0;
-}
 
 const failure = (code: Failure['code'], field: string, message: string): Failure => ({
   code,

@@ -2,6 +2,7 @@ import type { Concern, Runtime, Strategy } from '@hermes-fleet/market';
 import { type ControlDecision, controlFingerprint } from '@hermes-fleet/protocol/control';
 import type { Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type Access, BREAKER, mayTouch } from './access.ts';
+import { whyUnrunnable } from './actions.ts';
 import type { Activation } from './activation.ts';
 import type { Applier } from './apply.ts';
 import type { ConcernLock } from './concern-lock.ts';
@@ -57,9 +58,6 @@ export function factsOf(
   const concern = own(stored.concern);
   const target = own(stored.target);
   const active = own(stored.active);
-  const toRun = { switch: target, resume: active, pause: undefined, set_risk_mode: undefined }[
-    decision.action
-  ];
   return {
     now: options.clock.now(),
     concern,
@@ -72,6 +70,6 @@ export function factsOf(
       (options.activation.isOutOfSync(concern.id) || options.runtime.health(concern.id).degraded),
     brokenAudit: options.brokenAudit(),
     onlyRestricts: caller.name === BREAKER,
-    unrunnable: toRun?.status === 'enabled' ? options.runtime.preflight(toRun) : undefined,
+    unrunnable: whyUnrunnable(decision, { target, active }, options.runtime),
   };
 }

@@ -1,6 +1,7 @@
 import type { Concern } from '@hermes-fleet/market';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
-import { CHECKS, raisesRisk } from './checks.ts';
+import { nextState, raisesRisk } from './actions.ts';
+import { CHECKS } from './checks.ts';
 import type { Facts } from './facts.ts';
 import { createDraft, type Draft, summaryOf } from './response-draft.ts';
 
@@ -100,28 +101,4 @@ function judgeNew(request: ControlDecision, facts: Facts, draft: Draft): Verdict
     next,
     isFirst,
   };
-}
-
-/** The concern after the decision; undefined if the decision changes nothing. */
-export function nextState(request: ControlDecision, concern: Concern): Concern | undefined {
-  const wanted: Concern = { ...concern, ...requestedChange(request) };
-  const isSame =
-    wanted.activeStrategyId === concern.activeStrategyId &&
-    wanted.runState === concern.runState &&
-    wanted.riskMode === concern.riskMode;
-  return isSame ? undefined : { ...wanted, rev: concern.rev + 1 };
-}
-
-function requestedChange({ action, targetStrategyId, riskMode }: ControlDecision): Partial<Concern> {
-  const risk = riskMode === undefined ? {} : { riskMode };
-  switch (action) {
-    case 'switch':
-      return { ...risk, activeStrategyId: targetStrategyId ?? null };
-    case 'pause':
-      return { runState: 'paused' };
-    case 'resume':
-      return { runState: 'running' };
-    case 'set_risk_mode':
-      return risk;
-  }
 }

@@ -2,8 +2,8 @@ import type { Concern, Restriction } from '@hermes-fleet/market';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import { mayTouch } from './access.ts';
+import { raisesRisk } from './actions.ts';
 import { failedResponse, writeFailure } from './answers.ts';
-import { raisesRisk } from './checks.ts';
 import type { StoredFacts } from './control-store.ts';
 import {
   type DecideParts,

@@ -2,8 +2,8 @@ import type { Concern } from '@hermes-fleet/market';
 import { camelize, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { RiskMode, readControlDecision } from '@hermes-fleet/protocol/control';
 import { z } from 'zod';
+import { nextState } from '../control/actions.ts';
 import type { AuditRecord } from '../control/control-store.ts';
-import { nextState } from '../control/judge.ts';
 import type { AuditKind } from './control-transaction.ts';
 
 /** The state before an applied decision without an outcome, or only its concern if an operator accepted the state after it. */
