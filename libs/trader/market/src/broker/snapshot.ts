@@ -97,15 +97,14 @@ const writeBar = ({ at, open, high, low, close, volume }: Bar): [number, ...stri
 ];
 
 /** The fields that have a value, with decimals as `storedDecimal` reads them at every depth. */
-const written = (fields: object): JsonObject =>
-  Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, plain(value)] as const],
-    ),
-  );
+function written(fields: object): JsonObject {
+  const result: JsonObject = {};
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) result[name] = plain(value);
+  return result;
+}
 
 function plain(value: unknown): JsonValue {
+  if (typeof value !== 'object' || value === null) return value as JsonValue;
   if (Decimal.isDecimal(value)) return text(value);
-  if (Array.isArray(value)) return value.map(plain);
-  return typeof value === 'object' && value !== null ? written(value) : (value as JsonValue);
+  return Array.isArray(value) ? value.map(plain) : written(value);
 }
