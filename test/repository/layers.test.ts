@@ -47,6 +47,12 @@ const IMPORT =
 
 const MAX_LINES = 300;
 
+/** One state machine each, which reads better whole than over several files. */
+const STATE_MACHINES = {
+  maxLines: 400,
+  files: ['libs/fleet/tasks/src/running/runner.ts', 'libs/fleet/tasks/src/scheduling/scheduler.ts'],
+};
+
 /**
  * The one test kit that packages below may use: tests of libs/fleet/tasks and libs/fleet/relay observe tasks in a whole gateway, which
  * only libs/fleet/gateway composes.
@@ -189,14 +195,18 @@ test('a circle is found', () => {
   assert.equal(circle(graph), undefined);
 });
 
-test('no file is longer than 300 lines', () => {
+test('no file is longer than 300 lines, and no state machine than 400', () => {
   const long = globSync(['{libs,services,test,deploy,docs}/**/*.ts', 'services/**/*.{js,css}'], {
     cwd: ROOT,
     exclude: ['**/node_modules/**'],
   })
     .map((file) => ({ file, lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 }))
     .filter(({ lines }) => lines > MAX_LINES);
-  assert.deepEqual(long, []);
+  const tooLong = ({ file, lines }: { file: string; lines: number }): boolean =>
+    !STATE_MACHINES.files.includes(file) || lines > STATE_MACHINES.maxLines;
+  assert.deepEqual(long.filter(tooLong), []);
+  // A file that has become short needs no exception.
+  assert.deepEqual(long.map(({ file }) => file).sort(), STATE_MACHINES.files);
 });
 
 test('every package is on a layer, is named as its folder, is private, and declares what it imports', () => {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { systemClock as clock, silentLog } from '@hermes-fleet/protocol/ports';
-import { Lane, Scheduler, type Ticket } from '@hermes-fleet/tasks';
+import { createScheduler, Lane, type Ticket } from '@hermes-fleet/tasks';
 
 const CALLERS = 10;
 const CLASSES = 4;
@@ -11,7 +11,7 @@ const PLACE: Disposable = { [Symbol.dispose]: () => undefined };
  * needs of the tasks may change, as after a refusal.
  */
 export async function schedulingTime(count: number, until?: number): Promise<number> {
-  const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: 60_000 });
+  const scheduler = createScheduler({ clock, log: silentLog, ageingMs: 60_000 });
   const lane = new Lane({ name: 'own', places: 4, depth: count });
   const since = clock.now();
   let left = count;

@@ -5,7 +5,7 @@ import { type AdmittedTask, type RunContext, type RunOutcome, silentLog } from '
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 import { createRelay, relaySettings } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';
-import { Lane, Scheduler } from '@hermes-fleet/tasks';
+import { createScheduler, Lane } from '@hermes-fleet/tasks';
 import type { TaskSpec } from '../load/workload.ts';
 import type { Process } from '../world/process.ts';
 import { randomOf } from '../world/random.ts';
@@ -44,7 +44,7 @@ export function createOrchestrator(options: OrchestratorOptions): Orchestrator {
   const random = randomOf(world.seed, `orchestrator ${start}`);
   const lane = new Lane({ name: 'relay', places: limits.max_relayed_tasks, depth: queue.max_waiting });
   const parts = new Lane({ name: 'parts', places: Number.POSITIVE_INFINITY, depth: queue.max_waiting });
-  const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: queue.ageing_s * 1000 });
+  const scheduler = createScheduler({ clock, log: silentLog, ageingMs: queue.ageing_s * 1000 });
   const peers = createPeerRegistry({
     ledger: store.ledger,
     configured: Object.fromEntries([...workers.keys()].map((name) => [name, { url: urlOf(name) }])),

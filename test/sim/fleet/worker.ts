@@ -19,10 +19,10 @@ import { type Caller, silentLog } from '@hermes-fleet/protocol/ports';
 import {
   type AdmissionInputs,
   admit,
+  createScheduler,
   createSharedAcceptances,
   judge,
   Lane,
-  Scheduler,
 } from '@hermes-fleet/tasks';
 import type { Endpoint, Stream } from '../world/network.ts';
 import type { Process } from '../world/process.ts';
@@ -76,7 +76,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const { clock } = process;
   const { name, slots } = traits;
   const { queue } = world.workerConfig.fleet;
-  const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: queue.ageing_s * 1000 });
+  const scheduler = createScheduler({ clock, log: silentLog, ageingMs: queue.ageing_s * 1000 });
   const places = world.defect === 'overfill' ? slots + 1 : slots;
   const lane = new Lane({ name: 'own', places, depth: QUEUE_DEPTH });
   const acceptances = createSharedAcceptances<StoredTask>(store, clock);

@@ -6,7 +6,7 @@ import { HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { createRelay } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';
-import { Lane, Scheduler } from '@hermes-fleet/tasks';
+import { createScheduler, Lane } from '@hermes-fleet/tasks';
 import { dispatching } from '../testing/messages.ts';
 import { profile } from '../testing/profile.ts';
 import { relayFleet, spending } from '../testing/relay-fleet.ts';
@@ -40,7 +40,7 @@ const delegating =
       conversationOf: ({ caller }) => caller.name,
       patienceMs: 0,
       maxWaitMs: 1_000,
-      scheduler: new Scheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),
+      scheduler: createScheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),
       lane: new Lane({ name: 'relay', places: 9, depth: 9 }),
       parts: new Lane({ name: 'parts', places: 9, depth: 9 }),
       random: () => 0,

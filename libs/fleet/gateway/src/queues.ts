@@ -3,7 +3,7 @@ import type { Ledger } from '@hermes-fleet/ledger';
 import type { Executor } from '@hermes-fleet/protocol/ports';
 import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { createTaskQueue, Lane, Scheduler, type TaskQueue, type TaskQueueOptions } from '@hermes-fleet/tasks';
+import { createScheduler, createTaskQueue, Lane, type TaskQueueOptions } from '@hermes-fleet/tasks';
 
 type RelayOptions = Parameters<typeof createRelay>[0];
 
@@ -19,15 +19,10 @@ export interface QueuesOptions
 }
 
 /** The profile's tasks: one scheduler for the own ones, for those that the relay has at peers, and for parts of the own. */
-export function createQueues(options: QueuesOptions): {
-  readonly scheduler: Scheduler;
-  readonly relay: Executor;
-  readonly own: TaskQueue;
-  readonly relayed: TaskQueue;
-} {
+export function createQueues(options: QueuesOptions) {
   const { profile, versions, config, ledger, clock, log, metrics, runner, onChange, onExpired } = options;
   const { limits, queue } = config.fleet;
-  const scheduler = new Scheduler({ clock, log, ageingMs: queue.ageing_s * 1000 });
+  const scheduler = createScheduler({ clock, log, ageingMs: queue.ageing_s * 1000 });
   const lanes = {
     own: new Lane({ name: 'own', places: limits.max_concurrent_tasks, depth: limits.queue_depth }),
     relay: new Lane({ name: 'relay', places: limits.max_relayed_tasks, depth: queue.max_waiting }),

@@ -17,7 +17,7 @@ import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-flee
 import { encodeResult } from '@hermes-fleet/protocol/handshake';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { createMetrics } from '@hermes-fleet/service';
-import { Lane, Scheduler } from '@hermes-fleet/tasks';
+import { createScheduler, Lane } from '@hermes-fleet/tasks';
 import { createRelay } from './relay.ts';
 
 /** The relay of a worker, for a script that delegates its task. */
@@ -43,7 +43,7 @@ function relayOf({ name, peers }: TestProfile) {
     conversationOf: ({ caller }) => caller.name,
     patienceMs: 0,
     maxWaitMs: 1_000,
-    scheduler: new Scheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),
+    scheduler: createScheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),
     lane: new Lane({ name: 'relay', places: 9, depth: 9 }),
     parts: new Lane({ name: 'parts', places: 9, depth: 9 }),
     random: () => 0,

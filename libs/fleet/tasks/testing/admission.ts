@@ -1,6 +1,6 @@
 import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import type { Caller } from '@hermes-fleet/protocol/ports';
-import type { AdmissionInputs } from '../src/admission/check.ts';
+import type { AdmissionInputs } from '../src/admission/checks.ts';
 
 export const NOW = Date.parse('2026-05-31T20:00:00Z');
 

@@ -5,7 +5,7 @@ import { announcing, NOW, POLICY } from '@hermes-fleet/peers/testing';
 import { McpHealth, type TaskDispatch, type Unmet, type UnmetKind } from '@hermes-fleet/protocol/handshake';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import fc from 'fast-check';
-import type { AdmissionInputs, AdmissionRequest } from './check.ts';
+import type { AdmissionInputs, AdmissionRequest } from './checks.ts';
 import { admit } from './checks.ts';
 
 /** The order of docs/handshake.md#admission. An unsupported version is reported alone, before all others. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import { asks, caller, dispatchOf, inputs, NOW, sick } from '../../testing/admission.ts';
-import type { AdmissionInputs } from './check.ts';
+import type { AdmissionInputs } from './checks.ts';
 import { admit, admitRelayed } from './checks.ts';
 
 describe('admission', () => {

@@ -6,6 +6,7 @@ import {
   isWriteTask,
   MAX_PATH,
   MET,
+  type TaskDispatch,
   type Unmet,
   UnmetKind,
   unmet,
@@ -14,8 +15,45 @@ import {
   type WorkerFacts,
   windowForBrief,
 } from '@hermes-fleet/protocol/handshake';
-import type { MeasuredModel, RepoState } from '@hermes-fleet/protocol/ports';
-import type { AdmissionInputs, AdmissionRequest, Check } from './check.ts';
+import type { Caller, MeasuredModel, ModelInfo, ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
+
+/** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
+export interface AdmissionInputs {
+  readonly self: string;
+  /** Supported handshake versions. */
+  readonly versions: readonly string[];
+  readonly now: number;
+  readonly model: ModelInfo;
+  readonly tiers: readonly string[];
+  readonly capabilities: readonly string[];
+  readonly mcp: {
+    names(): string[];
+    probe(
+      name: string,
+      options: { maxAgeMs: number; timeoutMs: number },
+    ): Promise<{ readonly state: string; readonly detail: string }>;
+  };
+  /** The measured health of the model; undefined without one. */
+  readonly modelWatch: Pick<ModelWatch, 'health' | 'probe'> | undefined;
+  repoState(): Promise<RepoState>;
+  countTokens(text: string): Promise<number>;
+  /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
+  readonly minimumBudget: number;
+  readonly queue: { readonly full: boolean; readonly waiting: number };
+  /** Names the resource that the machine is short of for a new task; undefined when there is none. */
+  shortage(): Unmet | undefined;
+  /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
+  ceilings(dispatch: TaskDispatch, caller: Caller): Unmet[];
+}
+
+export interface AdmissionRequest {
+  readonly dispatch: TaskDispatch;
+  readonly caller: Caller;
+  readonly inputs: AdmissionInputs;
+}
+
+/** Returns the unmet requirements; a promise only if it measures. */
+type Check = (request: AdmissionRequest) => readonly Unmet[] | Promise<readonly Unmet[]>;
 
 /** An older probe is repeated before a task that requires the server is admitted (docs/handshake.md#admission). */
 const PROBE_MAX_AGE_MS = 5_000;
@@ -31,10 +69,12 @@ const MODEL = 'model';
  */
 export async function admit(request: AdmissionRequest): Promise<readonly Unmet[]> {
   const unmet = await collect(request, OWN_CHECKS);
+  const { modelWatch } = request.inputs;
+  if (!modelWatch || !unmet.every(isModelDown)) return unmet;
   // Only a task that meets everything else is worth a connection to the model's provider.
-  return request.inputs.modelWatch !== undefined && unmet.every(isModelDown)
-    ? collect(request, [probedModel])
-    : unmet;
+  const probed: Check = async () =>
+    modelUnmet(request, await modelWatch.probe({ maxAgeMs: PROBE_MAX_AGE_MS, timeoutMs: PROBE_TIMEOUT_MS }));
+  return orCapacity(probed, request);
 }
 
 /** Checks a task for a peer. Routing checks the requirements that the peer must meet. */
@@ -101,19 +141,12 @@ const pathOf =
     const { path: through = [] } = dispatch.task;
     if (through.length === 0) return MET;
     const trail = hops(through, self);
-    const shown = trail.join(' > ');
     const again = [...through, self].find((name, at, all) => all.indexOf(name) < at);
+    const cycle = `the task came through ${again} before (${through.join(' > ')}): a cycle`;
+    const tooLong = `the task came through ${trail.length} profiles, at most ${MAX_PATH} are allowed`;
     return [
-      ...(again === undefined
-        ? MET
-        : unmet('path', again, `the task came through ${again} before (${through.join(' > ')}): a cycle`)),
-      ...(trail.length > MAX_PATH
-        ? unmet(
-            'path',
-            shown,
-            `the task came through ${trail.length} profiles, at most ${MAX_PATH} are allowed`,
-          )
-        : MET),
+      ...(again === undefined ? MET : unmet('path', again, cycle)),
+      ...(trail.length > MAX_PATH ? unmet('path', trail.join(' > '), tooLong) : MET),
     ];
   };
 
@@ -193,15 +226,6 @@ const model: Check = (request) => {
 const isModelDown = ({ kind, name, transient }: Unmet): boolean =>
   kind === 'capability' && name === MODEL && transient;
 
-const probedModel: Check = (request) => {
-  const { modelWatch } = request.inputs;
-  return modelWatch === undefined
-    ? MET
-    : modelWatch
-        .probe({ maxAgeMs: PROBE_MAX_AGE_MS, timeoutMs: PROBE_TIMEOUT_MS })
-        .then((measured) => modelUnmet(request, measured));
-};
-
 const budget: Check = ({ dispatch: { brief, task }, inputs }) => {
   const { tokenBudget } = task;
   // An executor that spends nothing has no minimum.
@@ -237,14 +261,9 @@ function repoUnmet(
   return unmet('repo', branch, detail, true);
 }
 
-const capacity: Check = ({ inputs }) =>
-  inputs.queue.full
-    ? unmet(
-        'capacity',
-        'queue',
-        `the queue of ${inputs.self} is full (${inputs.queue.waiting} waiting)`,
-        true,
-      )
+const capacity: Check = ({ inputs: { queue, self } }) =>
+  queue.full
+    ? unmet('capacity', 'queue', `the queue of ${self} is full (${queue.waiting} waiting)`, true)
     : MET;
 
 const room: Check = ({ inputs }) => {

@@ -7,10 +7,8 @@ import type { Caller, Clock, Executor, ModelWatch, RepoState } from '@hermes-fle
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { Destination } from '../scheduling/judge.ts';
 import type { TaskQueue } from '../scheduling/task-queue.ts';
-import { isOwnWork } from '../spending/own-work.ts';
-import type { Spending } from '../spending/spending.ts';
-import type { AdmissionInputs } from './check.ts';
-import { admit, admitRelayed } from './checks.ts';
+import { isOwnWork, type Spending } from '../spending/spending.ts';
+import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
 export interface DestinationsOptions {
   readonly profile: string;
@@ -37,23 +35,7 @@ export interface DestinationsOptions {
 }
 
 /** Decides whether a dispatch runs here or at a peer, and checks its admission there. */
-export interface Destinations {
-  destinationOf(dispatch: TaskDispatch): Destination;
-  /** Routes the dispatch among the current peers, without sending it. */
-  decide(dispatch: TaskDispatch): Promise<RoutingDecision>;
-  /**
-   * Checks what this profile requires of a subtask of its own agent at a peer; the peers' capabilities are not considered,
-   * and the budget is a part of its task's.
-   */
-  checkSubtask(dispatch: TaskDispatch, caller: Caller): Promise<readonly Unmet[]>;
-  /**
-   * Checks admission as for a caller with the scope `dispatch`, for explanations that need only the scope `read`. Does
-   * not check whether a peer can take the dispatch; see `decide`.
-   */
-  checkNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: readonly Unmet[] }>;
-}
-
-export function createDestinations(options: DestinationsOptions): Destinations {
+export function createDestinations(options: DestinationsOptions) {
   const { profile, versions, config, own, relayed, spending } = options;
   const { limits, routing, tiers, orchestrate } = config.fleet;
   const policy = routingPolicy(config, profile, versions);
@@ -75,6 +57,7 @@ export function createDestinations(options: DestinationsOptions): Destinations {
     ceilings: spending.unmet,
   });
 
+  /** Routes the dispatch among the current peers, without sending it. */
   async function decide(dispatch: TaskDispatch): Promise<RoutingDecision> {
     const known = options.peers.list();
     const briefTokens = await measureBrief(dispatch, known);
@@ -113,9 +96,17 @@ export function createDestinations(options: DestinationsOptions): Destinations {
   return {
     destinationOf,
     decide,
-    checkSubtask: (dispatch, caller) =>
+    /**
+     * Checks what this profile requires of a subtask of its own agent at a peer; the peers' capabilities are not considered,
+     * and the budget is a part of its task's.
+     */
+    checkSubtask: (dispatch: TaskDispatch, caller: Caller): Promise<readonly Unmet[]> =>
       admitRelayed({ dispatch, caller, inputs: { ...inputsFor(relayed, caller.name), ceilings: () => [] } }),
-    async checkNow(dispatch) {
+    /**
+     * Checks admission as for a caller with the scope `dispatch`, for explanations that need only the scope `read`. Does
+     * not check whether a peer can take the dispatch; see `decide`.
+     */
+    async checkNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: readonly Unmet[] }> {
       const isOwn = destinationOf(dispatch) === ownAgent;
       const caller = { name: profile, scopes: new Set(['dispatch'] as const) };
       const check = isOwn ? admit : admitRelayed;

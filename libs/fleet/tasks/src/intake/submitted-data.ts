@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { isWriteTask, type Reading, requirementsEvent } from '@hermes-fleet/protocol/handshake';
-import { short } from '../running/short.ts';
+import { short } from '../running/write-ending.ts';
 
 const MAX_NAMES = 20;
 

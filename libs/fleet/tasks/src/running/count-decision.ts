@@ -1,6 +1,5 @@
 import { type TaskDispatch, type Unmet, UnmetKind } from '@hermes-fleet/protocol/handshake';
 import type { AdmittedTask, Count, RunOutcome } from '@hermes-fleet/protocol/ports';
-import { estimateTokens } from './estimate-tokens.ts';
 
 export type Lineage = { readonly path?: unknown; readonly parent?: unknown };
 
@@ -59,4 +58,9 @@ const NOT_BEGUN: ReadonlySet<string> = new Set(['blocked', 'refused', 'unreachab
 /** True unless the task was relayed and no peer began it. */
 function hasRun({ attempts }: RunOutcome): boolean {
   return attempts === undefined || attempts.some(({ status }) => !NOT_BEGUN.has(status));
+}
+
+/** Estimates the cost of a task that was blocked: its token budget, else its brief at 4 bytes per token. */
+export function estimateTokens(dispatch: TaskDispatch): number {
+  return dispatch.task.tokenBudget ?? Math.ceil(Buffer.byteLength(dispatch.brief) / 4);
 }

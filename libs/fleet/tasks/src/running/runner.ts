@@ -1,5 +1,5 @@
 import type { ArtifactLimits, Ledger } from '@hermes-fleet/ledger';
-import type { FleetError } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
@@ -12,15 +12,18 @@ import {
 } from '@hermes-fleet/protocol/ports';
 import { createBudget, noUsage } from '@hermes-fleet/protocol/tokens';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { Abort, settle } from './abort.ts';
-import type { Acceptance } from './acceptance.ts';
-import { conclude, withOpenQuestion } from './conclude.ts';
+import { Abort, type Settled, settle } from './abort.ts';
+import { openQuestion, type QuestionWaits } from './ask-caller.ts';
 import { decisionOn } from './count-decision.ts';
-import { createPersist, createPersistBehind, type Persist, persistAfter } from './persist.ts';
-import type { QuestionWaits } from './question-waits.ts';
+import {
+  type Acceptance,
+  createPersist,
+  createPersistBehind,
+  type Persist,
+  persistAfter,
+} from './persist.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
-import { startRunSpan } from './run-span.ts';
-import { expiredOutcome, runEnding } from './task-result.ts';
+import { errorOutcome, expiredOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
 import { writeEnding } from './write-ending.ts';
 
@@ -295,3 +298,85 @@ const fieldsOf = (task: AdmittedTask) => ({
 });
 
 const seconds = (ms: number): number => ms / 1000;
+
+/**
+ * Begins the span of a run, in the trace of the request that created its task, also after a restart. A span before it
+ * covers the wait from the acceptance to the first run. Undefined where traces are off.
+ */
+function startRunSpan(
+  tracing: Tracing | undefined,
+  { task, executor, receivedAt }: RunRequest,
+): Span | undefined {
+  if (tracing === undefined) return undefined;
+  const { traceparent: parent, resumes } = task;
+  const attributes = { 'hermes.task.id': task.id };
+  if (resumes === 0) tracing.start('wait', { parent, attributes, startedAt: receivedAt }).end();
+  return tracing.start('run', {
+    parent,
+    attributes: {
+      ...attributes,
+      'hermes.task.resumes': resumes,
+      'hermes.executor.model': executor.model.id,
+      'hermes.executor.tier': executor.model.tier,
+    },
+  });
+}
+
+/**
+ * Derives the outcome from the executor's result and the reason of an abort; undefined = left to the next start.
+ * `onUnexpected` is called with an error that is not the abort's.
+ */
+function conclude(
+  settled: Settled,
+  reason: FleetError | undefined,
+  onUnexpected: (error: unknown) => void,
+): RunOutcome | undefined {
+  const outcome = 'outcome' in settled ? settled.outcome : undefined;
+  if (outcome?.status === 'done') return outcome;
+  if ('thrown' in settled && (reason === undefined || settled.thrown !== reason))
+    onUnexpected(settled.thrown);
+  switch (reason?.code) {
+    case 'SHUTTING_DOWN':
+      return undefined;
+    case 'CANCELED':
+      return endedBy('canceled', 'the task was canceled by its caller', false, outcome);
+    case 'DEADLINE_EXCEEDED':
+      // Blocked: the task only waited, and no work began.
+      if (outcome?.status === 'partial' || outcome?.status === 'blocked') return outcome;
+      return endedBy('deadline_exceeded', 'the deadline passed while the task was running', false, outcome);
+    default:
+  }
+  if (outcome) return outcome;
+  const error = FleetError.from('thrown' in settled ? settled.thrown : undefined);
+  return errorOutcome(error.code, error.message, error.retryable);
+}
+
+/** A task that expires with an open question is partial: an answer to the question remains to be given. */
+function withOpenQuestion(
+  outcome: RunOutcome,
+  reason: FleetError | undefined,
+  ledger: Pick<Ledger, 'questions'>,
+  taskId: string,
+): RunOutcome {
+  if (outcome.status === 'done' || reason?.code !== 'DEADLINE_EXCEEDED') return outcome;
+  const open = openQuestion(ledger, taskId);
+  if (!open) return outcome;
+  const { error: _error, unmet: _unmet, ...shown } = outcome;
+  const asked = `an answer to what was asked, in the brief of a new task (${reason.message}): ${open.text}`;
+  const remaining = (outcome.remaining ?? []).filter((each) => !each.includes(open.text));
+  return { ...shown, status: 'partial', blockedReason: null, remaining: [asked, ...remaining] };
+}
+
+/** An error outcome that keeps the artifacts of the executor. */
+function endedBy(
+  code: string,
+  message: string,
+  retryable: boolean,
+  shown: RunOutcome | undefined,
+): RunOutcome {
+  return {
+    ...shown,
+    ...errorOutcome(code, message, retryable),
+    ...(shown && { artifacts: shown.artifacts }),
+  };
+}

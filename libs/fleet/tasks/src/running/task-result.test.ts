@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeResult } from '@hermes-fleet/protocol/handshake';
 import type { RunOutcome } from '@hermes-fleet/protocol/ports';
-import { endingData } from './ending-data.ts';
 import { blockedEnding, encodeEnding, errorOutcome, runEnding } from './task-result.ts';
+import { endingData } from './write-ending.ts';
 
 const run = (spent = 10, canceled = false) => ({
   taskId: 't-1',

@@ -1,14 +1,13 @@
 import type { FollowingEvent, Ledger, NewTask } from '@hermes-fleet/ledger';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
-import { type Reading, type TaskDispatch, versionOf } from '@hermes-fleet/protocol/handshake';
-import type { Caller, Log } from '@hermes-fleet/protocol/ports';
-import { acceptanceOf } from '../running/acceptance.ts';
-import { budgetIn } from '../running/budget-in.ts';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Reading, TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import { type AdmittedTask, type Caller, contentParts, type Log } from '@hermes-fleet/protocol/ports';
 import type { Decision } from '../running/count-decision.ts';
+import { rootCallerIn } from '../running/lineage.ts';
+import { acceptanceOf } from '../running/persist.ts';
 import { recordFields } from '../running/record-fields.ts';
 import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
-import { endingEvent } from '../running/write-ending.ts';
-import { admittedTask } from './admitted-task.ts';
+import { endedOutsideRun, endingEvent } from '../running/write-ending.ts';
 import { type Destination, judge, type Verdict } from './judge.ts';
 import type { Accepted } from './shared-acceptances.ts';
 
@@ -95,13 +94,31 @@ async function acceptFailed(options: AcceptNewOptions, task: NewTask, error: unk
   return ledger.accept(task, [endOf(options, task, ending)]);
 }
 
-function endOf(
+const endOf = (
   { versions, tier }: AcceptNewOptions,
-  { dispatch }: NewTask,
+  task: NewTask,
   ending: Ending,
   decision?: Decision,
-): FollowingEvent {
-  const lineage = isJsonObject(dispatch.task) ? dispatch.task : {};
-  const cost = { tier: tier(), usage: undefined, limit: budgetIn(lineage) };
-  return endingEvent({ version: versionOf(dispatch), lineage, decision, ...cost }, ending, versions);
+): FollowingEvent => endingEvent(endedOutsideRun(task, { tier: tier(), decision }), ending, versions);
+
+/** A task that passed admission, for its run. A task that no process has run before has no resumes. */
+export function admittedTask(
+  record: Pick<NewTask, 'id' | 'contextId' | 'traceparent' | 'message' | 'lineage'> & {
+    readonly resumes?: number;
+  },
+  dispatch: TaskDispatch,
+  caller: Caller,
+): AdmittedTask {
+  const deadlineAt = dispatch.deadline === undefined ? undefined : Date.parse(dispatch.deadline);
+  return {
+    id: record.id,
+    contextId: record.contextId,
+    caller,
+    dispatch,
+    parts: contentParts(record.message),
+    deadlineAt,
+    resumes: record.resumes ?? 0,
+    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
+    ...rootCallerIn(record.lineage),
+  };
 }

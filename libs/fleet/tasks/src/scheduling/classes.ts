@@ -1,4 +1,4 @@
-import type { Needs, Outlook, Turn } from './ticket.ts';
+import type { Needs, Outlook, Turn } from './turn.ts';
 
 /** The outlook of tasks that need a place in their lane only. */
 const ROOM: Outlook = {

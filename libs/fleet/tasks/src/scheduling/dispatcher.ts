@@ -5,22 +5,19 @@ import {
   type TaskEvent,
   type TaskRecord,
 } from '@hermes-fleet/ledger';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
-import { readDispatch, type TaskDispatch, type Unmet, versionOf } from '@hermes-fleet/protocol/handshake';
+import { FleetError } from '@hermes-fleet/protocol';
+import { readDispatch, type TaskDispatch, type Unmet } from '@hermes-fleet/protocol/handshake';
 import type { AdmittedTask, Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { usageOf } from '@hermes-fleet/protocol/tokens';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
-import { budgetIn } from '../running/budget-in.ts';
-import type { Decision } from '../running/count-decision.ts';
-import { estimateTokens } from '../running/estimate-tokens.ts';
+import { type Decision, estimateTokens } from '../running/count-decision.ts';
 import { createPersist, persist } from '../running/persist.ts';
 import { recordFields } from '../running/record-fields.ts';
 import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
-import { writeEnding } from '../running/write-ending.ts';
-import { type Arrival, acceptNew } from './accept-new.ts';
-import { admittedTask } from './admitted-task.ts';
+import { endedOutsideRun, writeEnding } from '../running/write-ending.ts';
+import { type Arrival, acceptNew, admittedTask } from './accept-new.ts';
 import { type Destination, judge } from './judge.ts';
 import { type Accepted, createSharedAcceptances } from './shared-acceptances.ts';
 import type { Expiry, TaskQueue } from './task-queue.ts';
@@ -40,25 +37,10 @@ export interface DispatcherOptions {
   readonly closing: AbortSignal;
 }
 
-/** Moves a task through admission into its task queue, and removes it when it must not run. */
-export interface Dispatcher {
-  /**
-   * Accepts a task: see `SharedAcceptances.share` for known ones and copies, `acceptNew` for others. Resolves when the
-   * task is durable, with what its admission decided. A FleetError means that nothing was stored.
-   */
-  accept(arrival: Arrival): Promise<Accepted>;
-  /** Resumes an unfinished task of a former process. */
-  resume(record: TaskRecord, caller: Caller): Promise<void>;
-  /** Continues a task whose caller has answered. The answer is durable. */
-  answered(taskId: string): void;
-  cancel(taskId: string): Promise<void>;
-  /** Ends a task whose deadline passed while it waited. */
-  expire(task: AdmittedTask): Promise<void>;
-  /** Resolves when no admission is in progress. */
-  idle(): Promise<void>;
-}
+export type Dispatcher = ReturnType<typeof createDispatcher>;
 
-export function createDispatcher(options: DispatcherOptions): Dispatcher {
+/** Moves a task through admission into its task queue, and removes it when it must not run. */
+export function createDispatcher(options: DispatcherOptions) {
   const { profile, versions, ledger, log, metrics, queues, destinationOf, maxInputWaitMs, closing } = options;
   const admitting = new Map<string, Promise<void>>();
   const acceptances = createSharedAcceptances(ledger, options.clock);
@@ -67,13 +49,20 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const storeOf = (of: TaskRecord) => ({ ...options, fields: recordFields(of), signal: () => closing });
 
   function end(record: TaskRecord, ending: Ending, decision?: Decision): Promise<TaskEvent | undefined> {
-    const { id, dispatch } = record;
-    const lineage = isJsonObject(dispatch.task) ? dispatch.task : {};
-    const usage = usageOf(ledger.tokens.entries(id));
-    const cost = { usage, tier: tierOf(id), limit: budgetIn(lineage) };
-    const ended = { id, version: versionOf(dispatch), lineage, decision, ...cost };
+    const cost = { usage: usageOf(ledger.tokens.entries(record.id)), tier: tierOf(record.id) };
     const writes = { ledger, versions, signal: closing };
-    return writeEnding(writes, ended, ending, createPersist(storeOf(record)));
+    return writeEnding(
+      writes,
+      endedOutsideRun(record, { ...cost, decision }),
+      ending,
+      createPersist(storeOf(record)),
+    );
+  }
+
+  /** The ending with an error, and with what former runs have spent. */
+  function failure({ id, key }: TaskRecord, code: string, message: string, retryable: boolean): Ending {
+    const { event, result } = errorEnding(key, profile, { code, message, retryable });
+    return { event, result: { ...result, tokensSpent: spentOn(ledger, id) } };
   }
 
   const tierOf = (taskId: string): string => (queueOf(taskId) ?? queues[0])?.executor.model.tier ?? 'none';
@@ -131,6 +120,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
+  /** Resumes an unfinished task of a former process. */
   async function resume(record: TaskRecord, caller: Caller): Promise<void> {
     if (record.state === 'submitted') {
       const admission = admitOrFail(record, caller).finally(() => admitting.delete(record.id));
@@ -155,15 +145,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const resumes = record.resumes + (interrupted ? 1 : 0);
     if (resumes > maxResumes) {
       const reason = `the task was interrupted ${resumes} times; at most ${maxResumes} resumes are tried`;
-      const ending = errorEnding(record.key, profile, {
-        code: 'max_resumes',
-        message: reason,
-        retryable: true,
-      });
-      await end(record, {
-        ...ending,
-        result: { ...ending.result, tokensSpent: spentOn(ledger, record.id) },
-      });
+      await end(record, failure(record, 'max_resumes', reason, true));
       return;
     }
     await ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
@@ -188,7 +170,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     } else if (!isReleased(taskId)) {
       queue?.withdraw(taskId);
       const record = ledger.get(taskId);
-      if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, options));
+      const message = 'the task was canceled by its caller before it ran';
+      if (record && !isTerminal(record.state))
+        await end(record, { ...failure(record, 'canceled', message, false), event: 'canceled' });
     }
     const record = ledger.get(taskId);
     if (record?.state === 'canceled') return;
@@ -200,33 +184,35 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     );
   }
 
+  /** Ends a task whose deadline passed while it waited. */
   async function expire(task: AdmittedTask): Promise<void> {
     await decided(task.id);
     const record = ledger.get(task.id);
     if (!record) return;
     const { deadline = '' } = task.dispatch;
-    const spent = spentOn(ledger, task.id);
-    if (record.resumes === 0 && spent === 0) {
+    if (record.resumes === 0 && spentOn(ledger, task.id) === 0) {
       const detail = `the deadline ${deadline} passed while the task was queued`;
       const unmet: Unmet[] = [{ kind: 'deadline', name: deadline, detail, transient: false }];
       return block(record, task.dispatch.task.taskId, unmet, estimateTokens(task.dispatch));
     }
     const message = `the deadline ${deadline} passed before the interrupted task could go on`;
-    const ending = errorEnding(record.key, profile, {
-      code: 'deadline_exceeded',
-      message,
-      retryable: false,
-    });
-    await end(record, { ...ending, result: { ...ending.result, tokensSpent: spent } });
+    await end(record, failure(record, 'deadline_exceeded', message, false));
   }
 
   return {
-    accept: (arrival) => acceptances.share(arrival.task, () => acceptNew(accepting, arrival)),
+    /**
+     * Accepts a task: see `share` of the shared acceptances for known ones and copies, `acceptNew` for others. Resolves when
+     * the task is durable, with what its admission decided. A FleetError means that nothing was stored.
+     */
+    accept: (arrival: Arrival): Promise<Accepted> =>
+      acceptances.share(arrival.task, () => acceptNew(accepting, arrival)),
     resume,
-    answered: (taskId) => queueOf(taskId)?.continueHeld(taskId),
+    /** Continues a task whose caller has answered. The answer is durable. */
+    answered: (taskId: string): void => queueOf(taskId)?.continueHeld(taskId),
     cancel,
     expire,
-    idle: async () => {
+    /** Resolves when no admission is in progress. */
+    idle: async (): Promise<void> => {
       await Promise.all([acceptances.idle(), ...admitting.values()]);
     },
   };
@@ -253,12 +239,6 @@ function decodeStored(record: TaskRecord, spoken: readonly string[]): TaskDispat
   } catch (error) {
     return FleetError.from(error);
   }
-}
-
-function canceledEnding(record: TaskRecord, options: DispatcherOptions): Ending {
-  const message = 'the task was canceled by its caller before it ran';
-  const ending = errorEnding(record.key, options.profile, { code: 'canceled', message, retryable: false });
-  return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) } };
 }
 
 function spentOn(ledger: Ledger, taskId: string): number {

@@ -1,6 +1,6 @@
 import type { Reading, TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Caller } from '@hermes-fleet/protocol/ports';
-import { estimateTokens } from '../running/estimate-tokens.ts';
+import { estimateTokens } from '../running/count-decision.ts';
 import type { TaskQueue } from './task-queue.ts';
 
 /** The task queue and the admission check by which a task is judged. */

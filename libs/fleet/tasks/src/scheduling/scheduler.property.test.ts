@@ -7,9 +7,9 @@ import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { Lane } from './lane.ts';
-import { Scheduler } from './scheduler.ts';
+import { createScheduler, type Ticket } from './scheduler.ts';
 import type { SchedulingState } from './states.ts';
-import type { Ticket, Turn } from './ticket.ts';
+import type { Turn } from './turn.ts';
 
 const NONE = new Lane({ name: 'none', places: 0, depth: 0 });
 const PEERS = ['neo', 'morpheus', 'trinity'];
@@ -39,7 +39,7 @@ interface Task {
 /** A world of peers with slots, in which tasks are looked for one by one. */
 function world(places: number) {
   const clock = manualClock(NOW);
-  const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: AGEING_MS });
+  const scheduler = createScheduler({ clock, log: silentLog, ageingMs: AGEING_MS });
   const lanes = [
     new Lane({ name: 'relay', places, depth: 1_000 }),
     new Lane({ name: 'parts', places: Number.POSITIVE_INFINITY, depth: 1_000 }),

@@ -5,14 +5,14 @@ import { NOW } from '@hermes-fleet/peers/testing';
 import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { Lane } from './lane.ts';
-import { Scheduler } from './scheduler.ts';
-import type { Outlook, ScheduledTask, Ticket, Turn } from './ticket.ts';
+import { createScheduler, type ScheduledTask, type Ticket } from './scheduler.ts';
+import type { Outlook, Turn } from './turn.ts';
 
 const PLACE: Disposable = { [Symbol.dispose]: () => undefined };
 
 function opened(places = 1, depth = 10) {
   const clock = manualClock(NOW);
-  const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: 1_000 });
+  const scheduler = createScheduler({ clock, log: silentLog, ageingMs: 1_000 });
   const lane = new Lane({ name: 'relay', places, depth });
   const started: string[] = [];
   const tickets = new Map<string, Ticket>();

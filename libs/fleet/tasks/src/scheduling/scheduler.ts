@@ -1,210 +1,305 @@
 import { FleetError } from '@hermes-fleet/protocol';
+import type { Priority } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { Classes } from './classes.ts';
-import { newEntry, type TaskEntry, waits } from './entry.ts';
-import { EntryTicket, type TicketSteps } from './entry-ticket.ts';
 import type { Lane } from './lane.ts';
-import { Renewals } from './renewals.ts';
 import { Rounds } from './rounds.ts';
 import { type SchedulingState, TRANSITIONS } from './states.ts';
-import type { Needs, ScheduledTask, Ticket, Turn } from './ticket.ts';
-import { WaitingLines } from './waiting-lines.ts';
+import type { Needs, Turn } from './turn.ts';
+import { WaitingLines, type WaitingTask } from './waiting-lines.ts';
 
-export interface SchedulerOptions {
-  readonly clock: Clock;
-  readonly log: Log;
-  /** A wait of this length raises the first task of a line by one priority. */
-  readonly ageingMs: number;
+/** A task as the scheduler sees it. */
+export interface ScheduledTask {
+  readonly taskId: string;
+  /** One task of a context goes on at a time. */
+  readonly contextId: string;
+  readonly caller: string;
+  readonly priority: Priority;
+  /** When the profile received the task, ms since the epoch. */
+  readonly receivedAt: number;
 }
+
+/** A task in the scheduler. Transitions that its state does not allow throw INTERNAL. */
+export interface Ticket {
+  readonly state: SchedulingState;
+  /** True once the task holds its context. */
+  readonly hasBegun: boolean;
+  /** True if it had to wait for other tasks of its context. */
+  readonly cameByContext: boolean;
+  /** Calls `begin` as soon as no other task of the context holds it, and gives the task its context. */
+  enterContext(begin: () => void): void;
+  /** The task waits for its turn. */
+  queue(turn: Turn): void;
+  /** The task waits no longer, and has no place. */
+  leave(): void;
+  /** The task is at this place since a former process, however many are there. */
+  restore(place: Disposable): void;
+  /** The task runs at its place. */
+  run(): void;
+  /**
+   * The task has lost its place and is judged again. It keeps its context and its order; `keepsTurn`: its caller's turn
+   * did not count.
+   */
+  retry(keepsTurn: boolean): void;
+  /** The task waits for an answer or for a part of its work, without a place. It keeps its context. */
+  ask(): void;
+  /** The task goes on at this place. */
+  resume(place: Disposable): void;
+  /** The task has ended: its place and its context are free. May be repeated. */
+  end(): void;
+}
+
+/** The scheduler's record of an unfinished task. */
+interface TaskEntry extends WaitingTask {
+  readonly taskId: string;
+  readonly lane: Lane;
+  state: SchedulingState;
+  needs: Needs;
+  turn: Turn | undefined;
+  place: Disposable | undefined;
+  /** Start of the wait for a place, on the monotonic clock, ms. A refusal does not end it. */
+  waitsSince: number | undefined;
+  /** The turn of its caller before the task was served. */
+  turnBefore: number | undefined;
+  /** The turn that its caller gets back when the task waits again. */
+  turnToGiveBack: number | undefined;
+  /** Other tasks of its context were before it. */
+  cameByContext: boolean;
+}
+
+/** The needs of a task that waits for its context alone. */
+const CONTEXT: Needs = { key: 'context' };
+const NO_PLACE: Disposable = { [Symbol.dispose]: () => undefined };
+/** The pause after a renewal of needs is so many times as long as the renewal. */
+const RENEWAL_PAUSE = 9;
+
+/** True for a task in the lines. */
+const waits = (state: SchedulingState): boolean => state === 'waiting' || state === 'queued';
+
+export type Scheduler = ReturnType<typeof createScheduler>;
 
 /**
  * Moves tasks through their states (docs/handshake.md#scheduling): one record for each task, and one order for all that
  * wait. It assigns places in rounds. A round looks once at each class of tasks with equal needs, and gives the free places
  * to the first tasks that can use them, until no place is free beside a task that could use it. The scheduler decides; who
- * has the ticket of a task makes each step durable and carries it out.
+ * has the ticket of a task makes each step durable and carries it out. `ageingMs`: a wait of this length raises the first
+ * task of a line by one priority.
  */
-export class Scheduler {
-  readonly #clock: Clock;
-  readonly #lines: WaitingLines<TaskEntry>;
-  readonly #classes = new Classes<TaskEntry>();
-  readonly #tickets = new Map<string, Ticket>();
-  #arrivals = 0;
-  #changes = 0;
-  readonly #renewals: Renewals;
-  readonly #rounds: Rounds;
-  readonly #steps: TicketSteps;
+export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: Log; ageingMs: number }) {
+  const lines = new WaitingLines<TaskEntry>(ageingMs);
+  const classes = new Classes<TaskEntry>();
+  const tickets = new Map<string, Ticket>();
+  let arrivals = 0;
+  let changes = 0;
+  /** No needs are renewed before this, on the monotonic clock, ms. */
+  let renewsAfter = 0;
+  /** A round has left out its renewal because of the pause. */
+  let isRenewalOwed = false;
+  const rounds = new Rounds({
+    clock,
+    hasWork: () => classes.size > 0,
+    round: runRound,
+    dueInMs,
+    onError: (error) => log.error({ err: error }, 'a round of the scheduler failed'),
+  });
 
-  constructor({ clock, log, ageingMs }: SchedulerOptions) {
-    this.#clock = clock;
-    this.#lines = new WaitingLines(ageingMs);
-    const lines = this.#lines;
-    this.#steps = {
-      isHeldBy: (entry) => lines.isHeldBy(entry),
-      isContextTaken: (entry) => lines.isContextTaken(entry),
-      hold: (entry) => lines.hold(entry, clock.monotonic()),
-      queue: (entry, turn) => this.#queue(entry, turn),
-      enter: (entry, state) => this.#enter(entry, state),
-      setPlace: (entry, place) => this.#setPlace(entry, place),
-    };
-    this.#renewals = new Renewals(clock, this.#classes, (entry) => this.#renewNeeds(entry));
-    this.#rounds = new Rounds({
-      clock,
-      hasWork: () => this.#classes.size > 0,
-      round: (yieldIfLong) => this.#round(yieldIfLong),
-      dueInMs: () => this.#dueInMs(),
-      onError: (error) => log.error({ err: error }, 'a round of the scheduler failed'),
-    });
+  class EntryTicket implements Ticket {
+    readonly #entry: TaskEntry;
+
+    constructor(entry: TaskEntry) {
+      this.#entry = entry;
+    }
+
+    get state(): SchedulingState {
+      return this.#entry.state;
+    }
+
+    get hasBegun(): boolean {
+      return lines.isHeldBy(this.#entry);
+    }
+
+    get cameByContext(): boolean {
+      return this.#entry.cameByContext;
+    }
+
+    enterContext(begin: () => void): void {
+      if (this.hasBegun || !lines.isContextTaken(this.#entry)) {
+        lines.hold(this.#entry, clock.monotonic());
+        begin();
+        return;
+      }
+      this.queue({ needs: () => CONTEXT, reserve: () => NO_PLACE, to: 'submitted', begin });
+      this.#entry.cameByContext = true;
+    }
+
+    queue(turn: Turn): void {
+      const entry = this.#entry;
+      entry.turn = turn;
+      entry.needs = needsOf(entry, turn);
+      if (turn.to !== 'submitted') entry.waitsSince ??= clock.monotonic();
+      enter(entry, 'queued');
+      changed();
+    }
+
+    leave(): void {
+      const { state, turn } = this.#entry;
+      if (state === 'queued' && turn?.to === 'running') enter(this.#entry, 'asking');
+      else if (waits(state)) enter(this.#entry, 'submitted');
+    }
+
+    restore(place: Disposable): void {
+      lines.hold(this.#entry, clock.monotonic());
+      enter(this.#entry, 'queued');
+      enter(this.#entry, 'placed');
+      setPlace(this.#entry, place);
+    }
+
+    run(): void {
+      if (this.state === 'placed') enter(this.#entry, 'running');
+    }
+
+    retry(keepsTurn: boolean): void {
+      enter(this.#entry, 'submitted');
+      setPlace(this.#entry, undefined);
+      this.#entry.turnToGiveBack = keepsTurn ? this.#entry.turnBefore : undefined;
+    }
+
+    ask(): void {
+      enter(this.#entry, 'asking');
+      setPlace(this.#entry, undefined);
+    }
+
+    resume(place: Disposable): void {
+      enter(this.#entry, 'running');
+      setPlace(this.#entry, place);
+    }
+
+    end(): void {
+      if (this.state === 'ended') return;
+      enter(this.#entry, 'ended');
+      setPlace(this.#entry, undefined);
+    }
   }
 
-  /**
-   * Creates the ticket of a task. `state`: `asking` for a task that waits for an answer since a former process.
-   * `hasBegun`: it holds its context since then.
-   */
-  add(lane: Lane, task: ScheduledTask, state: 'submitted' | 'asking', hasBegun: boolean): Ticket {
-    this.#arrivals += 1;
-    const waitedMs = Math.max(0, this.#clock.now() - task.receivedAt);
-    const since = this.#clock.monotonic() - waitedMs;
-    const entry = newEntry(task, { lane, state, order: this.#arrivals, since });
-    lane.move(task.caller, undefined, state);
-    lane.changed();
-    if (hasBegun) this.#lines.hold(entry, this.#clock.monotonic());
-    const ticket = new EntryTicket(entry, this.#steps);
-    this.#tickets.set(task.taskId, ticket);
-    return ticket;
+  function changed(): void {
+    changes += 1;
+    rounds.request();
   }
 
-  /** The ticket of a task that has not ended. */
-  ticketOf(taskId: string): Ticket | undefined {
-    return this.#tickets.get(taskId);
-  }
-
-  /** Reports that a place may have become free, or may take other tasks than before. */
-  changed(): void {
-    this.#changes += 1;
-    this.#rounds.request();
-  }
-
-  /** Assigns no further places. */
-  stop(): void {
-    this.#rounds.stop();
-  }
-
-  /** How many new tasks of the lane can start at once: none while a task waits that could start if its lane had a place. */
-  freePlacesOf(lane: Lane): number {
-    const startable = this.#lines.first(this.#clock.monotonic(), (entry) => entry.lane === lane);
-    return startable === undefined ? lane.freePlaces : 0;
-  }
-
-  #queue(entry: TaskEntry, turn: Turn): void {
-    entry.turn = turn;
-    entry.needs = this.#needsOf(entry, turn);
-    if (turn.to !== 'submitted') entry.waitsSince ??= this.#clock.monotonic();
-    this.#enter(entry, 'queued');
-    this.changed();
-  }
-
-  #setPlace(entry: TaskEntry, place: Disposable | undefined): void {
+  function setPlace(entry: TaskEntry, place: Disposable | undefined): void {
     const before = entry.place;
     entry.place = place;
     entry.lane.countPlace(Number(place !== undefined) - Number(before !== undefined));
     before?.[Symbol.dispose]();
-    if (before) this.changed();
+    if (before) changed();
     if (Boolean(place) !== Boolean(before)) entry.lane.changed();
   }
 
   /** Moves a task to another state, and keeps every index in step. */
-  #enter(entry: TaskEntry, state: SchedulingState): void {
+  function enter(entry: TaskEntry, state: SchedulingState): void {
     const before = entry.state;
     if (!TRANSITIONS[before].includes(state))
       throw new FleetError('INTERNAL', `task ${entry.taskId} cannot go from ${before} to ${state}`);
     entry.lane.move(entry.caller, before, state);
     entry.state = state;
-    if (waits(before) && !waits(state)) this.#leaveLine(entry);
-    if (!waits(before) && waits(state)) this.#joinLine(entry);
+    const now = clock.monotonic();
+    if (waits(before) && !waits(state)) {
+      entry.lane.endWait(entry);
+      classes.remove(entry);
+      lines.remove(entry, now);
+    }
+    if (!waits(before) && waits(state)) {
+      entry.lane.wait(entry, entry.waitsSince ?? now);
+      classes.add(entry);
+      lines.add(entry, now);
+      if (entry.turnToGiveBack !== undefined) lines.giveBack(entry.caller, entry.turnToGiveBack);
+      entry.turnToGiveBack = undefined;
+    }
     if (state === 'ended') {
-      this.#tickets.delete(entry.taskId);
-      this.#lines.release(entry, this.#clock.monotonic());
-      this.changed();
+      tickets.delete(entry.taskId);
+      lines.release(entry, now);
+      changed();
     }
     entry.lane.changed();
   }
 
-  #joinLine(entry: TaskEntry): void {
-    const now = this.#clock.monotonic();
-    entry.lane.wait(entry, entry.waitsSince ?? now);
-    this.#classes.add(entry);
-    this.#lines.add(entry, now);
-    if (entry.turnToGiveBack !== undefined) this.#lines.giveBack(entry.caller, entry.turnToGiveBack);
-    entry.turnToGiveBack = undefined;
-  }
-
-  #leaveLine(entry: TaskEntry): void {
-    entry.lane.endWait(entry);
-    this.#classes.remove(entry);
-    this.#lines.remove(entry, this.#clock.monotonic());
-  }
-
-  async #round(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
-    if (this.#renewals.hasWork) await this.#renewals.all(yieldIfLong);
-    for (const known of this.#classes.all()) {
+  async function runRound(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
+    if (isRenewalOwed || classes.unsettled.size > 0) await renewAll(yieldIfLong);
+    for (const known of classes.all()) {
       try {
-        this.#classes.look(known, this.#clock.now());
+        classes.look(known, clock.now());
       } catch (error) {
-        for (const entry of [...known.members]) this.#fail(entry, error);
+        for (const entry of [...known.members]) fail(entry, error);
       }
       const pause = yieldIfLong();
       if (pause) await pause;
     }
-    this.#assign();
-    this.#reportVerdicts();
+    assignPlaces();
+    reportVerdicts();
   }
 
   /** Tasks of different lanes never share a class: one lane may have no place. */
-  #needsOf({ lane }: TaskEntry, turn: Turn): Needs {
-    const needs = turn.needs(this.#clock.now());
+  function needsOf({ lane }: TaskEntry, turn: Turn): Needs {
+    const needs = turn.needs(clock.now());
     return { ...needs, key: `${lane.name} ${needs.key}` };
   }
 
-  #renewNeeds(entry: TaskEntry): void {
+  /**
+   * Renews all needs that may have changed, except during the pause. A renewal costs time for each of them, and one is asked
+   * for in every round: all of them together take at most a tenth of the time.
+   */
+  async function renewAll(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
+    const startedAt = clock.monotonic();
+    isRenewalOwed = startedAt < renewsAfter && classes.unsettled.size > 0;
+    if (isRenewalOwed) return;
+    for (const entry of classes.renewing()) {
+      renewNeeds(entry);
+      await yieldIfLong();
+    }
+    const endedAt = clock.monotonic();
+    renewsAfter = endedAt + RENEWAL_PAUSE * (endedAt - startedAt);
+  }
+
+  function renewNeeds(entry: TaskEntry): void {
     if (!waits(entry.state) || !entry.turn) return;
     try {
-      const needs = this.#needsOf(entry, entry.turn);
+      const needs = needsOf(entry, entry.turn);
       const change = (): void => {
         entry.needs = needs;
       };
       if (needs.key === entry.needs.key && needs.until !== undefined) {
         change();
-        this.#classes.keep(entry);
+        classes.keep(entry);
         return;
       }
-      this.#classes.remove(entry);
-      this.#lines.move(entry, change, this.#clock.monotonic());
-      this.#classes.add(entry);
+      classes.remove(entry);
+      lines.move(entry, change, clock.monotonic());
+      classes.add(entry);
     } catch (error) {
-      this.#fail(entry, error);
+      fail(entry, error);
     }
   }
 
-  #fail(entry: TaskEntry, error: unknown): void {
+  function fail(entry: TaskEntry, error: unknown): void {
     if (!waits(entry.state)) return;
-    this.#enter(entry, 'submitted');
+    enter(entry, 'submitted');
     entry.turn?.failed?.(error);
   }
 
   /** Gives the free places to the first tasks that can use them. */
-  #assign(): void {
-    const now = this.#clock.monotonic();
+  function assignPlaces(): void {
+    const now = clock.monotonic();
     let refused: Set<TaskEntry> | undefined;
     const waitedMs = ({ waitsSince = now }: TaskEntry): number => now - waitsSince;
     const canStart = (entry: TaskEntry): boolean =>
-      !refused?.has(entry) && this.#roomAfterMs(entry) <= waitedMs(entry);
-    for (let next = this.#lines.first(now, canStart); next; next = this.#lines.first(now, canStart)) {
+      !refused?.has(entry) && roomAfterMs(entry) <= waitedMs(entry);
+    for (let next = lines.first(now, canStart); next; next = lines.first(now, canStart)) {
       const { turn } = next;
       let place: Disposable | undefined;
       try {
-        place = turn?.reserve(this.#clock.now(), waitedMs(next));
+        place = turn?.reserve(clock.now(), waitedMs(next));
       } catch (error) {
-        this.#fail(next, error);
+        fail(next, error);
         continue;
       }
       if (!turn || !place) {
@@ -212,47 +307,91 @@ export class Scheduler {
         refused.add(next);
         continue;
       }
-      this.#changes += 1;
-      if (turn.to === 'submitted') this.#lines.hold(next, now);
+      changes += 1;
+      if (turn.to === 'submitted') lines.hold(next, now);
       else {
-        next.turnBefore = this.#lines.serve(next, now);
-        this.#setPlace(next, place);
+        next.turnBefore = lines.serve(next, now);
+        setPlace(next, place);
       }
-      if (next.state === 'waiting') this.#enter(next, 'queued');
-      this.#enter(next, turn.to);
+      if (next.state === 'waiting') enter(next, 'queued');
+      enter(next, turn.to);
       turn.begin();
     }
   }
 
-  #roomAfterMs(entry: TaskEntry): number {
+  function roomAfterMs(entry: TaskEntry): number {
     const needsPlace = entry.turn?.to !== 'submitted';
     if (needsPlace && !entry.lane.hasPlace) return Number.POSITIVE_INFINITY;
-    return this.#classes.roomAfterMs(entry, this.#changes);
+    return classes.roomAfterMs(entry, changes);
   }
 
   /** Tells the tasks that are left waiting what has changed for them. */
-  #reportVerdicts(): void {
-    for (const { uninformed, outlook } of this.#classes.all()) {
+  function reportVerdicts(): void {
+    for (const { uninformed, outlook } of classes.all()) {
       if (!outlook) continue;
       for (const entry of [...uninformed]) {
         uninformed.delete(entry);
         const state = outlook.verdict === 'queued' ? 'queued' : 'waiting';
-        if (entry.state !== state) this.#enter(entry, state);
+        if (entry.state !== state) enter(entry, state);
         entry.turn?.onVerdict?.(outlook.verdict);
       }
     }
   }
 
   /** The time until something changes by itself, ms. */
-  #dueInMs(): number {
-    const now = this.#clock.monotonic();
-    const outlookChangesIn = this.#classes.outlookChangesAt() - this.#clock.now();
-    let dueIn = Math.min(outlookChangesIn, this.#renewals.dueInMs());
-    this.#lines.first(now, (entry) => {
-      const left = (entry.waitsSince ?? now) + this.#roomAfterMs(entry) - now;
+  function dueInMs(): number {
+    const now = clock.monotonic();
+    const needsChangeIn = isRenewalOwed ? 0 : classes.needsChangeAt() - clock.now();
+    const outlookChangesIn = classes.outlookChangesAt() - clock.now();
+    let dueIn = Math.min(outlookChangesIn, Math.max(renewsAfter - now, needsChangeIn));
+    lines.first(now, (entry) => {
+      const left = (entry.waitsSince ?? now) + roomAfterMs(entry) - now;
       if (left > 0) dueIn = Math.min(dueIn, left);
       return false;
     });
     return dueIn;
   }
+
+  return {
+    /**
+     * Creates the ticket of a task. `state`: `asking` for a task that waits for an answer since a former process.
+     * `hasBegun`: it holds its context since then.
+     */
+    add(lane: Lane, task: ScheduledTask, state: 'submitted' | 'asking', hasBegun: boolean): Ticket {
+      const { receivedAt, ...named } = task;
+      arrivals += 1;
+      const entry: TaskEntry = {
+        ...named,
+        lane,
+        state,
+        order: arrivals,
+        since: clock.monotonic() - Math.max(0, clock.now() - receivedAt),
+        needs: CONTEXT,
+        turn: undefined,
+        place: undefined,
+        waitsSince: undefined,
+        turnBefore: undefined,
+        turnToGiveBack: undefined,
+        cameByContext: false,
+        firstSince: undefined,
+      };
+      lane.move(task.caller, undefined, state);
+      lane.changed();
+      if (hasBegun) lines.hold(entry, clock.monotonic());
+      const ticket = new EntryTicket(entry);
+      tickets.set(task.taskId, ticket);
+      return ticket;
+    },
+    /** The ticket of a task that has not ended. */
+    ticketOf: (taskId: string): Ticket | undefined => tickets.get(taskId),
+    /** Reports that a place may have become free, or may take other tasks than before. */
+    changed,
+    /** Assigns no further places. */
+    stop: (): void => rounds.stop(),
+    /** How many new tasks of the lane can start at once: none while a task waits that could start if its lane had a place. */
+    freePlacesOf(lane: Lane): number {
+      const startable = lines.first(clock.monotonic(), (entry) => entry.lane === lane);
+      return startable === undefined ? lane.freePlaces : 0;
+    },
+  };
 }

@@ -1,7 +1,6 @@
 import { conflictOf, type NewTask, type TaskRecord } from '@hermes-fleet/ledger';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { createRefusedCopies } from './refused-copies.ts';
 
 /** The largest number of dispatches that are judged or written at the same time. */
 const MAX_OPEN = 10_000;
@@ -13,6 +12,8 @@ export interface Accepted<T = TaskRecord> {
 }
 
 type Dispatch = Pick<NewTask, 'id' | 'caller' | 'key' | 'fingerprint' | 'acceptUntil'>;
+
+const nameOf = ({ caller, key }: Dispatch): string => `${caller.length} ${caller}${key}`;
 
 interface OpenAcceptance<T> {
   readonly task: Dispatch;
@@ -32,9 +33,8 @@ export interface KnownTasks<T> {
 export interface SharedAcceptances<T = TaskRecord> {
   /**
    * Returns the known task of the same caller, key and fingerprint, or the refused one of which this is a copy that was under
-   * way, or else the result of `accept`. Throws
-   * TASK_ID_CONFLICT for another fingerprint, and the error of the acceptance to all who share it. A copy with a later
-   * `acceptUntil` outlives an acceptance that ended DISPATCH_EXPIRED.
+   * way, or else the result of `accept`. Throws TASK_ID_CONFLICT for another fingerprint, and the error of the acceptance to
+   * all who share it. A copy with a later `acceptUntil` outlives an acceptance that ended DISPATCH_EXPIRED.
    */
   share(task: Dispatch, accept: () => Promise<Accepted<T>>): Promise<Accepted<T>>;
   /** Resolves when it is decided whether a task is stored. */
@@ -52,7 +52,7 @@ export function createSharedAcceptances<T extends { readonly id: string; readonl
 
   async function share(task: Dispatch, accept: () => Promise<Accepted<T>>): Promise<Accepted<T>> {
     const { caller, key, fingerprint, acceptUntil } = task;
-    const name = `${caller.length} ${caller}${key}`;
+    const name = nameOf(task);
     for (let first = open.get(name); first; first = open.get(name)) {
       const isCopy = first.task.fingerprint === fingerprint;
       try {
@@ -67,7 +67,7 @@ export function createSharedAcceptances<T extends { readonly id: string; readonl
     const known = tasks.findByKey(caller, key);
     if (known && known.fingerprint !== fingerprint) throw conflictOf(key);
     if (known) return { task: known.task, created: false };
-    const refusedId = refused.find(task);
+    const refusedId = refused.originalOf(task);
     const copied = refusedId === undefined ? undefined : tasks.get(refusedId);
     if (copied) return { task: copied, created: false };
     if (open.size >= MAX_OPEN)
@@ -97,6 +97,47 @@ export function createSharedAcceptances<T extends { readonly id: string; readonl
     },
     async idle() {
       await Promise.allSettled(Array.from(open.values(), ({ result }) => result));
+    },
+  };
+}
+
+/** How long a refusal is remembered for copies that may still be under way, ms. */
+const LONGEST_MS = 300_000;
+const MAX_REFUSALS = 10_000;
+
+/**
+ * The dispatches that were refused a short time ago. A copy of one that was under way is not judged again: its sender may
+ * have sent the task elsewhere. It is known by its `accept_until`, which is later in every new attempt.
+ */
+function createRefusedCopies(clock: Pick<Clock, 'now'>) {
+  /** In the order in which they were refused. */
+  const refusals = new Map<
+    string,
+    { taskId: string; fingerprint: string; acceptUntil: number; forgetAt: number }
+  >();
+  return {
+    /** The ID of the refused task of which this dispatch is a copy. */
+    originalOf(dispatch: Dispatch): string | undefined {
+      const { fingerprint, acceptUntil } = dispatch;
+      const refusal = refusals.get(nameOf(dispatch));
+      if (!refusal || acceptUntil === undefined || clock.now() >= refusal.forgetAt) return undefined;
+      return refusal.fingerprint === fingerprint && acceptUntil <= refusal.acceptUntil
+        ? refusal.taskId
+        : undefined;
+    },
+    /** Remembers a refused task, if it has an `accept_until`. */
+    add(dispatch: Dispatch, taskId: string): void {
+      const { fingerprint, acceptUntil } = dispatch;
+      if (acceptUntil === undefined) return;
+      const now = clock.now();
+      const name = nameOf(dispatch);
+      const forgetAt = Math.min(acceptUntil, now + LONGEST_MS);
+      refusals.delete(name);
+      refusals.set(name, { taskId, fingerprint, acceptUntil, forgetAt });
+      for (const [first, { forgetAt: at }] of refusals) {
+        if (at > now && refusals.size <= MAX_REFUSALS) break;
+        refusals.delete(first);
+      }
     },
   };
 }

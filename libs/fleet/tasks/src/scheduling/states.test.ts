@@ -5,9 +5,8 @@ import { NOW } from '@hermes-fleet/peers/testing';
 import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { Lane } from './lane.ts';
-import { Scheduler } from './scheduler.ts';
+import { createScheduler, type Ticket } from './scheduler.ts';
 import { type SchedulingState, TRANSITIONS } from './states.ts';
-import type { Ticket } from './ticket.ts';
 
 const PLACE: Disposable = { [Symbol.dispose]: () => undefined };
 
@@ -58,7 +57,7 @@ it('the scheduler refuses every transition that is not in the table', () => {
     ended: (ticket) => ticket.end(),
   };
   const clock = manualClock(NOW);
-  const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: 1_000 });
+  const scheduler = createScheduler({ clock, log: silentLog, ageingMs: 1_000 });
   const lane = new Lane({ name: 'relay', places: 99, depth: 99 });
   for (const [from, to] of Object.entries(reach))
     for (const [target, move] of Object.entries(moves)) {

@@ -1,12 +1,12 @@
 import type { FleetError } from '@hermes-fleet/protocol';
 import type { AdmittedTask, Clock, Executor } from '@hermes-fleet/protocol/ports';
-import type { Acceptance } from '../running/acceptance.ts';
+import type { Acceptance } from '../running/persist.ts';
 import type { Slot } from '../running/run-context.ts';
 import { type Run, type RunnerOptions, type RunRequest, startRun } from '../running/runner.ts';
 import { callAt, deadlineExceeded } from '../running/timers.ts';
 import type { Lane } from './lane.ts';
-import type { Scheduler } from './scheduler.ts';
-import type { Needs, Ticket, Turn } from './ticket.ts';
+import type { Scheduler, Ticket } from './scheduler.ts';
+import type { Needs, Turn } from './turn.ts';
 
 /** The admitted tasks of one executor. A profile has a queue for its own tasks and one for relayed tasks. */
 export interface TaskQueue {

@@ -10,19 +10,7 @@ export interface Reservation {
 }
 
 /** The tokens that unfinished tasks may still spend, with sums that cost the same however many tasks there are. */
-export interface Reservations {
-  add(taskId: string, reservation: Reservation): void;
-  /** Takes spent tokens from the reservation of a task, if it has one. */
-  use(taskId: string, tokens: number): void;
-  remove(taskId: string): void;
-  /** The sum for the tasks of a caller. */
-  of(caller: string): number;
-  /** The sum for tasks of the profile's own model. */
-  own(): number;
-  callers(): Iterable<string>;
-}
-
-export function createReservations(): Reservations {
+export function createReservations() {
   const open = new Map<string, Reservation>();
   const byCaller = new Map<string, number>();
   let own = 0;
@@ -44,15 +32,18 @@ export function createReservations(): Reservations {
   }
 
   return {
-    add: change,
-    use(taskId, tokens) {
-      const found = open.get(taskId);
-      if (found) change(taskId, { ...found, used: found.used + tokens });
+    add: (taskId: string, reservation: Reservation): void => change(taskId, reservation),
+    /** Takes spent tokens from the reservation of a task, if it has one. */
+    use(taskId: string, tokens: number): void {
+      const reservation = open.get(taskId);
+      if (reservation) change(taskId, { ...reservation, used: reservation.used + tokens });
     },
-    remove: (taskId) => change(taskId, undefined),
-    of: (caller) => byCaller.get(caller) ?? 0,
-    own: () => own,
-    callers: () => byCaller.keys(),
+    remove: (taskId: string): void => change(taskId, undefined),
+    /** The sum for the tasks of a caller. */
+    of: (caller: string): number => byCaller.get(caller) ?? 0,
+    /** The sum for tasks of the profile's own model. */
+    own: (): number => own,
+    callers: (): Iterable<string> => byCaller.keys(),
   };
 }
 

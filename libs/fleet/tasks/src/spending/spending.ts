@@ -12,7 +12,6 @@ import { readDispatch, type TaskDispatch, type Unmet } from '@hermes-fleet/proto
 import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type DayCeiling, type DayFigures, dayUnmet, treeUnmet } from './ceilings.ts';
-import { isOwnWork } from './own-work.ts';
 import { createReservations } from './reservations.ts';
 
 const DAY_MS = 86_400_000;
@@ -48,29 +47,13 @@ export interface SpendingView {
   readonly callers: ReadonlyMap<string, DayFigures>;
 }
 
+export type Spending = ReturnType<typeof createSpending>;
+
 /**
  * The ceilings on spending (docs/configuration.md#spending), and what counts below them: the tokens of the day from the
  * ledger, and what unfinished tasks may still spend. Exact after a restart, because both are read from the ledger.
  */
-export interface Spending {
-  /** The budget of tasks that state none: `budget.default`, at most the ceiling of a task tree. */
-  readonly defaultBudget: number | undefined;
-  /** The ceilings that a task would exceed now. */
-  unmet(dispatch: TaskDispatch, caller: Caller): Unmet[];
-  /** As `unmet`; reserves the budget of the task in the same turn if there is none, until the task ends. */
-  reserve(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[];
-  /**
-   * Reserves for the tasks that a former process admitted and that may still spend, here or at a peer that was given up,
-   * whatever the ceilings are now.
-   */
-  restore(ledger: Pick<Ledger, 'unfinished' | 'keptCheckpoints' | 'get'>): void;
-  /** Follow the ledger. Never throw. */
-  booked(booking: Booking): void;
-  ended(taskId: string): void;
-  view(): SpendingView;
-}
-
-export function createSpending(options: SpendingOptions): Spending {
+export function createSpending(options: SpendingOptions) {
   const { profile, config, figures, clock, countCache, ownSpends } = options;
   const { spending: ceilings, orchestrate, server } = config.fleet;
   const tree = ceilings.tokens_per_task_tree;
@@ -102,10 +85,10 @@ export function createSpending(options: SpendingOptions): Spending {
     const known = figures.spentOn(today);
     day = today;
     spent.clear();
-    for (const sum of known) take(sum);
+    for (const sum of known) countSum(sum);
   }
 
-  function take(sum: DaySpending): void {
+  function countSum(sum: DaySpending): void {
     const known = spent.get(sum.caller) ?? { own: 0, delegated: 0 };
     spent.set(sum.caller, { ...known, [sum.kind]: cost(sum) });
   }
@@ -126,6 +109,7 @@ export function createSpending(options: SpendingOptions): Spending {
     return task.tokenBudget ?? defaultBudget;
   }
 
+  /** The ceilings that a task would exceed now. */
   function unmet(dispatch: TaskDispatch, { name }: Caller): Unmet[] {
     const isOwn = isOwnWork(dispatch, profile, orchestrate);
     if (!isLimited || (isOwn && !ownSpends)) return [];
@@ -140,7 +124,7 @@ export function createSpending(options: SpendingOptions): Spending {
     ];
   }
 
-  function hold(taskId: string, dispatch: TaskDispatch, caller: string, used: number): void {
+  function reserveRest(taskId: string, dispatch: TaskDispatch, caller: string, used: number): void {
     const isOwn = isOwnWork(dispatch, profile, orchestrate);
     const budget = isOwn && !ownSpends ? 0 : budgetOf(dispatch);
     // A task without a budget reserves nothing: no ceiling applied when it was admitted.
@@ -148,27 +132,34 @@ export function createSpending(options: SpendingOptions): Spending {
   }
 
   return {
+    /** The budget of tasks that state none: `budget.default`, at most the ceiling of a task tree. */
     defaultBudget,
     unmet,
-    reserve(taskId, dispatch, caller) {
+    /** As `unmet`; reserves the budget of the task in the same turn if there is none, until the task ends. */
+    reserve(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[] {
       const exceeded = unmet(dispatch, caller);
-      if (exceeded.length === 0) hold(taskId, dispatch, caller.name, 0);
+      if (exceeded.length === 0) reserveRest(taskId, dispatch, caller.name, 0);
       return exceeded;
     },
-    restore(ledger) {
+    /**
+     * Reserves for the tasks that a former process admitted and that may still spend, here or at a peer that was given up,
+     * whatever the ceilings are now.
+     */
+    restore(ledger: Pick<Ledger, 'unfinished' | 'keptCheckpoints' | 'get'>): void {
       const givenUp = ledger.keptCheckpoints().flatMap(({ taskId }) => ledger.get(taskId) ?? []);
       for (const record of [...ledger.unfinished(), ...givenUp]) {
         const dispatch = record.state === 'submitted' ? undefined : dispatchOf(record, options.versions);
-        if (dispatch) hold(record.id, dispatch, record.caller, cost(figures.spentBy(record.id)));
+        if (dispatch) reserveRest(record.id, dispatch, record.caller, cost(figures.spentBy(record.id)));
       }
     },
-    booked(booking) {
+    /** Follows the ledger, as `ended`. Neither throws. */
+    booked(booking: Booking): void {
       // On a new day, `turn` reads all at once.
-      if (booking.day.day === day) take(booking.day);
+      if (booking.day.day === day) countSum(booking.day);
       reservations.use(booking.taskId, cost(booking));
     },
     ended: reservations.remove,
-    view() {
+    view(): SpendingView {
       turn();
       const names = new Set([...configured, ...spent.keys(), ...reservations.callers()]);
       return {
@@ -219,3 +210,13 @@ const endOf = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOS
 
 const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+/** True if the profile's own executor gets the dispatch, and not the relay. */
+export function isOwnWork(
+  { routing }: Pick<TaskDispatch, 'routing'>,
+  profile: string,
+  orchestrate: boolean,
+): boolean {
+  const target = routing?.target ?? 'auto';
+  return target === profile || (target === 'auto' && !orchestrate);
+}

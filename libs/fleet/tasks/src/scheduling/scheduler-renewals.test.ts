@@ -5,11 +5,11 @@ import { NOW } from '@hermes-fleet/peers/testing';
 import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { Lane } from './lane.ts';
-import { Scheduler } from './scheduler.ts';
+import { createScheduler } from './scheduler.ts';
 
 test('needs that may change are asked for in at most a tenth of the time, and soon after each change', async () => {
   const clock = manualClock(NOW);
-  const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: 60_000 });
+  const scheduler = createScheduler({ clock, log: silentLog, ageingMs: 60_000 });
   const lane = new Lane({ name: 'relay', places: 1, depth: 100 });
   let asked = 0;
   let verdicts = 0;
