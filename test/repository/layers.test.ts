@@ -50,7 +50,11 @@ const MAX_LINES = 300;
 /** One state machine each, which reads better whole than over several files. */
 const STATE_MACHINES = {
   maxLines: 400,
-  files: ['libs/fleet/tasks/src/running/runner.ts', 'libs/fleet/tasks/src/scheduling/scheduler.ts'],
+  files: [
+    'libs/fleet/relay/src/relay.ts',
+    'libs/fleet/tasks/src/running/runner.ts',
+    'libs/fleet/tasks/src/scheduling/scheduler.ts',
+  ],
 };
 
 /**

@@ -1,5 +1,6 @@
-import type { RoutingDecision } from '@hermes-fleet/peers';
-import type { Attempt, AttemptConsidered } from '@hermes-fleet/protocol/handshake';
+import { type RoutingDecision, reasonInEvent } from '@hermes-fleet/peers';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Attempt, AttemptConsidered, Unmet } from '@hermes-fleet/protocol/handshake';
 import type { RunContext } from '@hermes-fleet/protocol/ports';
 import type { AttemptOutcome } from './attempt.ts';
 import type { Delegation } from './delegation/delegation.ts';
@@ -78,4 +79,42 @@ function bounded(attempts: Attempt[]): Attempt[] {
   if (excess <= 0) return attempts;
   const droppable = attempts.filter(({ tokensSpent }) => tokensSpent === 0).slice(0, excess);
   return attempts.filter((each) => !droppable.includes(each));
+}
+
+const MAX_WORDS = 100;
+
+/** The explanation for the event of the choice (docs/events.md#the-events), which has no words of a caller or a peer. */
+export function explanationInEvent(considered: readonly AttemptConsidered[]): JsonObject[] {
+  return considered.map(({ peer, verdict, score, reasons }) => ({
+    peer,
+    verdict,
+    score,
+    reasons: reasons.map((reason) => reasonInEvent(reason).slice(0, MAX_WORDS)),
+  }));
+}
+
+/** What became of an attempt that leaves the task without a result, for its event (docs/events.md#the-events). */
+export function attemptInEvent(
+  { peer }: Delegation,
+  attempt: number,
+  outcome: AttemptOutcome,
+  isFull: boolean,
+): JsonObject {
+  const result = outcome.kind === 'result' ? outcome.result : undefined;
+  const failed = failedAtOnce(outcome);
+  const ended = failed ? 'failed' : result ? 'refused' : statusOf(outcome);
+  const spent = Math.min(result?.tokensSpent ?? 0, MAX_REPORTED_TOKENS);
+  return {
+    peer,
+    attempt,
+    outcome: isFull ? 'full' : ended,
+    unmet: unmetKinds(result?.unmet ?? []),
+    ...(failed && result?.error ? { error: result.error.code.slice(0, MAX_WORDS) } : {}),
+    ...(spent > 0 ? { tokens_spent: spent } : {}),
+  };
+}
+
+/** The distinct kinds, in order. */
+export function unmetKinds(unmet: readonly Unmet[]): Unmet['kind'][] {
+  return [...new Set(unmet.map(({ kind }) => kind))];
 }

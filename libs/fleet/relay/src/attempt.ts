@@ -64,12 +64,10 @@ export function attempt(
   placement: AttemptPlacement,
 ): Promise<AttemptOutcome> {
   const { id, traceparent } = run.task;
-  const { tracing } = options;
-  if (tracing === undefined) return delegateOnce(options, run, current, { resumed, traceparent }, placement);
   const attributes = { 'hermes.task.id': id, 'hermes.peer': current.peer, 'hermes.attempt.resumed': resumed };
   const start = { kind: 'client', parent: traceparent, attributes } as const;
-  return inSpan(tracing, `dispatch ${current.peer}`, start, async (span) => {
-    const within = { resumed, traceparent: span?.traceparent };
+  return inSpan(options.tracing, `dispatch ${current.peer}`, start, async (span) => {
+    const within = { resumed, traceparent: span ? span.traceparent : traceparent };
     const outcome = await delegateOnce(options, run, current, within, placement);
     span?.set({ 'hermes.attempt.outcome': outcome.kind === 'result' ? outcome.result.status : outcome.kind });
     if (outcome.kind === 'failed') span?.end(outcome.outcome.error?.code ?? 'unknown');
@@ -111,22 +109,14 @@ async function delegateOnce(
     saved = { ...saved, remoteTaskId };
     run.note({ current: saved });
   };
-  using progress = createPassProgress({
-    clock: options.clock,
-    signal,
-    report: run.report,
-    peer: current.peer,
-  });
-  const delegateOptions = delegateOptionsFor(options, run, current, {
-    resumed,
-    traceparent,
-    questions,
-    onAccepted,
-    async onTask(task) {
-      placement.observe(task);
-      progress.observe(task);
-    },
-  });
+  const { report } = run;
+  using progress = createPassProgress({ clock: options.clock, signal, report, peer: current.peer });
+  const onTask = async (task: PeerTask): Promise<void> => {
+    placement.observe(task);
+    progress.observe(task);
+  };
+  const asked = { resumed, traceparent, questions, onAccepted, onTask };
+  const delegateOptions = delegateOptionsFor(options, run, current, asked);
   if (!delegateOptions)
     return failed('PEER_UNREACHABLE', `${current.peer} is not configured as a peer any more`, false);
   try {
@@ -180,16 +170,10 @@ function delegateOptionsFor(
   options: AttemptOptions,
   run: RelayedRun,
   { peer, payload, prose }: Delegation,
-  {
-    resumed,
-    traceparent,
-    questions,
-    onAccepted,
-    onTask,
-  }: Pick<ProseOptions, 'resumed' | 'traceparent' | 'questions' | 'onAccepted' | 'onTask'>,
+  asked: Pick<ProseOptions, 'resumed' | 'traceparent' | 'questions' | 'onAccepted' | 'onTask'>,
 ): ProseOptions | undefined {
   const { task, context } = run;
-  const { peers, client, clock, log, random, peerDownAfterMs } = options;
+  const { peers, log } = options;
   const endpoint = presentEndpoint(peers, peer);
   const health = peers.health(peer);
   if (!endpoint || !health) return undefined;
@@ -203,47 +187,31 @@ function delegateOptionsFor(
   let lastState = '';
   let reports = 0;
   let learnedSeq: JsonValue | undefined;
-  const passArtifacts = createPassArtifacts({
-    context,
-    client,
-    endpoint,
-    isMember: !prose,
-    traceparent,
-    clock,
-    random,
-    peerDownAfterMs,
-    deadlineAt: task.deadlineAt,
-    log,
-  });
+  const { traceparent } = asked;
+  const shared = { ...options, endpoint, traceparent, deadlineAt: task.deadlineAt };
+  const passArtifacts = createPassArtifacts({ ...shared, context, isMember: !prose });
   return {
-    client,
-    endpoint,
+    ...shared,
+    ...asked,
     health,
-    clock,
     log: logWith(log, taskFields(task)),
-    random,
-    peerDownAfterMs,
     acceptUntil,
-    resumed,
-    questions,
     async onAccepted(remoteTaskId) {
-      await onAccepted(remoteTaskId);
+      await asked.onAccepted(remoteTaskId);
       if (circuitWasOpen) options.onPeerRecovered();
     },
     // What a worker that was revoked says does not count any more.
     signal: membership ? AbortSignal.any([context.signal, membership]) : context.signal,
-    traceparent,
     taskId: task.id,
     parts: task.parts.filter(({ kind }) => kind !== 'text'),
     protocolVersion: versionOf(payload) || task.dispatch.protocolVersion,
-    deadlineAt: task.deadlineAt,
     replySchema: contract.replySchema ?? 'prose',
     outputSchema: isJsonObject(contract.outputSchema) ? contract.outputSchema : undefined,
     remainingTokens: () => context.budget.remaining(),
     onAnnounce: (announce: JsonObject) => recordAnnounceOf(options, [announce], peer),
     onRetry: (reason) => options.metrics.add('fleet_task_retries_total', { reason }),
     async onTask(remote: PeerTask, isFollowed = false) {
-      await onTask(remote);
+      await asked.onTask(remote);
       await passArtifacts(remote);
       const announce = remote.metadata[HANDSHAKE_EXTENSION];
       if (isJsonObject(announce) && announce.seq !== learnedSeq) {

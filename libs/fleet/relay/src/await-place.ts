@@ -1,14 +1,13 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
-import type { Clock, RunOutcome, Tracing } from '@hermes-fleet/protocol/ports';
+import { type Clock, inSpan, type RunOutcome, type Tracing } from '@hermes-fleet/protocol/ports';
 import { callAt, type Lane, type Outlook } from '@hermes-fleet/tasks';
-import { returnBlocked, unmetKinds } from './blocked-outcome.ts';
+import { unmetKinds } from './attempt-history.ts';
+import { returnBlocked } from './blocked-outcome.ts';
 import type { PeerSelection } from './peer-selection.ts';
 import type { Placement } from './placement.ts';
 import type { RelayState } from './relay-state.ts';
 import type { RelayedRun } from './relayed-run.ts';
-import { inWaitSpan } from './spans.ts';
-import { type TrackedWait, trackWait } from './tracked-wait.ts';
 
 export interface AwaitPlaceOptions {
   /** The lane in which the task waits. */
@@ -78,10 +77,12 @@ export async function awaitPlace(
     const saved = Promise.all([wait.saved(), run.flush()]);
     if (!reported) reportWait(run, wait, unmet);
     await Promise.all([saved, run.flush()]);
-    const { tracing } = options;
-    const found = await inWaitSpan({ tracing, traceparent }, unmet, () =>
-      waitInLine(options, run, search, wait, unmet),
-    );
+    const start = { parent: traceparent, attributes: { 'hermes.wait.for': unmetKinds(unmet) } };
+    const found = await inSpan(options.tracing, 'wait for a peer', start, async (span) => {
+      const ended = await waitInLine(options, run, search, wait, unmet);
+      span?.set({ 'hermes.wait.outcome': typeof ended === 'string' ? ended : 'placed' });
+      return ended;
+    });
     const placed = typeof found === 'string' ? search.stop() : found;
     if (placed) {
       wait.end();
@@ -103,7 +104,7 @@ async function waitInLine(
   { clock, maxWaitMs }: AwaitPlaceOptions,
   { task, context }: RelayedRun,
   search: Search,
-  wait: TrackedWait,
+  wait: ReturnType<typeof trackWait>,
   unmet: readonly Unmet[],
 ): Promise<Placed | 'hopeless' | 'too long'> {
   const lateAt = wait.current().since + maxWaitMs;
@@ -191,7 +192,7 @@ function startSearch(clock: Clock, selection: PeerSelection, placement: Placemen
   };
 }
 
-function reportWait(run: RelayedRun, wait: TrackedWait, unmet: readonly Unmet[]): void {
+function reportWait(run: RelayedRun, wait: ReturnType<typeof trackWait>, unmet: readonly Unmet[]): void {
   const kinds = unmetKinds(unmet);
   const until = run.task.deadlineAt ?? wait.endsAt();
   const end = Number.isFinite(until) && { until: new Date(until).toISOString() };
@@ -205,4 +206,71 @@ const isNewTask = ({ waiting, attempts, turnedAway }: RelayState): boolean =>
 function queueFull(maxWaiting: number): Unmet {
   const detail = `${maxWaiting} tasks wait for a peer already (fleet.queue.max_waiting)`;
   return { kind: 'capacity', name: 'waiting', detail, transient: true };
+}
+
+type WaitState = NonNullable<RelayState['waiting']>;
+
+/** The wait of a relayed task, as its checkpoint keeps it: one write at a time, each with the latest state. */
+function trackWait(
+  { clock, maxWaitMs }: AwaitPlaceOptions,
+  { state, save, note }: RelayedRun,
+  queued: boolean,
+) {
+  let wait = state.waiting ?? { since: clock.now(), alerted: false, queued, unplaceableMs: 0 };
+  let written: WaitState | undefined = state.waiting;
+  let writing: Promise<void> | undefined;
+
+  async function writeAll(): Promise<void> {
+    while (written !== wait) {
+      const latest = wait;
+      await save({ waiting: latest });
+      written = latest;
+    }
+  }
+  function write(): Promise<void> {
+    writing ??= writeAll().finally(() => {
+      writing = undefined;
+    });
+    return writing;
+  }
+  /** A failure is reported by `saved`. */
+  const writeLater = (): void => void write().catch(() => undefined);
+  const unplaceableMs = (now: number): number =>
+    wait.unplaceableMs + (wait.queued ? 0 : Math.max(0, now - (wait.changedAt ?? wait.since)));
+
+  /** False without a change. */
+  function change(nowQueued: boolean): boolean {
+    if (nowQueued === wait.queued) return false;
+    const now = clock.now();
+    wait = { ...wait, queued: nowQueued, changedAt: now, unplaceableMs: unplaceableMs(now) };
+    return true;
+  }
+
+  return {
+    /** Records if the task waits for a free slot only. */
+    observe(nowQueued: boolean): void {
+      if (change(nowQueued)) writeLater();
+    },
+    setAlerted(): void {
+      wait = { ...wait, alerted: true };
+      writeLater();
+    },
+    /**
+     * The task has a place: the time with a peer is no time in which nobody could take the task. Durable with the next save of
+     * the run.
+     */
+    end(): void {
+      if (!change(true)) return;
+      note({ waiting: wait });
+      written = wait;
+    },
+    current: (): WaitState => wait,
+    /** The end of the wait if nothing changes, ms since the epoch; Infinity while it waits for a free slot only. */
+    endsAt(): number {
+      if (wait.queued) return Number.POSITIVE_INFINITY;
+      return (wait.changedAt ?? wait.since) + maxWaitMs - wait.unplaceableMs;
+    },
+    /** Resolves when everything that was recorded is durable. */
+    saved: write,
+  };
 }

@@ -2,7 +2,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, RunOutcome } from '@hermes-fleet/protocol/ports';
 import { errorOutcome } from '@hermes-fleet/tasks';
-import { attemptRecord, withAttempt } from './attempt-history.ts';
+import { attemptRecord, unmetKinds, withAttempt } from './attempt-history.ts';
 import type { PeerSelection } from './peer-selection.ts';
 import type { RelayedRun } from './relayed-run.ts';
 
@@ -21,11 +21,6 @@ export function returnBlocked(run: RelayedRun, unmet: readonly Unmet[], why?: st
     unmet: [...unmet],
     attempts: [...run.state.attempts],
   };
-}
-
-/** The distinct kinds, in order. */
-export function unmetKinds(unmet: readonly Unmet[]): Unmet['kind'][] {
-  return [...new Set(unmet.map(({ kind }) => kind))];
 }
 
 /**

@@ -35,18 +35,6 @@ export interface GivenUpOptions {
   readonly random: () => number;
 }
 
-/**
- * The tasks that ended here while a peer may still be doing them. Each is canceled at its peer once that answers again, and
- * what the peer did is kept as the task's late result (docs/handshake.md#late-results).
- */
-export interface GivenUpTasks {
-  /** The task has a kept checkpoint, or is about to end with one. */
-  add(taskId: string): void;
-  /** Continues with the tasks of an earlier process. */
-  start(): void;
-  stop(): void;
-}
-
 interface Tries {
   readonly count: number;
   /** Ms since the epoch, as are the two times after it. */
@@ -58,7 +46,11 @@ interface Tries {
 /** The group of tasks that are at no peer, or whose checkpoint cannot be read. */
 const NO_PEER = '';
 
-export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
+/**
+ * The tasks that ended here while a peer may still be doing them. Each is canceled at its peer once that answers again, and
+ * what the peer did is kept as the task's late result (docs/handshake.md#late-results).
+ */
+export function createGivenUpTasks(options: GivenUpOptions) {
   const { ledger, clock, log } = options;
   const open = new Map<string, Tries>();
   const peerOf = new Map<string, string>();
@@ -170,6 +162,7 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
     }, CHECK_EVERY_MS);
   }
 
+  /** The task has a kept checkpoint, or is about to end with one. */
   function add(taskId: string): void {
     if (!open.has(taskId)) tried(taskId);
     arm();
@@ -177,8 +170,9 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
 
   return {
     add,
-    start: () => ledger.keptCheckpoints().forEach(({ taskId }) => void add(taskId)),
-    stop() {
+    /** Continues with the tasks of an earlier process. */
+    start: (): void => ledger.keptCheckpoints().forEach(({ taskId }) => void add(taskId)),
+    stop(): void {
       stopping.abort();
       timer?.[Symbol.dispose]();
     },

@@ -1,15 +1,25 @@
-import type { Attempt } from '@hermes-fleet/protocol/handshake';
+import type { FleetConfig } from '@hermes-fleet/fleet-config';
+import { type RoutingPolicy, reasonInEvent, routingPolicy } from '@hermes-fleet/peers';
+import type { Attempt, AttemptConsidered, OnBlocked } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
   type Executor,
+  inSpan,
   type RunContext,
   type RunOutcome,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
 import { errorOutcome, type Lane, type Scheduler } from '@hermes-fleet/tasks';
 import { type AttemptOptions, type AttemptOutcome, attempt } from './attempt.ts';
-import { attemptInEvent, explanationInEvent } from './attempt-events.ts';
-import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
+import {
+  attemptInEvent,
+  attemptRecord,
+  bookDelegated,
+  explanationInEvent,
+  explanationOf,
+  unmetKinds,
+  withAttempt,
+} from './attempt-history.ts';
 import { awaitPlace, type Placed } from './await-place.ts';
 import { outcomeOfAbort, returnBlocked } from './blocked-outcome.ts';
 import type { Delegation } from './delegation/delegation.ts';
@@ -20,8 +30,32 @@ import { createPlacement, type Placement } from './placement.ts';
 import { failedAtOnce, isTurnedAway, refusalOf, withRefusal } from './refusal.ts';
 import type { Refusal, RelayState } from './relay-state.ts';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
-import type { RelaySettings } from './settings.ts';
-import { inRouteSpan } from './spans.ts';
+
+/** The settings of fleet.yaml for relayed tasks (docs/configuration.md#fleetyaml). */
+export interface RelaySettings {
+  readonly policy: RoutingPolicy;
+  readonly onBlocked: OnBlocked;
+  /** How many peers may refuse one task, unless its dispatch says otherwise. */
+  readonly maxAttempts: number;
+  /** How long a peer that has a task may be unreachable, ms. */
+  readonly peerDownAfterMs: number;
+  /** How long a task waits for the peer that has its context, ms. */
+  readonly patienceMs: number;
+  /** How long a task without a deadline may wait while no peer could take it, ms. */
+  readonly maxWaitMs: number;
+}
+
+export function relaySettings(config: FleetConfig, self: string, versions: readonly string[]): RelaySettings {
+  const { routing, queue } = config.fleet;
+  return {
+    policy: routingPolicy(config, self, versions),
+    onBlocked: routing.on_blocked,
+    maxAttempts: routing.max_attempts,
+    peerDownAfterMs: routing.peer_down_after_s * 1000,
+    patienceMs: routing.patience_s * 1000,
+    maxWaitMs: queue.max_wait_s * 1000,
+  };
+}
 
 export interface RelayOptions extends RelaySettings, Omit<AttemptOptions, 'onPeerRecovered'> {
   /** The peer that has the workspace and the conversation of the task's context. */
@@ -92,7 +126,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
     if (!run.state.current) context.signal.throwIfAborted();
     const delegation =
       run.state.current ??
-      (await inRouteSpan(options.tracing, run, (traceparent) =>
+      (await inRouteSpan(options, run, (traceparent) =>
         nextDelegation(options, run, placement, traceparent),
       ));
     if ('status' in delegation) return { ...delegation, attempts: [...run.state.attempts] };
@@ -224,7 +258,7 @@ async function nextDelegation(
   const { selection } = options;
   const attemptsUsedUp = state.refused >= run.maxAttempts;
   if (context.budget.remaining() <= 0 && !attemptsUsedUp)
-    return { ...budgetExhausted(), attempts: [...state.attempts] };
+    return errorOutcome('BUDGET_EXHAUSTED', 'the token budget is used up before a peer got the task', false);
   await selection.measureBrief();
   if (attemptsUsedUp || (state.refusals.length > 0 && onBlocked === 'fail'))
     return returnBlocked(run, selection.unmet(selection.route(options.clock.now(), false)));
@@ -286,7 +320,29 @@ async function startDelegation(
   return current;
 }
 
-function budgetExhausted(): RunOutcome {
-  const message = 'the token budget is used up before a peer got the task';
-  return errorOutcome('BUDGET_EXHAUSTED', message, false);
+/** Selects the next peer in a span, which says why each peer was or was not chosen (docs/traces.md#spans). */
+function inRouteSpan(
+  { tracing }: Pick<RelayOptions, 'tracing'>,
+  { task, state }: RelayedRun,
+  select: (traceparent: string | undefined) => Promise<Delegation | RunOutcome>,
+): Promise<Delegation | RunOutcome> {
+  const attributes = { 'hermes.task.id': task.id, 'hermes.route.refusals': state.refusals.length };
+  return inSpan(tracing, 'route', { parent: task.traceparent, attributes }, async (span) => {
+    const selected = await select(span ? span.traceparent : task.traceparent);
+    if ('status' in selected)
+      span?.set({
+        'hermes.route.outcome': selected.status,
+        'hermes.route.unmet': unmetKinds(selected.unmet ?? []),
+      });
+    else
+      span?.set({
+        'hermes.route.outcome': 'placed',
+        'hermes.peer': selected.peer,
+        'hermes.route.considered': selected.considered?.map(explained),
+      });
+    return selected;
+  });
 }
+
+const explained = ({ peer, verdict, reasons }: AttemptConsidered): string =>
+  [`${peer}: ${verdict}`, ...reasons.map(reasonInEvent)].join('; ');

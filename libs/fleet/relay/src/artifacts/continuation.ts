@@ -17,19 +17,8 @@ export type Content = Labels &
   );
 
 /** A part that is stored here. */
-export function contentOf(part: ArtifactPart): Content {
-  const labels = labelsOf(part);
-  switch (part.kind) {
-    case 'text':
-      return { kind: 'text', text: part.text, ...labels };
-    case 'data':
-      return { kind: 'data', data: part.data, ...labels };
-    case 'file':
-      return { kind: 'file', digest: digestOf(part.base64), ...labels };
-    case 'link':
-      return { kind: 'link', url: part.url, ...labels };
-  }
-}
+export const contentOf = (part: ArtifactPart): Content =>
+  part.kind === 'file' ? { kind: 'file', digest: digestOf(part.base64), ...labelsOf(part) } : part;
 
 /** The labels of a part, as far as they are stored. */
 export function labelsOf({ mediaType, ...part }: { mediaType?: string; name?: string }): Labels {

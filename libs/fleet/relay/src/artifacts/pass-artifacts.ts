@@ -214,19 +214,11 @@ async function theirPart(
 
 /** A part of the peer as it is stored. */
 async function partOf(options: PassOptions, part: TheirPart, fetching: Fetching): Promise<ArtifactPart> {
-  const labels = labelsOf(part);
-  switch (part.kind) {
-    case 'text':
-      return { kind: 'text', text: part.text, ...labels };
-    case 'data':
-      return { kind: 'data', data: jsonOf(part.data), ...labels };
-    case 'link':
-      return { kind: 'link', url: part.url, ...labels };
-    case 'file': {
-      const base64 = part.base64 ?? (await fetchPatiently(options, part.source ?? '', fetching));
-      return { kind: 'file', base64, ...labels };
-    }
+  if (part.kind === 'file') {
+    const base64 = part.base64 ?? (await fetchPatiently(options, part.source ?? '', fetching));
+    return { kind: 'file', base64, ...labelsOf(part) };
   }
+  return part.kind === 'data' ? { kind: 'data', data: jsonOf(part.data), ...labelsOf(part) } : part;
 }
 
 /** Data of a peer, which may be nested more deeply than it can be written. */

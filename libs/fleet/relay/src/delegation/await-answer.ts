@@ -1,9 +1,9 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
 import type { DelegateOptions } from './delegate-options.ts';
+import { QUERY_TIMEOUT_MS } from './peer-contact.ts';
 import type { AnswerMessage } from './question-exchange.ts';
 
-const QUERY_TIMEOUT_MS = 5_000;
 /** A question may wait for a day, so polls are rare. A stream per question would exhaust the peer's stream limit. */
 const POLL_BACKOFF = { firstMs: 2_000, longestMs: 60_000 };
 

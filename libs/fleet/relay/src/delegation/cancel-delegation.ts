@@ -2,9 +2,8 @@ import { type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
 import type { ErrorCode } from '@hermes-fleet/protocol';
 import type { TaskResult } from '@hermes-fleet/protocol/handshake';
 import type { CancelOptions } from './delegate-options.ts';
-import type { Delegation } from './delegation.ts';
-import { dispatchMessage } from './dispatch-message.ts';
-import { resultOf, resultOfMessage } from './remote-result.ts';
+import { type Delegation, dispatchMessage } from './delegation.ts';
+import { answerOf, resultOf } from './remote-result.ts';
 
 /** Three calls of this length fit into the time that an aborted run has to end. */
 const CANCEL_TIMEOUT_MS = 3_000;
@@ -34,7 +33,7 @@ export async function cancelAtPeer(options: CancelOptions, delegation: Delegatio
     let id = delegation.remoteTaskId;
     if (id === undefined) {
       const reply = await client.send(endpoint, dispatchMessage(delegation, options.parts, LONG_AGO), call);
-      if (reply.kind === 'message') return { kind: 'ended', result: resultOfMessage(reply, options) };
+      if (reply.kind === 'message') return { kind: 'ended', result: resultOf(answerOf(reply), options) };
       id = reply.task.id;
     }
     const known = id;

@@ -3,18 +3,23 @@ import { backoffMs, type ErrorCode } from '@hermes-fleet/protocol';
 import { awaitAnswer } from './await-answer.ts';
 import { cancelDelegation } from './cancel-delegation.ts';
 import type { DelegateOptions, DelegationOutcome, RefusedDispatch } from './delegate-options.ts';
-import type { Delegation } from './delegation.ts';
-import { dispatchMessage } from './dispatch-message.ts';
-import { createPeerContact, isDeclined, neverArrived, type PeerContact, peerError } from './peer-contact.ts';
+import { type Delegation, dispatchMessage } from './delegation.ts';
+import {
+  createPeerContact,
+  isDeclined,
+  neverArrived,
+  type PeerContact,
+  peerError,
+  RETRY_BACKOFF,
+  readTask,
+  watchOnce,
+} from './peer-contact.ts';
 import { type AnswerMessage, isWaitingForCaller, unansweredResult } from './question-exchange.ts';
-import { hasResult, resultOf, resultOfMessage } from './remote-result.ts';
+import { answerOf, hasResult, resultOf } from './remote-result.ts';
 
 const SEND_TIMEOUT_MS = 10_000;
-const QUERY_TIMEOUT_MS = 5_000;
-const IDLE_TIMEOUT_MS = 45_000;
 /** Bounds the resends to a peer that keeps forgetting the task, and would begin the work again each time. */
 const MAX_RESENDS = 1;
-const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
 
 /**
  * Delegates a task to one peer and follows it to its end: sends the dispatch without blocking, follows the stream, and
@@ -29,7 +34,7 @@ export async function delegate(options: DelegateOptions, delegation: Delegation)
   if (delegation.remoteTaskId === undefined) {
     const sent = await sendDispatch(options, delegation, contact, options.resumed);
     if (sent.kind === 'refused') return sent;
-    if (sent.kind === 'message') return { kind: 'result', result: resultOfMessage(sent, options) };
+    if (sent.kind === 'message') return { kind: 'result', result: resultOf(answerOf(sent), options) };
     task = sent.task;
   }
   let from = task ?? delegation.remoteTaskId ?? '';
@@ -71,8 +76,8 @@ async function deliverAnswer(
 ): Promise<PeerTask | string> {
   const { client, endpoint, questions, signal, traceparent } = options;
   const answer = { messageId, text, contextId: delegation.contextId, taskId, blocking: false };
-  for (;;) {
-    try {
+  try {
+    return await contact.untilAnswered('answer', async () => {
       const reply = await client.send(endpoint, answer, { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent });
       contact.recordAnswer();
       await questions.markDelivered();
@@ -80,19 +85,16 @@ async function deliverAnswer(
       // A copy of an answer shows a task that may have ended since.
       await options.onTask(reply.task, !isSettled(reply.task));
       return reply.task;
-    } catch (thrown) {
-      const error = peerError(signal, thrown);
-      if (!error.retryable) {
-        if (!NO_LONGER_WAITING.has(peerErrorCode(error))) {
-          await cancelDelegation(options, { ...delegation, remoteTaskId: taskId });
-          throw error;
-        }
-        await questions.markDelivered();
-        return taskId;
-      }
-      options.onRetry('answer');
-      await contact.waitToRetry(error);
+    });
+  } catch (thrown) {
+    const error = peerError(signal, thrown);
+    if (error.retryable) throw error;
+    if (!NO_LONGER_WAITING.has(peerErrorCode(error))) {
+      await cancelDelegation(options, { ...delegation, remoteTaskId: taskId });
+      throw error;
     }
+    await questions.markDelivered();
+    return taskId;
   }
 }
 
@@ -160,7 +162,8 @@ async function followTask(
   const resends = { left: MAX_RESENDS };
   for (let drops = 0; task === undefined || !isSettled(task); drops += 1) {
     if (drops > 0) await clock.sleep(backoffMs(drops, { ...RETRY_BACKOFF, random }), signal);
-    task = await watchOnce(options, id, contact, task);
+    ({ task } = await watchOnce(options, contact, id, task, isSettled));
+    signal.throwIfAborted();
     if (task === undefined || !isSettled(task)) {
       options.onRetry('stream');
       task = await queryTask(options, delegation, id, contact, resends);
@@ -174,31 +177,6 @@ async function followTask(
 
 const isSettled = (task: PeerTask): boolean => task.terminal || isWaitingForCaller(task);
 
-/** Follows the stream until the task ends or asks, or the stream breaks. Its error does not matter: a query follows. */
-async function watchOnce(
-  options: DelegateOptions,
-  id: string,
-  contact: PeerContact,
-  known: PeerTask | undefined,
-): Promise<PeerTask | undefined> {
-  const { client, endpoint, signal, traceparent, log } = options;
-  const call = { signal, traceparent, idleTimeoutMs: IDLE_TIMEOUT_MS };
-  let task = known;
-  try {
-    for await (const snapshot of client.watch(endpoint, id, call)) {
-      contact.recordAnswer();
-      task = snapshot;
-      await options.onTask(snapshot);
-      if (isSettled(snapshot)) break;
-    }
-  } catch (thrown) {
-    const error = peerError(signal, thrown);
-    log.debug({ peer: endpoint.name, err: error }, 'stream from the peer ended early');
-  }
-  signal.throwIfAborted();
-  return task;
-}
-
 /** Reads the task from the peer. A peer that does not know the task gets the same payload again, at most once. */
 async function queryTask(
   options: DelegateOptions,
@@ -207,26 +185,15 @@ async function queryTask(
   contact: PeerContact,
   resends: { left: number },
 ): Promise<PeerTask> {
-  const { client, endpoint, signal, traceparent } = options;
-  for (;;) {
-    try {
-      const task = await client.getTask(endpoint, id, { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent });
-      contact.recordAnswer();
-      await options.onTask(task);
-      return task;
-    } catch (thrown) {
-      const error = peerError(signal, thrown);
-      if (error.retryable) {
-        options.onRetry('ask');
-        await contact.waitToRetry(error);
-        continue;
-      }
-      if (peerErrorCode(error) !== 'TASK_NOT_FOUND' || resends.left === 0) throw error;
-      resends.left -= 1;
-      contact.recordAnswer();
-      const sent = await sendDispatch(options, delegation, contact, true);
-      if (sent.kind === 'task') return sent.task;
-      throw error;
-    }
+  try {
+    return await readTask(options, contact, id);
+  } catch (thrown) {
+    const error = peerError(options.signal, thrown);
+    if (peerErrorCode(error) !== 'TASK_NOT_FOUND' || resends.left === 0) throw error;
+    resends.left -= 1;
+    contact.recordAnswer();
+    const sent = await sendDispatch(options, delegation, contact, true);
+    if (sent.kind === 'task') return sent.task;
+    throw error;
   }
 }

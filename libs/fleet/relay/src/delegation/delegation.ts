@@ -1,4 +1,6 @@
+import type { OutboundMessage } from '@hermes-fleet/a2a';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
 export const ConsideredPeers = z.array(
@@ -34,3 +36,15 @@ export const Delegation = z.object({
 
 /** A dispatch that a peer has, or may have. */
 export type Delegation = z.output<typeof Delegation>;
+
+/** The message with the dispatch and its data and files. `acceptUntil` is by the peer's clock, ms since the epoch. */
+export function dispatchMessage(
+  { messageId, contextId, payload }: Pick<Delegation, 'messageId' | 'contextId' | 'payload'>,
+  parts: readonly MessagePart[],
+  acceptUntil: number | undefined,
+): OutboundMessage {
+  if (acceptUntil === undefined) return { messageId, contextId, data: payload, parts, blocking: false };
+  const routing = isJsonObject(payload.routing) ? payload.routing : {};
+  const data = { ...payload, routing: { ...routing, accept_until: new Date(acceptUntil).toISOString() } };
+  return { messageId, contextId, data, parts, blocking: false };
+}

@@ -1,47 +1,116 @@
-import { connectionFault, peerErrorCode } from '@hermes-fleet/a2a';
+import { connectionFault, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
 import { backoffMs, type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { DelegateOptions } from './delegate-options.ts';
 
-const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
+export const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
+export const QUERY_TIMEOUT_MS = 5_000;
+const IDLE_TIMEOUT_MS = 45_000;
+
+export type PeerContact = ReturnType<typeof createPeerContact>;
 
 /** Tracks how long a peer has been unreachable, across all calls of one delegation. */
-export interface PeerContact {
-  /** Records that the peer answered. */
-  recordAnswer(): void;
-  /** The time until which the peer is tried, if it does not answer, ms since the epoch. */
-  giveUpAt(): number;
-  /** Waits before the next try. Throws PEER_UNREACHABLE when the peer has been unreachable too long. */
-  waitToRetry(error: FleetError): Promise<void>;
-}
-
 export function createPeerContact(
   options: Pick<
     DelegateOptions,
-    'endpoint' | 'health' | 'clock' | 'log' | 'random' | 'signal' | 'peerDownAfterMs'
+    'endpoint' | 'health' | 'clock' | 'log' | 'random' | 'signal' | 'peerDownAfterMs' | 'onRetry'
   >,
-): PeerContact {
+) {
   const { endpoint, health, clock, log, random, signal, peerDownAfterMs } = options;
   let failures = 0;
   let lastAnswerAt = clock.monotonic();
+
+  /** Waits before the next try. Throws PEER_UNREACHABLE when the peer has been unreachable too long. */
+  async function waitToRetry(error: FleetError): Promise<void> {
+    failures += 1;
+    health.recordFailure();
+    const downMs = clock.monotonic() - lastAnswerAt;
+    if (downMs >= peerDownAfterMs) {
+      const message = `peer ${endpoint.name} has not answered for ${Math.round(downMs / 1000)} s: dispatch the task again later`;
+      throw new FleetError('PEER_UNREACHABLE', message, { cause: error });
+    }
+    if (failures === 1) log.warn({ peer: endpoint.name, err: error }, 'peer does not answer: trying again');
+    await clock.sleep(backoffMs(failures, { ...RETRY_BACKOFF, random }), signal);
+  }
+
   return {
-    recordAnswer() {
+    /** Records that the peer answered. */
+    recordAnswer(): void {
       failures = 0;
       lastAnswerAt = clock.monotonic();
       health.recordAnswer();
     },
-    giveUpAt: () => clock.now() + Math.floor(lastAnswerAt + peerDownAfterMs - clock.monotonic()),
-    async waitToRetry(error) {
-      failures += 1;
-      health.recordFailure();
-      const downMs = clock.monotonic() - lastAnswerAt;
-      if (downMs >= peerDownAfterMs) {
-        const message = `peer ${endpoint.name} has not answered for ${Math.round(downMs / 1000)} s: dispatch the task again later`;
-        throw new FleetError('PEER_UNREACHABLE', message, { cause: error });
+    /** The time until which the peer is tried, if it does not answer, ms since the epoch. */
+    giveUpAt: (): number => clock.now() + Math.floor(lastAnswerAt + peerDownAfterMs - clock.monotonic()),
+    waitToRetry,
+    /**
+     * Calls the peer until it answers. Throws an error that is not retryable if a later call would fail as this one, a
+     * retryable one as `waitToRetry` does, and the signal's reason.
+     */
+    async untilAnswered<T>(
+      reason: Parameters<DelegateOptions['onRetry']>[0],
+      call: () => Promise<T>,
+    ): Promise<T> {
+      for (;;) {
+        try {
+          return await call();
+        } catch (thrown) {
+          const error = peerError(signal, thrown);
+          if (!error.retryable) throw error;
+          options.onRetry(reason);
+          await waitToRetry(error);
+        }
       }
-      if (failures === 1) log.warn({ peer: endpoint.name, err: error }, 'peer does not answer: trying again');
-      await clock.sleep(backoffMs(failures, { ...RETRY_BACKOFF, random }), signal);
     },
   };
+}
+
+type TaskOptions = Pick<DelegateOptions, 'client' | 'endpoint' | 'signal' | 'traceparent' | 'onTask' | 'log'>;
+
+/** Reads a task of the peer, as `untilAnswered` calls it. */
+export function readTask(
+  { client, endpoint, signal, traceparent, onTask }: TaskOptions,
+  contact: PeerContact,
+  id: string,
+): Promise<PeerTask> {
+  return contact.untilAnswered('ask', async () => {
+    const task = await client.getTask(endpoint, id, { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent });
+    contact.recordAnswer();
+    await onTask(task);
+    return task;
+  });
+}
+
+/** A task as a stream has shown it. */
+export interface Snapshot {
+  readonly task: PeerTask | undefined;
+  /** The peer offers streams for its tasks. */
+  readonly streams: boolean;
+}
+
+/** Follows the stream of a task until `isOver`, or until the stream breaks. Its error does not matter: a query follows. */
+export async function watchOnce(
+  { client, endpoint, signal, traceparent, onTask, log }: TaskOptions,
+  contact: PeerContact,
+  id: string,
+  known: PeerTask | undefined,
+  isOver: (task: PeerTask) => boolean,
+): Promise<Snapshot> {
+  let task = known;
+  try {
+    const snapshots = client.watch(endpoint, id, { signal, traceparent, idleTimeoutMs: IDLE_TIMEOUT_MS });
+    for await (const snapshot of snapshots) {
+      contact.recordAnswer();
+      task = snapshot;
+      await onTask(snapshot);
+      if (isOver(snapshot)) return { task, streams: true };
+    }
+    // Only a peer without a stream for the task closes the stream before the task ends.
+    return { task, streams: false };
+  } catch (thrown) {
+    const error = peerError(signal, thrown);
+    log.debug({ peer: endpoint.name, err: error }, 'stream from the peer ended early');
+    return { task, streams: error.retryable };
+  }
 }
 
 /** The error of a failed call. Throws the signal's reason when the signal ended the call. */

@@ -24,31 +24,19 @@ export interface AnswerMessage {
   readonly statusId?: string | undefined;
 }
 
+export type QuestionExchange = ReturnType<typeof createQuestionExchange>;
+
 /**
  * Passes a peer's questions to the caller, and the caller's answers to the peer (docs/handshake.md#asking). Every step is
  * durable: no question is asked twice, and no answer counts as two.
  */
-export interface QuestionExchange {
-  /**
-   * Asks the caller. From the moment that this resolves, the answer may be at the peer. Resolves with undefined when the
-   * caller cannot be asked; rejects with the reason of `withdrawn` when the question was withdrawn.
-   */
-  ask(task: PeerTask, withdrawn: AbortSignal): Promise<AnswerMessage | undefined>;
-  /** The peer's task with a question that an earlier process left open. */
-  pendingQuestion(): PeerTask | undefined;
-  /** An answer that an earlier process may not have delivered. */
-  undeliveredAnswer(): Promise<AnswerMessage | undefined>;
-  /** Records that the peer has the last answer. */
-  markDelivered(): Promise<void>;
-}
-
 export function createQuestionExchange(options: {
   /** As last saved. */
   delegation(): Pick<Delegation, 'messageId' | 'contextId' | 'remoteTaskId' | 'answers' | 'asked'>;
   /** Durable when it resolves. */
   save(change: Pick<Delegation, 'answers' | 'asked'>): Promise<void>;
   ask(question: string, key: string, withdrawn?: AbortSignal): Promise<string>;
-}): QuestionExchange {
+}) {
   const { delegation, save } = options;
   const count = (): number => delegation().answers?.count ?? 0;
   const keyOf = (nth: number): string => `${delegation().messageId}:question-${nth}`;
@@ -58,7 +46,11 @@ export function createQuestionExchange(options: {
     statusId,
   });
   return {
-    async ask(task, withdrawn) {
+    /**
+     * Asks the caller. From the moment that this resolves, the answer may be at the peer. Resolves with undefined when the
+     * caller cannot be asked; rejects with the reason of `withdrawn` when the question was withdrawn.
+     */
+    async ask(task: PeerTask, withdrawn: AbortSignal): Promise<AnswerMessage | undefined> {
       const status = task.statusId === undefined ? {} : { statusId: task.statusId };
       const question = questionIn(task);
       const nth = count() + 1;
@@ -75,7 +67,8 @@ export function createQuestionExchange(options: {
         throw error;
       }
     },
-    pendingQuestion() {
+    /** The peer's task with a question that an earlier process left open. */
+    pendingQuestion(): PeerTask | undefined {
       const { asked, remoteTaskId: id, contextId } = delegation();
       if (!asked || id === undefined) return undefined;
       return {
@@ -91,13 +84,16 @@ export function createQuestionExchange(options: {
         metadata: {},
       };
     },
-    async undeliveredAnswer() {
+    /** An answer that an earlier process may not have delivered. */
+    async undeliveredAnswer(): Promise<AnswerMessage | undefined> {
       const { answers } = delegation();
       if (answers?.delivered !== false) return undefined;
       // The question is answered already: with the same key, this returns the answer and asks nobody.
       return answerOf(answers.count, await options.ask('', keyOf(answers.count)), answers.statusId);
     },
-    markDelivered: () => save({ answers: { ...delegation().answers, count: count(), delivered: true } }),
+    /** Records that the peer has the last answer. */
+    markDelivered: (): Promise<void> =>
+      save({ answers: { ...delegation().answers, count: count(), delivered: true } }),
   };
 }
 

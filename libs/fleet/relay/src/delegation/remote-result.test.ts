@@ -4,14 +4,7 @@ import { announceOf } from '@hermes-fleet/peers/testing';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { encodeAnnounce, encodeResult, type ReplySchema } from '@hermes-fleet/protocol/handshake';
 import { neverArrived } from './peer-contact.ts';
-import {
-  announcesIn,
-  hasResult,
-  judgeAnswer,
-  outcomeOf,
-  resultOf,
-  resultOfMessage,
-} from './remote-result.ts';
+import { announcesIn, answerOf, hasResult, judgeAnswer, outcomeOf, resultOf } from './remote-result.ts';
 
 const wire = encodeResult({
   type: 'TASK_RESULT',
@@ -72,8 +65,8 @@ describe('the result in a peer’s answer', () => {
 
   it('may be a Message', () => {
     const asked = { taskId: 'remote', replySchema: 'prose' as const };
-    assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [] }, asked).text, 'hi');
-    assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [wire] }, asked).tokensSpent, 3);
+    assert.equal(resultOf(answerOf({ kind: 'message', text: 'hi', data: [] }), asked).text, 'hi');
+    assert.equal(resultOf(answerOf({ kind: 'message', text: 'hi', data: [wire] }), asked).tokensSpent, 3);
   });
 
   it('keeps status, tokens and output without its invalid fields, which it and the log name', () => {

@@ -47,13 +47,6 @@ export function answerOf(reply: PeerReply & { kind: 'message' }): PeerAnswer {
   return { state: 'completed', text: reply.text, data: reply.data };
 }
 
-export function resultOfMessage(
-  reply: PeerReply & { kind: 'message' },
-  contract: ResultContract,
-): TaskResult {
-  return resultOf(answerOf(reply), contract);
-}
-
 export function resultOf(task: PeerAnswer, contract: ResultContract): TaskResult {
   return judgeAnswer(task, contract).result;
 }

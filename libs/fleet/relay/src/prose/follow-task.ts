@@ -1,23 +1,14 @@
 import { type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
 import { backoffMs } from '@hermes-fleet/protocol';
-import { type PeerContact, peerError } from '../delegation/peer-contact.ts';
-import { isWaitingForCaller } from '../delegation/question-exchange.ts';
 import {
-  type FollowOptions,
-  MAX_ANSWER_MS,
-  type OutcomeUnknown,
-  QUERY_TIMEOUT_MS,
+  type PeerContact,
   RETRY_BACKOFF,
-  waitToRetryOrGiveUp,
-} from './send-once.ts';
-
-const IDLE_TIMEOUT_MS = 45_000;
-
-interface Snapshot {
-  readonly task: PeerTask | undefined;
-  /** The peer offers streams for its tasks. */
-  readonly streams: boolean;
-}
+  readTask,
+  type Snapshot,
+  watchOnce,
+} from '../delegation/peer-contact.ts';
+import { isWaitingForCaller } from '../delegation/question-exchange.ts';
+import { type FollowOptions, MAX_ANSWER_MS, type OutcomeUnknown, unknownAfter } from './send-once.ts';
 
 /**
  * Follows an agent's task until it ends or waits for its caller: by stream if the agent has one, else by polling with
@@ -64,53 +55,18 @@ function fingerprint(task: PeerTask | undefined): string {
     : '';
 }
 
-async function watchOnce(
-  options: FollowOptions,
-  contact: PeerContact,
-  id: string,
-  known: PeerTask | undefined,
-  isOver: (task: PeerTask) => boolean,
-): Promise<Snapshot> {
-  const { client, endpoint, signal, traceparent } = options;
-  let task = known;
-  try {
-    const snapshots = client.watch(endpoint, id, { signal, traceparent, idleTimeoutMs: IDLE_TIMEOUT_MS });
-    for await (const snapshot of snapshots) {
-      contact.recordAnswer();
-      task = snapshot;
-      await options.onTask(snapshot);
-      if (isOver(snapshot)) return { task, streams: true };
-    }
-    // Only a peer without a stream for the task closes the stream before the task ends.
-    return { task, streams: false };
-  } catch (thrown) {
-    const error = peerError(signal, thrown);
-    options.log.debug({ peer: endpoint.name, err: error }, 'stream from the agent ended early');
-    return { task, streams: error.retryable };
-  }
-}
-
 async function queryTask(
   options: FollowOptions,
   contact: PeerContact,
   id: string,
 ): Promise<PeerTask | OutcomeUnknown> {
-  const { client, endpoint, signal, traceparent } = options;
-  for (;;) {
-    try {
-      const task = await client.getTask(endpoint, id, { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent });
-      contact.recordAnswer();
-      await options.onTask(task);
-      return task;
-    } catch (thrown) {
-      const error = peerError(signal, thrown);
-      if (peerErrorCode(error) === 'TASK_NOT_FOUND')
-        return { kind: 'unknown', why: `it does not know its task ${id} any more` };
-      if (!error.retryable)
-        return { kind: 'unknown', why: `its task ${id} cannot be read (${error.message})` };
-      options.onRetry('ask');
-      const givenUp = await waitToRetryOrGiveUp(options, contact, error);
-      if (givenUp) return givenUp;
-    }
+  try {
+    return await readTask(options, contact, id);
+  } catch (thrown) {
+    return unknownAfter(options, thrown, (why) =>
+      peerErrorCode(thrown) === 'TASK_NOT_FOUND'
+        ? `it does not know its task ${id} any more`
+        : `its task ${id} cannot be read (${why})`,
+    );
   }
 }

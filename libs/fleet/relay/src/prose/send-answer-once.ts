@@ -7,7 +7,7 @@ import {
   type ProseOptions,
   searchTasks,
   type TextMessage,
-  waitToRetryOrGiveUp,
+  unknownAfter,
 } from './send-once.ts';
 
 /** The agent answered that it does not accept the answer. */
@@ -47,8 +47,11 @@ export async function sendAnswerOnce(
       if (isCertain && !error.retryable) return { kind: 'declined', reason: error.message };
       ambiguous = !isCertain;
       options.onRetry('answer');
-      const givenUp = await waitToRetryOrGiveUp(options, contact, error);
-      if (givenUp) return givenUp;
+      try {
+        await contact.waitToRetry(error);
+      } catch (final) {
+        return unknownAfter(options, final, (why) => why);
+      }
     }
   }
 }

@@ -1,13 +1,18 @@
 import type { ListedTask, PeerReply } from '@hermes-fleet/a2a';
-import { backoffMs, type FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { backoffMs, type JsonObject } from '@hermes-fleet/protocol';
 import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import type { DelegateOptions, RefusedDispatch } from '../delegation/delegate-options.ts';
-import { isDeclined, neverArrived, type PeerContact, peerError } from '../delegation/peer-contact.ts';
+import {
+  isDeclined,
+  neverArrived,
+  type PeerContact,
+  peerError,
+  QUERY_TIMEOUT_MS,
+  RETRY_BACKOFF,
+} from '../delegation/peer-contact.ts';
 
 /** The longest wait for an answer to a task without a deadline, ms; an agent may answer only when it has finished. */
 export const MAX_ANSWER_MS = 600_000;
-export const QUERY_TIMEOUT_MS = 5_000;
-export const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
 /** How many times an agent's task list is searched for a message before the message counts as not listed. */
 const MAX_SEARCHES = 3;
 
@@ -118,38 +123,31 @@ export async function searchTasks<T>(
   judge: (listed: readonly ListedTask[]) => T | undefined,
 ): Promise<T | OutcomeUnknown | undefined> {
   const { client, endpoint, clock, random, signal, traceparent } = options;
-  for (let searches = 1; ; ) {
-    try {
-      const call = { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent };
-      const listed = await client.listTasks(endpoint, contextId, call);
+  try {
+    for (let searches = 1; ; searches += 1) {
+      const listed = await contact.untilAnswered('ask', () =>
+        client.listTasks(endpoint, contextId, { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent }),
+      );
       contact.recordAnswer();
       const found = judge(listed);
       if (found !== undefined || searches >= MAX_SEARCHES) return found;
       await clock.sleep(backoffMs(searches, { ...RETRY_BACKOFF, random }), signal);
-      searches += 1;
-    } catch (thrown) {
-      const error = peerError(signal, thrown);
-      if (!error.retryable) return { kind: 'unknown', why: `it cannot be asked (${error.message})` };
-      options.onRetry('ask');
-      const givenUp = await waitToRetryOrGiveUp(options, contact, error);
-      if (givenUp) return givenUp;
     }
+  } catch (thrown) {
+    return unknownAfter(options, thrown, (why) => `it cannot be asked (${why})`);
   }
 }
 
-/** Waits before the next try; returns an unknown outcome when the peer has been unreachable too long. */
-export async function waitToRetryOrGiveUp(
-  options: FollowOptions,
-  contact: PeerContact,
-  error: FleetError,
-): Promise<OutcomeUnknown | undefined> {
-  try {
-    await contact.waitToRetry(error);
-    return undefined;
-  } catch (thrown) {
-    const final = peerError(options.signal, thrown);
-    if (final.code !== 'PEER_UNREACHABLE') throw final;
-    const seconds = Math.round(options.peerDownAfterMs / 1000);
-    return { kind: 'unknown', why: `it has not answered for ${seconds} s` };
-  }
+/**
+ * The unknown outcome after a call that nothing more is to be learned from: the peer has been unreachable too long, or has
+ * refused it, as `refusal` says. Throws the signal's reason.
+ */
+export function unknownAfter(
+  { signal, peerDownAfterMs }: FollowOptions,
+  thrown: unknown,
+  refusal: (why: string) => string,
+): OutcomeUnknown {
+  const error = peerError(signal, thrown);
+  const away = `it has not answered for ${Math.round(peerDownAfterMs / 1000)} s`;
+  return { kind: 'unknown', why: error.retryable ? away : refusal(error.message) };
 }
