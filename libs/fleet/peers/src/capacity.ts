@@ -59,3 +59,9 @@ export function announcedLoad({ session, limits }: SessionAnnounce, limit: numbe
   if (limits?.freeSlots !== undefined) return limit - limits.freeSlots;
   return session.activeTasks + (limits?.queuedTasks ?? 0);
 }
+
+/** True if the announce says that the peer can start a task now. */
+export function hasRoom(announce: SessionAnnounce): boolean {
+  const { maxConcurrentTasks: limit = 0, freeSlots } = announce.limits ?? {};
+  return freeSlots === undefined ? announcedLoad(announce, limit) < limit : freeSlots > 0;
+}

@@ -1,6 +1,6 @@
 import { type PeerProfile, type RoutingPolicy, takesProse } from '@hermes-fleet/peers';
 import { type JsonObject, negotiate, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
-import { encodeDispatch, type TaskDispatch } from '@hermes-fleet/protocol/handshake';
+import { encodeDispatch, spokenVersions, type TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import type { AdmittedTask, Budget } from '@hermes-fleet/protocol/ports';
 import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import type { Delegation } from './delegation/delegation.ts';
@@ -71,6 +71,5 @@ function relayedDispatch(
 
 /** The versions in the peer's announce, or else in its agent card. */
 function versionsOf({ announce, card }: PeerProfile): readonly string[] {
-  if (announce) return announce.protocolVersions ?? [announce.protocolVersion];
-  return card?.versions ?? [];
+  return announce ? spokenVersions(announce) : (card?.versions ?? []);
 }

@@ -8,8 +8,8 @@ import type { PeerRegistry } from '../registry/peer-registry.ts';
 import { readCard } from './agent-card.ts';
 
 const ANSWER_TIMEOUT_MS = 5_000;
-const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 15_000;
+/** The pauses after an announce that could not be built or delivered, ms. */
+export const RETRY = { firstMs: 500, longestMs: 15_000 };
 /** Interval at which the card of a peer that gets no announces is read again; shorter than the card's lifetime. */
 const CARD_EVERY_MS = 30_000;
 /** The longest part of a peer's reason in a log line, characters. */
@@ -17,16 +17,6 @@ const MAX_REASON_CHARS = 500;
 
 /** `prose` and `foreign` (no common major version) mean that the announce was not sent. */
 type Delivery = 'answered' | 'prose' | 'foreign';
-
-/** Delivers announces to one peer, one message at a time. Only the newest announce is kept. */
-export interface AnnounceSender {
-  /** Sends this announce, and discards an older one that is not delivered yet. */
-  send(announce: SessionAnnounce): void;
-  /** Sends a last announce, without retries, if the peer answered the previous one. */
-  farewell(announce: SessionAnnounce, signal: AbortSignal): Promise<void>;
-  /** Resolves after the signal has aborted and no delivery is in progress. */
-  readonly ended: Promise<void>;
-}
 
 export interface AnnounceSenderOptions {
   readonly peer: string;
@@ -41,7 +31,8 @@ export interface AnnounceSenderOptions {
   readonly onAnswer: (data: readonly JsonObject[]) => Promise<void>;
 }
 
-export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSender {
+/** Delivers announces to one peer, one message at a time. Only the newest announce is kept. */
+export function createAnnounceSender(options: AnnounceSenderOptions) {
   const { peer, signal } = options;
   let latest: SessionAnnounce | undefined;
   let last: Delivery | 'failed' | undefined;
@@ -125,11 +116,7 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
         if (signal.aborted) return;
         last = 'failed';
         failures += 1;
-        pauseMs = backoffMs(failures, {
-          firstMs: FIRST_RETRY_MS,
-          longestMs: LONGEST_RETRY_MS,
-          random: options.random,
-        });
+        pauseMs = backoffMs(failures, { ...RETRY, random: options.random });
         count('error');
         const level = failures === 1 ? 'warn' : 'debug';
         options.log[level]({ peer, err: error }, 'announce not delivered: trying again');
@@ -140,19 +127,22 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
   }
 
   return {
-    send(announce) {
+    /** Sends this announce, and discards an older one that is not delivered yet. */
+    send(announce: SessionAnnounce): void {
       latest = announce;
       const due = wake;
       wake = new AbortController();
       due.abort();
     },
-    async farewell(announce, stop) {
+    /** Sends a last announce, without retries, if the peer answered the previous one. */
+    async farewell(announce: SessionAnnounce, stop: AbortSignal): Promise<void> {
       latest = announce;
       const profile = options.peers.get(peer);
       const version = profile && commonVersion(announce, profile, options.clock.now());
       if (last !== 'answered' || !profile?.endpoint || version === undefined) return;
       await post(profile.endpoint, { ...announce, protocolVersion: version }, stop);
     },
+    /** Resolves after the signal has aborted and no delivery is in progress. */
     ended: deliverUntilAborted(),
   };
 }

@@ -5,28 +5,14 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { DEFAULT_TTL_S } from '../peer-profile.ts';
 import type { PeerRegistry } from '../registry/peer-registry.ts';
-import { type AnnounceSender, createAnnounceSender } from './announce-sender.ts';
+import { createAnnounceSender, RETRY } from './announce-sender.ts';
 
 const DEBOUNCE_MS = 1_000;
 /** A change of load waits this long for others, ms, unless the last announce was within the last second. */
 const LOAD_DEBOUNCE_MS = 100;
-const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 15_000;
 const FAREWELL_MS = 1_000;
 
-/** Announces this profile to every configured peer and on the bus, and records the announces in the answers. */
-export interface Announcer {
-  /** Announces at once, and then as a heartbeat every third of the TTL. Failed deliveries are retried with backoff. */
-  start(): void;
-  /** Schedules an announce because an input of routing has changed; at most one per second. Measures before it. */
-  changed(): void;
-  /** Schedules an announce because the load has changed; at most one per second. Measures nothing. */
-  loadChanged(): void;
-  /** Announces once more, with `ready: false`. Takes at most one second, and never throws. */
-  farewell(): Promise<void>;
-  /** Stops announcing. Resolves when no delivery is in progress. */
-  close(): Promise<void>;
-}
+export type Announcer = ReturnType<typeof createAnnouncer>;
 
 /** Publishes announces on the bus. `libs/core/events` implements it for NATS. */
 export interface AnnouncePublisher {
@@ -50,10 +36,11 @@ export interface AnnouncerOptions {
   readonly random?: () => number;
 }
 
-export function createAnnouncer(options: AnnouncerOptions): Announcer {
+/** Announces this profile to every configured peer and on the bus, and records the announces in the answers. */
+export function createAnnouncer(options: AnnouncerOptions) {
   const closing = new AbortController();
   const random = options.random ?? Math.random;
-  const senders: AnnounceSender[] = [];
+  const senders: ReturnType<typeof createAnnounceSender>[] = [];
   let started = false;
   let leaving = false;
   let pending: Disposable | undefined;
@@ -89,7 +76,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       options.bus?.publish(announce);
     } catch (error) {
       failures += 1;
-      pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
+      pauseMs = backoffMs(failures, { ...RETRY, random });
       options.log.warn({ err: error }, 'no announce could be built: trying again');
     }
     if (isMeasured && !leaving) heartbeat = options.clock.timer(() => broadcast(), pauseMs);
@@ -113,32 +100,32 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   return {
-    start() {
+    /** Announces at once, and then as a heartbeat every third of the TTL. Failed deliveries are retried with backoff. */
+    start(): void {
       if (started || leaving) return;
       started = true;
       for (const { name, standing } of options.peers.list())
         if (standing === 'configured')
           senders.push(
             createAnnounceSender({
+              ...options,
               peer: name,
-              peers: options.peers,
-              client: options.client,
-              clock: options.clock,
-              log: options.log,
               random,
-              metrics: options.metrics,
               signal: closing.signal,
               onAnswer: (data) => recordAnnounceOf(options, data, name),
             }),
           );
       broadcast();
     },
-    changed: () => schedule(DEBOUNCE_MS, true),
-    loadChanged() {
+    /** Schedules an announce because an input of routing has changed; at most one per second. Measures before it. */
+    changed: (): void => schedule(DEBOUNCE_MS, true),
+    /** Schedules an announce because the load has changed; at most one per second. Measures nothing. */
+    loadChanged(): void {
       if (pending) return;
       schedule(Math.max(LOAD_DEBOUNCE_MS, lastSentAt + DEBOUNCE_MS - options.clock.monotonic()), false);
     },
-    async farewell() {
+    /** Announces once more, with `ready: false`. Takes at most one second, and never throws. */
+    async farewell(): Promise<void> {
       if (!started || leaving) return;
       stopTimers();
       const timeout = new AbortController();
@@ -158,7 +145,8 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       const sent = sendFarewell().catch((err) => options.log.debug({ err }, 'farewell not delivered'));
       await Promise.race([sent, timedOut]);
     },
-    async close() {
+    /** Stops announcing. Resolves when no delivery is in progress. */
+    async close(): Promise<void> {
       stopTimers();
       closing.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
       await Promise.all([broadcasting, ...senders.map(({ ended }) => ended)]);

@@ -7,24 +7,12 @@ const PAUSE_FACTOR = 20;
 const LONGEST_MS = 300_000;
 
 /** Measures the state of the base repository, and reports changes. */
-export interface RepoWatch {
-  /** The last measured state. */
-  last(): RepoState;
-  /** Measures now, and reports a change. */
-  measure(): Promise<RepoState>;
-  /** Measures now without reporting a change, for a caller that announces the state itself. */
-  measureQuietly(): Promise<RepoState>;
-  /** Measures every few seconds, so that a change is noticed without a task (docs/handshake.md#announcing). */
-  start(): void;
-  stop(): void;
-}
-
 export function createRepoWatch(options: {
   readonly measure: () => Promise<RepoState>;
   readonly onChange: () => void;
   readonly clock: Clock;
   readonly log: Log;
-}): RepoWatch {
+}) {
   let state: RepoState = { branch: '', clean: true };
   let timer: Disposable | undefined;
   let watching = false;
@@ -40,8 +28,10 @@ export function createRepoWatch(options: {
     return state;
   }
 
+  /** Measures now without reporting a change, for a caller that announces the state itself. */
   const measureQuietly = async (): Promise<RepoState> => keep(await options.measure());
 
+  /** Measures now, and reports a change. */
   async function measure(): Promise<RepoState> {
     const before = state;
     const { branch, clean, problem } = keep(await options.measure());
@@ -67,15 +57,17 @@ export function createRepoWatch(options: {
   }
 
   return {
-    last: () => state,
+    /** The last measured state. */
+    last: (): RepoState => state,
     measure,
     measureQuietly,
-    start() {
+    /** Measures every few seconds, so that a change is noticed without a task (docs/handshake.md#announcing). */
+    start(): void {
       if (watching) return;
       watching = true;
       schedule(0);
     },
-    stop() {
+    stop(): void {
       watching = false;
       timer?.[Symbol.dispose]();
     },

@@ -19,30 +19,18 @@ import type { ModelInfo, RepoState } from '@hermes-fleet/protocol/ports';
 /** The largest number of remembered tasks. */
 const MAX_REMEMBERED = 1_000;
 
-/** Builds this profile's announces, each with the next `seq`. */
-export interface SelfAnnounce {
-  /** Returns an announce with the last measured state. */
-  now(): SessionAnnounce;
-  /** Remembers a task that opened a fresh context, or was refused. */
-  remember(task: Pick<TaskRecord, 'id' | 'contextId' | 'dispatch'>): void;
-  /** Returns an announce as metadata for a reply about a remembered task. */
-  metadataFor(taskId: string): JsonObject | undefined;
-}
-
-export interface SelfAnnounceOptions {
-  /** A UUIDv7, new at every start. */
-  readonly instanceId: string;
-  readonly versions: readonly string[];
-  readonly snapshot: () => ProfileSnapshot;
-}
-
 /** The context of the addressee of an announce, and the version that it reads. */
 interface Addressed {
   readonly contextId: string;
   readonly protocolVersion: string;
 }
 
-export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
+/** Builds this profile's announces, each with the next `seq`. `instanceId`: a UUIDv7, new at every start. */
+export function createSelfAnnounce(options: {
+  readonly instanceId: string;
+  readonly versions: readonly string[];
+  readonly snapshot: () => ProfileSnapshot;
+}) {
   const { instanceId, versions } = options;
   const remembered = new Map<string, Addressed>();
   let seq = 0;
@@ -96,8 +84,10 @@ export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
   }
 
   return {
-    now: () => next(),
-    remember({ id, contextId, dispatch }) {
+    /** Returns an announce with the last measured state. */
+    now: (): SessionAnnounce => next(),
+    /** Remembers a task that opened a fresh context, or was refused. */
+    remember({ id, contextId, dispatch }: Pick<TaskRecord, 'id' | 'contextId' | 'dispatch'>): void {
       if (remembered.size >= MAX_REMEMBERED) {
         const [oldest = ''] = remembered.keys();
         remembered.delete(oldest);
@@ -105,7 +95,8 @@ export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
       const protocolVersion = answerVersion(versionOf(dispatch), versions);
       remembered.set(id, { contextId, protocolVersion });
     },
-    metadataFor(taskId) {
+    /** Returns an announce as metadata for a reply about a remembered task. */
+    metadataFor(taskId: string): JsonObject | undefined {
       const task = remembered.get(taskId);
       return task && { [HANDSHAKE_EXTENSION]: encodeAnnounce(next(task)) };
     },

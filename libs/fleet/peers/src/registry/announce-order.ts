@@ -1,4 +1,6 @@
 import { instanceTime, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import type { Authorization } from './authorize-announce.ts';
+import type { PeerEntry } from './peer-entry.ts';
 
 /** How far the clock of a worker may be ahead of ours. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
@@ -49,4 +51,21 @@ function isNewerInInstance(next: Arrived, known: Arrived): boolean {
 function sentAt({ announce, receivedAt }: Arrived): number {
   if (announce.sentAt === undefined) return Number.NEGATIVE_INFINITY;
   return Math.min(Date.parse(announce.sentAt), receivedAt + MAX_CLOCK_SKEW_MS);
+}
+
+/** True if an authorized announce replaces the recorded one: it is newer, or it makes the peer joined. */
+export function supersedes(
+  announce: SessionAnnounce,
+  authorization: Authorization,
+  previous: PeerEntry,
+  { expired, now }: { readonly expired: boolean; readonly now: number },
+): boolean {
+  if (!previous.announce) return true;
+  const known = { announce: previous.announce, receivedAt: previous.receivedAt ?? now };
+  if (isNewer({ announce, receivedAt: now }, known, { expired })) return true;
+  const joins = authorization.standing === 'joined' && !previous.joined;
+  const older =
+    announce.instanceId === previous.announce.instanceId &&
+    (announce.seq ?? 0) < (previous.announce.seq ?? 0);
+  return joins && !older;
 }

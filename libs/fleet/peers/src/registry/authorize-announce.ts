@@ -145,3 +145,17 @@ export function ownerOf(
 }
 
 const refused = (reason: string): Authorization => ({ standing: 'refused', reason });
+
+/**
+ * The source of a stored announce: the caller whose token it came with, with its current scopes. Without a caller it was
+ * an answer or a NATS message of the peer itself.
+ */
+export function storedSource(
+  agentId: string,
+  caller: string | undefined,
+  { callers }: JoinPolicy,
+): AnnounceSource {
+  if (caller === undefined) return { name: agentId };
+  const joins = Object.hasOwn(callers, caller) && callers[caller]?.joins === true;
+  return { name: caller, scopes: new Set(joins ? ['join'] : []) };
+}

@@ -9,20 +9,17 @@ export const NEWCOMER = '';
 
 type Named = readonly [string, PeerEntry];
 
-/** The name of the peer that makes room for a newcomer, or NEWCOMER where the others have precedence; undefined if there is room. */
+/**
+ * The name of the peer that makes room for a newcomer, or NEWCOMER where the others have precedence; undefined if there is
+ * room. Peers without a task of ours go before peers with one, then stale before live ones, known before joined ones, and
+ * the longest-silent peer first.
+ */
 export function peerToEvict(others: readonly Named[], newcomer: PeerEntry, now: number): string | undefined {
   if (others.length < MAX_UNCONFIGURED) return undefined;
-  return selectForEviction([...others, [NEWCOMER, newcomer]], now);
-}
-
-/**
- * Selects the peer to evict: peers without a task of ours before peers with one, then stale before live ones, known
- * before joined ones, and the longest-silent peer first.
- */
-export function selectForEviction(peers: readonly Named[], now: number): string {
-  const [first, ...rest] = peers.map(([name, entry]) => ({ name, rank: retentionRank(entry, now) }));
-  if (!first) throw new RangeError('there is no peer to choose from');
-  return rest.reduce((least, each) => (isLess(each.rank, least.rank) ? each : least), first).name;
+  const all: readonly Named[] = [...others, [NEWCOMER, newcomer]];
+  return all
+    .map(([name, entry]) => ({ name, rank: retentionRank(entry, now) }))
+    .reduce((least, each) => (isLess(each.rank, least.rank) ? each : least)).name;
 }
 
 function retentionRank(entry: PeerEntry, now: number): readonly number[] {

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
 import { normalizePeerUrl, peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
 import { announceView, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
-import type { Clock } from '@hermes-fleet/protocol/ports';
+import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { capacityOf } from '../capacity.ts';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
-import type { JoinBinding } from './authorize-announce.ts';
+import type { Authorization, JoinBinding } from './authorize-announce.ts';
 import { createPeerHealth, type PeerHealth } from './peer-health.ts';
 
 export interface PeerEntry {
@@ -91,4 +91,19 @@ function routingView(peer: PeerProfile, now: number): unknown {
   return announce
     ? [...state, isLive(peer, now), announceView('routing', announce), capacityOf(peer, now)]
     : state;
+}
+
+/** Logs how a peer belongs to the fleet from now on, where that has changed. */
+export function logStandingChange(
+  log: Log,
+  before: PeerProfile | undefined,
+  after: PeerProfile,
+  authorization: Authorization,
+): void {
+  if (before?.standing === after.standing) return;
+  const { name: peer, standing, endpoint } = after;
+  if (standing === 'joined') log.info({ peer, endpoint: endpoint?.url }, 'a worker has joined');
+  if (standing !== 'known') return;
+  const note = authorization.standing === 'known' ? authorization.note : undefined;
+  log.info({ peer, ...(note === undefined ? {} : { reason: note }) }, 'a peer is known, and not routed to');
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { PeerProfile } from '../peer-profile.ts';
-import { createPeerLoad, type PeerLoad, type TaskAtPeer } from './peer-load.ts';
+import { createPeerLoad, type TaskAtPeer } from './peer-load.ts';
 
 const OPENS_AFTER = 3;
 const FIRST_PAUSE_MS = 2_000;
@@ -10,36 +10,14 @@ const ALPHA = 0.3;
 /** After this time without an observation, the averages count half. */
 const HALF_LIFE_MS = 30_000;
 
+export type PeerHealth = ReturnType<typeof createPeerHealth>;
+
 /**
  * Health of a peer as this profile observed it: a circuit breaker and moving averages, in memory. The averages fade with
- * time, so that a peer that was slow or refused once is tried again, also while others have room.
+ * time, so that a peer that was slow or refused once is tried again, also while others have room. `random` spreads the
+ * pauses after refusals, 0 to 1.
  */
-export interface PeerHealth {
-  /** The peer answered. Closes the circuit. */
-  recordAnswer(): void;
-  /**
-   * The peer could not be reached. Three failures in a row open the circuit, for longer each time. Then the circuit is
-   * half-open: the next task at the peer is the trial, and the circuit stays open for other tasks until the peer answers,
-   * fails again, or the trial leaves.
-   */
-  recordFailure(): void;
-  /** The peer accepted a dispatch after this time. */
-  recordAccepted(latencyMs: number): void;
-  /** The peer refused a dispatch. */
-  recordRefused(): void;
-  /**
-   * A task ended at the peer. Three in a row that failed before they began open the circuit, for longer each time: the
-   * peer answers, and can do no work.
-   */
-  recordEnded(failedAtOnce: boolean): void;
-  /** Counts a task at the peer until the result is disposed. */
-  trackTask(): TaskAtPeer;
-  readonly load: PeerLoad;
-  snapshot(): Pick<PeerProfile, 'circuitOpenUntil' | 'inFlight' | 'blockedRate' | 'latencyMs'>;
-}
-
-/** `random` spreads the pauses after refusals, 0 to 1. */
-export function createPeerHealth(clock: Clock, random: () => number = Math.random): PeerHealth {
+export function createPeerHealth(clock: Clock, random: () => number = Math.random) {
   const load = createPeerLoad(clock, random);
   /** Failures in a row: the peer could not be reached; a task failed there before it began. */
   let unreachable = 0;
@@ -81,30 +59,43 @@ export function createPeerHealth(clock: Clock, random: () => number = Math.rando
     closeIfSound();
   };
   return {
+    /** The peer answered. Closes the circuit. */
     recordAnswer,
-    recordFailure() {
+    /**
+     * The peer could not be reached. Three failures in a row open the circuit, for longer each time. Then the circuit is
+     * half-open: the next task at the peer is the trial, and the circuit stays open for other tasks until the peer answers,
+     * fails again, or the trial leaves.
+     */
+    recordFailure(): void {
       unreachable += 1;
       openIfBroken();
     },
-    recordAccepted(latency) {
+    /** The peer accepted a dispatch after this time, ms. */
+    recordAccepted(latency: number): void {
       recordAnswer();
       const known = latencyMs === 0 ? 0 : (1 - ALPHA) * kept();
       latencyMs = latencyMs * known + latency * (1 - known);
       blockedRate *= (1 - ALPHA) * kept();
       observedAt = clock.monotonic();
     },
-    recordRefused() {
+    /** The peer refused a dispatch. */
+    recordRefused(): void {
       latencyMs *= kept();
       blockedRate = blockedRate * kept() * (1 - ALPHA) + ALPHA;
       observedAt = clock.monotonic();
     },
-    recordEnded(failedAtOnce) {
+    /**
+     * A task ended at the peer. Three in a row that failed before they began open the circuit, for longer each time: the
+     * peer answers, and can do no work.
+     */
+    recordEnded(failedAtOnce: boolean): void {
       failedTasks = failedAtOnce ? failedTasks + 1 : 0;
       // Tasks that were sent before the circuit opened say nothing new.
       if (failedAtOnce && !isAhead(circuitOpenUntil)) openIfBroken();
       else closeIfSound();
     },
-    trackTask() {
+    /** Counts a task at the peer until the result is disposed. */
+    trackTask(): TaskAtPeer {
       const own = halfOpen() && !underTrial() ? { until: clock.now() + LONGEST_PAUSE_MS } : undefined;
       if (own) trial = own;
       const tracked = load.track();
@@ -117,7 +108,7 @@ export function createPeerHealth(clock: Clock, random: () => number = Math.rando
       };
     },
     load,
-    snapshot() {
+    snapshot(): Pick<PeerProfile, 'circuitOpenUntil' | 'inFlight' | 'blockedRate' | 'latencyMs'> {
       const part = kept();
       return {
         circuitOpenUntil: openUntil(),

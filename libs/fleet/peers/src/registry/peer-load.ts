@@ -33,17 +33,7 @@ interface Left {
 }
 
 /** The tasks of this profile at one peer, compared with what the peer announces (docs/handshake.md#capacity). */
-export interface PeerLoad {
-  track(): TaskAtPeer;
-  /** The peer refused a task because it has no free slot. */
-  recordFull(): void;
-  /** The peer announced a free slot. */
-  recordRoom(): void;
-  readonly inFlight: number;
-  slots(announce: Announced | undefined): PeerSlots;
-}
-
-export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number = Math.random): PeerLoad {
+export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number = Math.random) {
   const here = new Set<Stay>();
   let left: Left[] = [];
   let refusals = 0;
@@ -52,7 +42,7 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
   const count = (matches: (stay: Stay) => boolean): number => here.values().filter(matches).toArray().length;
 
   return {
-    track() {
+    track(): TaskAtPeer {
       const stay: Stay = { waitsSince: undefined };
       let lastAt: number | undefined;
       here.add(stay);
@@ -73,18 +63,20 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
         },
       };
     },
-    recordFull() {
+    /** The peer refused a task because it has no free slot. */
+    recordFull(): void {
       refusals += 1;
       fullUntil = clock.now() + backoffMs(refusals, { ...FULL_PAUSE, random });
     },
-    recordRoom() {
+    /** The peer announced a free slot. */
+    recordRoom(): void {
       // The next pause is longer all the same, until the peer takes a task: it may announce room and refuse.
       fullUntil = 0;
     },
-    get inFlight() {
+    get inFlight(): number {
       return here.size;
     },
-    slots(given) {
+    slots(given: Announced | undefined): PeerSlots {
       if (here.size === 0 && left.length === 0)
         return { ...NOBODY, mostRunning, fullUntil, onTrial: refusals > 0 };
       const announce = given && { sentAt: sentMs(given), receivedAt: given.receivedAt };

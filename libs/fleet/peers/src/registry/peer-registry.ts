@@ -3,26 +3,28 @@ import { peerUrlKey, SHARED_CALLER } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { decodeAnnounce, encodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { hasRoom } from '../capacity.ts';
 import { CARD_TTL_MS, isLive, isWithin, type PeerCard, type PeerProfile } from '../peer-profile.ts';
-import { seqProblem } from './announce-order.ts';
+import { seqProblem, supersedes } from './announce-order.ts';
 import {
   type AnnounceSource,
   type Authorization,
   type AuthorizationContext,
   authorizeAnnounce,
   ownerOf,
+  storedSource,
 } from './authorize-announce.ts';
 import { MAX_UNCONFIGURED, NEWCOMER, peerToEvict } from './eviction.ts';
 import {
   cardUrlOf,
   createPeerEntry,
   isSameForRouting,
+  logStandingChange,
   type PeerEntry,
   toPeerProfile,
   withUrlKey,
 } from './peer-entry.ts';
 import type { PeerHealth } from './peer-health.ts';
-import { hasRoom, logStandingChange, storedSource, supersedes } from './recording.ts';
 
 /** The longest announce of such a peer, characters of JSON, including unknown fields. */
 const MAX_ANNOUNCE_CHARS = 65_536;
@@ -34,41 +36,7 @@ export type Recorded =
   | { readonly outcome: 'recorded' | 'ignored' }
   | { readonly outcome: 'refused'; readonly reason: string };
 
-/** The peers of a profile, with the last announce of each. The ledger keeps them over a restart. */
-export interface PeerRegistry {
-  /**
-   * Records an announce that is authorized (docs/handshake.md#announce-authorization) and newer than the recorded one.
-   * `recorded` is durable. After STORE_UNAVAILABLE the announce counts in this process, and is lost at a restart.
-   */
-  record(announce: SessionAnnounce, from: AnnounceSource): Promise<Recorded>;
-  /** Every configured peer, and every other that announced itself, sorted by name. */
-  list(): PeerProfile[];
-  get(name: string): PeerProfile | undefined;
-  /** Calls the listener after an input of routing has changed. An equal heartbeat is not a change. */
-  onChange(listener: () => void): Disposable;
-  /**
-   * True for the token of a configured peer, and for one with which a worker has joined: what it says of the callers of its
-   * tasks is believed. False for a secret that several callers share.
-   */
-  isMember(caller: string): boolean;
-  /** The peer, or this profile, that is at the address already, if it is another one than `agentId`. */
-  ownerOf(url: string, agentId: string): string | undefined;
-  /** The worker has joined with a join token, or its membership has changed: it is a peer, also before its first announce. */
-  admitted(name: string): void;
-  /** The worker is no member any more: it is forgotten, and never routed to. Its stored announce is removed by the ledger. */
-  removed(name: string): void;
-  /**
-   * Aborts, with PEER_UNREACHABLE, when a worker that joined with a join token is no member any more; undefined for any other
-   * peer.
-   */
-  membership(name: string): AbortSignal | undefined;
-  /** Undefined for an unknown peer. */
-  health(name: string): PeerHealth | undefined;
-  /** See `cardUrlOf`. */
-  cardUrl(name: string): string | undefined;
-  /** Records the declarations of an agent card that was read just now. */
-  recordCard(name: string, card: Omit<PeerCard, 'readAt'>): void;
-}
+export type PeerRegistry = ReturnType<typeof createPeerRegistry>;
 
 export interface PeerRegistryOptions {
   readonly ledger: Pick<Ledger, 'peers' | 'savePeer' | 'forgetPeer'>;
@@ -82,7 +50,8 @@ export interface PeerRegistryOptions {
   readonly random?: () => number;
 }
 
-export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
+/** The peers of a profile, with the last announce of each. The ledger keeps them over a restart. */
+export function createPeerRegistry(options: PeerRegistryOptions) {
   const { clock, log } = options;
   const policy = options.join ?? NO_JOINS;
   const configured = new Map(Object.entries(options.configured));
@@ -200,18 +169,25 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   }
 
   return {
-    ownerOf: (url, agentId) => ownerOf(url, agentId, authContext),
-    admitted(name) {
+    /** The peer, or this profile, that is at the address already, if it is another one than `agentId`. */
+    ownerOf: (url: string, agentId: string): string | undefined => ownerOf(url, agentId, authContext),
+    /** The worker has joined with a join token, or its membership has changed: it is a peer, also before its first announce. */
+    admitted(name: string): void {
       admit(name);
       notifyListeners();
     },
-    removed(name) {
+    /** The worker is no member any more: it is forgotten, and never routed to. Its stored announce is removed by the ledger. */
+    removed(name: string): void {
       if (configured.has(name) || !entries.delete(name)) return;
       sorted = undefined;
       log.info({ peer: name }, 'a worker is no member any more');
       notifyListeners();
     },
-    async record(announce, from) {
+    /**
+     * Records an announce that is authorized (docs/handshake.md#announce-authorization) and newer than the recorded one.
+     * `recorded` is durable. After STORE_UNAVAILABLE the announce counts in this process, and is lost at a restart.
+     */
+    async record(announce: SessionAnnounce, from: AnnounceSource): Promise<Recorded> {
       const { agentId } = announce.worker;
       const refuse = (reason: string): Recorded => {
         log.warn({ peer: agentId, caller: from.name, reason }, 'announce not believed');
@@ -251,28 +227,41 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       ]);
       return { outcome: 'recorded' };
     },
-    list() {
+    /** Every configured peer, and every other that announced itself, sorted by name. */
+    list(): PeerProfile[] {
       sorted ??= [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
       return sorted.map(([name, entry]) => profile(name, entry));
     },
-    get(name) {
+    get(name: string): PeerProfile | undefined {
       const entry = entries.get(name);
       return entry && profile(name, entry);
     },
-    onChange(listener) {
+    /** Calls the listener after an input of routing has changed. An equal heartbeat is not a change. */
+    onChange(listener: () => void): Disposable {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
-    isMember(caller) {
+    /**
+     * True for the token of a configured peer, and for one with which a worker has joined: what it says of the callers of its
+     * tasks is believed. False for a secret that several callers share.
+     */
+    isMember(caller: string): boolean {
       if (caller === SHARED_CALLER.name) return false;
       if (configured.has(caller)) return true;
       for (const { joined } of entries.values()) if (joined?.caller === caller) return true;
       return false;
     },
-    membership: (name) => policy.workers?.membership(name),
-    health: (name) => entries.get(name)?.health,
-    cardUrl: (name) => cardUrlOf(entries.get(name)),
-    recordCard(name, { handshake, versions, rpcUrl }) {
+    /**
+     * Aborts, with PEER_UNREACHABLE, when a worker that joined with a join token is no member any more; undefined for any other
+     * peer.
+     */
+    membership: (name: string): AbortSignal | undefined => policy.workers?.membership(name),
+    /** Undefined for an unknown peer. */
+    health: (name: string): PeerHealth | undefined => entries.get(name)?.health,
+    /** See `cardUrlOf`. */
+    cardUrl: (name: string): string | undefined => cardUrlOf(entries.get(name)),
+    /** Records the declarations of an agent card that was read just now. */
+    recordCard(name: string, { handshake, versions, rpcUrl }: Omit<PeerCard, 'readAt'>): void {
       const entry = entries.get(name);
       if (!entry) return;
       const previous = entry.card;

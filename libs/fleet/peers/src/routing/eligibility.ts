@@ -5,6 +5,7 @@ import {
   isWriteTask,
   MET,
   type SessionAnnounce,
+  spokenVersions,
   type TaskDispatch,
   type Unmet,
   unmet,
@@ -96,10 +97,9 @@ const foreign = (peer: string, versions: readonly string[]): readonly Unmet[] =>
   unmet('version', peer, `speaks handshake ${versions.join(', ')} only`);
 
 const version: AnnounceCheck = (peer, announce, { policy }) => {
-  const { protocolVersion, protocolVersions } = announce;
+  const theirs = spokenVersions(announce);
   // Fast path: a common version needs no negotiation.
-  if (protocolVersions?.some((listed) => policy.versions.includes(listed))) return MET;
-  const theirs = protocolVersions ?? [protocolVersion];
+  if (theirs.some((listed) => policy.versions.includes(listed))) return MET;
   return negotiate(policy.versions, theirs) === undefined ? foreign(peer.name, theirs) : MET;
 };
 

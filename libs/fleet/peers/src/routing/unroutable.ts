@@ -8,21 +8,19 @@ export interface Excluded {
   readonly unmet: readonly Unmet[];
 }
 
-export interface Unroutable {
-  readonly unmet: readonly Unmet[];
-  /** True if at least one peer is excluded by transient reasons alone. */
-  readonly waitable: boolean;
-}
-
 /** Limit of `unmet` in a result. The explanation (`considered`) has the reasons of every peer. */
 const MAX_UNMET = 100;
 const MAX_NAMES = 20;
 
 /**
  * Explains why no peer can take a dispatch (docs/handshake.md#admission). Requirements that no live peer declares are
- * reported alone, because waiting does not help; otherwise the reasons of each peer.
+ * reported alone, because waiting does not help; otherwise the reasons of each peer. `waitable`: at least one peer is
+ * excluded by transient reasons alone.
  */
-export function unroutable(excluded: readonly Excluded[], query: RoutingQuery): Unroutable {
+export function unroutable(
+  excluded: readonly Excluded[],
+  query: RoutingQuery,
+): { readonly unmet: readonly Unmet[]; readonly waitable: boolean } {
   const { dispatch, policy, now } = query;
   const { target = 'auto' } = dispatch.routing ?? {};
   const candidates = excluded

@@ -1,13 +1,7 @@
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
+import { FleetError, isJsonObject, type JsonObject, type JsonValue, majorOf } from '@hermes-fleet/protocol';
 import {
-  FleetError,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  majorOf,
-  PROTOCOL_VERSION,
-} from '@hermes-fleet/protocol';
-import {
+  bareResult,
   outputProblems,
   type ReplySchema,
   readResult,
@@ -121,16 +115,7 @@ export function executorOf({ executedBy = '' }: TaskResult, peer: string, asker?
 }
 
 export function emptyResult(taskId: string): Omit<TaskResult, 'status'> {
-  return {
-    type: 'TASK_RESULT',
-    protocolVersion: PROTOCOL_VERSION,
-    taskId,
-    tokensSpent: 0,
-    usage: { ...UNKNOWN_USAGE, source: 'reported' },
-    nextSteps: [],
-    blockedReason: null,
-    artifacts: { filesChanged: [] },
-  };
+  return { ...bareResult(taskId), usage: { ...UNKNOWN_USAGE, source: 'reported' } };
 }
 
 export function hasResult(task: PeerAnswer): boolean {
