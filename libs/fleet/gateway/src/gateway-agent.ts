@@ -1,6 +1,6 @@
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Executor, RepoState } from '@hermes-fleet/protocol/ports';
-import type { AgentContexts } from './contexts/agent-contexts.ts';
+import type { AgentContexts } from './contexts/context-deletions.ts';
 
 /** The agent as the gateway sees it; libs/agent/loop provides it. */
 export interface GatewayAgent {

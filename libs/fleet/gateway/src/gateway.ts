@@ -18,7 +18,6 @@ import {
   type Intake,
   type Log,
   type ModelWatch,
-  type RepoState,
   type Tracing,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
@@ -29,9 +28,8 @@ import {
   createDestinations,
   createDispatcher,
   createQuestionWaits,
-  type Spending,
 } from '@hermes-fleet/tasks';
-import { type ContextDeletions, createContextDeletions } from './contexts/context-deletions.ts';
+import { createContextDeletions } from './contexts/context-deletions.ts';
 import type { SubtaskRunner } from './fleet-tools/subtask.ts';
 import type { GatewayAgent } from './gateway-agent.ts';
 import { followFigures } from './gateway-figures.ts';
@@ -66,39 +64,10 @@ export interface GatewayOptions {
   readonly versions?: readonly string[];
 }
 
-/** Accepts messages, runs or relays their tasks, and writes the results to the ledger. */
-export interface Gateway extends Intake {
-  /** Resumes the unfinished tasks of an earlier process. Call it once, before the listener opens. */
-  recover(): Promise<void>;
-  /**
-   * Refuses new tasks, lets running tasks reach a checkpoint, and leaves unfinished tasks to the next start. Resolves when
-   * all have stopped or `graceMs` has passed.
-   */
-  stop(graceMs: number): Promise<void>;
-  /** Takes no new task from now on, and says so in its announces; unfinished tasks go on. Returns how many those are. */
-  drain(): { readonly running: number; readonly waiting: number };
-  /** The number of running tasks, own and relayed. */
-  activeTasks(): number;
-  /** The number of waiting tasks, own and relayed. */
-  queuedTasks(): number;
-  /** This profile's SESSION_ANNOUNCE, from the last measurements. */
-  announce(): SessionAnnounce;
-  /** The SESSION_ANNOUNCE after measuring the workspace. */
-  freshAnnounce(): Promise<SessionAnnounce>;
-  /** The state of the agent's repositories, as last measured. */
-  repoState(): RepoState;
-  /** Metadata for a reply about a task that began a new context or was refused. */
-  replyMetadata(taskId: string): JsonObject | undefined;
-  /** Explains the routing of a dispatch in its wire form. Records nothing and spends no tokens. */
-  explain(wire: JsonObject): Promise<RoutingDecision>;
-  /** Deletes contexts of callers; throws SHUTTING_DOWN while the gateway stops. */
-  readonly contexts: Pick<ContextDeletions, 'delete'>;
-  /** Runs subtasks of the own agent at peers. */
-  readonly subtasks: SubtaskRunner;
-  readonly spending: Pick<Spending, 'view' | 'defaultBudget'>;
-}
+export type Gateway = ReturnType<typeof createGateway>;
 
-export function createGateway(options: GatewayOptions): Gateway {
+/** Accepts messages, runs or relays their tasks, and writes the results to the ledger. */
+export function createGateway(options: GatewayOptions) {
   const { ledger, clock, ids, log, metrics, config, profile, agent, mcp, peers, announcer, client } = options;
   const { limits, queue } = config.fleet;
   const versions = options.versions ?? PROTOCOL_VERSIONS;
@@ -218,7 +187,18 @@ export function createGateway(options: GatewayOptions): Gateway {
     onInformed: self.remember,
   };
 
-  return {
+  const subtasks: SubtaskRunner = {
+    run: relay.run,
+    unmet: destinations.checkSubtask,
+    route: destinations.decide,
+    contextOf: ({ caller, contextId }) => ledger.contexts.subtasksContextId(caller.name, contextId),
+    discard: contexts.discardSubtasks,
+  };
+  /** The number of running tasks, own and relayed. */
+  const activeTasks = (): number => own.running + relayed.running;
+  /** The number of waiting tasks, own and relayed. */
+  const queuedTasks = (): number => own.waiting + relayed.waiting + own.parked + relayed.parked;
+  const accepting: Intake = {
     accept: (message, caller) => acceptMessage(intake, message, caller),
     async cancel(taskId, caller) {
       const task = ledger.get(taskId);
@@ -226,7 +206,12 @@ export function createGateway(options: GatewayOptions): Gateway {
         throw new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
       await dispatcher.cancel(taskId);
     },
-    async recover() {
+  };
+
+  return {
+    ...accepting,
+    /** Resumes the unfinished tasks of an earlier process. Call it once, before the listener opens. */
+    async recover(): Promise<void> {
       await repo.measure();
       repo.start();
       announcer.changed();
@@ -240,7 +225,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const task of [...begun, ...waiting])
         await dispatcher.resume(task, callerNamed(config, task.caller));
     },
-    async stop(graceMs) {
+    /**
+     * Refuses new tasks, lets running tasks reach a checkpoint, and leaves unfinished tasks to the next start. Resolves when
+     * all have stopped or `graceMs` has passed.
+     */
+    async stop(graceMs: number): Promise<void> {
       stopping = new FleetError('SHUTTING_DOWN', `${profile} is stopping: send the task again in a moment`, {
         retryAfterS: 5,
       });
@@ -252,36 +241,38 @@ export function createGateway(options: GatewayOptions): Gateway {
       await stopGracefully({ own, relayed, dispatcher, contexts, clock, log }, stopping, graceMs);
       closing.abort(stopping);
     },
-    drain() {
+    /** Takes no new task from now on, and says so in its announces; unfinished tasks go on. Returns how many those are. */
+    drain(): { readonly running: number; readonly waiting: number } {
       if (!draining) {
         draining = new FleetError('SHUTTING_DOWN', `${profile} is leaving: send the task to another profile`);
         log.info({ profile }, 'takes no new task: it is leaving');
         announcer.changed();
       }
-      return { running: this.activeTasks(), waiting: this.queuedTasks() };
+      return { running: activeTasks(), waiting: queuedTasks() };
     },
-    activeTasks: () => own.running + relayed.running,
-    queuedTasks: () => own.waiting + relayed.waiting + own.parked + relayed.parked,
+    activeTasks,
+    queuedTasks,
+    /** The state of the agent's repositories, as last measured. */
     repoState: repo.last,
+    /** This profile's SESSION_ANNOUNCE, from the last measurements. */
     announce: self.now,
-    async freshAnnounce() {
+    /** The SESSION_ANNOUNCE after measuring the workspace. */
+    async freshAnnounce(): Promise<SessionAnnounce> {
       // Without room for a process, the last state is announced.
       await repo.measureQuietly().catch((error) => {
         if (!(error instanceof FleetError && error.code === 'CAPACITY')) throw error;
       });
       return self.now();
     },
+    /** Metadata for a reply about a task that began a new context or was refused. */
     replyMetadata: self.metadataFor,
     spending,
-    explain: (wire) =>
+    /** Explains the routing of a dispatch in its wire form. Records nothing and spends no tokens. */
+    explain: (wire: JsonObject): Promise<RoutingDecision> =>
       explainDispatch({ profile, versions, judge: destinations.checkNow, decide: destinations.decide }, wire),
+    /** Deletes contexts of callers; throws SHUTTING_DOWN while the gateway stops. */
     contexts,
-    subtasks: {
-      run: relay.run,
-      unmet: destinations.checkSubtask,
-      route: destinations.decide,
-      contextOf: ({ caller, contextId }) => ledger.contexts.subtasksContextId(caller.name, contextId),
-      discard: contexts.discardSubtasks,
-    },
+    /** Runs subtasks of the own agent at peers. */
+    subtasks,
   };
 }

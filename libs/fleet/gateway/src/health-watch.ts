@@ -13,15 +13,7 @@ export interface HealthWatchOptions {
 }
 
 /** Announces changes of the health of the MCP servers and of the model, until it is disposed of; metrics show it. */
-export interface HealthWatch extends Disposable {
-  /** The health as an announce has it. */
-  announced(): {
-    readonly mcpHealth: Readonly<Record<string, McpHealth>>;
-    readonly modelHealth?: ModelHealth;
-  };
-}
-
-export function watchHealth({ mcp, model, announcer, metrics }: HealthWatchOptions): HealthWatch {
+export function watchHealth({ mcp, model, announcer, metrics }: HealthWatchOptions) {
   const mcpHealth = (): Record<string, McpHealth> =>
     Object.fromEntries(Object.entries(mcp.health()).map(([name, { state }]) => [name, state]));
   metrics.read({
@@ -32,11 +24,12 @@ export function watchHealth({ mcp, model, announcer, metrics }: HealthWatchOptio
   const changed = (): void => announcer.changed();
   const watches = [mcp.onChange(changed), model?.watch.onChange(changed)];
   return {
-    announced: () => ({
+    /** The health as an announce has it. */
+    announced: (): { readonly mcpHealth: Record<string, McpHealth>; readonly modelHealth?: ModelHealth } => ({
       mcpHealth: mcpHealth(),
       ...(model && { modelHealth: model.watch.health().state }),
     }),
-    [Symbol.dispose]: () => {
+    [Symbol.dispose]: (): void => {
       for (const watch of watches) watch?.[Symbol.dispose]();
     },
   };

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ledger } from '@hermes-fleet/ledger';
-import type { AgentContexts } from '../src/contexts/agent-contexts.ts';
+import type { AgentContexts } from '../src/contexts/context-deletions.ts';
 import { DONE, type Script } from './scripts.ts';
 import type { TestProfile } from './test-profile.ts';
 

@@ -6,7 +6,7 @@ import { NOW } from '@hermes-fleet/peers/testing';
 import type { FleetError } from '@hermes-fleet/protocol';
 import { systemIds } from '@hermes-fleet/protocol/ports';
 import { manualClock, recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
-import type { AgentContexts } from '../src/contexts/agent-contexts.ts';
+import type { AgentContexts } from '../src/contexts/context-deletions.ts';
 import { createContextDeletions } from '../src/contexts/context-deletions.ts';
 import { watchedDeletions } from './folder-contexts.ts';
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import type { decodeResult } from '@hermes-fleet/protocol/handshake';
 import type { Caller, Clock, InboundMessage, Log, Tracing } from '@hermes-fleet/protocol/ports';
 import type { createApp } from '@hermes-fleet/service';
-import type { AgentContexts } from '../src/contexts/agent-contexts.ts';
+import type { AgentContexts } from '../src/contexts/context-deletions.ts';
 import type { Gateway } from '../src/gateway.ts';
 import type { Script } from './scripts.ts';
 

@@ -1,4 +1,5 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
+import { definedFields } from '@hermes-fleet/protocol';
 import type { Clock, Log, ToolCall } from '@hermes-fleet/protocol/ports';
 import {
   answerTimeoutMs,
@@ -7,6 +8,8 @@ import {
   type PeerContact,
   QUERY_TIMEOUT_MS,
 } from '@hermes-fleet/relay';
+import { z } from 'zod';
+import { callId } from '../tool-support/call-id.ts';
 import type { RemoteAgent } from './directory.ts';
 
 export interface AgentCallOptions {
@@ -69,4 +72,27 @@ export function openAgentCall(
     answerTimeoutMs: () => answerTimeoutMs(followOptions),
     requestOptions: { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent },
   };
+}
+
+const CallState = z.object({
+  contextId: z.string(),
+  /** The agent's task, once it is known. */
+  taskId: z.string().optional(),
+});
+
+/** The durable state of a tool call. Its existence means that the message may have been sent. */
+export type CallState = z.output<typeof CallState>;
+
+export function loadCallState({ memo }: Pick<ToolCall, 'memo'>): CallState | undefined {
+  const value = memo.load();
+  return value === undefined ? undefined : CallState.parse(value);
+}
+
+/** Durable when it resolves. */
+export const saveCallState = ({ memo }: Pick<ToolCall, 'memo'>, state: CallState): Promise<void> =>
+  memo.save(definedFields(state));
+
+/** The ID of a call's message: unique to the call, and the same after a restart. */
+export function messageIdOf({ task, key }: Pick<ToolCall, 'task' | 'key'>): string {
+  return callId(task.id, key);
 }

@@ -7,7 +7,7 @@ import {
   type A2AToolsOptions,
   type AgentName,
   createDirectory,
-  type Directory,
+  type FindAgent,
   type RemoteAgent,
 } from './directory.ts';
 import { sendMessage, stateOf } from './send-message.ts';
@@ -19,32 +19,28 @@ const AGENT_DOWN_AFTER_MS = 60_000;
 const QUERY_TIMEOUT_MS = 10_000;
 const MAX_CONTEXT_ID = 256;
 
-export interface AgentRequest extends OutgoingMessage {
+interface AgentRequest extends OutgoingMessage {
   readonly tool: string;
   readonly agent: AgentName;
 }
 
-/** Finds remote agents and sends messages to them. Every method throws ToolErrors and the reasons of a call's signals. */
-export interface AgentClient {
-  find: Directory['find'];
-  send(request: AgentRequest, call: ToolCall): Promise<ToolResult>;
-  getTask(agent: AgentName, taskId: string, call: ToolCall): Promise<ToolResult>;
-}
+export type AgentClient = ReturnType<typeof createAgentClient>;
 
-export function createAgentClient(options: A2AToolsOptions): AgentClient {
+/** Finds remote agents and sends messages to them. Every method throws ToolErrors and the reasons of a call's signals. */
+export function createAgentClient(options: A2AToolsOptions) {
   const { clock, log, random = Math.random, agentDownAfterMs = AGENT_DOWN_AFTER_MS } = options;
-  const directory = createDirectory(options);
+  const findAgent = createDirectory(options);
   const callOptions: AgentCallOptions = { clock, log, random, agentDownAfterMs };
 
   return {
-    find: (name, signal) => asToolError(directory.find(name, signal)),
-    async send({ tool, agent: name, ...outgoing }, call) {
+    findAgent: ((name, signal) => asToolError(findAgent(name, signal))) satisfies FindAgent,
+    async send({ tool, agent: name, ...outgoing }: AgentRequest, call: ToolCall): Promise<ToolResult> {
       const reportProgress = createProgressReporter(call, tool, clock);
       const { agent, outcome } = await asToolError(
         waitWithoutSlot(call, () =>
           sendMessage(callOptions, call, {
             outgoing,
-            find: (signal) => directory.find(name, signal),
+            findAgent: (signal) => findAgent(name, signal),
             onSending: ({ label }, contextId) =>
               call.report({
                 type: 'progress',
@@ -57,9 +53,9 @@ export function createAgentClient(options: A2AToolsOptions): AgentClient {
       if (outcome.kind !== 'answered') return noAnswerResult(agent, outcome);
       return answerResult(agent, outcome.reply, await bookReportedTokens(call, agent, outcome.reply));
     },
-    async getTask(name, taskId, call) {
+    async getTask(name: AgentName, taskId: string, call: ToolCall): Promise<ToolResult> {
       const { signal } = call;
-      const agent = await asToolError(directory.find(name, signal));
+      const agent = await asToolError(findAgent(name, signal));
       const request = { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent: call.task.traceparent };
       const task = await asToolError(agent.client.getTask(agent.endpoint, taskId, request));
       const reply: PeerReply = { kind: 'task', task };

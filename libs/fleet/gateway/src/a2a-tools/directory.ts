@@ -50,35 +50,47 @@ export interface AgentName {
   readonly url?: string | undefined;
 }
 
-export interface Directory {
-  /**
-   * Reads the agent's card, which is cached for five minutes. Throws ToolError for an unregistered name or an address that
-   * may not be called, PEER_REFUSED or PEER_UNREACHABLE when the card cannot be read, and the reason of `signal`.
-   */
-  find(name: AgentName, signal: AbortSignal): Promise<RemoteAgent>;
-}
-
 const CARD_TIMEOUT_MS = 10_000;
+const CARD_TTL_MS = 300_000;
+const MAX_CARDS = 100;
 const CARD_REDIRECTS = 3;
 /** Bounds one answer, a stream included; a stream that breaks is resumed. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-export function createDirectory(options: A2AToolsOptions): Directory {
+/** Finds the agent of a name, as `createDirectory` says. */
+export type FindAgent = ReturnType<typeof createDirectory>;
+
+/**
+ * Returns a function that reads an agent's card, of which the last 100 are cached for five minutes each. It throws ToolError
+ * for an unregistered name or an address that may not be called, PEER_REFUSED or PEER_UNREACHABLE when the card cannot be
+ * read, and the reason of `signal`.
+ */
+export function createDirectory(options: A2AToolsOptions) {
   const { clock, log } = options;
-  const cards = createCardCache<{ readonly found: DiscoveredAgent; readonly health: PeerHealth }>(clock);
+  const cards = new Map<
+    string,
+    { readonly found: DiscoveredAgent; readonly health: PeerHealth; readonly readAt: number }
+  >();
   const trusted = createA2AClient({ clock, log, extensions: [] });
   const guarded = createA2AClient({ clock, log, extensions: [], request: guardedRequest(options) });
 
+  async function cardAt({ base, registered }: AgentAddress, signal: AbortSignal) {
+    const key = `${registered ? 'registered' : 'other'} ${base.href}`;
+    const known = cards.get(key);
+    if (known && Math.abs(clock.now() - known.readAt) < CARD_TTL_MS) return known;
+    const client = registered ? trusted : guarded;
+    const found = await client.discover(base.href, { timeoutMs: CARD_TIMEOUT_MS, signal });
+    const read = { found, health: createPeerHealth(clock), readAt: clock.now() };
+    cards.delete(key);
+    cards.set(key, read);
+    const [oldest = key] = cards.keys();
+    if (cards.size > MAX_CARDS) cards.delete(oldest);
+    return read;
+  }
+
   async function agentAt(address: AgentAddress, signal: AbortSignal): Promise<RemoteAgent> {
     const { base, label, registered } = address;
-    const client = registered ? trusted : guarded;
-    const { found, health } = await cards.get(
-      `${registered ? 'registered' : 'other'} ${base.href}`,
-      async () => {
-        const card = await client.discover(base.href, { timeoutMs: CARD_TIMEOUT_MS, signal });
-        return { found: card, health: createPeerHealth(clock) };
-      },
-    );
+    const { found, health } = await cardAt(address, signal);
     const url = rpcUrl(found.url, address);
     const isTrusted = registered !== undefined && url.origin === base.origin;
     const token = isTrusted ? tokenOf(label, registered) : undefined;
@@ -104,14 +116,12 @@ export function createDirectory(options: A2AToolsOptions): Directory {
     return token;
   }
 
-  return {
-    async find(name, signal) {
-      try {
-        return await agentAt(addressOf(name, options.agents), signal);
-      } catch (error) {
-        throw toToolError(error);
-      }
-    },
+  return async (name: AgentName, signal: AbortSignal): Promise<RemoteAgent> => {
+    try {
+      return await agentAt(addressOf(name, options.agents), signal);
+    } catch (error) {
+      throw toToolError(error);
+    }
   };
 }
 
@@ -169,30 +179,4 @@ export function toToolError(error: unknown): unknown {
   return new ToolError(
     `${error.message}; an internal agent has to be registered in config.yaml (a2a.agents)`,
   );
-}
-
-const CARD_TTL_MS = 300_000;
-const MAX_CARDS = 100;
-
-interface CardCache<T> {
-  get(key: string, read: () => Promise<T>): Promise<T>;
-}
-
-/** Caches at most 100 values for five minutes each and evicts the oldest. Failures are not cached. */
-function createCardCache<T>(clock: Pick<Clock, 'now'>): CardCache<T> {
-  const entries = new Map<string, { readonly value: T; readonly readAt: number }>();
-  return {
-    async get(key, read) {
-      const known = entries.get(key);
-      if (known && Math.abs(clock.now() - known.readAt) < CARD_TTL_MS) return known.value;
-      const value = await read();
-      entries.delete(key);
-      entries.set(key, { value, readAt: clock.now() });
-      for (const oldest of entries.keys()) {
-        if (entries.size <= MAX_CARDS) break;
-        entries.delete(oldest);
-      }
-      return value;
-    },
-  };
 }

@@ -2,8 +2,8 @@ import { PROTOCOL_VERSION } from '@hermes-fleet/protocol';
 import { type RemoteAgents, ToolError } from '@hermes-fleet/protocol/ports';
 import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
+import { messageIdOf } from './agent-call.ts';
 import { createAgentClient } from './agent-client.ts';
-import { messageIdOf } from './call-state.ts';
 import type { A2AToolsOptions } from './directory.ts';
 
 /**
@@ -22,14 +22,9 @@ export function createRegisteredAgents(options: A2AToolsOptions): RemoteAgents {
       const text = renderDispatchText({
         type: 'TASK_DISPATCH',
         protocolVersion: PROTOCOL_VERSION,
-        task: {
-          taskId: messageIdOf(call),
-          ...(priority === undefined ? {} : { priority }),
-          ...(rootId === undefined ? {} : { rootId }),
-          ...(tokenBudget === undefined ? {} : { tokenBudget }),
-        },
+        task: { taskId: messageIdOf(call), priority, rootId, tokenBudget },
         brief,
-        ...(deadline === undefined ? {} : { deadline }),
+        deadline,
       });
       const outgoing = { text, blocking: true, streaming: false };
       return client.send({ tool: 'delegate', agent: { name }, ...outgoing }, call);

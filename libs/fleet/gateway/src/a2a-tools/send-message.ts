@@ -2,8 +2,15 @@ import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
 import { type Log, type ToolCall, ToolError } from '@hermes-fleet/protocol/ports';
 import { followTask, RETRY_BACKOFF } from '@hermes-fleet/relay';
-import { type AgentCall, type AgentCallOptions, openAgentCall } from './agent-call.ts';
-import { type CallState, loadCallState, messageIdOf, saveCallState } from './call-state.ts';
+import {
+  type AgentCall,
+  type AgentCallOptions,
+  type CallState,
+  loadCallState,
+  messageIdOf,
+  openAgentCall,
+  saveCallState,
+} from './agent-call.ts';
 import type { RemoteAgent } from './directory.ts';
 import { findSent, type OutgoingMessage, sendOnce } from './send-once.ts';
 import { bookReportedTokens } from './spending.ts';
@@ -23,7 +30,7 @@ export interface OutcomeUnknown {
 
 export interface SendMessageOptions {
   /** Finds the agent; also called after a restart. */
-  readonly find: (signal: AbortSignal) => Promise<RemoteAgent>;
+  readonly findAgent: (signal: AbortSignal) => Promise<RemoteAgent>;
   readonly outgoing: OutgoingMessage;
   /** Called before a message is sent for the first time, with its context at the agent. */
   readonly onSending: (agent: RemoteAgent, contextId: string) => Promise<void>;
@@ -40,10 +47,10 @@ export interface SendMessageOptions {
 export async function sendMessage(
   options: AgentCallOptions,
   call: ToolCall,
-  { find, outgoing, onSending, onTask }: SendMessageOptions,
+  { findAgent, outgoing, onSending, onTask }: SendMessageOptions,
 ): Promise<{ readonly agent: RemoteAgent; readonly outcome: MessageOutcome }> {
   const signal = AbortSignal.any([call.signal, call.stopping]);
-  const agent = await findWithRetry(options, find, signal, loadCallState(call) !== undefined);
+  const agent = await findWithRetry(options, findAgent, signal, loadCallState(call) !== undefined);
   const agentCall = openAgentCall(options, agent, call, signal, (task) => onTask(agent, task));
   try {
     return { agent, outcome: await sendOrResume(agentCall, outgoing, onSending) };
@@ -61,14 +68,14 @@ const isShutdown = (reason: unknown): boolean =>
 /** Retries only for a resumed call: the agent may have the message already and be restarting. */
 async function findWithRetry(
   { clock, random, agentDownAfterMs }: AgentCallOptions,
-  find: SendMessageOptions['find'],
+  findAgent: SendMessageOptions['findAgent'],
   signal: AbortSignal,
   isResumed: boolean,
 ): Promise<RemoteAgent> {
   const startedAt = clock.now();
   for (let failures = 1; ; failures += 1) {
     try {
-      return await find(signal);
+      return await findAgent(signal);
     } catch (thrown) {
       signal.throwIfAborted();
       const mayPass = thrown instanceof FleetError && thrown.retryable;

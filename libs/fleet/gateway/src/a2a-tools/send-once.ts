@@ -2,8 +2,7 @@ import type { OutboundMessage, PeerReply } from '@hermes-fleet/a2a';
 import { FleetError } from '@hermes-fleet/protocol';
 import { ToolError } from '@hermes-fleet/protocol/ports';
 import { findTaskOf, isDeclined, neverArrived, peerError } from '@hermes-fleet/relay';
-import type { AgentCall } from './agent-call.ts';
-import { messageIdOf } from './call-state.ts';
+import { type AgentCall, messageIdOf } from './agent-call.ts';
 import { toToolError } from './directory.ts';
 
 export interface OutgoingMessage {
@@ -36,13 +35,7 @@ export async function sendOnce(
 ): Promise<SendOutcome> {
   const { agent, call, signal } = agentCall;
   const { text, taskId, streaming } = outgoing;
-  const message = {
-    messageId: messageIdOf(call),
-    contextId,
-    text,
-    blocking: false,
-    ...(taskId === undefined ? {} : { taskId }),
-  };
+  const message = { messageId: messageIdOf(call), contextId, text, blocking: false, taskId };
   const isStreamed = streaming && agent.card.capabilities?.streaming === true;
   try {
     return await (isStreamed

@@ -3,7 +3,7 @@ import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { ToolCall } from '@hermes-fleet/protocol/ports';
 import { findHandshake } from '@hermes-fleet/protocol/prose';
-import { messageIdOf } from './call-state.ts';
+import { messageIdOf } from './agent-call.ts';
 import type { RemoteAgent } from './directory.ts';
 
 /** The tokens that an agent reports in its TASK_RESULT. */

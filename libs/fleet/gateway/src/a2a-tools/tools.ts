@@ -10,12 +10,12 @@ const AGENT = {
   name: z.string().min(1).max(64).optional().describe('of a registered agent'),
   url: z.string().min(1).max(2_000).optional().describe('base url of any other agent'),
 };
-const MESSAGE = {
+const Message = z.strictObject({
   ...AGENT,
   message: z.string().min(1).max(200_000),
   context_id: Id.optional().describe('goes on in that context'),
   task_id: Id.optional().describe('answers that task'),
-};
+});
 
 /**
  * The tools that call remote A2A agents (docs/agent.md#a2a-agents-and-peers): registered agents by name, others by URL
@@ -27,8 +27,20 @@ export function createA2ATools(options: A2AToolsOptions): Tool[] {
   return [
     listTool(options),
     discoverTool(client),
-    callTool(client),
-    streamingTool(client),
+    callTool(client, {
+      name: 'a2a_call',
+      description: 'Send a message to a remote agent (name or url) and return its answer.',
+      inputSchema: Message.extend({
+        blocking: z.boolean().default(true).describe('false: return the task id at once, see a2a_get_task'),
+      }),
+      streaming: false,
+    }),
+    callTool(client, {
+      name: 'a2a_call_streaming',
+      description: 'As a2a_call, for long work: your caller sees how it goes on.',
+      inputSchema: Message,
+      streaming: true,
+    }),
     getTaskTool(client),
   ];
 }
@@ -41,12 +53,12 @@ function listTool({ agents }: A2AToolsOptions): Tool {
     inputSchema: z.strictObject({}),
     async run(_input, { task }) {
       requireCallerScope(task.caller, 'read', 'dispatch');
-      const listed = Object.entries(agents).map(([name, { url, description }]) => ({
+      const output = Object.entries(agents).map(([name, { url, description }]) => ({
         name,
         url,
         description,
       }));
-      return { ok: true, output: listed };
+      return { ok: true, output };
     },
   });
 }
@@ -59,47 +71,32 @@ function discoverTool(client: AgentClient): Tool {
     inputSchema: z.strictObject(AGENT),
     async run(agent, { task, signal }) {
       requireCallerScope(task.caller, 'read', 'dispatch');
-      const found = await client.find(agent, signal);
+      const found = await client.findAgent(agent, signal);
       return { ok: true, output: cardView(found), detail: found.label };
     },
   });
 }
 
-function callTool(client: AgentClient): Tool {
+function callTool(
+  client: AgentClient,
+  {
+    streaming,
+    ...tool
+  }: {
+    readonly name: string;
+    readonly description: string;
+    readonly inputSchema: z.ZodType<z.output<typeof Message> & { readonly blocking?: boolean }>;
+    readonly streaming: boolean;
+  },
+): Tool {
   return defineTool({
-    name: 'a2a_call',
-    description: 'Send a message to a remote agent (name or url) and return its answer.',
+    ...tool,
     mutates: true,
     repeatable: true,
-    inputSchema: z.strictObject({
-      ...MESSAGE,
-      blocking: z.boolean().default(true).describe('false: return the task id at once, see a2a_get_task'),
-    }),
-    async run({ name, url, message, context_id, task_id, blocking }, call) {
+    async run({ name, url, message: text, context_id: contextId, task_id: taskId, blocking = true }, call) {
       requireCallerScope(call.task.caller, 'dispatch');
-      const outgoing = { text: message, contextId: context_id, taskId: task_id, blocking, streaming: false };
-      return client.send({ tool: 'a2a_call', agent: { name, url }, ...outgoing }, call);
-    },
-  });
-}
-
-function streamingTool(client: AgentClient): Tool {
-  return defineTool({
-    name: 'a2a_call_streaming',
-    description: 'As a2a_call, for long work: your caller sees how it goes on.',
-    mutates: true,
-    repeatable: true,
-    inputSchema: z.strictObject(MESSAGE),
-    async run({ name, url, message, context_id, task_id }, call) {
-      requireCallerScope(call.task.caller, 'dispatch');
-      const outgoing = {
-        text: message,
-        contextId: context_id,
-        taskId: task_id,
-        blocking: true,
-        streaming: true,
-      };
-      return client.send({ tool: 'a2a_call_streaming', agent: { name, url }, ...outgoing }, call);
+      const outgoing = { text, contextId, taskId, blocking, streaming };
+      return client.send({ tool: tool.name, agent: { name, url }, ...outgoing }, call);
     },
   });
 }

@@ -7,7 +7,7 @@ import { deadline, hasCode, tempDir } from '@hermes-fleet/protocol/testing';
 import { folderContexts } from '../../testing/folder-contexts.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { ASKED, openDeletions } from '../../testing/open-deletions.ts';
-import type { AgentContexts } from './agent-contexts.ts';
+import type { AgentContexts } from './context-deletions.ts';
 
 const DAY_MS = 86_400_000;
 

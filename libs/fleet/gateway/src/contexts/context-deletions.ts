@@ -3,9 +3,7 @@ import type { ContextDeletion, Ledger, PeerDeletion, RemovedFiles, ResultsMode }
 import { isProsePeer, type PeerRegistry } from '@hermes-fleet/peers';
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import type { AgentContexts } from './agent-contexts.ts';
 import { deleteAtPeer, type PeerDeletionOutcome } from './delete-at-peer.ts';
-import { createSlots } from './slots.ts';
 
 /** How long a request waits for files and peers. A peer that asks waits for less than this, and asks again. */
 const ANSWER_MS = 8_000;
@@ -15,6 +13,12 @@ const RETRY = { firstMs: 1_000, longestMs: 600_000 };
 const MAX_STEPS = 8;
 const DAY_MS = 86_400_000;
 const NO_FILES: RemovedFiles = { files: false, result: 'none' };
+
+/** The contexts of an agent on disk. */
+export interface AgentContexts {
+  /** Removes the files, the processes and the instances of MCP servers of a context. Idempotent. */
+  remove(contextId: string, options: { readonly results: ResultsMode }): Promise<RemovedFiles>;
+}
 
 export interface ContextDeletionsOptions {
   readonly profile: string;
@@ -31,33 +35,10 @@ export interface ContextDeletionsOptions {
   readonly keepAskingDays: number;
 }
 
-export interface ContextDeletionAsked {
-  readonly contextId: string;
-  readonly caller: string;
-  readonly results: ResultsMode;
-}
+export type ContextDeletions = ReturnType<typeof createContextDeletions>;
 
-/** Deletes contexts with everything that belongs to them, here and at peers (docs/operations.md#delete-a-context). */
-export interface ContextDeletions {
-  /**
-   * Erases the caller's tasks of the context durably, if there still are any, then purges the ledger, removes the files of the context and asks its peers; waits a few seconds for
-   * these, and resolves with what is done. The rest is done in the background, and after a restart. Throws as
-   * `LedgerContexts.delete` does, and the reason of `closed`.
-   */
-  delete(asked: ContextDeletionAsked): Promise<ContextDeletion>;
-  /**
-   * Asks a peer once to delete the context of the subtasks that a task had done there; undefined if there are none.
-   */
-  discardSubtasks(
-    task: { readonly id: string },
-    peer: string,
-    results: ResultsMode,
-    signal: AbortSignal,
-  ): Promise<PeerDeletionOutcome | undefined>;
-  /** Continues the deletions of an earlier process. */
-  start(): void;
-  /** Ends all waits. Resolves when no step is under way; what is not done is left to the next start. */
-  stop(): Promise<void>;
+interface DeletionAsked extends Pick<ContextDeletion, 'contextId' | 'results'> {
+  readonly caller: string;
 }
 
 interface Step {
@@ -66,7 +47,8 @@ interface Step {
   readonly isOver: boolean;
 }
 
-export function createContextDeletions(options: ContextDeletionsOptions): ContextDeletions {
+/** Deletes contexts with everything that belongs to them, here and at peers (docs/operations.md#delete-a-context). */
+export function createContextDeletions(options: ContextDeletionsOptions) {
   const { profile, ledger, agentContexts, peers, client, clock, log, random } = options;
   const stopping = new AbortController();
   const steps = new Map<string, Promise<ContextDeletion>>();
@@ -212,7 +194,12 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
   }
 
   return {
-    async delete({ contextId, caller, results }) {
+    /**
+     * Erases the caller's tasks of the context durably, if there still are any, then purges the ledger, removes the files of
+     * the context and asks its peers; waits a few seconds for these, and resolves with what is done. The rest is done in the
+     * background, and after a restart. Throws as `LedgerContexts.delete` does, and the reason of `closed`.
+     */
+    async delete({ contextId, caller, results }: DeletionAsked): Promise<ContextDeletion> {
       const closed = options.closed();
       if (closed) throw closed;
       const before = ledger.contexts.find(contextId);
@@ -228,19 +215,27 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
       const [isPurged, after] = done;
       return isPurged ? { ...after, purged: true } : after;
     },
-    async discardSubtasks({ id }, peer, results, signal) {
+    /** Asks a peer once to delete the context of the subtasks that a task had done there; undefined if there are none. */
+    async discardSubtasks(
+      { id }: { readonly id: string },
+      peer: string,
+      results: ResultsMode,
+      signal: AbortSignal,
+    ): Promise<PeerDeletionOutcome | undefined> {
       const [work] = ledger.contexts
         .sentBy(id)
         .filter((sent) => sent.kind === 'subtask' && sent.peer === peer);
       if (work?.contextId === undefined) return undefined;
       return atPeer(peer, work.contextId, results, AbortSignal.any([signal, stopping.signal]));
     },
-    start() {
+    /** Continues the deletions of an earlier process. */
+    start(): void {
       const open = ledger.contexts.deletions();
       if (open.some(({ purged }) => !purged)) void purge();
       for (const deletion of open) void advance(deletion);
     },
-    async stop() {
+    /** Ends all waits. Resolves when no step is under way; what is not done is left to the next start. */
+    async stop(): Promise<void> {
       stopping.abort(new FleetError('SHUTTING_DOWN', `${profile} is stopping`));
       for (const timer of timers.values()) timer[Symbol.dispose]();
       purgeTimer?.[Symbol.dispose]();
@@ -258,4 +253,24 @@ async function firstOf<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T
   const { promise, resolve } = Promise.withResolvers<undefined>();
   using _timer = clock.timer(() => resolve(undefined), ms);
   return await Promise.race([work, promise]);
+}
+
+/**
+ * A function that runs work when one of `count` slots is free, in the order of the calls, urgent work first. It settles as the
+ * work does; the caller bounds how many wait.
+ */
+function createSlots(count: number) {
+  const waiting = { urgent: [] as (() => void)[], normal: [] as (() => void)[] };
+  let free = count;
+  return async <T>(work: () => Promise<T>, priority: 'urgent' | 'normal'): Promise<T> => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting[priority].push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.urgent.shift() ?? waiting.normal.shift();
+      if (next) next();
+      else free += 1;
+    }
+  };
 }

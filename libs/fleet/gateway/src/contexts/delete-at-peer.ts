@@ -4,7 +4,6 @@ import type { PeerDeletion, ResultsMode } from '@hermes-fleet/ledger';
 import { readBounded } from '@hermes-fleet/net';
 import { FleetError, fieldPath, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { pathProblem } from './context-path.ts';
 
 /** How many peers of a peer, and how many invalid fields, the detail of an answer names. */
 const MAX_NAMED = 10;
@@ -138,4 +137,15 @@ function reasonOf(thrown: unknown): string {
   for (let error = thrown; error instanceof Error; error = error.cause)
     if ('code' in error && typeof error.code === 'string') return error.code;
   return thrown instanceof Error ? thrown.name : 'error';
+}
+
+/**
+ * The reason why no URL can have this context ID as the last part of `fleet/contexts/<id>`; undefined if one can. URL
+ * parsers remove the parts `.` and `..`, percent-encoded too (https://url.spec.whatwg.org/#double-dot-path-segment).
+ */
+export function pathProblem(contextId: string): string | undefined {
+  if (contextId === '') return 'is empty';
+  if (contextId === '.' || contextId === '..') return `is "${contextId}", which no URL can name`;
+  if (!contextId.isWellFormed()) return 'is not valid Unicode';
+  return undefined;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { ASKED, openDeletions } from '../../testing/open-deletions.ts';
-import type { AgentContexts } from './agent-contexts.ts';
+import type { AgentContexts } from './context-deletions.ts';
 
 const DAY_MS = 86_400_000;
 

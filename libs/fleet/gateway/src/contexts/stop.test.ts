@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { dispatching } from '../../testing/messages.ts';
 import { profile } from '../../testing/profile.ts';
-import type { AgentContexts } from './agent-contexts.ts';
+import type { AgentContexts } from './context-deletions.ts';
 
 test('a gateway that stops waits for the removals under way, and begins no other', deadline, async (t) => {
   const begun: string[] = [];

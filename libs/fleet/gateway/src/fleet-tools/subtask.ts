@@ -1,5 +1,5 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { definedFields, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import {
   decodeDispatch,
   type OnBlocked,
@@ -67,25 +67,21 @@ export function subtaskDispatch(
   const wire: JsonObject = {
     type: 'TASK_DISPATCH',
     protocol_version: dispatch.protocolVersion,
-    task: {
+    task: definedFields({
       task_id: taskId,
       priority: request.priority ?? priority ?? 'normal',
       reply_schema: request.replySchema ?? 'prose',
-      ...(slice === undefined ? {} : { token_budget: slice }),
-      ...(request.outputSchema === undefined ? {} : { output_schema: request.outputSchema }),
-      ...(request.write === undefined ? {} : { write: request.write }),
-      ...(request.fresh === undefined ? {} : { fresh: request.fresh }),
-      ...(conversation === undefined ? {} : { conversation }),
-      ...(rootId === undefined ? {} : { root_id: rootId }),
-      ...(path === undefined ? {} : { path: [...path] }),
-    },
-    ...(request.requirements === undefined ? {} : { requirements: request.requirements }),
-    ...(dispatch.deadline === undefined ? {} : { deadline: dispatch.deadline }),
+      token_budget: slice,
+      output_schema: request.outputSchema,
+      write: request.write,
+      fresh: request.fresh,
+      conversation,
+      root_id: rootId,
+      path: path && [...path],
+    }),
+    ...definedFields({ requirements: request.requirements, deadline: dispatch.deadline }),
     brief: request.brief,
-    routing: {
-      target: request.agent,
-      ...(onBlocked === undefined ? {} : { on_blocked: onBlocked }),
-    },
+    routing: definedFields({ target: request.agent, on_blocked: onBlocked }),
   };
   try {
     return decodeDispatch(wire);

@@ -14,7 +14,6 @@ function options(peers = [peerOf('old', { receivedAt: NOW - 90_001 })]): CallerV
     peers: { list: () => peers },
     gateway: {
       spending: {
-        defaultBudget: undefined,
         view: () => ({
           day: '2026-01-01',
           endsAt: '2026-01-02T00:00:00Z',

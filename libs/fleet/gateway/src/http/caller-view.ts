@@ -3,8 +3,7 @@ import type { PeerProfile, PeerRegistry } from '@hermes-fleet/peers';
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { announceView, undecodedView } from '@hermes-fleet/protocol/handshake';
 import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
-import { leftOf } from '@hermes-fleet/tasks';
-import type { Gateway } from '../gateway.ts';
+import { leftOf, type Spending } from '@hermes-fleet/tasks';
 import { truncateFields } from '../tool-support/truncate.ts';
 import { stateOf } from './peer-view.ts';
 
@@ -13,7 +12,7 @@ const MAX_TEXT = 300;
 
 export interface CallerViewOptions {
   readonly peers: Pick<PeerRegistry, 'list'>;
-  readonly gateway: Pick<Gateway, 'spending'>;
+  readonly gateway: { readonly spending: Pick<Spending, 'view'> };
   readonly clock: Pick<Clock, 'now'>;
   readonly limits: FleetConfig['fleet']['limits'];
   /** The maximum request body. */

@@ -1,13 +1,14 @@
-import type { Ledger } from '@hermes-fleet/ledger';
+import type { ContextDeletion, Ledger, ResultsMode } from '@hermes-fleet/ledger';
 import type { PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { type Answer, FLEET } from '@hermes-fleet/protocol/api';
+import { FleetError, fieldPath, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { type Answer, type ContextDeletion as Deletion, FLEET } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { requireScope, serve } from '@hermes-fleet/service';
 import { leftOf, type SpendingView } from '@hermes-fleet/tasks';
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { pathProblem } from '../contexts/delete-at-peer.ts';
 import type { Gateway } from '../gateway.ts';
-import { contextDeletionView, contextIdIn, resultsIn } from './context-view.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
 
@@ -102,4 +103,44 @@ function spendingView({
 function figuresView(figures: SpendingView['profile']) {
   const { limit, spent, reserved } = figures;
   return { tokens_per_day: limit ?? null, spent, reserved, left: leftOf(figures) ?? null };
+}
+
+const Query = z.strictObject({ results: z.enum(['keep', 'delete']).default('keep') });
+
+/** The mode in the query of a deletion. Throws INVALID_PARAMS that names every wrong parameter. */
+function resultsIn(query: unknown): ResultsMode {
+  const read = Query.safeParse(query);
+  if (read.success) return read.data.results;
+  const fields = read.error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: key, reason: 'is not known; use results' }))
+      : [{ path: fieldPath(issue.path), reason: 'must be keep or delete, once' }],
+  );
+  const list = fields.map(({ path, reason }) => `${path} ${reason}`).join('; ');
+  throw new FleetError('INVALID_PARAMS', `the query is not valid: ${list}`, { fields });
+}
+
+/** The context ID in the path of a deletion. Throws INVALID_PARAMS for one that a client's URL parser may remove. */
+function contextIdIn(id: string): string {
+  const problem = pathProblem(id);
+  if (!problem) return id;
+  const reason = `context_id ${problem}: such a context cannot be deleted over HTTP, only the retention removes it`;
+  throw new FleetError('INVALID_PARAMS', reason, { fields: [{ path: 'context_id', reason }] });
+}
+
+/** A deletion as its caller sees it (docs/operations.md#delete-a-context). */
+function contextDeletionView({
+  contextId,
+  tasks,
+  purged,
+  removed,
+  peers,
+}: ContextDeletion): Answer<typeof Deletion> {
+  return {
+    context_id: contextId,
+    tasks,
+    files: removed?.files ?? false,
+    result: (purged ? removed?.result : undefined) ?? 'pending',
+    peers: peers.map(({ peer, contextId: at, state, detail }) => ({ peer, context_id: at, state, detail })),
+  };
 }

@@ -1,9 +1,9 @@
-import { FleetError } from '@hermes-fleet/protocol';
 import { FLEET, JOINING } from '@hermes-fleet/protocol/api';
 import { requireScope, serve } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Gateway } from '../gateway.ts';
+import { readInput } from '../http/read-input.ts';
 import { REDEEM } from './join-tokens.ts';
 import type { Joining } from './joining.ts';
 
@@ -33,7 +33,10 @@ export function registerJoinRoutes(app: FastifyInstance, { tokens, memberships, 
     findings: await examine(memberships.of(request.caller.name).name),
   }));
   serve(app, JOINING.leave, small, async (request) =>
-    memberships.leave(memberships.of(request.caller.name).name, leaveIn(request.body)),
+    memberships.leave(
+      memberships.of(request.caller.name).name,
+      readInput('the body is', Leave, request.body ?? {}),
+    ),
   );
 
   serve(app, JOINING.createToken, small, async (request, reply) => {
@@ -75,9 +78,3 @@ export function registerDrainRoute(
 }
 
 const Leave = z.strictObject({ now: z.boolean().default(false) });
-
-function leaveIn(body: unknown): z.output<typeof Leave> {
-  const read = Leave.safeParse(body ?? {});
-  if (read.success) return read.data;
-  throw new FleetError('INVALID_PARAMS', 'the body may have "now": true or false, and nothing else');
-}

@@ -44,20 +44,7 @@ const NewToken = z.strictObject({
   scopes: z.array(z.enum(SCOPES)).min(1).default(['announce', 'join']),
 });
 
-export interface JoinTokens {
-  /** Creates a join token, which is told only here. Throws INVALID_PARAMS and QUEUE_FULL. */
-  create(wire: unknown, by: Caller): Promise<Answer<typeof JOINING.createToken>>;
-  list(): Answer<typeof JoinTokenState>[];
-  /** Revokes a join token by its id. Throws NOT_FOUND for one that is unknown, used or revoked. */
-  revoke(id: string): Promise<Answer<typeof JOINING.revokeToken>>;
-  /**
-   * The caller that presents a join token with this hash. It may redeem that token and do nothing else. Throws
-   * UNAUTHENTICATED for a token that was revoked, or that has expired.
-   */
-  callerOf(digest: string): Caller | undefined;
-  /** The join token of a caller. Throws FORBIDDEN for any other caller. */
-  of(caller: Caller): JoinTokenRecord;
-}
+export type JoinTokens = ReturnType<typeof createJoinTokens>;
 
 export interface JoinTokensOptions {
   readonly joins: LedgerJoins;
@@ -71,11 +58,12 @@ export interface JoinTokensOptions {
   readonly endpointProblem: (pattern: string) => string | undefined;
 }
 
-export function createJoinTokens(options: JoinTokensOptions): JoinTokens {
+export function createJoinTokens(options: JoinTokensOptions) {
   const { joins, clock } = options;
   const byCaller = new WeakMap<Caller, string>();
   return {
-    async create(wire, by) {
+    /** Creates a join token, which is told only here. Throws INVALID_PARAMS and QUEUE_FULL. */
+    async create(wire: unknown, by: Caller): Promise<Answer<typeof JOINING.createToken>> {
       const asked = readNewToken(wire ?? {}, options);
       const token = `${JOIN_TOKEN_PREFIX}${randomBytes(32).toString('base64url')}`;
       const createdAt = clock.now();
@@ -91,26 +79,32 @@ export function createJoinTokens(options: JoinTokensOptions): JoinTokens {
       await joins.addToken(record, { max: MAX_OPEN, forgetBefore: createdAt - REMEMBERED_MS });
       return { ...tokenView({ ...record, used: undefined, revokedAt: undefined }, createdAt), token };
     },
-    list: () => joins.tokens().map((token) => tokenView(token, clock.now())),
-    async revoke(id) {
+    list: (): Answer<typeof JoinTokenState>[] => joins.tokens().map((token) => tokenView(token, clock.now())),
+    /** Revokes a join token by its id. Throws NOT_FOUND for one that is unknown, used or revoked. */
+    async revoke(id: string): Promise<Answer<typeof JOINING.revokeToken>> {
       if (await joins.revokeToken(id, clock.now())) return { id, state: 'revoked' };
       const known = joins.tokens().find((token) => token.id === id);
       const why = known ? joinTokenProblem(known, clock.now()) : undefined;
       const hint = known?.used ? `; to remove its worker, revoke ${known.used.by}` : '';
       throw new FleetError('NOT_FOUND', why ? `${why}${hint}` : `there is no join token ${id}`);
     },
-    callerOf(digest) {
+    /**
+     * The caller that presents a join token with this hash. It may redeem that token and do nothing else. Throws
+     * UNAUTHENTICATED for a token that was revoked, or that has expired.
+     */
+    callerOf(digest: string): Caller | undefined {
       const token = joins.findToken(digest);
       if (!token) return undefined;
       // A used one is told so by what it asks for: the same request again is answered as before.
       const problem = joinTokenProblem({ ...token, used: undefined }, clock.now());
       if (problem !== undefined) throw new FleetError('UNAUTHENTICATED', problem);
       // No caller of a configuration can have a name with a space.
-      const caller = { name: `join token ${token.id}`, scopes: new Set([REDEEM]) };
+      const caller: Caller = { name: `join token ${token.id}`, scopes: new Set([REDEEM]) };
       byCaller.set(caller, digest);
       return caller;
     },
-    of(caller) {
+    /** The join token of a caller. Throws FORBIDDEN for any other caller. */
+    of(caller: Caller): JoinTokenRecord {
       const token = joins.findToken(byCaller.get(caller) ?? '');
       if (!token)
         throw new FleetError('FORBIDDEN', 'only a join token joins: fleet join-token create makes one');

@@ -6,8 +6,8 @@ import { FleetError, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import type { Caller, Clock, Ids, Log } from '@hermes-fleet/protocol/ports';
 import { examinePeer } from '../doctor/examine-peer.ts';
 import type { Finding } from '../doctor/finding.ts';
-import { createJoinTokens, type JoinTokens } from './join-tokens.ts';
-import { createMemberships, type Memberships } from './membership.ts';
+import { createJoinTokens } from './join-tokens.ts';
+import { createMemberships } from './membership.ts';
 
 export interface JoiningOptions {
   readonly profile: string;
@@ -24,17 +24,10 @@ export interface JoiningOptions {
   readonly maxWorkers?: number | undefined;
 }
 
-/** Lets workers join an orchestrator with one command and one token (docs/peering.md#joining). */
-export interface Joining {
-  readonly tokens: JoinTokens;
-  readonly memberships: Memberships;
-  /** The worker, or the join token, that presents the token with this hash. Throws UNAUTHENTICATED. */
-  callerOf(digest: string): Caller | undefined;
-  /** The checks of `fleet doctor` on a worker, as the orchestrator makes them. Throws NOT_FOUND. */
-  examine(name: string): Promise<readonly Finding[]>;
-}
+export type Joining = ReturnType<typeof createJoining>;
 
-export function createJoining(options: JoiningOptions): Joining {
+/** Lets workers join an orchestrator with one command and one token (docs/peering.md#joining). */
+export function createJoining(options: JoiningOptions) {
   const { profile, config, policy, ledger, directory, peers, clock } = options;
   const { tiers } = config.fleet;
   const nameProblem = (name: string): string | undefined => {
@@ -60,21 +53,19 @@ export function createJoining(options: JoiningOptions): Joining {
   return {
     tokens,
     memberships,
-    callerOf: (digest) => directory.callerOf(digest) ?? tokens.callerOf(digest),
-    async examine(name) {
+    /** The worker, or the join token, that presents the token with this hash. Throws UNAUTHENTICATED. */
+    callerOf: (digest: string): Caller | undefined => directory.callerOf(digest) ?? tokens.callerOf(digest),
+    /** The checks of `fleet doctor` on a worker, as the orchestrator makes them. Throws NOT_FOUND. */
+    async examine(name: string): Promise<readonly Finding[]> {
       memberships.of(name);
       const endpoint = peers.get(name)?.endpoint;
       const cardUrl = peers.cardUrl(name);
       if (!endpoint || cardUrl === undefined)
         throw new FleetError('NOT_FOUND', `${name} is no peer of ${profile}`);
-      const examiner = {
-        profile,
-        versions: PROTOCOL_VERSIONS,
-        client: options.client,
-        clock,
-        ids: options.ids,
-      };
-      return examinePeer(examiner, { endpoint, cardUrl, tokenEnv: 'the token of its join' });
+      return examinePeer(
+        { ...options, versions: PROTOCOL_VERSIONS },
+        { endpoint, cardUrl, tokenEnv: 'the token of its join' },
+      );
     },
   };
 }

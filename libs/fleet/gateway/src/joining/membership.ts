@@ -2,9 +2,7 @@ import { allowedEndpoint } from '@hermes-fleet/fleet-config';
 import { joinTokenProblem, type Ledger, nameTaken, type WorkerRecord } from '@hermes-fleet/ledger';
 import { isLive, type PeerRegistry, type WorkerDirectory } from '@hermes-fleet/peers';
 import {
-  type FieldError,
   FleetError,
-  fieldErrors,
   fingerprint,
   type JoinOffer,
   JoinRequest,
@@ -15,6 +13,7 @@ import type { Answer, JOINING } from '@hermes-fleet/protocol/api';
 import type { Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { peerWithTask } from '@hermes-fleet/relay';
 import { stateOf } from '../http/peer-view.ts';
+import { readInput } from '../http/read-input.ts';
 import { type CallBackOptions, callBack } from './call-back.ts';
 import { type JoinTokens, mayTakeName, termsOf } from './join-tokens.ts';
 
@@ -40,28 +39,10 @@ export interface MembershipsOptions {
   readonly request: CallBackOptions['request'];
 }
 
-/** The membership of workers that join with a join token (docs/peering.md#joining). */
-export interface Memberships {
-  /** What the join token of the caller offers. Throws UNAUTHENTICATED for a used one. */
-  offer(caller: Caller): JoinOffer;
-  /**
-   * Lets a worker join, once it has proved that it listens at its address. The same request again is answered as before.
-   * Throws INVALID_PARAMS, FORBIDDEN, UNAUTHENTICATED, CAPACITY or PEER_UNREACHABLE, and nothing is stored then.
-   */
-  redeem(caller: Caller, wire: unknown): Promise<Membership>;
-  /** The membership of a worker. Throws NOT_FOUND for a caller that is none. */
-  of(name: string): Membership;
-  /**
-   * Gives the worker no new work, and ends its membership when none of our tasks is there any more, or at once with `now`:
-   * the tasks that it has are given up then, as those of a peer that is gone.
-   */
-  leave(name: string, options: { readonly now: boolean }): Promise<Membership>;
-  list(): Answer<typeof JOINING.workers>['workers'];
-  /** Ends the membership of a worker at once. Throws NOT_FOUND. */
-  revoke(name: string): Promise<Answer<typeof JOINING.revokeWorker>>;
-}
+export type Memberships = ReturnType<typeof createMemberships>;
 
-export function createMemberships(options: MembershipsOptions): Memberships {
+/** The membership of workers that join with a join token (docs/peering.md#joining). */
+export function createMemberships(options: MembershipsOptions) {
   const { profile, ledger, directory, tokens, peers, clock, log, maxWorkers = MAX_WORKERS } = options;
   /** The last request of each join token, and how many wait. */
   const redeeming = new Map<string, { last: Promise<unknown>; waiting: number }>();
@@ -100,7 +81,7 @@ export function createMemberships(options: MembershipsOptions): Memberships {
 
   async function redeem(caller: Caller, wire: unknown): Promise<Membership> {
     const token = tokens.of(caller);
-    const asked = readRequest(wire);
+    const asked = readInput('the request to join is', JoinRequest, wire);
     const { endpoints, scopes } = termsOf(token);
     const request = fingerprint({ ...asked });
     const known = directory.get(asked.name);
@@ -169,7 +150,8 @@ export function createMemberships(options: MembershipsOptions): Memberships {
   }
 
   return {
-    offer(caller) {
+    /** What the join token of the caller offers. Throws UNAUTHENTICATED for a used one. */
+    offer(caller: Caller): JoinOffer {
       const token = tokens.of(caller);
       const problem = joinTokenProblem(token, clock.now());
       if (problem !== undefined) throw new FleetError('UNAUTHENTICATED', problem);
@@ -185,7 +167,11 @@ export function createMemberships(options: MembershipsOptions): Memberships {
         expires_at: new Date(token.expiresAt).toISOString(),
       };
     },
-    async redeem(caller, wire) {
+    /**
+     * Lets a worker join, once it has proved that it listens at its address. The same request again is answered as before.
+     * Throws INVALID_PARAMS, FORBIDDEN, UNAUTHENTICATED, CAPACITY or PEER_UNREACHABLE, and nothing is stored then.
+     */
+    async redeem(caller: Caller, wire: unknown): Promise<Membership> {
       const { id } = tokens.of(caller);
       const queue = redeeming.get(id) ?? { last: Promise.resolve(), waiting: 0 };
       if (queue.waiting >= MAX_WAITING)
@@ -201,8 +187,13 @@ export function createMemberships(options: MembershipsOptions): Memberships {
         if (queue.waiting === 0) redeeming.delete(id);
       }
     },
-    of: (name) => membership(memberOf(name)),
-    async leave(name, { now }) {
+    /** The membership of a worker. Throws NOT_FOUND for a caller that is none. */
+    of: (name: string): Membership => membership(memberOf(name)),
+    /**
+     * Gives the worker no new work, and ends its membership when none of our tasks is there any more, or at once with `now`:
+     * the tasks that it has are given up then, as those of a peer that is gone.
+     */
+    async leave(name: string, { now }: { readonly now: boolean }): Promise<Membership> {
       memberOf(name);
       const worker = (await ledger.joins.leave(name, clock.now())) ?? memberOf(name);
       directory.put(worker);
@@ -213,14 +204,15 @@ export function createMemberships(options: MembershipsOptions): Memberships {
       log.info({ peer: name, tasks }, 'a worker has left');
       return view(worker, 'left', tasks);
     },
-    list: () =>
+    list: (): Answer<typeof JOINING.workers>['workers'] =>
       directory.list().map((worker) => ({
         ...membership(worker),
         endpoint: worker.url,
         scopes: worker.scopes,
         joined_at: new Date(worker.joinedAt).toISOString(),
       })),
-    async revoke(name) {
+    /** Ends the membership of a worker at once. Throws NOT_FOUND. */
+    async revoke(name: string): Promise<Answer<typeof JOINING.revokeWorker>> {
       const worker = memberOf(name);
       const tasks = tasksAt(name);
       await end(worker, `${name} was revoked`, { isRevoked: true });
@@ -228,12 +220,4 @@ export function createMemberships(options: MembershipsOptions): Memberships {
       return { name, state: 'revoked', tasks };
     },
   };
-}
-
-function readRequest(wire: unknown): JoinRequest {
-  const read = JoinRequest.safeParse(wire);
-  if (read.success) return read.data;
-  const fields: FieldError[] = fieldErrors(read.error);
-  const list = fields.map(({ path, reason }) => `${path || 'the body'}: ${reason}`).join('; ');
-  throw new FleetError('INVALID_PARAMS', `the request to join is not valid: ${list}`, { fields });
 }

@@ -1,4 +1,4 @@
-import type { Ledger, TaskEvent, TaskState } from '@hermes-fleet/ledger';
+import type { Ledger, TaskEvent, TaskRecord, TaskState } from '@hermes-fleet/ledger';
 import { impliedState, isTerminal } from '@hermes-fleet/ledger';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CostOptions, costView } from '../http/cost-view.ts';
@@ -6,22 +6,46 @@ import { type CostOptions, costView } from '../http/cost-view.ts';
 /** The minimum time between two notifications of a call: what a slow client leaves unread is bounded. */
 const MIN_INTERVAL_MS = 250;
 
-export interface ProgressOptions extends CostOptions {
+interface ProgressOptions extends CostOptions {
   readonly ledger: Pick<Ledger, 'tokens' | 'get' | 'watch'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly send: (message: string) => void;
 }
 
-/** The notifications of one call. */
-export interface Progress {
-  /**
-   * Resolves when what the task did up to the event with this sequence is sent, or the notifications have ended before it.
-   * Must be called once.
-   */
-  until(lastSeq: number): Promise<void>;
-  /** Resolves when the notifications have ended. */
-  readonly ended: Promise<void>;
+/**
+ * Waits until the task has ended, until it asks its caller, until `waitMs` have passed, or until the call need not wait
+ * any longer, and returns the task as it is then. `progress` is told what the task does meanwhile.
+ */
+export async function awaitTask(
+  options: Omit<ProgressOptions, 'ledger' | 'send'> & {
+    readonly ledger: ProgressOptions['ledger'] & Pick<Ledger, 'settled'>;
+  },
+  taskId: string,
+  call: {
+    readonly waitMs: number;
+    readonly signal: AbortSignal;
+    readonly progress: ((message: string) => void) | undefined;
+  },
+): Promise<TaskRecord | undefined> {
+  const { ledger, clock } = options;
+  const over = new AbortController();
+  const signal = AbortSignal.any([call.signal, over.signal]);
+  using _ = clock.timer(() => over.abort(), call.waitMs);
+  const following = call.progress
+    ? followProgress({ ...options, send: call.progress }, taskId, signal)
+    : undefined;
+  try {
+    const { lastSeq } = await ledger.settled(taskId, signal);
+    // The last notification is what ended the wait.
+    await following?.until(lastSeq);
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown;
+  } finally {
+    over.abort();
+    await following?.ended;
+  }
+  return ledger.get(taskId);
 }
 
 /**
@@ -29,7 +53,7 @@ export interface Progress {
  * each other faster than `MIN_INTERVAL_MS`, the latest is sent. The notifications end with the task, at the event that
  * `until` names, and when `signal` aborts. An error ends the notifications, but not the wait for the task.
  */
-export function followProgress(options: ProgressOptions, taskId: string, signal: AbortSignal): Progress {
+function followProgress(options: ProgressOptions, taskId: string, signal: AbortSignal) {
   const { ledger, clock, log } = options;
   const passed = new AbortController();
   const stop = AbortSignal.any([signal, passed.signal]);
@@ -74,11 +98,16 @@ export function followProgress(options: ProgressOptions, taskId: string, signal:
   };
   const ended = follow();
   return {
-    until: (last) => {
+    /**
+     * Resolves when what the task did up to the event with this sequence is sent, or the notifications have ended before it.
+     * Must be called once.
+     */
+    until: (last: number): Promise<void> => {
       lastSeq = last;
       if (seq >= last) passed.abort();
       return ended;
     },
+    /** Resolves when the notifications have ended. */
     ended,
   };
 }

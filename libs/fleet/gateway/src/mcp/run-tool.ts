@@ -8,7 +8,7 @@ import { requireScope } from '@hermes-fleet/service';
 import { describePeers } from '../fleet-tools/fleet-peers.ts';
 import type { Gateway } from '../gateway.ts';
 import { decisionView } from '../http/routes.ts';
-import { awaitTask } from './await-task.ts';
+import { awaitTask } from './progress.ts';
 import { DispatchInput, dispatchOf, RouteInput, readToolArguments } from './task-input.ts';
 import { ownTask, taskLine, taskReport } from './task-report.ts';
 import { AnswerInput, CancelInput, PeersInput, TaskInput, TasksInput } from './tools.ts';

@@ -1,12 +1,7 @@
-import {
-  definedFields,
-  FleetError,
-  fieldErrors,
-  type JsonObject,
-  PROTOCOL_VERSION,
-} from '@hermes-fleet/protocol';
+import { definedFields, type JsonObject, PROTOCOL_VERSION } from '@hermes-fleet/protocol';
 import { OnBlocked, Priority, ReplySchema, RequirementsWire } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
+import { readInput } from '../http/read-input.ts';
 
 /** How long a tool call waits for a task by default, and at most, in seconds: clients give up on silent calls. */
 const DEFAULT_WAIT_S = 45;
@@ -77,13 +72,11 @@ export const DispatchInput = z.strictObject({
 });
 
 /** Reads the arguments of a tool; throws INVALID_PARAMS that names every wrong field. */
-export function readToolArguments<S extends z.ZodType>(tool: string, schema: S, input: unknown): z.output<S> {
-  const read = schema.safeParse(input);
-  if (read.success) return read.data;
-  const fields = fieldErrors(read.error);
-  const list = fields.map(({ path, reason }) => (path === '' ? reason : `${path}: ${reason}`)).join('; ');
-  throw new FleetError('INVALID_PARAMS', `the arguments of ${tool} are not valid: ${list}`, { fields });
-}
+export const readToolArguments = <S extends z.ZodType>(
+  tool: string,
+  schema: S,
+  input: unknown,
+): z.output<S> => readInput(`the arguments of ${tool} are`, schema, input);
 
 /** The TASK_DISPATCH of a contract. The same contract makes the same dispatch. */
 export function dispatchOf(contract: z.output<typeof RouteInput>, taskId: string): JsonObject {

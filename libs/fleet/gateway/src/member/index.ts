@@ -14,10 +14,9 @@ export {
   readMemberEnvironment,
   traderDir,
 } from './environment.ts';
-export { createMemberGateway, createMemberPeers, openMember } from './open-member.ts';
+export { createMemberGateway, createMemberPeers, openMember, openMemberTracing } from './open-member.ts';
 export { createProblems } from './problems.ts';
 export { busState, type DependencyState, readinessFrom, storeState } from './readiness.ts';
 export { type RefillReport, refillMember } from './refill.ts';
 export { serveMember } from './serve-member.ts';
 export { closeConnections, closeStores, leaveRotation, type ServingMember } from './shutdown-steps.ts';
-export { openMemberTracing } from './tracing.ts';

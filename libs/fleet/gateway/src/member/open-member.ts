@@ -1,56 +1,36 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type A2AClient, createA2AClient } from '@hermes-fleet/a2a';
+import { createA2AClient } from '@hermes-fleet/a2a';
 import { SHARED_CALLER } from '@hermes-fleet/fleet-config';
-import { type Ledger, openLedger } from '@hermes-fleet/ledger';
+import { openLedger } from '@hermes-fleet/ledger';
 import {
-  type Announcer,
   createAnnouncer,
   createPeerRegistry,
   createWorkerDirectory,
-  type PeerRegistry,
   recordAnnounceOf,
-  type WorkerDirectory,
 } from '@hermes-fleet/peers';
 import { HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
-import { type Clock, type Ids, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
+import { type Log, systemClock, systemIds } from '@hermes-fleet/protocol/ports';
 import {
   type createLogger,
   createMetrics,
-  type FleetMetrics,
   type OpenTracing,
+  openTracing,
   readDisk,
   recordBuild,
 } from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
-import { createGateway, type Gateway, type GatewayOptions } from '../gateway.ts';
+import { createGateway, type GatewayOptions } from '../gateway.ts';
 import { connectAnnounces } from './bus.ts';
-import { type MemberTls, renewCertificates, timesOf, withBusTls } from './certificates.ts';
+import { renewCertificates, timesOf, withBusTls } from './certificates.ts';
 import type { MemberConfiguration } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
 import { version } from './version.ts';
 
 type Logger = ReturnType<typeof createLogger>;
-type Server = NonNullable<MemberConfiguration['fleet']['fleet']['server']>;
 
-/** The opened base of a member: it owns its state directory and its ledger. */
-export interface Member {
-  readonly profile: string;
-  readonly version: string;
-  readonly config: MemberConfiguration['fleet'];
-  readonly server: Server;
-  readonly credentials: MemberConfiguration['credentials'];
-  readonly tls: MemberTls;
-  readonly identity: string;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Logger;
-  readonly metrics: FleetMetrics;
-  /** Undefined where traces are off. */
-  readonly tracing: OpenTracing | undefined;
-  readonly ownership: Disposable;
-  readonly ledger: Ledger;
-}
+/** The opened base of a member: it owns its state directory and its ledger. `tracing` is undefined where traces are off. */
+export type Member = NonNullable<ReturnType<typeof openMember>>;
 
 /**
  * Takes ownership of the state directory and opens the ledger. `opened` closes both again if the start fails. Undefined
@@ -59,13 +39,9 @@ export interface Member {
 export function openMember(
   environment: MemberEnvironment,
   { fleet: config, credentials: read, certificates, identity, notes, warnings }: MemberConfiguration,
-  {
-    log,
-    tracing,
-    disabled,
-  }: Pick<Member, 'log'> & Partial<Pick<Member, 'tracing'>> & { readonly disabled: string },
+  { log, tracing, disabled }: { log: Logger; tracing?: OpenTracing | undefined; disabled: string },
   opened: AsyncDisposableStack,
-): Member | undefined {
+) {
   const { name: profile, stateDir } = environment;
   const { server, enabled, tiers } = config.fleet;
   if (!enabled || !server) {
@@ -111,14 +87,10 @@ export function openMember(
   };
 }
 
-export interface MemberPeers {
-  readonly client: A2AClient;
-  readonly peers: PeerRegistry;
-  /** The workers that joined with a join token. */
-  readonly directory: WorkerDirectory;
-}
+export type MemberPeers = ReturnType<typeof createMemberPeers>;
 
-export function createMemberPeers(member: Member): MemberPeers {
+/** The peers of a member; `directory` has the workers that joined with a join token. */
+export function createMemberPeers(member: Member) {
   const { profile, credentials, ledger, metrics, clock, log } = member;
   const configured = credentials.peers;
   const directory = createWorkerDirectory(ledger.joins);
@@ -147,10 +119,7 @@ export function createMemberPeers(member: Member): MemberPeers {
 /** The time that resumed tasks get to reach a checkpoint when the start fails after them. */
 const FAILED_START_GRACE_MS = 2_000;
 
-export interface MemberGateway extends MemberPeers {
-  readonly gateway: Gateway;
-  readonly announcer: Pick<Announcer, 'start' | 'close'>;
-}
+export type MemberGateway = ReturnType<typeof createMemberGateway>;
 
 /** Connects the announces and creates the gateway. Closing the announcer says farewell to the peers first. */
 export function createMemberGateway(
@@ -158,7 +127,7 @@ export function createMemberGateway(
   { client, peers, directory }: MemberPeers,
   work: Pick<GatewayOptions, 'agent' | 'mcp' | 'model' | 'defaultBudget' | 'countCache'>,
   opened: AsyncDisposableStack,
-): MemberGateway {
+) {
   const announces = connectAnnounces({
     ...member,
     login: member.credentials.bus,
@@ -181,11 +150,23 @@ export function createMemberGateway(
     directory,
     gateway,
     announcer: {
-      start: () => announcer.start(),
-      async close() {
+      start: announcer.start,
+      async close(): Promise<void> {
         await announcer.farewell();
         await Promise.all([announcer.close(), announces?.close()]);
       },
     },
   };
+}
+
+/** Opens a member's traces (docs/traces.md); undefined where they are off. `opened` closes them if the start fails. */
+export async function openMemberTracing(
+  name: string,
+  env: NodeJS.ProcessEnv,
+  log: Log,
+  opened: AsyncDisposableStack,
+): Promise<OpenTracing | undefined> {
+  const tracing = await openTracing(env, { name, version, log });
+  opened.defer(async () => tracing?.close());
+  return tracing;
 }

@@ -1,23 +1,17 @@
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 
-/** Collects the problems of a member's configuration, so that a start reports all of them at once. */
-export interface Problems {
-  /**
-   * Returns the result of `read`, or collects the problems of its CONFIG_INVALID, with paths mapped by `locate`, and
-   * returns undefined. Rethrows other errors.
-   */
-  attempt<T>(read: () => T, locate?: (path: string) => string): T | undefined;
-  add(found: readonly FieldError[]): void;
-  readonly found: readonly FieldError[];
-  /** One CONFIG_INVALID with all problems. */
-  error(): FleetError;
-}
+export type Problems = ReturnType<typeof createProblems>;
 
-export function createProblems(member: string): Problems {
+/** Collects the problems of a member's configuration, so that a start reports all of them at once. */
+export function createProblems(member: string) {
   const found: FieldError[] = [];
   return {
-    found,
-    attempt(read, locate = (path) => path) {
+    found: found as readonly FieldError[],
+    /**
+     * Returns the result of `read`, or collects the problems of its CONFIG_INVALID, with paths mapped by `locate`, and
+     * returns undefined. Rethrows other errors.
+     */
+    attempt<T>(read: () => T, locate = (path: string): string => path): T | undefined {
       try {
         return read();
       } catch (thrown) {
@@ -27,8 +21,9 @@ export function createProblems(member: string): Problems {
         return undefined;
       }
     },
-    add: (more) => void found.push(...more),
-    error() {
+    add: (more: readonly FieldError[]): void => void found.push(...more),
+    /** One CONFIG_INVALID with all problems. */
+    error(): FleetError {
       const count = found.length === 1 ? 'a problem' : `${found.length} problems`;
       return new FleetError('CONFIG_INVALID', `the configuration of ${member} has ${count}`, {
         fields: found,
