@@ -53,7 +53,7 @@ export interface AttemptOptions {
 /** `failed`: the peer may have begun the work, so no other peer may get the task. */
 export type AttemptOutcome = DelegationOutcome | { readonly kind: 'failed'; readonly outcome: RunOutcome };
 
-type AttemptPlacement = Pick<Placement, 'hold' | 'observe' | 'ask'>;
+type AttemptPlacement = Pick<Placement, 'holdSlot' | 'observe' | 'ask'>;
 
 /** Delegates the task to one peer. Throws only the signal's reason, after reading the task's result at the peer. */
 export function attempt(
@@ -100,7 +100,7 @@ async function delegateOnce(
         return await ask(question, { key, ...(withdrawn ? { signal: withdrawn } : {}) });
       } finally {
         // A question that was withdrawn leaves the task at the peer.
-        if (!signal.aborted && !stopping.aborted) placement.hold(current.peer);
+        if (!signal.aborted && !stopping.aborted) placement.holdSlot(current.peer);
       }
     },
   });
@@ -109,8 +109,8 @@ async function delegateOnce(
     saved = { ...saved, remoteTaskId };
     run.note({ current: saved });
   };
-  const { report } = run;
-  using progress = createPassProgress({ clock: options.clock, signal, report, peer: current.peer });
+  const { peer } = current;
+  using progress = createPassProgress({ clock: options.clock, signal, report: run.tellEvent, peer });
   const onTask = async (task: PeerTask): Promise<void> => {
     placement.observe(task);
     progress.observe(task);
@@ -224,7 +224,7 @@ function delegateOptionsFor(
       if (remote.state !== lastState && reports < MAX_REPORTED_STATES) {
         lastState = remote.state;
         reports += 1;
-        run.report({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
+        run.tellEvent({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
       }
       // Also a new ID, of a task that the peer had forgotten and was sent again. The last state shares the commit of the outcome.
       if (!remote.terminal) await run.flush();

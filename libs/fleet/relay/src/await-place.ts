@@ -197,7 +197,7 @@ function reportWait(run: RelayedRun, wait: ReturnType<typeof trackWait>, unmet: 
   const until = run.task.deadlineAt ?? wait.endsAt();
   const end = Number.isFinite(until) && { until: new Date(until).toISOString() };
   const data = { waiting: true, reason: kinds[0] ?? 'peer', unmet: kinds, ...end };
-  run.report({ type: 'queued', data });
+  run.tellEvent({ type: 'queued', data });
 }
 
 const isNewTask = ({ waiting, attempts, turnedAway }: RelayState): boolean =>

@@ -12,7 +12,7 @@ import type { RelayedRun } from './relayed-run.ts';
  */
 export function returnBlocked(run: RelayedRun, unmet: readonly Unmet[], why?: string): RunOutcome {
   const kinds = unmetKinds(unmet);
-  run.report({ type: 'alert', data: { reason: 'handed_back', unmet: kinds } });
+  run.tellEvent({ type: 'alert', data: { reason: 'handed_back', unmet: kinds } });
   return {
     status: 'blocked',
     nextSteps: [],

@@ -32,30 +32,12 @@ export interface PeerSelectionOptions {
   readonly patienceMs: number;
 }
 
-/** Selects the peer for a relayed task from the current state of all peers. */
-export interface PeerSelection {
-  /** Estimates the brief's tokens for each peer. Call it before a routing decision that counts. */
-  measureBrief(): Promise<void>;
-  /** Routes the task. `mayQueue`: it may wait in the queue of a peer that others keep busy. */
-  route(now: number, mayQueue: boolean): RoutingDecision;
-  /** True if a task that has waited for so long may wait in the queue of a peer. */
-  mayQueueAfter(waitedMs: number): boolean;
-  hasFreeSlot(peer: string, now: number): boolean;
-  /** True when every obstacle of some peer is transient (docs/handshake.md#waiting). */
-  mayWait(decision: RoutingDecision): boolean;
-  /** The needs that decide where the task can go, and so its class (docs/handshake.md#scheduling). */
-  needs(now: number): Needs;
-  /** Where tasks with the same needs can go. */
-  look(now: number): Outlook;
-  /** The peer that has the task's context; undefined for a context that begins. */
-  readonly home: string | undefined;
-  /** The unmet requirements of each peer. */
-  unmet(decision: RoutingDecision): Unmet[];
-}
+export type PeerSelection = ReturnType<typeof createPeerSelection>;
 
 const onlyCapacity = ({ unmet }: Excluded): boolean => unmet.every(({ kind }) => kind === 'capacity');
 
-export function createPeerSelection(options: PeerSelectionOptions, run: RelayedRun): PeerSelection {
+/** Selects the peer for a relayed task from the current state of all peers. */
+export function createPeerSelection(options: PeerSelectionOptions, run: RelayedRun) {
   const { peers, clock } = options;
   const { dispatch } = run.task;
   const home = options.homeOf(run.task);
@@ -125,21 +107,27 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
   }
 
   return {
-    async measureBrief() {
+    /** Estimates the brief's tokens for each peer. Call it before a routing decision that counts. */
+    async measureBrief(): Promise<void> {
       briefTokens = await measureBrief(dispatch, peers.list());
     },
-    route: (now, mayQueue) => route(dispatch, peers.list(), queryAt(now, mayQueue).policy, now),
-    mayQueueAfter: (waitedMs) => waitedMs >= QUEUES_AFTER_MS,
-    hasFreeSlot(name, now) {
+    /** Routes the task. `mayQueue`: it may wait in the queue of a peer that others keep busy. */
+    route: (now: number, mayQueue: boolean): RoutingDecision =>
+      route(dispatch, peers.list(), queryAt(now, mayQueue).policy, now),
+    /** True if a task that has waited for so long may wait in the queue of a peer. */
+    mayQueueAfter: (waitedMs: number): boolean => waitedMs >= QUEUES_AFTER_MS,
+    hasFreeSlot(name: string, now: number): boolean {
       const peer = peers.get(name);
       return peer !== undefined && capacityOf(peer, now).free > 0;
     },
-    mayWait({ chosen, waitable }) {
+    /** True when every obstacle of some peer is transient (docs/handshake.md#waiting). */
+    mayWait({ chosen, waitable }: RoutingDecision): boolean {
       // A waiting task keeps waiting while its peer is silent. A new task is judged by what routing knows now.
       const isReasonable = run.state.waiting !== undefined || chosen !== undefined || waitable;
       return isReasonable && candidatesNowOrLater(clock.now()).length > 0;
     },
-    needs(now) {
+    /** The needs that decide where the task can go, and so its class (docs/handshake.md#scheduling). */
+    needs(now: number): Needs {
       const { routing, task } = dispatch;
       const inForce = refusalsInForce(now);
       const isPatient = home !== undefined && now < patientUntil();
@@ -158,7 +146,8 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
       const until = Math.min(...[...ends, isPatient ? patientUntil() : 0].filter((at) => at > now));
       return { key, until };
     },
-    look(now) {
+    /** Where tasks with the same needs can go. */
+    look(now: number): Outlook {
       const candidates = candidatesNowOrLater(now);
       const able = isHeldOff(now) ? [] : candidates.filter(onlyCapacity).map(({ peer }) => peer.name);
       const changes = peers
@@ -172,8 +161,10 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
         changesAt: Math.min(...changes),
       };
     },
+    /** The peer that has the task's context; undefined for a context that begins. */
     home,
-    unmet({ unmet, chosen }) {
+    /** The unmet requirements of each peer. */
+    unmet({ unmet, chosen }: RoutingDecision): Unmet[] {
       const { refusals } = run.state;
       if (refusals.length === 0)
         return chosen === undefined ? unmet.slice(0, MAX_UNMET) : [othersFirst(chosen)];

@@ -131,7 +131,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
       ));
     if ('status' in delegation) return { ...delegation, attempts: [...run.state.attempts] };
     const { peer, slice } = delegation;
-    placement.hold(peer);
+    placement.holdSlot(peer);
     const outcome = await attempt(options, run, delegation, resumed, placement);
     if (isTurnedAway(outcome)) {
       await turnAway(options, run, delegation, outcome, placement);
@@ -223,7 +223,7 @@ function reportAttempt(
   isFull: boolean,
 ): void {
   const data = attemptInEvent(delegation, run.state.attempts.length + 1, outcome, isFull);
-  run.report({ type: 'progress', data });
+  run.tellEvent({ type: 'progress', data });
 }
 
 /**
@@ -297,13 +297,13 @@ async function startDelegation(
   const last = state.refusals.at(-1);
   const from = last?.peer === to ? undefined : last;
   const reason = from?.unmet[0]?.kind ?? (from?.transient ? 'unreachable' : 'failed');
-  if (from) run.report({ type: 'rerouted', data: { from: from.peer, to, reason } });
+  if (from) run.tellEvent({ type: 'rerouted', data: { from: from.peer, to, reason } });
   const data = {
     peer: to,
     attempt: state.attempts.length + 1,
     considered: explanationInEvent(considered),
   };
-  run.report({ type: 'delegated', data });
+  run.tellEvent({ type: 'delegated', data });
   // The dispatch leaves when all of this is durable: one commit, which has a result of the attempt before too.
   try {
     await Promise.all([saved, run.flush()]);

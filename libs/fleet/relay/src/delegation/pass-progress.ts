@@ -23,12 +23,7 @@ const WorkerEvent = z.object({
   }),
 });
 
-interface News {
-  readonly tool?: string;
-  readonly phase?: 'started' | 'ended';
-  readonly spent_tokens?: number;
-  readonly budget_tokens?: number | null;
-}
+type News = Pick<z.output<typeof WorkerEvent>['data'], 'tool' | 'phase' | 'spent_tokens' | 'budget_tokens'>;
 
 export interface PassProgressOptions {
   readonly clock: Pick<Clock, 'timer'>;
@@ -37,17 +32,12 @@ export interface PassProgressOptions {
   readonly peer: string;
 }
 
-export interface PassProgress extends Disposable {
-  /** Takes note of a snapshot of the task from the worker's stream. */
-  observe(task: Pick<PeerTask, 'state' | 'updateMetadata'>): void;
-}
-
 /**
  * Reports the tool and the tokens of a worker as `progress` of the relayed task (docs/events.md#the-events): the latest of
  * each second, and before a question of the task what was not reported yet. A task that ends within a second has no such event.
  * Nothing is reported while the task does not work at the peer, after an abort of the run, and after the disposal. The tokens are the peer's word: nothing books them.
  */
-export function createPassProgress({ clock, signal, report, peer }: PassProgressOptions): PassProgress {
+export function createPassProgress({ clock, signal, report, peer }: PassProgressOptions) {
   let news: News | undefined;
   let timer: Disposable | undefined;
 
@@ -64,7 +54,8 @@ export function createPassProgress({ clock, signal, report, peer }: PassProgress
   }
 
   return {
-    observe(task) {
+    /** Takes note of a snapshot of the task from the worker's stream. */
+    observe(task: Pick<PeerTask, 'state' | 'updateMetadata'>): void {
       if (task.state !== 'working') {
         // Told before the question, because a report after it would say that the task works.
         const isPending = timer !== undefined && isWaitingForCaller(task);

@@ -137,7 +137,7 @@ export function createDispatcher(options: DispatcherOptions) {
     const open = record.state === 'input_required' ? openQuestion(ledger, record.id) : undefined;
     if (open) {
       const task = admittedTask(record, dispatch, caller);
-      queue.hold(task, record.createdAt, expiryOf(task, open, maxInputWaitMs));
+      queue.holdTask(task, record.createdAt, expiryOf(task, open, maxInputWaitMs));
       log.info(recordFields(record), 'task still waits for its caller');
       return;
     }

@@ -30,26 +30,18 @@ export interface KnownTasks<T> {
  * Finds the task that a dispatch has made before, and lets the copies of a dispatch that is being accepted share its
  * acceptance (docs/handshake.md#idempotency).
  */
-export interface SharedAcceptances<T = TaskRecord> {
+export function createSharedAcceptances<T extends { readonly id: string; readonly state: string }>(
+  tasks: KnownTasks<T>,
+  clock: Pick<Clock, 'now'>,
+) {
+  const open = new Map<string, OpenAcceptance<T>>();
+  const refused = createRefusedCopies(clock);
+
   /**
    * Returns the known task of the same caller, key and fingerprint, or the refused one of which this is a copy that was under
    * way, or else the result of `accept`. Throws TASK_ID_CONFLICT for another fingerprint, and the error of the acceptance to
    * all who share it. A copy with a later `acceptUntil` outlives an acceptance that ended DISPATCH_EXPIRED.
    */
-  share(task: Dispatch, accept: () => Promise<Accepted<T>>): Promise<Accepted<T>>;
-  /** Resolves when it is decided whether a task is stored. */
-  pending(taskId: string): Promise<void>;
-  /** Resolves when no acceptance is in progress. */
-  idle(): Promise<void>;
-}
-
-export function createSharedAcceptances<T extends { readonly id: string; readonly state: string }>(
-  tasks: KnownTasks<T>,
-  clock: Pick<Clock, 'now'>,
-): SharedAcceptances<T> {
-  const open = new Map<string, OpenAcceptance<T>>();
-  const refused = createRefusedCopies(clock);
-
   async function share(task: Dispatch, accept: () => Promise<Accepted<T>>): Promise<Accepted<T>> {
     const { caller, key, fingerprint, acceptUntil } = task;
     const name = nameOf(task);
@@ -91,11 +83,13 @@ export function createSharedAcceptances<T extends { readonly id: string; readonl
 
   return {
     share,
-    async pending(taskId) {
+    /** Resolves when it is decided whether a task is stored. */
+    async pending(taskId: string): Promise<void> {
       for (const { task, result } of open.values())
         if (task.id === taskId) await Promise.allSettled([result]);
     },
-    async idle() {
+    /** Resolves when no acceptance is in progress. */
+    async idle(): Promise<void> {
       await Promise.allSettled(Array.from(open.values(), ({ result }) => result));
     },
   };

@@ -8,45 +8,7 @@ import type { Lane } from './lane.ts';
 import type { Scheduler, Ticket } from './scheduler.ts';
 import type { Needs, Turn } from './turn.ts';
 
-/** The admitted tasks of one executor. A profile has a queue for its own tasks and one for relayed tasks. */
-export interface TaskQueue {
-  readonly name: string;
-  readonly executor: Executor;
-  readonly waiting: number;
-  readonly running: number;
-  /** Tasks that began, and wait without a slot. */
-  readonly parked: number;
-  /** No further task of this caller can be admitted. */
-  isFullFor(caller: string): boolean;
-  /** How many tasks that are admitted now can start at once. */
-  readonly freeSlots: number;
-  /** Reserves room for a task in admission; false if there is none. */
-  reserve(caller: string): boolean;
-  release(caller: string): void;
-  /** Enqueues an admitted task of a former process, and runs it in its turn. `hasBegun`: that one ran a part of it. */
-  add(task: AdmittedTask, receivedAt: number, hasBegun: boolean): void;
-  /** Enqueues a task that is being accepted, and runs it in its turn. Its caller withdraws it if it is not stored. */
-  addNew(task: AdmittedTask, receivedAt: number, acceptance: Acceptance): void;
-  /**
-   * Holds a task that waits for its caller since a former process. It keeps its context, has no slot, and does not run,
-   * unless its executor assigns the places. It ends at its expiry, unless it continues before.
-   */
-  hold(task: AdmittedTask, receivedAt: number, expiry: Expiry): void;
-  /** Enqueues a held task to continue. Ignores other tasks. */
-  continueHeld(taskId: string): void;
-  /** Lets the executor end a task that a former process began and this one has not run; undefined for other tasks. */
-  endHeld(taskId: string, reason: FleetError): Run | undefined;
-  /** Removes a waiting task; false if it does not wait in this queue. */
-  withdraw(taskId: string): boolean;
-  /** The current run of a task. */
-  runOf(taskId: string): Run | undefined;
-  has(taskId: string): boolean;
-  /**
-   * Starts no further task, and stops each run at its next checkpoint, or at once when `hardStop` aborts. Resolves when
-   * all runs have ended.
-   */
-  stop(reason: FleetError, hardStop: AbortSignal): Promise<void>;
-}
+export type TaskQueue = ReturnType<typeof createTaskQueue>;
 
 /** The time for which a task is held, ms since the epoch, and the reason of its end. */
 export interface Expiry {
@@ -84,7 +46,8 @@ const SLOT: Disposable = { [Symbol.dispose]: () => undefined };
 /** The executor has its own places. */
 const NO_SLOT: Slot = { release: () => undefined, reacquire: () => Promise.resolve() };
 
-export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
+/** The admitted tasks of one executor. A profile has a queue for its own tasks and one for relayed tasks. */
+export function createTaskQueue(options: TaskQueueOptions) {
   const { scheduler, lane, executor, clock, assignsPlaces = false } = options;
   const tasks = new Map<string, QueuedTask>();
   let stopped = false;
@@ -103,14 +66,8 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   ): QueuedTask {
     const { id: taskId, contextId, caller, dispatch } = task;
     const priority = dispatch.task.priority ?? 'normal';
-    const info = {
-      taskId,
-      contextId: `${options.name} ${contextId}`,
-      caller: caller.name,
-      priority,
-      receivedAt,
-    };
-    const ticket = scheduler.add(lane, info, state, hasBegun);
+    const named = { taskId, contextId: `${options.name} ${contextId}`, caller: caller.name };
+    const ticket = scheduler.add(lane, { ...named, priority, receivedAt }, state, hasBegun);
     const slot = assignsPlaces ? NO_SLOT : slotOf(ticket);
     const request = { task, executor, receivedAt, slot, ...(acceptance && { acceptance }) };
     const added: QueuedTask = { ticket, request, run: undefined, expiry: undefined, asks: undefined };
@@ -138,6 +95,7 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     queued.asks = undefined;
   }
 
+  /** Removes a waiting task; false if it does not wait in this queue. */
   function withdraw(taskId: string): boolean {
     const queued = tasks.get(taskId);
     if (!queued || queued.run || queued.ticket.state !== 'queued') return false;
@@ -147,6 +105,7 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     return true;
   }
 
+  /** Lets the executor end a task that a former process began and this one has not run; undefined for other tasks. */
   function endHeld(taskId: string, reason: FleetError): Run | undefined {
     const queued = tasks.get(taskId);
     if (stopped || !queued?.ticket.hasBegun || queued.run) return undefined;
@@ -204,24 +163,36 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   return {
     name: options.name,
     executor,
-    get waiting() {
+    get waiting(): number {
       return lane.waiting;
     },
-    get running() {
+    get running(): number {
       return lane.running;
     },
-    get parked() {
+    /** Tasks that began, and wait without a slot. */
+    get parked(): number {
       return lane.asking;
     },
-    get freeSlots() {
+    /** How many tasks that are admitted now can start at once. */
+    get freeSlots(): number {
       return assignsPlaces ? lane.freePlaces : scheduler.freePlacesOf(lane);
     },
-    isFullFor: (caller) => lane.isFullFor(caller),
-    reserve: (caller) => lane.reserve(caller),
-    release: (caller) => lane.release(caller),
-    add: (task, receivedAt, hasBegun) => enqueue(add(task, receivedAt, 'submitted', hasBegun)),
-    addNew: (task, receivedAt, acceptance) => enqueue(add(task, receivedAt, 'submitted', false, acceptance)),
-    hold(task, receivedAt, { since, until, reason }) {
+    /** No further task of this caller can be admitted. */
+    isFullFor: (caller: string): boolean => lane.isFullFor(caller),
+    /** Reserves room for a task in admission; false if there is none. */
+    reserve: (caller: string): boolean => lane.reserve(caller),
+    release: (caller: string): void => lane.release(caller),
+    /** Enqueues an admitted task of a former process, and runs it in its turn. `hasBegun`: that one ran a part of it. */
+    add: (task: AdmittedTask, receivedAt: number, hasBegun: boolean): void =>
+      enqueue(add(task, receivedAt, 'submitted', hasBegun)),
+    /** Enqueues a task that is being accepted, and runs it in its turn. Its caller withdraws it if it is not stored. */
+    addNew: (task: AdmittedTask, receivedAt: number, acceptance: Acceptance): void =>
+      enqueue(add(task, receivedAt, 'submitted', false, acceptance)),
+    /**
+     * Holds a task that waits for its caller since a former process. It keeps its context, has no slot, and does not run,
+     * unless its executor assigns the places. It ends at its expiry, unless it continues before.
+     */
+    holdTask(task: AdmittedTask, receivedAt: number, { since, until, reason }: Expiry): void {
       const queued = add(task, receivedAt, 'asking', true);
       if (assignsPlaces) start(queued, { waitsForCaller: true });
       else {
@@ -229,7 +200,8 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
         queued.expiry = callAt(clock, until, () => void endHeld(task.id, reason));
       }
     },
-    continueHeld(taskId) {
+    /** Enqueues a held task to continue. Ignores other tasks. */
+    continueHeld(taskId: string): void {
       const queued = tasks.get(taskId);
       if (stopped || !queued?.asks) return;
       endWait(queued);
@@ -242,9 +214,14 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     },
     endHeld,
     withdraw,
-    runOf: (taskId) => tasks.get(taskId)?.run,
-    has: (taskId) => tasks.has(taskId),
-    async stop(reason, hardStop) {
+    /** The current run of a task. */
+    runOf: (taskId: string): Run | undefined => tasks.get(taskId)?.run,
+    has: (taskId: string): boolean => tasks.has(taskId),
+    /**
+     * Starts no further task, and stops each run at its next checkpoint, or at once when `hardStop` aborts. Resolves when
+     * all runs have ended.
+     */
+    async stop(reason: FleetError, hardStop: AbortSignal): Promise<void> {
       stopped = true;
       const open: Run[] = [];
       for (const queued of tasks.values()) {
