@@ -28,12 +28,14 @@ import {
   createDestinations,
   createDispatcher,
   createQuestionWaits,
+  type Dispatcher,
+  ownTask,
+  type TaskQueue,
 } from '@hermes-fleet/tasks';
-import { createContextDeletions } from './contexts/context-deletions.ts';
+import { type ContextDeletions, createContextDeletions } from './contexts/context-deletions.ts';
 import type { SubtaskRunner } from './fleet-tools/subtask.ts';
 import type { GatewayAgent } from './gateway-agent.ts';
 import { followFigures } from './gateway-figures.ts';
-import { stopGracefully } from './graceful-stop.ts';
 import { watchHealth } from './health-watch.ts';
 import { createQueues } from './queues.ts';
 
@@ -201,10 +203,7 @@ export function createGateway(options: GatewayOptions) {
   const accepting: Intake = {
     accept: (message, caller) => acceptMessage(intake, message, caller),
     async cancel(taskId, caller) {
-      const task = ledger.get(taskId);
-      if (!task || task.caller !== caller.name)
-        throw new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
-      await dispatcher.cancel(taskId);
+      await dispatcher.cancel(ownTask(ledger, taskId, caller).id);
     },
   };
 
@@ -275,4 +274,49 @@ export function createGateway(options: GatewayOptions) {
     /** Runs subtasks of the own agent at peers. */
     subtasks,
   };
+}
+
+/** The last part of the grace period, ms, in which runs without a checkpoint are told to end. */
+const LAST_CALL_MS = 2_000;
+
+/**
+ * Lets running tasks reach a checkpoint and then ends the remaining ones. Resolves when all have stopped or `graceMs` has
+ * passed. Relayed tasks are released at once, because their peers continue.
+ */
+async function stopGracefully(
+  {
+    own,
+    relayed,
+    dispatcher,
+    contexts,
+    clock,
+    log,
+  }: Pick<GatewayOptions, 'clock' | 'log'> & {
+    readonly own: TaskQueue;
+    readonly relayed: TaskQueue;
+    readonly dispatcher: Pick<Dispatcher, 'idle'>;
+    readonly contexts: Pick<ContextDeletions, 'stop'>;
+  },
+  reason: FleetError,
+  graceMs: number,
+): Promise<void> {
+  const patience = new AbortController();
+  using _lastCall = clock.timer(() => patience.abort(reason), Math.max(graceMs - LAST_CALL_MS, graceMs / 2));
+  const stopped = Promise.all([
+    own.stop(reason, patience.signal),
+    relayed.stop(reason, AbortSignal.abort(reason)),
+    dispatcher.idle(),
+    contexts.stop(),
+  ]);
+  const grace = new AbortController();
+  const timedOut = clock.sleep(graceMs, grace.signal).then(
+    () =>
+      log.warn(
+        { active: own.running + relayed.running },
+        'the grace period is over: running tasks are left as they are',
+      ),
+    () => undefined,
+  );
+  await Promise.race([stopped, timedOut]);
+  grace.abort();
 }

@@ -17,6 +17,7 @@ export {
   type PeerProfile,
   takesProse,
 } from './peer-profile.ts';
+export { wellKnownCard } from './registry/peer-entry.ts';
 export { createPeerHealth, type PeerHealth } from './registry/peer-health.ts';
 export type { TaskAtPeer } from './registry/peer-load.ts';
 export { createPeerRegistry, type PeerRegistry } from './registry/peer-registry.ts';

@@ -1,7 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, RunOutcome } from '@hermes-fleet/protocol/ports';
-import { errorOutcome } from '@hermes-fleet/tasks';
+import { blockedOutcome, errorOutcome } from '@hermes-fleet/tasks';
 import { attemptRecord, unmetKinds, withAttempt } from './attempt-history.ts';
 import type { PeerSelection } from './peer-selection.ts';
 import type { RelayedRun } from './relayed-run.ts';
@@ -13,14 +13,7 @@ import type { RelayedRun } from './relayed-run.ts';
 export function returnBlocked(run: RelayedRun, unmet: readonly Unmet[], why?: string): RunOutcome {
   const kinds = unmetKinds(unmet);
   run.tellEvent({ type: 'alert', data: { reason: 'handed_back', unmet: kinds } });
-  return {
-    status: 'blocked',
-    nextSteps: [],
-    blockedReason: [...unmet.map(({ detail }) => detail), ...(why === undefined ? [] : [why])].join('; '),
-    artifacts: { filesChanged: [] },
-    unmet: [...unmet],
-    attempts: [...run.state.attempts],
-  };
+  return { ...blockedOutcome(unmet, why), attempts: [...run.state.attempts] };
 }
 
 /**

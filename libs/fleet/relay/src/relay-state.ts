@@ -67,13 +67,9 @@ export interface Refusal extends Omit<z.output<typeof Refused>, 'unmet'> {
 }
 
 /** The progress of a relayed task, kept in its checkpoint. */
-export interface RelayState {
+export interface RelayState extends Readonly<Pick<z.output<typeof Checkpoint>, 'refused' | 'turnedAway'>> {
   readonly attempts: readonly Attempt[];
   readonly refusals: readonly Refusal[];
-  /** The number of refusals that count for `max_attempts`. */
-  readonly refused: number;
-  /** How many times a peer had no free slot. */
-  readonly turnedAway: number;
   readonly waiting: z.output<typeof Waiting> | undefined;
   readonly current: Delegation | undefined;
   /** The checkpoint is kept after the end of the task. */

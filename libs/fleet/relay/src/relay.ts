@@ -1,6 +1,6 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
-import { type RoutingPolicy, reasonInEvent, routingPolicy } from '@hermes-fleet/peers';
-import type { Attempt, AttemptConsidered, OnBlocked } from '@hermes-fleet/protocol/handshake';
+import { reasonInEvent, routingPolicy } from '@hermes-fleet/peers';
+import type { Attempt, AttemptConsidered } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
   type Executor,
@@ -31,33 +31,28 @@ import { failedAtOnce, isTurnedAway, refusalOf, withRefusal } from './refusal.ts
 import type { Refusal, RelayState } from './relay-state.ts';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
 
-/** The settings of fleet.yaml for relayed tasks (docs/configuration.md#fleetyaml). */
-export interface RelaySettings {
-  readonly policy: RoutingPolicy;
-  readonly onBlocked: OnBlocked;
-  /** How many peers may refuse one task, unless its dispatch says otherwise. */
-  readonly maxAttempts: number;
-  /** How long a peer that has a task may be unreachable, ms. */
-  readonly peerDownAfterMs: number;
-  /** How long a task waits for the peer that has its context, ms. */
-  readonly patienceMs: number;
-  /** How long a task without a deadline may wait while no peer could take it, ms. */
-  readonly maxWaitMs: number;
-}
+export type RelaySettings = ReturnType<typeof relaySettings>;
 
-export function relaySettings(config: FleetConfig, self: string, versions: readonly string[]): RelaySettings {
+/** The settings of fleet.yaml for relayed tasks (docs/configuration.md#fleetyaml). */
+export function relaySettings(config: FleetConfig, self: string, versions: readonly string[]) {
   const { routing, queue } = config.fleet;
   return {
     policy: routingPolicy(config, self, versions),
     onBlocked: routing.on_blocked,
+    /** How many peers may refuse one task, unless its dispatch says otherwise. */
     maxAttempts: routing.max_attempts,
+    /** How long a peer that has a task may be unreachable, ms. */
     peerDownAfterMs: routing.peer_down_after_s * 1000,
+    /** How long a task waits for the peer that has its context, ms. */
     patienceMs: routing.patience_s * 1000,
+    /** How long a task without a deadline may wait while no peer could take it, ms. */
     maxWaitMs: queue.max_wait_s * 1000,
   };
 }
 
-export interface RelayOptions extends RelaySettings, Omit<AttemptOptions, 'onPeerRecovered'> {
+export interface RelayOptions
+  extends RelaySettings,
+    Omit<AttemptOptions, 'onPeerRecovered' | 'peerDownAfterMs'> {
   /** The peer that has the workspace and the conversation of the task's context. */
   readonly homeOf: (task: AdmittedTask) => string | undefined;
   /** The name, at peers, of the conversation that the task continues. */

@@ -1,11 +1,12 @@
 export { type AdmissionInputs, admit } from './admission/checks.ts';
 export { createDestinations } from './admission/destinations.ts';
+export { ownTask } from './intake/accept-answer.ts';
 export { acceptMessage } from './intake/accept-message.ts';
 export { createQuestionWaits } from './running/ask-caller.ts';
 export { recordFields } from './running/record-fields.ts';
-export { errorOutcome } from './running/task-result.ts';
+export { blockedOutcome, errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
-export { createDispatcher } from './scheduling/dispatcher.ts';
+export { createDispatcher, type Dispatcher } from './scheduling/dispatcher.ts';
 export { judge } from './scheduling/judge.ts';
 export { Lane } from './scheduling/lane.ts';
 export { createScheduler, type Scheduler, type Ticket } from './scheduling/scheduler.ts';

@@ -5,7 +5,6 @@ import {
   answerTimeoutMs,
   createPeerContact,
   type FollowOptions,
-  type PeerContact,
   QUERY_TIMEOUT_MS,
 } from '@hermes-fleet/relay';
 import { z } from 'zod';
@@ -20,33 +19,16 @@ export interface AgentCallOptions {
   readonly agentDownAfterMs: number;
 }
 
-/** One tool call to one agent. */
-export interface AgentCall {
-  readonly agent: RemoteAgent;
-  readonly call: ToolCall;
-  /** Aborted when the call or the process ends. */
-  readonly signal: AbortSignal;
-  readonly onTask: (task: PeerTask) => Promise<void>;
-  readonly contact: PeerContact;
-  /** The relay's options for following a message at an agent without the handshake. */
-  readonly followOptions: FollowOptions;
-  /** The time until the deadline, ms: an agent may answer only when it has finished. */
-  answerTimeoutMs(): number;
-  /** For a short request. */
-  readonly requestOptions: {
-    readonly timeoutMs: number;
-    readonly signal: AbortSignal;
-    readonly traceparent: string | undefined;
-  };
-}
+export type AgentCall = ReturnType<typeof openAgentCall>;
 
+/** One tool call to one agent. `signal` is aborted when the call or the process ends. */
 export function openAgentCall(
   { clock, log, random, agentDownAfterMs }: AgentCallOptions,
   agent: RemoteAgent,
   call: ToolCall,
   signal: AbortSignal,
   onTask: (task: PeerTask) => Promise<void>,
-): AgentCall {
+) {
   const { traceparent, deadlineAt } = call.task;
   const followOptions: FollowOptions = {
     client: agent.client,
@@ -67,9 +49,12 @@ export function openAgentCall(
     call,
     signal,
     onTask,
+    /** The relay's options for following a message at an agent without the handshake. */
     followOptions,
     contact: createPeerContact(followOptions),
-    answerTimeoutMs: () => answerTimeoutMs(followOptions),
+    /** The time until the deadline, ms: an agent may answer only when it has finished. */
+    answerTimeoutMs: (): number => answerTimeoutMs(followOptions),
+    /** For a short request. */
     requestOptions: { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent },
   };
 }

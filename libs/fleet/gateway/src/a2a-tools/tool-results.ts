@@ -94,7 +94,7 @@ function messageView(reply: PeerReply & { kind: 'message' }, redact: Redact): Js
 /** Artifacts in order, up to the size limit. */
 function artifactsView(artifacts: readonly PeerArtifact[], redact: Redact): JsonValue[] {
   let charsLeft = MAX_ARTIFACTS;
-  const take = (text: string): string => {
+  const takeText = (text: string): string => {
     const taken = truncateText(redact(text), Math.min(charsLeft, MAX_PIECE));
     charsLeft -= Math.min(charsLeft, taken.length);
     return taken;
@@ -102,25 +102,22 @@ function artifactsView(artifacts: readonly PeerArtifact[], redact: Redact): Json
   const partView = (part: PeerPart): JsonValue => {
     switch (part.kind) {
       case 'text':
-        return { text: take(part.text) };
+        return { text: takeText(part.text) };
       case 'data':
-        return { data: dataView(take(JSON.stringify(part.data))) };
+        return { data: dataView(takeText(JSON.stringify(part.data))) };
       case 'file':
-        return { file: fileView(part, take, redact) };
+        return { file: fileView(part, takeText, redact) };
     }
   };
-  const views = artifacts.slice(0, MAX_ENTRIES).map(
-    ({ name, parts }): JsonValue => ({
-      ...(name === undefined ? {} : { name: redact(name).slice(0, MAX_WORD) }),
-      parts: shown(parts, partView),
-    }),
-  );
-  return artifacts.length > MAX_ENTRIES ? [...views, more(artifacts.length - MAX_ENTRIES)] : views;
+  return shown(artifacts, ({ name, parts }) => ({
+    ...(name === undefined ? {} : { name: redact(name).slice(0, MAX_WORD) }),
+    parts: shown(parts, partView),
+  }));
 }
 
-function shown(parts: readonly PeerPart[], view: (part: PeerPart) => JsonValue): JsonValue[] {
-  const views = parts.slice(0, MAX_ENTRIES).map(view);
-  return parts.length > MAX_ENTRIES ? [...views, more(parts.length - MAX_ENTRIES)] : views;
+function shown<T>(list: readonly T[], view: (each: T) => JsonValue): JsonValue[] {
+  const views = list.slice(0, MAX_ENTRIES).map(view);
+  return list.length > MAX_ENTRIES ? [...views, more(list.length - MAX_ENTRIES)] : views;
 }
 
 const more = (count: number): string => `… and ${count} more`;
@@ -138,7 +135,7 @@ const TEXT_TYPE = /^(text\/|application\/(json|xml|yaml|x-yaml|javascript|x-sh|t
 
 function fileView(
   file: PeerPart & { kind: 'file' },
-  take: (text: string) => string,
+  takeText: (text: string) => string,
   redact: Redact,
 ): JsonObject {
   const { name, mediaType, bytes, base64, url } = file;
@@ -148,7 +145,7 @@ function fileView(
     ...(mediaType === undefined ? {} : { media_type: redact(mediaType).slice(0, MAX_WORD) }),
     ...(bytes === undefined ? {} : { bytes }),
     ...(url === undefined ? {} : { url: redact(url).slice(0, 2_000) }),
-    ...(isText ? { text: take(Buffer.from(base64, 'base64').toString('utf8')) } : {}),
+    ...(isText ? { text: takeText(Buffer.from(base64, 'base64').toString('utf8')) } : {}),
   };
 }
 

@@ -58,7 +58,7 @@ export async function deleteAtPeer(options: DeleteAtPeerOptions): Promise<PeerDe
     return outcomeOf(options, response.status, body);
   } catch (error) {
     signal.throwIfAborted();
-    return { state: 'pending', detail: `${endpoint.name} does not answer (${reasonOf(error)})` };
+    return pending(`${endpoint.name} does not answer (${reasonOf(error)})`);
   }
 }
 
@@ -70,34 +70,31 @@ function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObjec
   // A 404 of a peer without this route, or of a proxy, has another code or none.
   if (status === 404 && code === 'TASK_NOT_FOUND') return { state: 'deleted' };
   const fault = connectionFault(connectionRefusal(code));
-  if (fault) return { state: 'pending', detail: `${name} cannot be reached: ${fault.what}: ${fault.remedy}` };
-  if (code === 'CONTEXT_IN_USE') return { state: 'pending', detail: `${name} has unfinished tasks in it` };
-  if (code === 'CONTEXT_SHARED')
-    return { state: 'refused', detail: `${name} has or had tasks of another caller in it` };
+  if (fault) return pending(`${name} cannot be reached: ${fault.what}: ${fault.remedy}`);
+  if (code === 'CONTEXT_IN_USE') return pending(`${name} has unfinished tasks in it`);
+  if (code === 'CONTEXT_SHARED') return refused(`${name} has or had tasks of another caller in it`);
   if (status === 401 || status === 403)
-    return {
-      state: 'refused',
-      detail: `${name} does not accept the token for it (HTTP ${status}): check fleet.agents.${name}, and the scope dispatch there`,
-    };
+    return refused(
+      `${name} does not accept the token for it (HTTP ${status}): check fleet.agents.${name}, and the scope dispatch there`,
+    );
   if (status === 408 || status === 429 || (status >= 500 && status !== 501))
-    return { state: 'pending', detail: `${name} cannot do it now (HTTP ${status})` };
+    return pending(`${name} cannot do it now (HTTP ${status})`);
   if (status < 400 || status === 404 || status === 405 || status === 501)
     return unsupported(options, `answers HTTP ${status}`);
-  return {
-    state: 'refused',
-    detail: `${name} refuses it (${[`HTTP ${status}`, code].filter(Boolean).join(', ')})`,
-  };
+  return refused(`${name} refuses it (${[`HTTP ${status}`, code].filter(Boolean).join(', ')})`);
 }
+
+const pending = (detail: string): PeerDeletionOutcome => ({ state: 'pending', detail });
+const refused = (detail: string): PeerDeletionOutcome => ({ state: 'refused', detail });
 
 /** The peer passes the deletion on itself; what it has not deleted is named, or counted if its name is none. */
 function stateIn(name: string, body: JsonObject): PeerDeletionOutcome {
   const answer = Answer.safeParse(body);
   if (!answer.success) {
     const fields = [...new Set(answer.error.issues.map(({ path }) => fieldPath(path)))].slice(0, MAX_NAMED);
-    return {
-      state: 'refused',
-      detail: `${name} answers with a state that is not valid (${fields.join(', ')}): have its operator look at it`,
-    };
+    return refused(
+      `${name} answers with a state that is not valid (${fields.join(', ')}): have its operator look at it`,
+    );
   }
   const { result, peers } = answer.data;
   const open = peers.filter(({ state }) => state !== 'deleted');

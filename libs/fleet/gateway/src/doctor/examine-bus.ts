@@ -47,10 +47,10 @@ export async function examineBus({
   }
   await publisher.close();
   const where = connection.servers.map(shownUrl).join(', ');
-  if (state.connected) findings.add('stream', 'ok', `${where} takes events of ${profile}`);
+  if (state.connected) findings.ok('stream', `${where} takes events of ${profile}`);
   else {
     const fix = 'start NATS, or correct fleet.nats; events wait in the outbox until then, tasks go on';
-    findings.add('stream', 'failed', `${where}: ${state.lastError ?? 'no answer in time'}`, fix);
+    findings.failed('stream', `${where}: ${state.lastError ?? 'no answer in time'}`, fix);
   }
   return findings.all;
 }

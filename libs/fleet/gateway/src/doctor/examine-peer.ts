@@ -9,7 +9,7 @@ import { samePeerUrl } from '@hermes-fleet/fleet-config';
 import { speaksTls } from '@hermes-fleet/net/tls';
 import { declaredHandshake, type PeerCard } from '@hermes-fleet/peers';
 import { FleetError, negotiate } from '@hermes-fleet/protocol';
-import { decodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
+import { decodeAnnounce, type SessionAnnounce, spokenVersions } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Ids } from '@hermes-fleet/protocol/ports';
 import { type Finding, type FindingList, findingsOn, shownUrl } from './finding.ts';
 
@@ -51,7 +51,7 @@ export async function examinePeer(
   if (card === undefined) return findings.all;
   if (!card.handshake) {
     const why = 'its card does not declare the handshake, and a message might cost tokens';
-    findings.add('token', 'skipped', `not tried: ${why}`);
+    findings.skipped('token', `not tried: ${why}`);
     return findings.all;
   }
   const probed = await probeIfAllowed(options, peer, findings);
@@ -73,25 +73,25 @@ async function cardOf(
     const error = FleetError.from(thrown);
     const fault = connectionFault(error) ?? (await plainToTls(cardUrl));
     if (fault) {
-      findings.add('tls', 'failed', `${shown}: ${fault.what}`, `${fault.remedy} (fleet.agents.${name})`);
+      findings.failed('tls', `${shown}: ${fault.what}`, `${fault.remedy} (fleet.agents.${name})`);
       return undefined;
     }
     const answered = error.code === 'PEER_REFUSED';
     if (!answered) {
       const fix = `start ${name}, or correct fleet.agents.${name}`;
-      findings.add('reachable', 'failed', `nobody answers at ${shown}: ${error.message}`, fix);
+      findings.failed('reachable', `nobody answers at ${shown}: ${error.message}`, fix);
       return undefined;
     }
-    findings.add('reachable', 'ok', `answers at ${shown}`);
+    findings.ok('reachable', `answers at ${shown}`);
     const fix = `set fleet.agents.${name}.agent_card_url to where its card is`;
-    findings.add('card', 'failed', `its agent card cannot be read at ${shown}: ${error.message}`, fix);
+    findings.failed('card', `its agent card cannot be read at ${shown}: ${error.message}`, fix);
     return undefined;
   }
   const facts = declaredHandshake(card);
-  if (cardUrl.startsWith('https:')) findings.add('tls', 'ok', 'its certificate is valid');
-  findings.add('reachable', 'ok', `answers at ${shown}`);
+  if (cardUrl.startsWith('https:')) findings.ok('tls', 'its certificate is valid');
+  findings.ok('reachable', `answers at ${shown}`);
   const spoken = facts.handshake ? 'declares the handshake' : 'does not declare the handshake: a prose peer';
-  findings.add('card', 'ok', spoken);
+  findings.ok('card', spoken);
   checkName(name, card.name, facts.handshake, findings);
   return facts;
 }
@@ -106,11 +106,11 @@ async function plainToTls(url: string): Promise<ReturnType<typeof connectionFaul
 function checkName(name: string, shown: string, handshake: boolean, findings: FindingList): void {
   const plain = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
   if ([plain(name), plain(`hermes ${name}`)].includes(plain(shown))) {
-    findings.add('name', 'ok', `its card says "${shown}"`);
+    findings.ok('name', `its card says "${shown}"`);
     return;
   }
   const fix = `if that is another agent, correct fleet.agents.${name}.url; else name the entry after it, or it after the entry (name in its IDENTITY.md)`;
-  findings.add('name', handshake ? 'failed' : 'warning', `its card says "${shown}", not "${name}"`, fix);
+  findings[handshake ? 'failed' : 'warning']('name', `its card says "${shown}", not "${name}"`, fix);
 }
 
 interface ProbeResult {
@@ -126,7 +126,7 @@ async function probeIfAllowed(
   findings: FindingList,
 ): Promise<ProbeResult | undefined> {
   if (peer.tokenEnv === undefined || peer.endpoint.token !== undefined) return probe(options, peer, findings);
-  findings.add('token', 'skipped', `not tried: ${peer.tokenEnv} has no usable token`);
+  findings.skipped('token', `not tried: ${peer.tokenEnv} has no usable token`);
   return undefined;
 }
 
@@ -147,14 +147,13 @@ async function probe(
   try {
     const reply = await options.client.send(endpoint, message, { timeoutMs: TIMEOUT_MS });
     const receivedAt = options.clock.now();
-    findings.add('token', 'ok', tokenEnv === undefined ? 'needs none' : `${tokenEnv} is accepted`);
+    findings.ok('token', tokenEnv === undefined ? 'needs none' : `${tokenEnv} is accepted`);
     const wire =
       reply.kind === 'message' ? reply.data.find(({ type }) => type === 'SESSION_ANNOUNCE') : undefined;
     if (!wire) {
       const fix = `see that ${name} runs a gateway that speaks the handshake`;
-      findings.add(
+      findings.failed(
         'handshake',
-        'failed',
         'its card declares the handshake, but it answers without an announce',
         fix,
       );
@@ -185,23 +184,18 @@ function addRefusal(
         : `put the token that ${name} accepts from ${profile} in ${tokenEnv}, or in the file that ${tokenEnv}_FILE names`;
     const detail =
       tokenEnv === undefined ? 'it wants a token' : `it does not accept the token in ${tokenEnv}`;
-    findings.add('token', 'failed', detail, fix);
+    findings.failed('token', detail, fix);
   } else if (code === 'FORBIDDEN') {
     const fix = `add announce to the scopes of the caller that this token stands for, in the fleet.yaml of ${name}`;
-    findings.add('token', 'failed', 'the token is accepted, but lacks the scope announce', fix);
+    findings.failed('token', 'the token is accepted, but lacks the scope announce', fix);
   } else if (connectionFault(error)) {
-    findings.add(
-      'tls',
-      'failed',
-      error.message,
-      `see that ${name} takes the client certificate of ${profile}`,
-    );
+    findings.failed('tls', error.message, `see that ${name} takes the client certificate of ${profile}`);
   } else if (error.code === 'PEER_UNREACHABLE') {
-    findings.add('reachable', 'failed', error.message, `correct fleet.agents.${name}.url, or start ${name}`);
+    findings.failed('reachable', error.message, `correct fleet.agents.${name}.url, or start ${name}`);
   } else {
     const fields = error.fields.map(({ path, reason }) => `${path} ${reason}`).join('; ');
     const detail = fields === '' ? error.message : `${error.message} (${fields})`;
-    findings.add('handshake', 'failed', detail, `see the log of ${name}`);
+    findings.failed('handshake', detail, `see the log of ${name}`);
   }
 }
 
@@ -212,17 +206,16 @@ function checkVersions(
   announce: SessionAnnounce | undefined,
   findings: FindingList,
 ): void {
-  const announced = announce && (announce.protocolVersions ?? [announce.protocolVersion]);
-  const theirs = announced ?? card.versions;
+  const theirs = announce ? spokenVersions(announce) : card.versions;
   if (theirs.length === 0) {
-    findings.add('versions', 'skipped', 'it does not say which versions of the handshake it speaks');
+    findings.skipped('versions', 'it does not say which versions of the handshake it speaks');
     return;
   }
   const common = negotiate(versions, theirs);
-  if (common !== undefined) findings.add('versions', 'ok', `handshake ${common}`);
+  if (common !== undefined) findings.ok('versions', `handshake ${common}`);
   else {
     const detail = `it speaks handshake ${theirs.join(', ')}, and this profile ${versions.join(', ')}`;
-    findings.add('versions', 'failed', detail, `upgrade ${name} or this profile: it gets no work until then`);
+    findings.failed('versions', detail, `upgrade ${name} or this profile: it gets no work until then`);
   }
 }
 
@@ -234,31 +227,21 @@ function checkAnnounce(
   const { endpoint, worker } = announce;
   if (worker.agentId !== name) {
     const detail = `it announces itself as "${worker.agentId}": under "${name}" such announces are rejected`;
-    findings.add(
-      'identity',
-      'failed',
-      detail,
-      `name the entry fleet.agents.${worker.agentId}, or correct its url`,
-    );
-  } else findings.add('identity', 'ok', `announces itself as "${name}"`);
+    findings.failed('identity', detail, `name the entry fleet.agents.${worker.agentId}, or correct its url`);
+  } else findings.ok('identity', `announces itself as "${name}"`);
 
-  if (endpoint === undefined) findings.add('address', 'skipped', 'it announces no endpoint');
-  else if (samePeerUrl(endpoint, url)) findings.add('address', 'ok', endpoint);
+  if (endpoint === undefined) findings.skipped('address', 'it announces no endpoint');
+  else if (samePeerUrl(endpoint, url)) findings.ok('address', endpoint);
   else {
     const detail = `it announces ${endpoint}, and fleet.agents.${name}.url is ${url}: its announces are rejected`;
-    findings.add(
-      'address',
-      'failed',
-      detail,
-      `make both the same: the url here, or server.public_url at ${name}`,
-    );
+    findings.failed('address', detail, `make both the same: the url here, or server.public_url at ${name}`);
   }
 
-  if (skewMs === undefined) findings.add('clock', 'skipped', 'it does not say when it sent its announce');
+  if (skewMs === undefined) findings.skipped('clock', 'it does not say when it sent its announce');
   else if (Math.abs(skewMs) <= MAX_SKEW_MS + uncertaintyMs)
-    findings.add('clock', 'ok', `${Math.round(Math.abs(skewMs))} ms apart`);
+    findings.ok('clock', `${Math.round(Math.abs(skewMs))} ms apart`);
   else {
     const detail = `its clock is ${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead' : 'behind'}`;
-    findings.add('clock', 'failed', detail, 'set both clocks by NTP: deadlines are compared across machines');
+    findings.failed('clock', detail, 'set both clocks by NTP: deadlines are compared across machines');
   }
 }

@@ -19,7 +19,7 @@ export function examineSpending(options: ExamineSpendingOptions): readonly Findi
   try {
     addCeilings(findings, viewOf(options));
   } catch (thrown) {
-    findings.add('ledger', 'skipped', FleetError.from(thrown).message);
+    findings.skipped('ledger', FleetError.from(thrown).message);
   }
   return findings.all;
 }
@@ -50,22 +50,21 @@ function addCeilings(
 ): void {
   if (clockDay !== undefined) {
     const detail = `the clock is on ${clockDay}, before ${day}, for which tokens are booked: further ones count for ${day}`;
-    findings.add(
+    findings.warning(
       'clock',
-      'warning',
       detail,
       'set the clock if it is wrong; else it passes after 24 hours of running',
     );
   }
   if (taskTree !== undefined)
-    findings.add('tokens_per_task_tree', 'ok', `${taskTree} tokens for a task and all that it delegates`);
+    findings.ok('tokens_per_task_tree', `${taskTree} tokens for a task and all that it delegates`);
   const days = [...callers].map(([name, figures]) => [`callers.${name}.tokens_per_day`, figures] as const);
   for (const [key, figures] of [['tokens_per_day', profile] as const, ...days]) {
     const { limit, spent, reserved } = figures;
     const left = leftOf(figures);
     if (limit === undefined || left === undefined) continue;
     const detail = `${left} of ${limit} tokens are left on ${day} UTC (${spent} spent, ${reserved} reserved by unfinished tasks)`;
-    if (left > 0) findings.add(key, 'ok', detail);
-    else findings.add(key, 'warning', detail, `wait until ${endsAt}, or raise fleet.spending.${key}`);
+    if (left > 0) findings.ok(key, detail);
+    else findings.warning(key, detail, `wait until ${endsAt}, or raise fleet.spending.${key}`);
   }
 }

@@ -3,19 +3,16 @@ import type { Answer, Finding as Schema } from '@hermes-fleet/protocol/api';
 /** A finding of `fleet doctor`: about `configuration`, `model`, `commands`, `spending`, a peer's name, or `nats`. */
 export type Finding = Answer<typeof Schema>;
 
-/** Collects the findings about one subject, in order. */
-export interface FindingList {
-  readonly all: readonly Finding[];
-  add(check: string, state: Finding['state'], detail: string, fix?: string): void;
-}
+export type FindingList = ReturnType<typeof findingsOn>;
 
-export function findingsOn(subject: string): FindingList {
+/** Collects the findings about one subject, in order. */
+export function findingsOn(subject: string) {
   const all: Finding[] = [];
-  return {
-    all,
-    add: (check, state, detail, fix) =>
-      void all.push({ subject, check, state, detail, ...(fix === undefined ? {} : { fix }) }),
-  };
+  const add =
+    (state: Finding['state']) =>
+    (check: string, detail: string, fix?: string): void =>
+      void all.push({ subject, check, state, detail, ...(fix === undefined ? {} : { fix }) });
+  return { all, ok: add('ok'), warning: add('warning'), failed: add('failed'), skipped: add('skipped') };
 }
 
 /** The URL without the parts that may contain a password or token. */

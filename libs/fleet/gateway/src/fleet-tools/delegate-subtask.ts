@@ -1,5 +1,4 @@
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import {
   type AdmittedTask,
   type Log,
@@ -10,6 +9,7 @@ import {
   type ToolResult,
   taskFields,
 } from '@hermes-fleet/protocol/ports';
+import { blockedOutcome } from '@hermes-fleet/tasks';
 import { z } from 'zod';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import { waitWithoutSlot } from '../tool-support/wait-without-slot.ts';
@@ -98,16 +98,6 @@ function runSubtask(
     };
     return runner.run(subtask, context);
   });
-}
-
-function blockedOutcome(unmet: readonly Unmet[]): RunOutcome {
-  return {
-    status: 'blocked',
-    nextSteps: [],
-    blockedReason: unmet.map(({ detail }) => detail).join('; '),
-    artifacts: { filesChanged: [] },
-    unmet: [...unmet],
-  };
 }
 
 const SubtaskState = z.object({

@@ -15,6 +15,7 @@ import type { DelegateSubtask } from './delegate-subtask.ts';
 import { discardTool } from './discard-subtasks.ts';
 import { peersTool } from './fleet-peers.ts';
 import { admittedSubtask, type SubtaskRequest, type SubtaskRunner, subtaskDispatch } from './subtask.ts';
+import { unmetView } from './subtask-result.ts';
 
 export interface FleetToolsOptions {
   readonly profile: string;
@@ -143,10 +144,3 @@ function decisionView(
     ...(considered.length > MAX_SHOWN ? { not_shown: considered.length - MAX_SHOWN } : {}),
   };
 }
-
-const unmetView = ({ kind, name, detail, transient }: Unmet): JsonValue => ({
-  kind,
-  transient,
-  name: truncateText(name, 100),
-  detail: truncateText(detail, 300),
-});

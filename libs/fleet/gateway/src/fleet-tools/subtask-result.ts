@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { RunOutcome, ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { truncateJson, truncateList, truncateText } from '../tool-support/truncate.ts';
@@ -39,16 +40,19 @@ function failureView({ code, message, retryable }: NonNullable<RunOutcome['error
 }
 
 function blockedView({ blockedReason, unmet = [] }: RunOutcome): JsonObject {
-  const reasons = unmet.slice(0, MAX_LINES).map(
-    ({ kind, name, detail, transient }): JsonValue => ({
-      kind,
-      transient,
-      name: truncateText(name, 100),
-      detail: truncateText(detail, 300),
-    }),
-  );
-  return { blocked_reason: truncateText(blockedReason ?? '', MAX_REASON), unmet: reasons };
+  return {
+    blocked_reason: truncateText(blockedReason ?? '', MAX_REASON),
+    unmet: unmet.slice(0, MAX_LINES).map(unmetView),
+  };
 }
+
+/** An unmet requirement as a model reads it. */
+export const unmetView = ({ kind, name, detail, transient }: Unmet): JsonValue => ({
+  kind,
+  transient,
+  name: truncateText(name, 100),
+  detail: truncateText(detail, 300),
+});
 
 function attemptsView(attempts: NonNullable<RunOutcome['attempts']>): JsonValue[] {
   return attempts.slice(-MAX_LINES).map(({ peer, status, reason }) => ({

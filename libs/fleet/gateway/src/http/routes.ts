@@ -4,7 +4,7 @@ import { FleetError, fieldPath, isJsonObject, type JsonObject } from '@hermes-fl
 import { type Answer, type ContextDeletion as Deletion, FLEET } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { requireScope, serve } from '@hermes-fleet/service';
-import { leftOf, type SpendingView } from '@hermes-fleet/tasks';
+import { leftOf, ownTask, type SpendingView } from '@hermes-fleet/tasks';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { pathProblem } from '../contexts/delete-at-peer.ts';
@@ -40,11 +40,10 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
   });
   serve(app, FLEET.cost, (request) => {
     requireScope(request.caller, 'read');
-    const { id } = request.params;
-    const task = ledger.get(id);
-    if (!task || task.caller !== request.caller.name)
-      throw new FleetError('TASK_NOT_FOUND', `task ${id} is not known`);
-    return costView(task, { ...options, defaultBudget: gateway.spending.defaultBudget });
+    return costView(ownTask(ledger, request.params.id, request.caller), {
+      ...options,
+      defaultBudget: gateway.spending.defaultBudget,
+    });
   });
   serve(app, FLEET.spending, (request) => {
     requireScope(request.caller, 'read');

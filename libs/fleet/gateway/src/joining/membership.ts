@@ -89,26 +89,19 @@ export function createMemberships(options: MembershipsOptions) {
     const problem = joinTokenProblem(token, clock.now());
     if (problem !== undefined) throw new FleetError('UNAUTHENTICATED', problem);
     if (!mayTakeName(token, asked.name))
-      throw new FleetError(
-        'FORBIDDEN',
-        `this join token is for the name ${token.name}, not for ${asked.name}`,
-      );
-    if (known) throw new FleetError('FORBIDDEN', nameTaken(asked.name));
+      throw forbidden(`this join token is for the name ${token.name}, not for ${asked.name}`);
+    if (known) throw forbidden(nameTaken(asked.name));
     const taken = options.nameProblem(asked.name);
-    if (taken !== undefined) throw new FleetError('FORBIDDEN', `the name ${asked.name} ${taken}`);
+    if (taken !== undefined) throw forbidden(`the name ${asked.name} ${taken}`);
     if (isElsewhere(asked.name))
-      throw new FleetError(
-        'FORBIDDEN',
+      throw forbidden(
         `a worker that joined without a join token has the name ${asked.name}, and is live or has tasks: choose another name`,
       );
     const url = allowedEndpoint(asked.endpoint, endpoints);
-    if (url === undefined) {
-      const reason = `may not join with ${asked.endpoint}: this join token allows ${endpoints.join(', ')}`;
-      throw new FleetError('FORBIDDEN', `${asked.name} ${reason}`);
-    }
+    const may = `${asked.name} may not join with ${url ?? asked.endpoint}:`;
+    if (url === undefined) throw forbidden(`${may} this join token allows ${endpoints.join(', ')}`);
     const owner = peers.ownerOf(url, asked.name);
-    if (owner !== undefined)
-      throw new FleetError('FORBIDDEN', `${asked.name} may not join with ${url}: that is where ${owner} is`);
+    if (owner !== undefined) throw forbidden(`${may} that is where ${owner} is`);
     if (directory.list().length >= maxWorkers)
       throw new FleetError(
         'CAPACITY',
@@ -221,3 +214,5 @@ export function createMemberships(options: MembershipsOptions) {
     },
   };
 }
+
+const forbidden = (why: string): FleetError => new FleetError('FORBIDDEN', why);

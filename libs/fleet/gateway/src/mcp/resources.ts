@@ -4,7 +4,6 @@ import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
 import { readArtifact } from './artifact-resources.ts';
-import { ownTask } from './task-report.ts';
 
 const JSON_TYPE = 'application/json';
 const LISTED = 50;
@@ -68,7 +67,8 @@ export function fleetMcpResources(
       requireScope(caller, 'read');
       const [, id, kind, after, artifact] = URI.exec(uri) ?? [];
       if (id === undefined || (kind === 'artifacts') !== (artifact !== undefined)) throw notFound(uri);
-      const task = known(ledger, decoded(id), caller, uri);
+      const task = ledger.get(decoded(id));
+      if (task?.caller !== caller.name) throw notFound(uri);
       if (artifact !== undefined) {
         const contents = readArtifact(ledger, task.id, decoded(artifact), uri);
         if (contents === undefined) throw notFound(uri);
@@ -90,15 +90,6 @@ function eventsOf(ledger: Pick<Ledger, 'events'>, { id, lastSeq }: TaskRecord, a
     events: events.map(({ seq, type, at, data }) => ({ seq, type, at: new Date(at).toISOString(), data })),
     next_after: last < lastSeq ? last : null,
   };
-}
-
-function known(ledger: Pick<Ledger, 'get'>, id: string, { name }: Caller, uri: string): TaskRecord {
-  try {
-    return ownTask(ledger, id, name);
-  } catch (error) {
-    if (error instanceof FleetError && error.code === 'TASK_NOT_FOUND') throw notFound(uri);
-    throw error;
-  }
 }
 
 function decoded(id: string): string {

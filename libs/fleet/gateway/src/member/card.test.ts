@@ -7,8 +7,7 @@ import { FleetError, HANDSHAKE_EXTENSION, PROTOCOL_VERSIONS } from '@hermes-flee
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { memberCard, publicUrl } from './card.ts';
-import { readMemberEnvironment, traderDir } from './environment.ts';
-import { version } from './version.ts';
+import { readMemberEnvironment, traderDir, version } from './environment.ts';
 
 function member(t: TestContext, fleet: unknown, identity?: string) {
   const home = tempDir(t);

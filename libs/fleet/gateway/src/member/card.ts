@@ -1,16 +1,9 @@
-import { join } from 'node:path';
 import { type AgentCard, buildAgentCard } from '@hermes-fleet/a2a';
-import {
-  type FleetConfig,
-  FleetConfigSchema,
-  listenerUrl,
-  normalizePeerUrl,
-} from '@hermes-fleet/fleet-config';
+import { type FleetConfig, listenerUrl, normalizePeerUrl } from '@hermes-fleet/fleet-config';
 import { FleetError, HANDSHAKE_EXTENSION, type JsonObject, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
-import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
-import { readIdentity } from './configuration.ts';
-import type { MemberEnvironment } from './environment.ts';
-import { version } from './version.ts';
+import type { SecretEnv } from '@hermes-fleet/service';
+import { readFleetYaml, readIdentity } from './configuration.ts';
+import { type MemberEnvironment, version } from './environment.ts';
 
 /** The extensions on every card: the handshake, with the versions that this build supports. */
 export const EXTENSIONS: readonly { readonly uri: string; readonly params: JsonObject }[] = [
@@ -45,8 +38,7 @@ const takesFiles = ({ response_handler: handler, orchestrate }: FleetConfig['fle
  * CONFIG_INVALID.
  */
 export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): AgentCard {
-  const file = join(dir, 'fleet.yaml');
-  const { fleet } = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value;
+  const { fleet } = readFleetYaml(dir, env).value;
   const { server } = fleet;
   const identity = readIdentity(dir, env);
   if (server === undefined)

@@ -21,13 +21,6 @@ type Checked = Pick<RenewedTlsOptions, 'files' | 'check' | 'material' | 'key' | 
 /** The certificates that fleet.yaml names, by their use. */
 export type Certificates = Readonly<Partial<Record<TlsUse, Checked>>>;
 
-export interface CertificateReading {
-  readonly certificates: Certificates;
-  /** `path` is the key in fleet.yaml. */
-  readonly problems: readonly FieldError[];
-  readonly warnings: readonly string[];
-}
-
 interface Wanted {
   readonly use: TlsUse;
   readonly key: string;
@@ -38,9 +31,9 @@ interface Wanted {
 
 /**
  * Reads and checks every certificate that fleet.yaml names, and reports all problems at once. Relative paths begin at the
- * folder of fleet.yaml.
+ * folder of fleet.yaml; the path of a problem is the key there.
  */
-export function readCertificates(config: FleetConfig, dir: string, now: number): CertificateReading {
+export function readCertificates(config: FleetConfig, dir: string, now: number) {
   const certificates: Partial<Record<TlsUse, Checked>> = {};
   const problems: FieldError[] = [];
   const warnings: string[] = [];

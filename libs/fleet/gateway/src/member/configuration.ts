@@ -15,6 +15,10 @@ import type { MemberEnvironment } from './environment.ts';
 import type { Problems } from './problems.ts';
 import { sharedWithSiblings } from './siblings.ts';
 
+/** Reads fleet.yaml of a member's folder. Throws CONFIG_INVALID. */
+export const readFleetYaml = (dir: string, env: SecretEnv): YamlConfig<FleetConfig> =>
+  loadYamlConfig({ file: join(dir, 'fleet.yaml'), schema: FleetConfigSchema, env });
+
 /** The configuration that every member has. */
 export interface MemberConfiguration {
   readonly fleet: FleetConfig;
@@ -28,25 +32,20 @@ export interface MemberConfiguration {
   readonly warnings: readonly string[];
 }
 
-/** The parts of a member's files that could be read; problems of the others are reported. */
-export interface MemberReading {
-  readonly fleet: YamlConfig<FleetConfig> | undefined;
-  /** Undefined unless everything is valid. */
-  readonly whole: MemberConfiguration | undefined;
-}
-
-/** Reads fleet.yaml, every secret that it names, and IDENTITY.md, and adds all errors to `problems`. */
+/**
+ * Reads fleet.yaml, every secret that it names, and IDENTITY.md, and adds all errors to `problems`. Returns what could be
+ * read; `whole` is undefined unless everything is valid.
+ */
 export function readMemberConfiguration(
   environment: MemberEnvironment,
   env: SecretEnv,
   processEnv: NodeJS.ProcessEnv,
   problems: Problems,
-): MemberReading {
-  const file = join(environment.dir, 'fleet.yaml');
-  const fleet = problems.attempt(() => loadYamlConfig({ file, schema: FleetConfigSchema, env }));
+): { fleet: YamlConfig<FleetConfig> | undefined; whole: MemberConfiguration | undefined } {
+  const fleet = problems.attempt(() => readFleetYaml(environment.dir, env));
   const identity = problems.attempt(() => readIdentity(environment.dir, env));
   if (!fleet) {
-    problems.add(unvalidatedProblems(file, env, tokenProblems));
+    problems.add(unvalidatedProblems(join(environment.dir, 'fleet.yaml'), env, tokenProblems));
     return { fleet, whole: undefined };
   }
   const { value: config, notes, locate } = fleet;

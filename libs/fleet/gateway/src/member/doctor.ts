@@ -1,20 +1,18 @@
 import { join } from 'node:path';
-import { createA2AClient } from '@hermes-fleet/a2a';
-import {
-  type Credentials,
-  type FleetConfig,
-  FleetConfigSchema,
-  resolveTokens,
-} from '@hermes-fleet/fleet-config';
+import { createA2AClient, type PeerEndpoint } from '@hermes-fleet/a2a';
+import { type Credentials, type FleetConfig, resolveTokens } from '@hermes-fleet/fleet-config';
+import { wellKnownCard } from '@hermes-fleet/peers';
 import { FleetError, HANDSHAKE_EXTENSION, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import type { Answer, DoctorReport as Report } from '@hermes-fleet/protocol/api';
 import { systemClock as clock, systemIds as ids, silentLog } from '@hermes-fleet/protocol/ports';
-import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
-import { examineFleet } from '../doctor/examine.ts';
+import type { SecretEnv } from '@hermes-fleet/service';
+import { examineBus } from '../doctor/examine-bus.ts';
+import { type ExaminedPeer, examinePeer, type PeerCheckOptions } from '../doctor/examine-peer.ts';
 import { examineSpending } from '../doctor/examine-spending.ts';
 import type { Finding } from '../doctor/finding.ts';
+import { busConnection } from './bus.ts';
 import { type MemberTls, readCertificates, renewCertificates, withBusTls } from './certificates.ts';
-import type { MemberConfiguration } from './configuration.ts';
+import { type MemberConfiguration, readFleetYaml } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
 import { examineTls } from './examine-tls.ts';
 
@@ -133,8 +131,7 @@ function readFleet({
   env,
 }: Pick<ExamineMemberOptions<ReadMember>, 'environment' | 'env'>): Readable | undefined {
   try {
-    const file = join(environment.dir, 'fleet.yaml');
-    const { value: config } = loadYamlConfig({ file, schema: FleetConfigSchema, env });
+    const { value: config } = readFleetYaml(environment.dir, env);
     const { certificates } = readCertificates(config, environment.dir, clock.now());
     const tls = renewCertificates(certificates, { clock, log: silentLog });
     return { config, credentials: resolveTokens(config, env), tls };
@@ -148,4 +145,28 @@ function readFleet({
 function configurationError(thrown: unknown): FleetError {
   if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID') return thrown;
   throw thrown;
+}
+
+/**
+ * The live checks of `fleet doctor`: every configured peer and the event bus, concurrently
+ * (docs/operations.md#diagnose-a-profile-fleet-doctor). Spends no tokens, publishes nothing, and ends within about ten
+ * seconds.
+ */
+async function examineFleet(
+  options: PeerCheckOptions & Pick<Readable, 'config' | 'credentials'>,
+): Promise<readonly Finding[]> {
+  const { profile, config, credentials } = options;
+  const { nats } = config.fleet;
+  const connection = nats && busConnection(nats, `fleet/${profile}/doctor`, credentials.bus);
+  const bus = connection ? examineBus({ profile, connection, clock }) : [];
+  const peers = peersOf(options).map((peer) => examinePeer(options, peer));
+  return (await Promise.all([...peers, bus])).flat();
+}
+
+function peersOf({ config, credentials }: Pick<Readable, 'config' | 'credentials'>): ExaminedPeer[] {
+  return Object.entries(config.fleet.agents).map(([name, agent]) => {
+    const { url = agent.url, token, cardUrl = wellKnownCard(agent.url) } = credentials.peers[name] ?? {};
+    const endpoint: PeerEndpoint = { name, url, ...(token === undefined ? {} : { token }) };
+    return { endpoint, cardUrl, tokenEnv: agent.token_env };
+  });
 }

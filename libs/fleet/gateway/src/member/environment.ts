@@ -1,4 +1,8 @@
 import { join, resolve } from 'node:path';
+import manifest from '../../package.json' with { type: 'json' };
+
+/** The version of this build; all packages share it. */
+export const { version } = manifest;
 
 /** The folders of a member of the fleet. */
 export interface MemberEnvironment {

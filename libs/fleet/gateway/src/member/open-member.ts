@@ -24,8 +24,7 @@ import { createGateway, type GatewayOptions } from '../gateway.ts';
 import { connectAnnounces } from './bus.ts';
 import { renewCertificates, timesOf, withBusTls } from './certificates.ts';
 import type { MemberConfiguration } from './configuration.ts';
-import type { MemberEnvironment } from './environment.ts';
-import { version } from './version.ts';
+import { type MemberEnvironment, version } from './environment.ts';
 
 type Logger = ReturnType<typeof createLogger>;
 

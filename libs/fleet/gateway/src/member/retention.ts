@@ -7,10 +7,7 @@ const MB = 1024 * 1024;
 /** The maximum number of tasks or contexts per transaction; other writers run between two batches. */
 const BATCH = 200;
 
-export interface Retention {
-  /** Stops; resolves when the current batch is done. */
-  close(): Promise<void>;
-}
+export type Retention = ReturnType<typeof startRetention>;
 
 /** The contexts of a member's agent; libs/agent/loop provides them. */
 export interface RetainedContexts {
@@ -46,7 +43,7 @@ export function startRetention(options: {
   readonly contexts?: RetainedContexts | undefined;
   readonly clock: Clock;
   readonly log: Log;
-}): Retention {
+}) {
   const { ledger, contexts, clock, log } = options;
   const closing = new AbortController();
   const { signal } = closing;
@@ -117,7 +114,8 @@ export function startRetention(options: {
 
   const running = keepPruning();
   return {
-    close() {
+    /** Stops; resolves when the current batch is done. */
+    close(): Promise<void> {
       closing.abort();
       return running;
     },

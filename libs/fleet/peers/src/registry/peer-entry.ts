@@ -69,9 +69,11 @@ export function toPeerProfile(
 /** The address of a peer's agent card: `agent_card_url`, else the well-known one. Undefined without an address. */
 export function cardUrlOf(entry: PeerEntry | undefined): string | undefined {
   const url = entry?.configured?.url ?? entry?.joined?.url;
-  const wellKnown = url && normalizePeerUrl(url).replace(/\/jsonrpc$/, '/.well-known/agent-card.json');
-  return entry?.configured?.cardUrl ?? wellKnown;
+  return entry?.configured?.cardUrl ?? (url && wellKnownCard(url));
 }
+
+export const wellKnownCard = (url: string): string =>
+  normalizePeerUrl(url).replace(/\/jsonrpc$/, '/.well-known/agent-card.json');
 
 /** fleet.yaml has the address of a profile. Another agent may serve JSON-RPC under another path, which its card states. */
 function rpcUrlOf(url: string, card: PeerCard | undefined): string {

@@ -80,9 +80,11 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
       if (here.size === 0 && left.length === 0)
         return { ...NOBODY, mostRunning, fullUntil, onTrial: refusals > 0 };
       const announce = given && { sentAt: sentMs(given), receivedAt: given.receivedAt };
-      left = announce ? left.filter(({ until }) => !isEndIncluded(until, announce)) : [];
-      const unseen = count(({ from }) => !from || !announce || !isIncluded(from, announce));
-      const gone = left.filter(({ from }) => announce && isIncluded(from, announce)).length;
+      // An announce of the same millisecond counts as made before the end: a wrong guess costs a refusal, and the other one a
+      // free slot until the next announce.
+      left = announce ? left.filter(({ until }) => msAfter(until, announce) <= 0) : [];
+      const unseen = count(({ from }) => !from || !announce || msAfter(from, announce) < 0);
+      const gone = left.filter(({ from }) => announce && msAfter(from, announce) >= 0).length;
       return {
         unannounced: unseen - gone,
         submitted: count(({ from, waitsSince }) => from === undefined || waitsSince !== undefined),
@@ -107,19 +109,6 @@ interface Times {
 }
 
 const sentMs = ({ sentAt }: Announced): number => (sentAt === undefined ? Number.NaN : Date.parse(sentAt));
-
-/** True if the announce was made after this time at the peer. */
-function isIncluded(at: NonNullable<Stay['from']>, announce: Times): boolean {
-  return msAfter(at, announce) >= 0;
-}
-
-/**
- * True if the announce was made after the task left its slot. One of the same millisecond counts as made before: a wrong
- * guess costs a refusal, and the other one a free slot until the next announce.
- */
-function isEndIncluded(at: NonNullable<Stay['from']>, announce: Times): boolean {
-  return msAfter(at, announce) > 0;
-}
 
 /** How long after this time the announce was made, by the peer's clock, or else by ours and for certain. */
 function msAfter({ theirs, ours }: NonNullable<Stay['from']>, { sentAt, receivedAt }: Times): number {

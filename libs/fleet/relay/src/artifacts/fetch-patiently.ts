@@ -19,19 +19,16 @@ export interface FetchOptions {
   readonly deadlineAt: number | undefined;
 }
 
-/** How long a peer whose task has ended is still waited for; each file that it serves begins the time anew. */
-export interface Patience {
-  leftMs(): number;
-  renew(): void;
-}
+export type Patience = ReturnType<typeof createPatience>;
 
-export function createPatience({ clock, peerDownAfterMs, deadlineAt }: FetchOptions): Patience {
+/** How long a peer whose task has ended is still waited for; each file that it serves begins the time anew. */
+export function createPatience({ clock, peerDownAfterMs, deadlineAt }: FetchOptions) {
   let until = 0;
   const renew = (): void => {
     until = clock.monotonic() + Math.min(peerDownAfterMs, ((deadlineAt ?? Infinity) - clock.now()) / 2);
   };
   renew();
-  return { leftMs: () => until - clock.monotonic(), renew };
+  return { leftMs: (): number => until - clock.monotonic(), renew };
 }
 
 /** The files of one artifact that are fetched while it is compared and stored. */

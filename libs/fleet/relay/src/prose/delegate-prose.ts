@@ -39,7 +39,8 @@ export async function delegateProse(
   delegation: Delegation,
 ): Promise<DelegationOutcome> {
   const peer = { ...options, endpoint: endpointOf(options, delegation) };
-  const message = { ...addressOf(delegation), text: textOf(delegation), parts: options.parts };
+  const { messageId, contextId } = delegation;
+  const message = { messageId, contextId, text: textOf(delegation), parts: options.parts };
   let contact = createPeerContact(peer);
   let outcome = await beginOrResume(peer, contact, message, delegation);
   while (outcome.kind === 'answered' && outcome.waiting && outcome.declined === undefined) {
@@ -178,7 +179,7 @@ async function repairReply(
   { result, missed }: JudgedResult,
 ): Promise<TaskResult | undefined> {
   if (missed === undefined || options.remainingTokens() <= result.tokensSpent) return undefined;
-  const { messageId, contextId } = addressOf(delegation);
+  const { messageId, contextId } = delegation;
   const message = { messageId: `${messageId}:repair`, contextId, text: repairText(options, missed) };
   let repairTask: string | undefined;
   const onAccepted = async (id: string): Promise<void> => {
@@ -238,10 +239,6 @@ function unknownResult(
     status: 'error',
     error: { code: 'outcome_unknown', message, retryable: false },
   };
-}
-
-function addressOf({ messageId, contextId }: Delegation): Pick<TextMessage, 'messageId' | 'contextId'> {
-  return { messageId, contextId };
 }
 
 function textOf({ payload, peer }: Delegation): string {

@@ -1,5 +1,5 @@
 import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, invalidParams, type JsonObject } from '@hermes-fleet/protocol';
 import {
   type Accepted,
   attachments,
@@ -44,12 +44,19 @@ export async function acceptAnswer(
   const isCopy = questions.some(({ answer }) => answer?.messageId === messageId);
   if (!isCopy) refuseUnasked(task, questions.at(-1));
   if (handshake)
-    throw invalid('holds a TASK_DISPATCH: send that without a task id; an answer is text or data');
+    throw invalidParams(
+      'message.parts',
+      'holds a TASK_DISPATCH: send that without a task id; an answer is text or data',
+    );
   const answer = answerText(text, message.raw);
-  if (answer.trim() === '') throw invalid('has no text and no data: an answer is text or data');
+  if (answer.trim() === '')
+    throw invalidParams('message.parts', 'has no text and no data: an answer is text or data');
   const bytes = Buffer.byteLength(JSON.stringify(answer));
   if (bytes > MAX_ANSWER_BYTES)
-    throw invalid(`has an answer of ${bytes} bytes as one JSON string, at most ${MAX_ANSWER_BYTES}`);
+    throw invalidParams(
+      'message.parts',
+      `has an answer of ${bytes} bytes as one JSON string, at most ${MAX_ANSWER_BYTES}`,
+    );
   const { question, isNew } = await ledger.answer(taskId, { messageId, text: answer, message: message.raw });
   const fields = { ...recordFields(task), question: question.seq };
   log.info(fields, isNew ? 'question answered' : 'answer is a duplicate of a known one');
@@ -68,8 +75,8 @@ function answerText(text: string, raw: JsonObject): string {
   return data.length === 0 ? text : [...(text === '' ? [] : [text]), ...data].join('\n');
 }
 
-/** Another caller's task is reported as unknown. */
-function ownTask(ledger: Pick<Ledger, 'get'>, taskId: string, caller: Caller): TaskRecord {
+/** The caller's own task. Throws TASK_NOT_FOUND for an unknown one, and for another caller's in the same words. */
+export function ownTask(ledger: Pick<Ledger, 'get'>, taskId: string, caller: Caller): TaskRecord {
   const task = ledger.get(taskId);
   if (!task || task.caller !== caller.name)
     throw new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
@@ -85,9 +92,4 @@ function refuseUnasked({ id, contextId, state }: TaskRecord, last: Question | un
   const unasked = last ? asked : 'has asked nothing';
   const why = isTerminal(state) ? 'has ended' : unasked;
   throw new FleetError('UNSUPPORTED_OPERATION', `task ${id} ${why}: send a new task in context ${contextId}`);
-}
-
-function invalid(reason: string): FleetError {
-  const path = 'message.parts';
-  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
 }

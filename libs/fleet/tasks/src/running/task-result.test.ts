@@ -155,10 +155,14 @@ describe('the TASK_RESULT of a run', () => {
   });
 
   it('names every unmet requirement of a blocked task', () => {
-    const ending = blockedEnding('t-1', [
-      { kind: 'mcp', name: 'trek', detail: 'one', transient: true },
-      { kind: 'repo', name: 'main', detail: 'two', transient: true },
-    ]);
+    const ending = blockedEnding(
+      't-1',
+      [
+        { kind: 'mcp', name: 'trek', detail: 'one', transient: true },
+        { kind: 'repo', name: 'main', detail: 'two', transient: true },
+      ],
+      'neo',
+    );
     assert.equal(ending.result.blockedReason, 'one; two');
     assert.equal(ending.result.tokensSpent, 0);
     assert.equal(endingData(ending, COST).reason, 'mcp');

@@ -15,16 +15,21 @@ export interface Ending {
 }
 
 /** The ending of a task that never started. No token was spent (docs/handshake.md#task_result). */
-export function blockedEnding(taskId: string, unmet: readonly Unmet[], executedBy?: string): Ending {
+export function blockedEnding(taskId: string, unmet: readonly Unmet[], executedBy: string): Ending {
   return {
     event: 'blocked',
-    result: {
-      ...bareResult(taskId),
-      status: 'blocked',
-      blockedReason: unmet.map(({ detail }) => detail).join('; '),
-      unmet: [...unmet],
-      ...(executedBy === undefined ? {} : { executedBy }),
-    },
+    result: { ...bareResult(taskId), ...blockedOutcome(unmet), executedBy },
+  };
+}
+
+/** The outcome of a task that nobody began. `why` is appended to the reasons. */
+export function blockedOutcome(unmet: readonly Unmet[], why?: string): RunOutcome {
+  return {
+    status: 'blocked',
+    nextSteps: [],
+    blockedReason: [...unmet.map(({ detail }) => detail), ...(why === undefined ? [] : [why])].join('; '),
+    artifacts: { filesChanged: [] },
+    unmet: [...unmet],
   };
 }
 
@@ -45,10 +50,8 @@ export function errorEnding(
   profile: string,
   error: { code: string; message: string; retryable: boolean },
 ): Ending {
-  const { result } = blockedEnding(taskId, [], profile);
-  const { unmet: _unmet, ...rest } = result;
   const outcome = errorOutcome(error.code, error.message, error.retryable);
-  return { event: 'error', result: { ...rest, ...outcome } };
+  return { event: 'error', result: { ...bareResult(taskId), ...outcome, executedBy: profile } };
 }
 
 /**
@@ -119,11 +122,5 @@ function blockedByBudget(outcome: RunOutcome): RunOutcome {
 /** The outcome of a task whose deadline passed before its executor was called. */
 export function expiredOutcome(deadline = ''): RunOutcome {
   const detail = `the deadline ${deadline} passed before the task began`;
-  return {
-    status: 'blocked',
-    nextSteps: [],
-    blockedReason: detail,
-    artifacts: { filesChanged: [] },
-    unmet: [{ kind: 'deadline', name: deadline, detail, transient: false }],
-  };
+  return blockedOutcome([{ kind: 'deadline', name: deadline, detail, transient: false }]);
 }

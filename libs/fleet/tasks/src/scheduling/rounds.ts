@@ -8,7 +8,7 @@ const MAX_PAUSE_MS = 250;
 /** The longest time between two rounds while there is work, ms. */
 const LONGEST_PAUSE_MS = 30_000;
 
-export interface RoundsOptions {
+interface RoundsOptions {
   readonly clock: Clock;
   /** True if there is anything to do in a round. */
   readonly hasWork: () => boolean;
@@ -21,65 +21,62 @@ export interface RoundsOptions {
 }
 
 /** Runs rounds one after another: after a request, and when one is due. Requests during a round lead to one more. */
-export class Rounds {
-  readonly #options: RoundsOptions;
-  readonly #start = (): void => void this.#run();
-  readonly #yieldIfLong = (): Promise<void> | undefined =>
-    this.#options.clock.monotonic() - this.#turnBeganAt < MAX_TURN_MS ? undefined : this.#yield();
-  #isRequested = false;
-  #isRunning = false;
-  #isStopped = false;
+export function createRounds({ clock, hasWork, round, dueInMs, onError }: RoundsOptions) {
+  let isRequested = false;
+  let isRunning = false;
+  let isStopped = false;
   /** On the monotonic clock, ms. */
-  #turnBeganAt = 0;
+  let turnBeganAt = 0;
   /** The time that the turns of the current round have taken. */
-  #spentMs = 0;
-  #alarm: Disposable | undefined;
+  let spentMs = 0;
+  let alarm: Disposable | undefined;
 
-  constructor(options: RoundsOptions) {
-    this.#options = options;
+  function request(): void {
+    isRequested = true;
+    if (isRunning || isStopped || !hasWork()) return;
+    isRunning = true;
+    queueMicrotask(() => void run());
   }
 
-  request(): void {
-    this.#isRequested = true;
-    if (this.#isRunning || this.#isStopped || !this.#options.hasWork()) return;
-    this.#isRunning = true;
-    queueMicrotask(this.#start);
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    this.#alarm?.[Symbol.dispose]();
-  }
-
-  async #run(): Promise<void> {
-    const { clock, hasWork, round, onError } = this.#options;
-    this.#alarm?.[Symbol.dispose]();
-    while (this.#isRequested && !this.#isStopped && hasWork()) {
-      this.#isRequested = false;
-      this.#turnBeganAt = clock.monotonic();
-      this.#spentMs = 0;
+  async function run(): Promise<void> {
+    alarm?.[Symbol.dispose]();
+    while (isRequested && !isStopped && hasWork()) {
+      isRequested = false;
+      turnBeganAt = clock.monotonic();
+      spentMs = 0;
       try {
-        await round(this.#yieldIfLong);
+        await round(yieldIfLong);
       } catch (error) {
         onError(error);
       }
-      this.#endTurn();
+      endTurn();
       // Rounds take at most half of the time.
-      if (this.#spentMs > MAX_TURN_MS) await clock.sleep(Math.min(this.#spentMs, MAX_PAUSE_MS));
+      if (spentMs > MAX_TURN_MS) await clock.sleep(Math.min(spentMs, MAX_PAUSE_MS));
     }
-    this.#isRunning = false;
-    if (this.#isStopped || !hasWork()) return;
-    const dueInMs = Math.min(LONGEST_PAUSE_MS, Math.max(1, this.#options.dueInMs()));
-    this.#alarm = clock.timer(() => this.request(), dueInMs);
+    isRunning = false;
+    if (!isStopped && hasWork())
+      alarm = clock.timer(request, Math.min(LONGEST_PAUSE_MS, Math.max(1, dueInMs())));
   }
 
-  #endTurn(): void {
-    this.#spentMs += this.#options.clock.monotonic() - this.#turnBeganAt;
+  function endTurn(): void {
+    spentMs += clock.monotonic() - turnBeganAt;
   }
 
-  async #yield(): Promise<void> {
-    this.#endTurn();
+  function yieldIfLong(): Promise<void> | undefined {
+    return clock.monotonic() - turnBeganAt < MAX_TURN_MS ? undefined : yieldTurn();
+  }
+
+  async function yieldTurn(): Promise<void> {
+    endTurn();
     await yieldToEventLoop();
-    this.#turnBeganAt = this.#options.clock.monotonic();
+    turnBeganAt = clock.monotonic();
   }
+
+  return {
+    request,
+    stop(): void {
+      isStopped = true;
+      alarm?.[Symbol.dispose]();
+    },
+  };
 }

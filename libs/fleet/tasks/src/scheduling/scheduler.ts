@@ -3,7 +3,7 @@ import type { Priority } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { Classes } from './classes.ts';
 import type { Lane } from './lane.ts';
-import { Rounds } from './rounds.ts';
+import { createRounds } from './rounds.ts';
 import { type SchedulingState, TRANSITIONS } from './states.ts';
 import type { Needs, Turn } from './turn.ts';
 import { WaitingLines, type WaitingTask } from './waiting-lines.ts';
@@ -19,35 +19,8 @@ export interface ScheduledTask {
   readonly receivedAt: number;
 }
 
-/** A task in the scheduler. Transitions that its state does not allow throw INTERNAL. */
-export interface Ticket {
-  readonly state: SchedulingState;
-  /** True once the task holds its context. */
-  readonly hasBegun: boolean;
-  /** True if it had to wait for other tasks of its context. */
-  readonly cameByContext: boolean;
-  /** Calls `begin` as soon as no other task of the context holds it, and gives the task its context. */
-  enterContext(begin: () => void): void;
-  /** The task waits for its turn. */
-  queue(turn: Turn): void;
-  /** The task waits no longer, and has no place. */
-  leave(): void;
-  /** The task is at this place since a former process, however many are there. */
-  restore(place: Disposable): void;
-  /** The task runs at its place. */
-  run(): void;
-  /**
-   * The task has lost its place and is judged again. It keeps its context and its order; `keepsTurn`: its caller's turn
-   * did not count.
-   */
-  retry(keepsTurn: boolean): void;
-  /** The task waits for an answer or for a part of its work, without a place. It keeps its context. */
-  ask(): void;
-  /** The task goes on at this place. */
-  resume(place: Disposable): void;
-  /** The task has ended: its place and its context are free. May be repeated. */
-  end(): void;
-}
+/** A task in the scheduler. */
+export type Ticket = ReturnType<Scheduler['add']>;
 
 /** The scheduler's record of an unfinished task. */
 interface TaskEntry extends WaitingTask {
@@ -88,14 +61,14 @@ export type Scheduler = ReturnType<typeof createScheduler>;
 export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: Log; ageingMs: number }) {
   const lines = new WaitingLines<TaskEntry>(ageingMs);
   const classes = new Classes<TaskEntry>();
-  const tickets = new Map<string, Ticket>();
+  const tickets = new Map<string, EntryTicket>();
   let arrivals = 0;
   let changes = 0;
   /** No needs are renewed before this, on the monotonic clock, ms. */
   let renewsAfter = 0;
   /** A round has left out its renewal because of the pause. */
   let isRenewalOwed = false;
-  const rounds = new Rounds({
+  const rounds = createRounds({
     clock,
     hasWork: () => classes.size > 0,
     round: runRound,
@@ -103,7 +76,8 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
     onError: (error) => log.error({ err: error }, 'a round of the scheduler failed'),
   });
 
-  class EntryTicket implements Ticket {
+  /** Transitions that its state does not allow throw INTERNAL. */
+  class EntryTicket {
     readonly #entry: TaskEntry;
 
     constructor(entry: TaskEntry) {
@@ -114,14 +88,17 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
       return this.#entry.state;
     }
 
+    /** True once the task holds its context. */
     get hasBegun(): boolean {
       return lines.isHeldBy(this.#entry);
     }
 
+    /** True if it had to wait for other tasks of its context. */
     get cameByContext(): boolean {
       return this.#entry.cameByContext;
     }
 
+    /** Calls `begin` as soon as no other task of the context holds it, and gives the task its context. */
     enterContext(begin: () => void): void {
       if (this.hasBegun || !lines.isContextTaken(this.#entry)) {
         lines.hold(this.#entry, clock.monotonic());
@@ -132,6 +109,7 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
       this.#entry.cameByContext = true;
     }
 
+    /** The task waits for its turn. */
     queue(turn: Turn): void {
       const entry = this.#entry;
       entry.turn = turn;
@@ -141,12 +119,14 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
       changed();
     }
 
+    /** The task waits no longer, and has no place. */
     leave(): void {
       const { state, turn } = this.#entry;
       if (state === 'queued' && turn?.to === 'running') enter(this.#entry, 'asking');
       else if (waits(state)) enter(this.#entry, 'submitted');
     }
 
+    /** The task is at this place since a former process, however many are there. */
     restore(place: Disposable): void {
       lines.hold(this.#entry, clock.monotonic());
       enter(this.#entry, 'queued');
@@ -154,26 +134,34 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
       setPlace(this.#entry, place);
     }
 
+    /** The task runs at its place. */
     run(): void {
       if (this.state === 'placed') enter(this.#entry, 'running');
     }
 
+    /**
+     * The task has lost its place and is judged again. It keeps its context and its order; `keepsTurn`: its caller's turn
+     * did not count.
+     */
     retry(keepsTurn: boolean): void {
       enter(this.#entry, 'submitted');
       setPlace(this.#entry, undefined);
       this.#entry.turnToGiveBack = keepsTurn ? this.#entry.turnBefore : undefined;
     }
 
+    /** The task waits for an answer or for a part of its work, without a place. It keeps its context. */
     ask(): void {
       enter(this.#entry, 'asking');
       setPlace(this.#entry, undefined);
     }
 
+    /** The task goes on at this place. */
     resume(place: Disposable): void {
       enter(this.#entry, 'running');
       setPlace(this.#entry, place);
     }
 
+    /** The task has ended: its place and its context are free. May be repeated. */
     end(): void {
       if (this.state === 'ended') return;
       enter(this.#entry, 'ended');
@@ -357,7 +345,7 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
      * Creates the ticket of a task. `state`: `asking` for a task that waits for an answer since a former process.
      * `hasBegun`: it holds its context since then.
      */
-    add(lane: Lane, task: ScheduledTask, state: 'submitted' | 'asking', hasBegun: boolean): Ticket {
+    add(lane: Lane, task: ScheduledTask, state: 'submitted' | 'asking', hasBegun: boolean): EntryTicket {
       const { receivedAt, ...named } = task;
       arrivals += 1;
       const entry: TaskEntry = {
@@ -383,11 +371,11 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
       return ticket;
     },
     /** The ticket of a task that has not ended. */
-    ticketOf: (taskId: string): Ticket | undefined => tickets.get(taskId),
+    ticketOf: (taskId: string): EntryTicket | undefined => tickets.get(taskId),
     /** Reports that a place may have become free, or may take other tasks than before. */
     changed,
     /** Assigns no further places. */
-    stop: (): void => rounds.stop(),
+    stop: rounds.stop,
     /** How many new tasks of the lane can start at once: none while a task waits that could start if its lane had a place. */
     freePlacesOf(lane: Lane): number {
       const startable = lines.first(clock.monotonic(), (entry) => entry.lane === lane);
