@@ -1,5 +1,5 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
-import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import { type Unmet, unmet as unmetOf } from '@hermes-fleet/protocol/handshake';
 import { type Clock, inSpan, type RunOutcome, type Tracing } from '@hermes-fleet/protocol/ports';
 import { callAt, type Lane, type Outlook } from '@hermes-fleet/tasks';
 import { unmetKinds } from './attempt-history.ts';
@@ -69,7 +69,8 @@ export async function awaitPlace(
     if (isHopeless || isCrowded || run.onBlocked === 'fail') {
       const placed = search.stop();
       if (placed) return placed;
-      const full = isCrowded ? [queueFull(options.lane.limits.depth)] : [];
+      const detail = `${options.lane.limits.depth} tasks wait for a peer already (fleet.queue.max_waiting)`;
+      const full = isCrowded ? unmetOf('capacity', 'waiting', detail, true) : [];
       return returnBlocked(run, [...full, ...unmet]);
     }
     const wait = trackWait(options, run, first.verdict === 'queued');
@@ -202,11 +203,6 @@ function reportWait(run: RelayedRun, wait: ReturnType<typeof trackWait>, unmet: 
 
 const isNewTask = ({ waiting, attempts, turnedAway }: RelayState): boolean =>
   waiting === undefined && attempts.length === 0 && turnedAway === 0;
-
-function queueFull(maxWaiting: number): Unmet {
-  const detail = `${maxWaiting} tasks wait for a peer already (fleet.queue.max_waiting)`;
-  return { kind: 'capacity', name: 'waiting', detail, transient: true };
-}
 
 type WaitState = NonNullable<RelayState['waiting']>;
 

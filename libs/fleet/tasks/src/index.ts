@@ -3,7 +3,7 @@ export { createDestinations } from './admission/destinations.ts';
 export { ownTask } from './intake/accept-answer.ts';
 export { acceptMessage } from './intake/accept-message.ts';
 export { createQuestionWaits } from './running/ask-caller.ts';
-export { recordFields } from './running/record-fields.ts';
+export { recordFields } from './running/lineage.ts';
 export { blockedOutcome, errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
 export { createDispatcher, type Dispatcher } from './scheduling/dispatcher.ts';

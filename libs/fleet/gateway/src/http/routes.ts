@@ -1,6 +1,6 @@
-import type { ContextDeletion, Ledger, ResultsMode } from '@hermes-fleet/ledger';
+import type { ContextDeletion, Ledger } from '@hermes-fleet/ledger';
 import type { PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
-import { FleetError, fieldPath, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { type Answer, type ContextDeletion as Deletion, FLEET } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { requireScope, serve } from '@hermes-fleet/service';
@@ -11,6 +11,7 @@ import { pathProblem } from '../contexts/delete-at-peer.ts';
 import type { Gateway } from '../gateway.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
+import { readInput } from './read-input.ts';
 
 export interface FleetRoutesOptions {
   readonly profile: string;
@@ -52,9 +53,8 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
   serve(app, FLEET.deleteContext, async (request) => {
     requireScope(request.caller, 'dispatch');
     const asked = { contextId: contextIdIn(request.params.id), caller: request.caller.name };
-    return contextDeletionView(
-      await gateway.contexts.delete({ ...asked, results: resultsIn(request.query) }),
-    );
+    const { results } = readInput('the query is', Query, request.query);
+    return contextDeletionView(await gateway.contexts.delete({ ...asked, results }));
   });
 }
 
@@ -104,20 +104,14 @@ function figuresView(figures: SpendingView['profile']) {
   return { tokens_per_day: limit ?? null, spent, reserved, left: leftOf(figures) ?? null };
 }
 
-const Query = z.strictObject({ results: z.enum(['keep', 'delete']).default('keep') });
-
-/** The mode in the query of a deletion. Throws INVALID_PARAMS that names every wrong parameter. */
-function resultsIn(query: unknown): ResultsMode {
-  const read = Query.safeParse(query);
-  if (read.success) return read.data.results;
-  const fields = read.error.issues.flatMap((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: key, reason: 'is not known; use results' }))
-      : [{ path: fieldPath(issue.path), reason: 'must be keep or delete, once' }],
-  );
-  const list = fields.map(({ path, reason }) => `${path} ${reason}`).join('; ');
-  throw new FleetError('INVALID_PARAMS', `the query is not valid: ${list}`, { fields });
-}
+/** The mode of a deletion in its query. */
+const Query = z.strictObject(
+  { results: z.enum(['keep', 'delete'], 'must be keep or delete, once').default('keep') },
+  {
+    error: ({ code, keys }) =>
+      code === 'unrecognized_keys' ? `${keys} is not known; use results` : undefined,
+  },
+);
 
 /** The context ID in the path of a deletion. Throws INVALID_PARAMS for one that a client's URL parser may remove. */
 function contextIdIn(id: string): string {

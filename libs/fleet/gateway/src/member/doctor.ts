@@ -9,7 +9,7 @@ import type { SecretEnv } from '@hermes-fleet/service';
 import { examineBus } from '../doctor/examine-bus.ts';
 import { type ExaminedPeer, examinePeer, type PeerCheckOptions } from '../doctor/examine-peer.ts';
 import { examineSpending } from '../doctor/examine-spending.ts';
-import type { Finding } from '../doctor/finding.ts';
+import { type Finding, findingsOn } from '../doctor/finding.ts';
 import { busConnection } from './bus.ts';
 import { type MemberTls, readCertificates, renewCertificates, withBusTls } from './certificates.ts';
 import { type MemberConfiguration, readFleetYaml } from './configuration.ts';
@@ -74,13 +74,6 @@ export async function examineMember<C extends ReadMember>(
   return { profile, ok: all.every(({ state }) => state !== 'failed'), findings: all };
 }
 
-const finding = (check: string, state: Finding['state'], detail: string): Finding => ({
-  subject: 'configuration',
-  check,
-  state,
-  detail,
-});
-
 /** The configuration errors of a start. Peers can be examined as soon as fleet.yaml alone is valid. */
 function examineConfiguration<C extends ReadMember>(
   options: ExamineMemberOptions<C>,
@@ -89,23 +82,23 @@ function examineConfiguration<C extends ReadMember>(
   readable: Readable | undefined;
   valid?: C;
 } {
+  const findings = findingsOn('configuration');
   try {
     const valid = options.read();
     const { fleet, credentials, certificates, warnings, budget } = valid;
     const tls = renewCertificates(certificates, { clock, log: silentLog });
-    const files = finding('files', 'ok', `${options.files} in ${options.environment.dir}`);
-    const found = warnings.map((warning) => finding('fleet.yaml', 'warning', warning));
+    findings.ok('files', `${options.files} in ${options.environment.dir}`);
+    for (const warning of warnings) findings.warning('fleet.yaml', warning);
     const spent = budget ? examineBudget(options.environment, fleet, budget) : [];
-    return { findings: [files, ...found, ...spent], readable: { config: fleet, credentials, tls }, valid };
+    return { findings: [...findings.all, ...spent], readable: { config: fleet, credentials, tls }, valid };
   } catch (thrown) {
     const { fields, message } = configurationError(thrown);
-    const failed = fields.map(({ path, reason }) => finding(path, 'failed', reason));
+    for (const { path, reason } of fields) findings.failed(path, reason);
+    if (fields.length === 0) findings.failed('files', message);
     const readable = readFleet(options);
-    const skipped = readable
-      ? []
-      : [finding('live checks', 'skipped', 'not tried: fleet.yaml must be valid before peers can be asked')];
-    const findings = failed.length > 0 ? failed : [finding('files', 'failed', message)];
-    return { findings: [...findings, ...skipped], readable };
+    if (!readable)
+      findings.skipped('live checks', 'not tried: fleet.yaml must be valid before peers can be asked');
+    return { findings: findings.all, readable };
   }
 }
 

@@ -1,11 +1,9 @@
-import type { A2AClient } from '@hermes-fleet/a2a';
 import { backoffMs, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { decodeAnnounce, type SessionAnnounce } from '@hermes-fleet/protocol/handshake';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { DEFAULT_TTL_S } from '../peer-profile.ts';
 import type { PeerRegistry } from '../registry/peer-registry.ts';
-import { createAnnounceSender, RETRY } from './announce-sender.ts';
+import { type AnnounceSenderOptions, createAnnounceSender, RETRY } from './announce-sender.ts';
 
 const DEBOUNCE_MS = 1_000;
 /** A change of load waits this long for others, ms, unless the last announce was within the last second. */
@@ -21,15 +19,11 @@ export interface AnnouncePublisher {
   flush(timeoutMs: number): Promise<boolean>;
 }
 
-export interface AnnouncerOptions {
+export interface AnnouncerOptions extends Pick<AnnounceSenderOptions, 'peers' | 'client' | 'clock' | 'log'> {
   /** Measures, and returns the current announce with a new `seq`. */
   readonly self: () => SessionAnnounce | Promise<SessionAnnounce>;
   /** Returns an announce without measuring, for changes of load and for the farewell; default: `self`. */
   readonly selfAsKnown?: () => SessionAnnounce;
-  readonly peers: PeerRegistry;
-  readonly client: Pick<A2AClient, 'send' | 'card'>;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly metrics: Pick<FleetMetrics, 'add' | 'set'>;
   readonly bus?: AnnouncePublisher | undefined;
   /** Jitter of retries and heartbeats, 0 to 1; default: Math.random. */

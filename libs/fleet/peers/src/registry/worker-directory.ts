@@ -1,22 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import type { JoinPolicy } from '@hermes-fleet/fleet-config';
 import type { LedgerJoins, WorkerRecord } from '@hermes-fleet/ledger';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 
-/** The workers that joined with a join token, in memory as in the ledger (docs/peering.md#joining). */
-export interface WorkerDirectory extends NonNullable<JoinPolicy['workers']> {
-  get(name: string): WorkerRecord | undefined;
-  list(): readonly WorkerRecord[];
-  /** The worker that presents the token with this hash, 64 hex digits, as a caller. */
-  callerOf(digest: string): Caller | undefined;
-  /** Adds or replaces a worker, once that is durable. */
-  put(worker: WorkerRecord): void;
-  /**
-   * Removes a worker, once that is durable, and ends its membership. `cutOff`: its open requests are cut off too.
-   */
-  remove(name: string, reason: string, options: { readonly cutOff: boolean }): void;
-}
+export type WorkerDirectory = ReturnType<typeof createWorkerDirectory>;
 
 interface Member {
   readonly worker: WorkerRecord;
@@ -26,10 +13,12 @@ interface Member {
   readonly requests: AbortController;
 }
 
-export function createWorkerDirectory(joins: Pick<LedgerJoins, 'workers'>): WorkerDirectory {
+/** The workers that joined with a join token, in memory as in the ledger (docs/peering.md#joining). */
+export function createWorkerDirectory(joins: Pick<LedgerJoins, 'workers'>) {
   const members = new Map<string, Member>();
   const byDigest = new Map<string, Member>();
 
+  /** Adds or replaces a worker, once that is durable. */
   function put(worker: WorkerRecord): void {
     const { membership = lasting(), requests = lasting() } = members.get(worker.name) ?? {};
     const caller = { name: worker.name, scopes: new Set(worker.scopes), ended: requests.signal };
@@ -40,11 +29,13 @@ export function createWorkerDirectory(joins: Pick<LedgerJoins, 'workers'>): Work
 
   for (const worker of joins.workers()) put(worker);
   return {
-    get: (name) => members.get(name)?.worker,
-    list: () => [...members.values()].map(({ worker }) => worker),
-    callerOf: (digest) => byDigest.get(digest)?.caller,
+    get: (name: string): WorkerRecord | undefined => members.get(name)?.worker,
+    list: (): readonly WorkerRecord[] => [...members.values()].map(({ worker }) => worker),
+    /** The worker that presents the token with this hash, 64 hex digits, as a caller. */
+    callerOf: (digest: string): Caller | undefined => byDigest.get(digest)?.caller,
     put,
-    remove(name, reason, { cutOff }) {
+    /** Removes a worker, once that is durable, and ends its membership. `cutOff`: its open requests are cut off too. */
+    remove(name: string, reason: string, { cutOff }: { readonly cutOff: boolean }): void {
       const member = members.get(name);
       if (!member) return;
       members.delete(name);
@@ -53,7 +44,7 @@ export function createWorkerDirectory(joins: Pick<LedgerJoins, 'workers'>): Work
       member.membership.abort(ended);
       if (cutOff) member.requests.abort(ended);
     },
-    membership: (name) => members.get(name)?.membership.signal,
+    membership: (name: string): AbortSignal | undefined => members.get(name)?.membership.signal,
   };
 }
 

@@ -1,22 +1,14 @@
-import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
+import type { AttemptConsidered, TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
 import { exclusionReasons, type RoutingQuery, routingQuery } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
 import { createScorer, type Scorer, scoreProse } from './score.ts';
 import { unroutable } from './unroutable.ts';
 
-export interface Considered {
-  readonly peer: string;
-  readonly verdict: 'chosen' | 'eligible' | 'excluded';
-  readonly reasons: readonly string[];
-  /** Higher is better; 0 for an excluded peer. */
-  readonly score: number;
-}
-
 export interface RoutingDecision {
   readonly chosen: string | undefined;
-  /** Every peer, best first, and why. */
-  readonly considered: readonly Considered[];
+  /** Every peer, best first, and why; the score of an excluded one is 0. */
+  readonly considered: readonly AttemptConsidered[];
   /** The reasons if no peer was chosen, else empty. */
   readonly unmet: readonly Unmet[];
   /** True if no peer was chosen, and at least one is excluded by transient reasons alone. */
@@ -48,7 +40,7 @@ interface Evaluated {
   readonly peer: PeerProfile;
   readonly eligible: boolean;
   readonly unmet: readonly Unmet[];
-  readonly notes: readonly string[];
+  readonly notes: string[];
   readonly score: number;
 }
 
@@ -87,7 +79,7 @@ function byRank(a: Evaluated, b: Evaluated, best: Evaluated | undefined): number
 function explain(
   { peer, eligible, unmet, notes, score }: Evaluated,
   best: Evaluated | undefined,
-): Considered {
+): AttemptConsidered {
   return {
     peer: peer.name,
     verdict: peer === best?.peer ? 'chosen' : eligible ? 'eligible' : 'excluded',

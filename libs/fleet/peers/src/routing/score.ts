@@ -14,7 +14,7 @@ const PROSE = 60;
 
 export interface Score {
   readonly score: number;
-  readonly notes: readonly string[];
+  readonly notes: string[];
 }
 
 /**
@@ -51,7 +51,7 @@ export function scoreProse(peer: PeerProfile, now: number): Score {
 
 function healthPenalty({ blockedRate, latencyMs }: PeerProfile): {
   penalty: number;
-  notes: readonly string[];
+  notes: string[];
 } {
   if (blockedRate === 0 && latencyMs === 0) return NO_PENALTY;
   const latency = Math.min(Math.floor(latencyMs / LATENCY_STEP_MS), LATENCY);

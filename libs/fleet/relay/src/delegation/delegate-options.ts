@@ -1,9 +1,9 @@
 import type { A2AClient, PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
 import type { PeerHealth } from '@hermes-fleet/peers';
-import type { JsonObject } from '@hermes-fleet/protocol';
-import type { ReplySchema, TaskResult } from '@hermes-fleet/protocol/handshake';
+import type { TaskResult } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log, MessagePart } from '@hermes-fleet/protocol/ports';
 import type { QuestionExchange } from './question-exchange.ts';
+import type { ResultContract } from './remote-result.ts';
 
 export type DelegationOutcome = { readonly kind: 'result'; readonly result: TaskResult } | RefusedDispatch;
 
@@ -15,7 +15,8 @@ export interface RefusedDispatch {
   readonly declined?: boolean;
 }
 
-export interface DelegateOptions {
+/** The options for following a task at a peer. */
+export interface FollowOptions {
   readonly client: A2AClient;
   readonly endpoint: PeerEndpoint;
   readonly health: PeerHealth;
@@ -25,22 +26,33 @@ export interface DelegateOptions {
   readonly signal: AbortSignal;
   /** The trace of the calls to the peer. */
   readonly traceparent: string | undefined;
-  /** The task ID in the payload, and so in the result. */
-  readonly taskId: string;
+  /** How long the peer may be unreachable before the delegation fails, ms. */
+  readonly peerDownAfterMs: number;
+  /** `isFollowed`: the state is not reported, because the stream begins with it, or with a later one. */
+  readonly onTask: (task: PeerTask, isFollowed?: boolean) => Promise<void>;
+  readonly onRetry: (reason: 'send' | 'stream' | 'ask' | 'answer') => void;
+}
+
+/** The options that are needed to cancel a task at a peer and to read its result. */
+export interface CancelOptions
+  extends ResultContract,
+    Pick<FollowOptions, 'client' | 'endpoint' | 'traceparent' | 'log'> {
+  readonly endpoint: PeerEndpoint;
+  readonly log: Log;
+  readonly signal?: AbortSignal;
   /** The data and files of the task. They are part of every copy of the dispatch. */
   readonly parts: readonly MessagePart[];
-  readonly replySchema: ReplySchema;
-  /** JSON Schema of `output` when a JSON reply is required. */
-  readonly outputSchema?: JsonObject | undefined;
-  /** The version of the dispatch. */
-  readonly protocolVersion?: string | undefined;
+}
+
+export interface DelegateOptions extends FollowOptions, CancelOptions {
+  readonly endpoint: PeerEndpoint;
+  readonly log: Log;
+  readonly signal: AbortSignal;
   /**
    * The `accept_until` of a dispatch to a peer that is given up at this time, by the peer's clock, ms since the epoch. It is
    * later in each new attempt at the peer (docs/handshake.md#idempotency). Undefined while the peer's clock is unknown.
    */
   readonly acceptUntil?: (giveUpAt: number) => number | undefined;
-  /** How long the peer may be unreachable before the delegation fails, ms. */
-  readonly peerDownAfterMs: number;
   /** An earlier process may have sent this dispatch. */
   readonly resumed: boolean;
   /**
@@ -48,22 +60,5 @@ export interface DelegateOptions {
    * the outcome: before that, the dispatch sent again finds the task (docs/handshake.md#idempotency).
    */
   readonly onAccepted: (remoteTaskId: string) => Promise<void>;
-  /** `isFollowed`: the state is not reported, because the stream begins with it, or with a later one. */
-  readonly onTask: (task: PeerTask, isFollowed?: boolean) => Promise<void>;
-  readonly onRetry: (reason: 'send' | 'stream' | 'ask' | 'answer') => void;
   readonly questions: QuestionExchange;
 }
-
-/** The options that are needed to cancel a task at a peer and to read its result. */
-export type CancelOptions = Pick<
-  DelegateOptions,
-  | 'client'
-  | 'endpoint'
-  | 'traceparent'
-  | 'taskId'
-  | 'parts'
-  | 'replySchema'
-  | 'outputSchema'
-  | 'protocolVersion'
-  | 'log'
-> & { readonly signal?: AbortSignal };

@@ -1,6 +1,6 @@
 import { connectionFault, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
 import { backoffMs, type ErrorCode, FleetError } from '@hermes-fleet/protocol';
-import type { DelegateOptions } from './delegate-options.ts';
+import type { FollowOptions } from './delegate-options.ts';
 
 export const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
 export const QUERY_TIMEOUT_MS = 5_000;
@@ -11,7 +11,7 @@ export type PeerContact = ReturnType<typeof createPeerContact>;
 /** Tracks how long a peer has been unreachable, across all calls of one delegation. */
 export function createPeerContact(
   options: Pick<
-    DelegateOptions,
+    FollowOptions,
     'endpoint' | 'health' | 'clock' | 'log' | 'random' | 'signal' | 'peerDownAfterMs' | 'onRetry'
   >,
 ) {
@@ -47,7 +47,7 @@ export function createPeerContact(
      * retryable one as `waitToRetry` does, and the signal's reason.
      */
     async untilAnswered<T>(
-      reason: Parameters<DelegateOptions['onRetry']>[0],
+      reason: Parameters<FollowOptions['onRetry']>[0],
       call: () => Promise<T>,
     ): Promise<T> {
       for (;;) {
@@ -64,11 +64,9 @@ export function createPeerContact(
   };
 }
 
-type TaskOptions = Pick<DelegateOptions, 'client' | 'endpoint' | 'signal' | 'traceparent' | 'onTask' | 'log'>;
-
 /** Reads a task of the peer, as `untilAnswered` calls it. */
 export function readTask(
-  { client, endpoint, signal, traceparent, onTask }: TaskOptions,
+  { client, endpoint, signal, traceparent, onTask }: FollowOptions,
   contact: PeerContact,
   id: string,
 ): Promise<PeerTask> {
@@ -89,7 +87,7 @@ export interface Snapshot {
 
 /** Follows the stream of a task until `isOver`, or until the stream breaks. Its error does not matter: a query follows. */
 export async function watchOnce(
-  { client, endpoint, signal, traceparent, onTask, log }: TaskOptions,
+  { client, endpoint, signal, traceparent, onTask, log }: FollowOptions,
   contact: PeerContact,
   id: string,
   known: PeerTask | undefined,

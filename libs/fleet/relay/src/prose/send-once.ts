@@ -1,7 +1,11 @@
 import type { ListedTask, PeerReply } from '@hermes-fleet/a2a';
 import { backoffMs, type JsonObject } from '@hermes-fleet/protocol';
 import type { MessagePart } from '@hermes-fleet/protocol/ports';
-import type { DelegateOptions, RefusedDispatch } from '../delegation/delegate-options.ts';
+import type {
+  DelegateOptions,
+  FollowOptions as PeerOptions,
+  RefusedDispatch,
+} from '../delegation/delegate-options.ts';
 import {
   isDeclined,
   neverArrived,
@@ -16,28 +20,19 @@ export const MAX_ANSWER_MS = 600_000;
 /** How many times an agent's task list is searched for a message before the message counts as not listed. */
 const MAX_SEARCHES = 3;
 
-export interface ProseOptions extends DelegateOptions {
+/** The options that are needed to find and follow a message's task. */
+export interface FollowOptions extends PeerOptions {
   /** Milliseconds since the epoch. */
   readonly deadlineAt: number | undefined;
+}
+
+export interface ProseOptions extends DelegateOptions, FollowOptions {
+  readonly signal: AbortSignal;
   /** The rest of the task's budget, Infinity without one; tokens that this agent spent are not deducted yet. */
   readonly remainingTokens: () => number;
   /** Receives each announce in the peer's answer. */
   readonly onAnnounce: (announce: JsonObject) => Promise<void>;
 }
-
-/** The options that are needed to find and follow a message's task. */
-export type FollowOptions = Omit<
-  ProseOptions,
-  | 'questions'
-  | 'taskId'
-  | 'parts'
-  | 'replySchema'
-  | 'outputSchema'
-  | 'remainingTokens'
-  | 'resumed'
-  | 'onAccepted'
-  | 'onAnnounce'
->;
 
 export interface TextMessage {
   readonly messageId: string;

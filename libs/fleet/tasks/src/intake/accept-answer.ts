@@ -8,7 +8,7 @@ import {
   type Log,
 } from '@hermes-fleet/protocol/ports';
 import { requireScope } from '@hermes-fleet/service';
-import { recordFields } from '../running/record-fields.ts';
+import { recordFields } from '../running/lineage.ts';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';
 
 /**

@@ -26,8 +26,7 @@ import {
   type Tracing,
 } from '@hermes-fleet/protocol/ports';
 import { parseHints } from '@hermes-fleet/protocol/prose';
-import { lineageOf } from '../running/lineage.ts';
-import { recordFields } from '../running/record-fields.ts';
+import { lineageOf, recordFields } from '../running/lineage.ts';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';
 import {
   acceptAnnounce,

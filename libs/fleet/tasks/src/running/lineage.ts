@@ -1,5 +1,6 @@
+import type { NewTask } from '@hermes-fleet/ledger';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { Caller } from '@hermes-fleet/protocol/ports';
+import { type Caller, type TaskFields, traceField } from '@hermes-fleet/protocol/ports';
 import { isSentOn } from './count-decision.ts';
 
 const MAX_ID = 200;
@@ -42,3 +43,19 @@ export function rootCallerIn(lineage: JsonObject | undefined): { readonly rootCa
 /** A dispatch of another major version is not checked. */
 const idIn = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, MAX_ID) : undefined;
+
+/** The fields of a log line about a task whose dispatch may not have been read yet; as `taskFields`, and the caller. */
+export function recordFields(
+  record: Pick<NewTask, 'id' | 'contextId' | 'caller' | 'key' | 'dispatch' | 'traceparent'>,
+): TaskFields & { readonly context_id: string; readonly caller: string } {
+  const { id, contextId, caller, key, dispatch } = record;
+  const root = isJsonObject(dispatch.task) ? dispatch.task.root_id : undefined;
+  return {
+    task_id: id,
+    dispatch_id: key,
+    root_id: idIn(root) ?? key,
+    context_id: contextId,
+    caller,
+    ...traceField(record),
+  };
+}

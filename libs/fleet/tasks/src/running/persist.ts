@@ -67,10 +67,6 @@ async function endedByAbort({ over, end }: Pause, signal: AbortSignal): Promise<
   signal.removeEventListener('abort', end);
 }
 
-/** Runs one write with the retries of `createPersist`. */
-export const persist = <T>(options: PersistOptions, write: () => Promise<T>): Promise<T> =>
-  createPersist(options)(write);
-
 /**
  * Begins a write in this turn, so that it shares the commit of an earlier one; once that one is stored, it is tried again
  * with `persist` if it has failed. `earlier` resolves with false if the earlier write was not stored: then the result

@@ -5,6 +5,7 @@ import {
   type TaskResult,
   type Unmet,
   type Usage,
+  unmet,
 } from '@hermes-fleet/protocol/handshake';
 import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 
@@ -15,21 +16,21 @@ export interface Ending {
 }
 
 /** The ending of a task that never started. No token was spent (docs/handshake.md#task_result). */
-export function blockedEnding(taskId: string, unmet: readonly Unmet[], executedBy: string): Ending {
+export function blockedEnding(taskId: string, found: readonly Unmet[], executedBy: string): Ending {
   return {
     event: 'blocked',
-    result: { ...bareResult(taskId), ...blockedOutcome(unmet), executedBy },
+    result: { ...bareResult(taskId), ...blockedOutcome(found), executedBy },
   };
 }
 
 /** The outcome of a task that nobody began. `why` is appended to the reasons. */
-export function blockedOutcome(unmet: readonly Unmet[], why?: string): RunOutcome {
+export function blockedOutcome(found: readonly Unmet[], why?: string): RunOutcome {
   return {
     status: 'blocked',
     nextSteps: [],
-    blockedReason: [...unmet.map(({ detail }) => detail), ...(why === undefined ? [] : [why])].join('; '),
+    blockedReason: [...found.map(({ detail }) => detail), ...(why === undefined ? [] : [why])].join('; '),
     artifacts: { filesChanged: [] },
-    unmet: [...unmet],
+    unmet: [...found],
   };
 }
 
@@ -115,12 +116,12 @@ function withoutBlocked(outcome: RunOutcome): RunOutcome {
 function blockedByBudget(outcome: RunOutcome): RunOutcome {
   if (outcome.status !== 'error' || outcome.error?.code !== 'budget_exhausted') return outcome;
   const { error, ...rest } = outcome;
-  const unmet: Unmet[] = [{ kind: 'budget', name: 'token_budget', detail: error.message, transient: false }];
-  return { ...rest, status: 'blocked', blockedReason: error.message, unmet };
+  const found = unmet('budget', 'token_budget', error.message);
+  return { ...rest, status: 'blocked', blockedReason: error.message, unmet: found };
 }
 
 /** The outcome of a task whose deadline passed before its executor was called. */
 export function expiredOutcome(deadline = ''): RunOutcome {
   const detail = `the deadline ${deadline} passed before the task began`;
-  return blockedOutcome([{ kind: 'deadline', name: deadline, detail, transient: false }]);
+  return blockedOutcome(unmet('deadline', deadline, detail));
 }

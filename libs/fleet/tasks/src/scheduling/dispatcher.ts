@@ -12,8 +12,8 @@ import { usageOf } from '@hermes-fleet/protocol/tokens';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
 import { type Decision, estimateTokens } from '../running/count-decision.ts';
-import { createPersist, persist } from '../running/persist.ts';
-import { recordFields } from '../running/record-fields.ts';
+import { recordFields } from '../running/lineage.ts';
+import { createPersist } from '../running/persist.ts';
 import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
 import { endedOutsideRun, writeEnding } from '../running/write-ending.ts';
@@ -93,8 +93,7 @@ export function createDispatcher(options: DispatcherOptions) {
     const { queue } = destination;
     try {
       const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
-      const store = storeOf(record);
-      const queued = await persist(store, () =>
+      const queued = await createPersist(storeOf(record))(() =>
         ledger.append(id, { type: 'queued', data }, { state: 'queued' }),
       );
       if (!queued) return;

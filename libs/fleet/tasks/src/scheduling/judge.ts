@@ -1,4 +1,9 @@
-import type { Reading, TaskDispatch, Unmet } from '@hermes-fleet/protocol/handshake';
+import {
+  type Reading,
+  type TaskDispatch,
+  type Unmet,
+  unmet as unmetOf,
+} from '@hermes-fleet/protocol/handshake';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import { estimateTokens } from '../running/count-decision.ts';
 import type { TaskQueue } from './task-queue.ts';
@@ -53,19 +58,19 @@ export async function judge<D extends Bar>(
   const { queue } = destination;
   let unmet = await destination.check(dispatch, caller);
   if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
-    unmet = [noRoom('slots', profile, queue)];
+    unmet = noRoom('slots', profile, queue);
   if (unmet.length === 0) unmet = destination.reserveTokens(id, dispatch, caller);
   if (unmet.length === 0 && !queue.reserve(caller.name)) {
     destination.releaseTokens(id);
-    unmet = [noRoom('queue', profile, queue)];
+    unmet = noRoom('queue', profile, queue);
   }
   if (unmet.length === 0) return { kind: 'admitted', dispatch, destination };
   return { kind: 'blocked', name: reading.taskId, unmet, saved: estimateTokens(dispatch) };
 }
 
 /** The queue has no slot for the task, or no room to wait for one. */
-function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: Bar['queue']): Unmet {
+function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: Bar['queue']): Unmet[] {
   const full = `the queue of ${profile} is full (${waiting} waiting)`;
   const busy = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
-  return { kind: 'capacity', name, detail: name === 'queue' ? full : busy, transient: true };
+  return unmetOf('capacity', name, name === 'queue' ? full : busy, true);
 }

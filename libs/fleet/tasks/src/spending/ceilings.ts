@@ -1,4 +1,4 @@
-import type { Unmet } from '@hermes-fleet/protocol/handshake';
+import { type Unmet, unmet } from '@hermes-fleet/protocol/handshake';
 
 /** The tokens of a UTC calendar day that count under a ceiling, whether or not it is set. */
 export interface DayFigures {
@@ -31,9 +31,10 @@ export function dayUnmet(
   if (limit === undefined || left === undefined || (budget !== undefined && budget <= left)) return [];
   const ceiling = `fleet.spending.${key} of ${profile} allows ${limit} tokens a day`;
   if (budget === undefined)
-    return unmet(key, `${ceiling}, and the task has no budget to compare: set token_budget`, false);
+    return unmet('budget', key, `${ceiling}, and the task has no budget to compare: set token_budget`, false);
   const state = `${left} are left (${spent} spent, ${reserved} reserved by unfinished tasks), and the task may spend ${budget}`;
   return unmet(
+    'budget',
     key,
     `${ceiling}: ${state}; ${whenFree(budget, { limit, spent }, frees)}`,
     spent + budget <= limit,
@@ -45,7 +46,7 @@ export function treeUnmet(profile: string, limit: number | undefined, budget: nu
   if (limit === undefined || budget === undefined || budget <= limit) return [];
   const key = 'tokens_per_task_tree';
   const detail = `fleet.spending.${key} of ${profile} allows ${limit} tokens for a task and all that it delegates, and the task may spend ${budget}; it never frees: set token_budget to at most ${limit}`;
-  return unmet(key, detail, false);
+  return unmet('budget', key, detail, false);
 }
 
 function whenFree(
@@ -57,7 +58,3 @@ function whenFree(
   if (spent + budget > limit) return `it frees ${frees}`;
   return `it frees as unfinished tasks end with tokens left, or ${frees}`;
 }
-
-const unmet = (name: string, detail: string, transient: boolean): Unmet[] => [
-  { kind: 'budget', name, detail, transient },
-];
