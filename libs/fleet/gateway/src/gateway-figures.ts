@@ -1,19 +1,14 @@
-import type { Ledger } from '@hermes-fleet/ledger';
-import type { Log } from '@hermes-fleet/protocol/ports';
-import type { FleetMetrics } from '@hermes-fleet/service';
-import { createSpending, readSpending, type Spending, type SpendingOptions } from '@hermes-fleet/tasks';
-
-export interface FiguresOptions
-  extends Pick<SpendingOptions, 'profile' | 'config' | 'clock'>,
-    Partial<Pick<SpendingOptions, 'defaultBudget' | 'countCache'>> {
-  readonly ledger: Pick<Ledger, 'figures'>;
-  readonly metrics: FleetMetrics;
-  readonly log: Log;
-  readonly agent: { readonly minimumBudget: number };
-}
+import { createSpending, readSpending, type Spending } from '@hermes-fleet/tasks';
+import type { GatewayOptions } from './gateway-options.ts';
 
 /** Continues the counters where the last process ended, and follows the ledger with them and with the spending. */
-export function followFigures(options: FiguresOptions, versions: readonly string[]): Spending {
+export function followFigures(
+  options: Pick<
+    GatewayOptions,
+    'profile' | 'config' | 'clock' | 'defaultBudget' | 'countCache' | 'ledger' | 'metrics' | 'log' | 'agent'
+  >,
+  versions: readonly string[],
+): Spending {
   const { metrics, log } = options;
   const { figures } = options.ledger;
   const spending = createSpending({

@@ -1,28 +1,15 @@
-import type { A2AClient } from '@hermes-fleet/a2a';
-import { callerNamed, type FleetConfig } from '@hermes-fleet/fleet-config';
-import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
-import type { McpPool } from '@hermes-fleet/mcp';
+import { callerNamed } from '@hermes-fleet/fleet-config';
+import type { TaskRecord } from '@hermes-fleet/ledger';
 import {
-  type Announcer,
   createRepoWatch,
   createSelfAnnounce,
   explainDispatch,
-  type PeerRegistry,
   type RoutingDecision,
 } from '@hermes-fleet/peers';
 import { FleetError, type JsonObject, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
-import {
-  type Clock,
-  type Ids,
-  type Intake,
-  type Log,
-  type ModelWatch,
-  type Tracing,
-  taskFields,
-} from '@hermes-fleet/protocol/ports';
+import { type Intake, taskFields } from '@hermes-fleet/protocol/ports';
 import { createGivenUpTasks } from '@hermes-fleet/relay';
-import type { FleetMetrics } from '@hermes-fleet/service';
 import {
   acceptMessage,
   createDestinations,
@@ -34,37 +21,10 @@ import {
 } from '@hermes-fleet/tasks';
 import { type ContextDeletions, createContextDeletions } from './contexts/context-deletions.ts';
 import type { SubtaskRunner } from './fleet-tools/subtask.ts';
-import type { GatewayAgent } from './gateway-agent.ts';
 import { followFigures } from './gateway-figures.ts';
+import type { GatewayOptions } from './gateway-options.ts';
 import { watchHealth } from './health-watch.ts';
 import { createQueues } from './queues.ts';
-
-export interface GatewayOptions {
-  readonly profile: string;
-  readonly version: string;
-  readonly ledger: Ledger;
-  readonly agent: GatewayAgent;
-  readonly mcp: Pick<McpPool, 'names' | 'health' | 'probe' | 'onChange'>;
-  /** The measured health of the agent's model; absent for a member without a model. */
-  readonly model?: ModelWatch | undefined;
-  readonly peers: PeerRegistry;
-  readonly announcer: Pick<Announcer, 'changed' | 'loadChanged'>;
-  readonly client: A2AClient;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  readonly metrics: FleetMetrics;
-  readonly tracing?: Tracing | undefined;
-  readonly config: FleetConfig;
-  /** The budget, in tokens, of tasks without one; absent for no limit. */
-  readonly defaultBudget?: number | undefined;
-  /** Cache reads and writes count as spent (`budget.count_cache`). */
-  readonly countCache?: boolean;
-  /** 0 to 1, for backoff; Math.random when absent. */
-  readonly random?: () => number;
-  /** The supported handshake versions, best first; all versions of this build when absent. */
-  readonly versions?: readonly string[];
-}
 
 export type Gateway = ReturnType<typeof createGateway>;
 
@@ -80,8 +40,12 @@ export function createGateway(options: GatewayOptions) {
   let announced = { running: 0, waiting: 0, freeSlots: -1 };
 
   const spending = followFigures(options, versions);
-  const measure = (): ReturnType<GatewayAgent['repoState']> => agent.repoState();
-  const repo = createRepoWatch({ measure, onChange: () => announcer.changed(), clock, log });
+  const repo = createRepoWatch({
+    measure: () => agent.repoState(),
+    onChange: () => announcer.changed(),
+    clock,
+    log,
+  });
   const questionWaits = createQuestionWaits(queue.max_waiting);
   const shared = { profile, versions, ledger, clock, log, metrics, tracing: options.tracing };
   const runner = {

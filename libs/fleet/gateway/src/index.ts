@@ -9,7 +9,6 @@ export {
   mergeRemoteAgents,
 } from './fleet-tools/peer-agents.ts';
 export type { SubtaskRunner } from './fleet-tools/subtask.ts';
-export type { GatewayOptions } from './gateway.ts';
-export type { GatewayAgent } from './gateway-agent.ts';
+export type { GatewayAgent, GatewayOptions } from './gateway-options.ts';
 export { registerDrainRoute } from './joining/join-routes.ts';
 export { registerFleetMcp } from './mcp/fleet-mcp.ts';

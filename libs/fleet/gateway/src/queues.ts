@@ -1,21 +1,14 @@
-import type { FleetConfig } from '@hermes-fleet/fleet-config';
-import type { Ledger } from '@hermes-fleet/ledger';
-import type { Executor } from '@hermes-fleet/protocol/ports';
 import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
-import type { FleetMetrics } from '@hermes-fleet/service';
 import { createScheduler, createTaskQueue, Lane, type TaskQueueOptions } from '@hermes-fleet/tasks';
+import type { GatewayOptions } from './gateway-options.ts';
 
 type RelayOptions = Parameters<typeof createRelay>[0];
 
 export interface QueuesOptions
   extends Pick<RelayOptions, 'peers' | 'client' | 'clock' | 'log' | 'random' | 'onGivenUp' | 'tracing'>,
-    Pick<TaskQueueOptions, 'runner' | 'onChange' | 'onExpired'> {
-  readonly profile: string;
+    Pick<TaskQueueOptions, 'runner' | 'onChange' | 'onExpired'>,
+    Pick<GatewayOptions, 'profile' | 'config' | 'ledger' | 'metrics' | 'agent'> {
   readonly versions: readonly string[];
-  readonly config: FleetConfig;
-  readonly ledger: Ledger;
-  readonly metrics: FleetMetrics;
-  readonly agent: { readonly executor: Executor };
 }
 
 /** The profile's tasks: one scheduler for the own ones, for those that the relay has at peers, and for parts of the own. */

@@ -39,8 +39,6 @@ export interface MembershipsOptions {
   readonly request: CallBackOptions['request'];
 }
 
-export type Memberships = ReturnType<typeof createMemberships>;
-
 /** The membership of workers that join with a join token (docs/peering.md#joining). */
 export function createMemberships(options: MembershipsOptions) {
   const { profile, ledger, directory, tokens, peers, clock, log, maxWorkers = MAX_WORKERS } = options;

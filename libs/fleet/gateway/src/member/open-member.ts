@@ -20,7 +20,8 @@ import {
   recordBuild,
 } from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
-import { createGateway, type GatewayOptions } from '../gateway.ts';
+import { createGateway } from '../gateway.ts';
+import type { GatewayOptions } from '../gateway-options.ts';
 import { connectAnnounces } from './bus.ts';
 import { renewCertificates, timesOf, withBusTls } from './certificates.ts';
 import type { MemberConfiguration } from './configuration.ts';

@@ -101,7 +101,7 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
     /** Calls `begin` as soon as no other task of the context holds it, and gives the task its context. */
     enterContext(begin: () => void): void {
       if (this.hasBegun || !lines.isContextTaken(this.#entry)) {
-        lines.hold(this.#entry, clock.monotonic());
+        lines.holdContext(this.#entry, clock.monotonic());
         begin();
         return;
       }
@@ -128,7 +128,7 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
 
     /** The task is at this place since a former process, however many are there. */
     restore(place: Disposable): void {
-      lines.hold(this.#entry, clock.monotonic());
+      lines.holdContext(this.#entry, clock.monotonic());
       enter(this.#entry, 'queued');
       enter(this.#entry, 'placed');
       setPlace(this.#entry, place);
@@ -296,7 +296,7 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
         continue;
       }
       changes += 1;
-      if (turn.to === 'submitted') lines.hold(next, now);
+      if (turn.to === 'submitted') lines.holdContext(next, now);
       else {
         next.turnBefore = lines.serve(next, now);
         setPlace(next, place);
@@ -365,7 +365,7 @@ export function createScheduler({ clock, log, ageingMs }: { clock: Clock; log: L
       };
       lane.move(task.caller, undefined, state);
       lane.changed();
-      if (hasBegun) lines.hold(entry, clock.monotonic());
+      if (hasBegun) lines.holdContext(entry, clock.monotonic());
       const ticket = new EntryTicket(entry);
       tickets.set(task.taskId, ticket);
       return ticket;

@@ -92,7 +92,7 @@ describe('waiting lines', () => {
     lines.add(task('urgent', { ...inContext, priority: 'urgent' }), 0);
     lines.add(task('second', inContext), 0);
     assert.equal(lines.first(0)?.id, 'urgent');
-    lines.hold(first, 0);
+    lines.holdContext(first, 0);
     assert.equal(lines.first(0)?.id, 'first', 'only the holder may start');
     lines.remove(first, 0);
     assert.equal(lines.first(0), undefined);

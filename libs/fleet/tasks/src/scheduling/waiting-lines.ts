@@ -153,7 +153,7 @@ export class WaitingLines<T extends WaitingTask> {
     const before = caller?.servedAt ?? this.#turn;
     this.#turn += 1;
     if (caller) caller.servedAt = this.#turn;
-    this.hold(task, now);
+    this.holdContext(task, now);
     return before;
   }
 
@@ -164,7 +164,7 @@ export class WaitingLines<T extends WaitingTask> {
   }
 
   /** Reserves the context of a task for it, until `release`. */
-  hold(task: T, now: number): void {
+  holdContext(task: T, now: number): void {
     const context = this.#contextOf(task.contextId);
     context.holder = task;
     this.#chooseOf(context, now);
