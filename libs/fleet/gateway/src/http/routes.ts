@@ -105,13 +105,9 @@ function figuresView(figures: SpendingView['profile']) {
 }
 
 /** The mode of a deletion in its query. */
-const Query = z.strictObject(
-  { results: z.enum(['keep', 'delete'], 'must be keep or delete, once').default('keep') },
-  {
-    error: ({ code, keys }) =>
-      code === 'unrecognized_keys' ? `${keys} is not known; use results` : undefined,
-  },
-);
+const Query = z.strictObject({
+  results: z.enum(['keep', 'delete'], 'must be keep or delete, once').default('keep'),
+});
 
 /** The context ID in the path of a deletion. Throws INVALID_PARAMS for one that a client's URL parser may remove. */
 function contextIdIn(id: string): string {
