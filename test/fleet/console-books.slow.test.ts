@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { Page } from 'playwright-core';
-import type { BooksDocument } from '../../services/console/src/http/books-api.ts';
+import type { BooksDocument } from '../../services/console/src/http/trader-books.ts';
 import { CONTENT_SECURITY_POLICY, readStaticFiles } from '../../services/console/src/web/static-files.ts';
 import { type Browser, startBus, startTestConsole } from '../../services/console/testing/console.ts';
 import {

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type {
-  BlockedDocument,
-  FleetDocument,
-  SessionDocument,
-  SpendingDocument,
-  StatusDocument,
-  TaskDocument,
-  TasksDocument,
-} from '../../services/console/src/http/api.ts';
+import type { BlockedDocument } from '../../services/console/src/http/blocked.ts';
+import type { FleetDocument } from '../../services/console/src/http/fleet.ts';
+import type { SessionDocument } from '../../services/console/src/http/session.ts';
+import type { SpendingDocument } from '../../services/console/src/http/spending.ts';
+import type { StatusDocument } from '../../services/console/src/http/status.ts';
+import type { TasksDocument } from '../../services/console/src/http/task-list.ts';
+import type { TaskDocument } from '../../services/console/src/http/task-page.ts';
 import { lasting, letGo, untilThere } from '../support/agent-work.ts';
 import { type SignedIn, signIn, untilCaughtUp } from '../support/console.ts';
 import { type Fleet, PROFILES, startFleet, until } from '../support/fleet.ts';

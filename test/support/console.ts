@@ -1,5 +1,6 @@
 import { keyPaths, readSecret } from '@hermes-fleet/cli';
-import type { SessionDocument, StatusDocument } from '../../services/console/src/http/api.ts';
+import type { SessionDocument } from '../../services/console/src/http/session.ts';
+import type { StatusDocument } from '../../services/console/src/http/status.ts';
 import { type Fleet, until } from './fleet.ts';
 
 /** A browser that a link has signed in. */

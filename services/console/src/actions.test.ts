@@ -3,7 +3,8 @@ import { type TestContext, test } from 'node:test';
 import { asking, DONE, freePort, profile, type Script } from '@hermes-fleet/gateway/testing';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startTestConsole } from '../testing/console.ts';
-import type { ContentDocument, SessionDocument } from './http/api.ts';
+import type { ContentDocument } from './http/content.ts';
+import type { SessionDocument } from './http/session.ts';
 
 const TOKEN = 'token-of-operator-for-switch';
 const MARKUP = '<img src=x onerror=alert(1)>';

@@ -19,10 +19,10 @@ import { type Feed, startFeed } from './consume/feed.ts';
 import type { BusView } from './consume/readers.ts';
 import { CONSOLE_NAME } from './environment.ts';
 import { CONSOLE_FAMILIES } from './families.ts';
-import type { StatusDocument } from './http/api.ts';
 import { createChanges } from './http/changes.ts';
-import { type ApiOptions, registerApi } from './http/register-api.ts';
-import { statusDocument } from './http/status.ts';
+import type { ApiOptions } from './http/options.ts';
+import { registerApi } from './http/register-api.ts';
+import { type StatusDocument, statusDocument } from './http/status.ts';
 import { createProfileClient } from './profiles/client.ts';
 import { READ_MODEL } from './read-model/schema.ts';
 import { startRetention } from './retention/prune.ts';
@@ -94,9 +94,11 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   const changes = createChanges(clock, status);
   opened.defer(() => changes.close());
   const { grafana_url, trace_url } = config;
-  const addresses = new Map(Object.entries(config.profiles).map(([name, { url }]) => [name, { name, url }]));
-  const entry = addresses.get(config.entry);
-  if (entry === undefined) throw new FleetError('CONFIG_INVALID', 'console.entry names no profile');
+  const { [config.entry]: first, ...others } = config.profiles;
+  if (first === undefined) throw new FleetError('CONFIG_INVALID', 'console.entry names no profile');
+  const entry = { name: config.entry, ...first };
+  const rest = Object.entries(others).map(([name, { url }]) => ({ name, url }));
+  const addresses = new Map([entry, ...rest].map((address) => [address.name, address]));
   registerApi(app, {
     store,
     sessions,
@@ -114,7 +116,6 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
     prices: createPrices(config.prices),
     rebuild: () => reading.rebuild(),
     version: manifest.version,
-    profiles: [config.entry, ...Object.keys(config.profiles).filter((name) => name !== config.entry)],
     links: { grafana_url, trace_url },
   });
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startTestConsole } from '../testing/console.ts';
 import { eventMaker, publish } from '../testing/events.ts';
-import type { TasksDocument } from './http/api.ts';
+import type { TasksDocument } from './http/task-list.ts';
 
 test(
   'a task that entered is listed from its events, also after a restart, each counted once',

@@ -13,7 +13,10 @@ import {
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startTestConsole } from '../testing/console.ts';
-import type { BlockedDocument, SpendingDocument, TaskDocument, TasksDocument } from './http/api.ts';
+import type { BlockedDocument } from './http/blocked.ts';
+import type { SpendingDocument } from './http/spending.ts';
+import type { TasksDocument } from './http/task-list.ts';
+import type { TaskDocument } from './http/task-page.ts';
 
 const STATES = ['done', 'partial', 'blocked', 'error', 'canceled'];
 

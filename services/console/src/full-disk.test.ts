@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { crashing, pause, TASKS, traffic } from '../testing/crash-sweep.ts';
 import { publish } from '../testing/events.ts';
-import type { TasksDocument } from './http/api.ts';
+import type { TasksDocument } from './http/task-list.ts';
 
 test(
   'a full disk stops the reading and nothing else, and nothing is missed after its repair',

@@ -8,13 +8,11 @@ import { silentLog } from '@hermes-fleet/protocol/ports';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startTestConsole } from '../testing/console.ts';
 import { eventMaker, publish, type SentEvent, STARTED_AT } from '../testing/events.ts';
-import type {
-  FleetDocument,
-  SpendingDocument,
-  StatusDocument,
-  TaskDocument,
-  TasksDocument,
-} from './http/api.ts';
+import type { FleetDocument } from './http/fleet.ts';
+import type { SpendingDocument } from './http/spending.ts';
+import type { StatusDocument } from './http/status.ts';
+import type { TasksDocument } from './http/task-list.ts';
+import type { TaskDocument } from './http/task-page.ts';
 
 const MARKUP = '<script>alert("x")</script>\u202e';
 

@@ -6,7 +6,9 @@ import type { Answer, CONSOLE } from '@hermes-fleet/protocol/api';
 import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import { LOGIN_SECRET, startTestConsole, type TestConsole } from '../testing/console.ts';
 import { controlEvent, eventMaker, headEvent, publish, STARTED_AT } from '../testing/events.ts';
-import type { StatusDocument, TasksDocument, TraderDocument } from './http/api.ts';
+import type { StatusDocument } from './http/status.ts';
+import type { TasksDocument } from './http/task-list.ts';
+import type { TraderDocument } from './http/trader.ts';
 
 const rebuild = async (fleet: TestConsole): Promise<{ status: number; reaches_back_to: string | null }> => {
   const headers = { authorization: `Bearer ${LOGIN_SECRET}` };

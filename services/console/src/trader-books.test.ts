@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { deadline, type ManualClock, manualClock } from '@hermes-fleet/protocol/testing';
 import { type Browser, startTestConsole } from '../testing/console.ts';
 import { controlEvent, publish, STARTED_AT } from '../testing/events.ts';
-import type { BooksDocument } from './http/books-api.ts';
+import type { BooksDocument } from './http/trader-books.ts';
 
 const TOKEN = 'token-of-operator-0123456789';
 const FIGURES = {

@@ -3,13 +3,11 @@ import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { startTestConsole } from '../testing/console.ts';
 import { eventMaker, publish, type SentEvent, STARTED_AT } from '../testing/events.ts';
-import type {
-  BlockedDocument,
-  SpendingDocument,
-  StatusDocument,
-  TaskDocument,
-  TasksDocument,
-} from './http/api.ts';
+import type { BlockedDocument } from './http/blocked.ts';
+import type { SpendingDocument } from './http/spending.ts';
+import type { StatusDocument } from './http/status.ts';
+import type { TasksDocument } from './http/task-list.ts';
+import type { TaskDocument } from './http/task-page.ts';
 
 const RANGE = `since=${new Date(STARTED_AT).toISOString()}&until=${new Date(STARTED_AT + 3_600_000).toISOString()}`;
 const usage = (input: number, output: number) => ({

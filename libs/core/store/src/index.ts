@@ -4,6 +4,17 @@ export { type StoreSchema, versionOf } from './migrate.ts';
 export { acquireOwnership } from './ownership.ts';
 export type { Queries } from './queries.ts';
 export { openReader, type Reader } from './reader.ts';
-export { integer, json, oneOf, type Row, text } from './row.ts';
+export {
+  type Columns,
+  flag,
+  integer,
+  integerOrNull,
+  json,
+  oneOf,
+  type Row,
+  rowReader,
+  text,
+  textOrNull,
+} from './row.ts';
 export { createStore, openStore, type Store, type StoreOptions } from './store.ts';
 export { createWakeups, type Wait, type Wakeups } from './wakeups.ts';

@@ -36,3 +36,19 @@ export function oneOf<T extends string>(row: Row, column: string, known: Readonl
   if (!isKnown(value)) throw damaged(column);
   return value;
 }
+
+export const textOrNull = (row: Row, column: string): string | null =>
+  row[column] === null ? null : text(row, column);
+export const integerOrNull = (row: Row, column: string): number | null =>
+  row[column] === null ? null : integer(row, column);
+/** A column that is 1 for true. */
+export const flag = (row: Row, column: string): boolean => integer(row, column) === 1;
+
+/** How each column of a row is read, by its name. */
+export type Columns<T> = { readonly [K in keyof T]: (row: Row, column: string) => T[K] };
+
+/** Reads columns of rows, in a value with their names. */
+export function rowReader<T>(columns: Columns<T>): (row: Row) => T {
+  const readers = Object.entries<(row: Row, column: string) => unknown>(columns);
+  return (row) => Object.fromEntries(readers.map(([column, read]) => [column, read(row, column)])) as T;
+}

@@ -1,13 +1,22 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Applied } from '../read-model/apply.ts';
-import type { ChangedDocument, StatusDocument } from './api.ts';
+import type { StatusDocument } from './status.ts';
+
+/** The views that may have news. */
+const VIEWS = ['fleet', 'tasks', 'blocked', 'spending', 'trader'] as const;
+type View = (typeof VIEWS)[number];
+
+/** The event `changed` of `GET /api/stream`, at most twice a second: which views have news. */
+export interface ChangedDocument {
+  readonly views: readonly View[];
+  /** `profile/id` of the entered tasks that changed, at most 200. */
+  readonly tasks: readonly string[];
+}
 
 /** What a stream sends. */
 export type Notice =
   | { readonly event: 'status'; readonly data: StatusDocument }
   | { readonly event: 'changed'; readonly data: ChangedDocument };
-
-type View = ChangedDocument['views'][number];
 
 export interface Changes {
   /** Notes what was projected. */
@@ -24,7 +33,6 @@ export interface Changes {
 const CHANGED_MS = 500;
 const STATUS_MS = 5_000;
 const MAX_TASKS = 200;
-const VIEWS: readonly View[] = ['fleet', 'tasks', 'blocked', 'spending', 'trader'];
 
 /** Gathers what changes, and tells all listeners at most twice a second; of the status, at most every five seconds. */
 export function createChanges(clock: Clock, status: () => StatusDocument): Changes {

@@ -1,23 +1,11 @@
-import { integer, type Queries } from '@hermes-fleet/store';
+import type { Queries } from '@hermes-fleet/store';
 import { type Prices, sumOfCosts } from '../config/prices.ts';
-import { countsIn, type TaskRecord, textOrNull } from '../read-model/task-rows.ts';
-import { type Part, type Tree, treesOf } from '../read-model/task-tree.ts';
+import { factsReader, type TaskRecord } from '../read-model/task-rows.ts';
+import { type Tree, treesOf } from '../read-model/task-tree.ts';
 
-/** The fields that determine the cost of a task. */
-type Spent = Pick<TaskRecord, 'n' | 'ownTokens' | 'delegatedTokens' | 'hasCounts' | 'counts' | 'model'>;
-
-/** A page of the list has hundreds of parts: whole rows of them would be most of its time. */
-const SPENT_PART: Part<Spent> = {
-  columns: `tasks.n, own_tokens, delegated_tokens, has_counts, model, input, output, cache_read, cache_write, reasoning`,
-  read: (row) => ({
-    n: integer(row, 'n'),
-    ownTokens: integer(row, 'own_tokens'),
-    delegatedTokens: integer(row, 'delegated_tokens'),
-    hasCounts: integer(row, 'has_counts') === 1,
-    counts: countsIn(row),
-    model: textOrNull(row, 'model'),
-  }),
-};
+/** What determines the cost of a task. A page of the list has hundreds of parts: whole rows of them would be most of its time. */
+const SPENT_PART = factsReader(['ownTokens', 'delegatedTokens', 'hasCounts', 'model']);
+type Spent = ReturnType<typeof SPENT_PART.read>;
 
 /** The cost of a task's own tokens; null where their kinds or their price are not known. */
 export function ownCost({ ownTokens, hasCounts, counts, model }: Spent, prices: Prices): number | null {

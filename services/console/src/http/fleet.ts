@@ -1,33 +1,43 @@
-import type { ApiClient } from '@hermes-fleet/net/api';
-import { FLEET } from '@hermes-fleet/protocol/api';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
+import type { Read } from '@hermes-fleet/net/api';
+import { FLEET, type PeerState } from '@hermes-fleet/protocol/api';
+import { integer, json, type Queries, text } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
-import type { ProfileAddress } from '../profiles/client.ts';
-import type { AnnouncedRow } from '../projection/announce.ts';
+import { type AnnouncedRow, readAnnouncedRow } from '../projection/announce.ts';
 import { iso } from '../read-model/task-rows.ts';
 import { sessionOf } from '../session/guard.ts';
 import type { Session } from '../session/sessions.ts';
-import type { FleetDocument, PeerRow } from './api.ts';
-import { type EntryPeer, entryPeers } from './entry-peers.ts';
+import type { ApiOptions } from './options.ts';
 
 const MAX_PEERS = 500;
 /** The view does not wait longer for what only the entry profile knows. */
 const PEERS_MS = 1_000;
 
-export interface FleetOptions {
-  readonly store: Pick<Store, 'read'>;
-  readonly client: ApiClient;
-  readonly entry: ProfileAddress;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly log: Log;
+type AnnouncedPeer = AnnouncedRow & { readonly announced_at: string };
+export interface PeerRow extends AnnouncedPeer {
+  readonly name: string;
+  /** As `standing`, from `GET /fleet/peers` of the orchestrator with the session's token; null without one, or without an answer. */
+  readonly circuit: string | null;
+  readonly standing: string | null;
+}
+
+/** `GET /api/fleet`: what each member announced last. */
+export interface FleetDocument {
+  readonly peers: readonly PeerRow[];
+}
+
+/** What the entry profile says of its peers: of those that announce themselves on the bus, and of the others. */
+interface EntryPeer {
+  readonly circuit: string;
+  readonly standing: string;
+  /** The peer as it announced itself to the entry profile; null for one that has not. */
+  readonly announced: AnnouncedPeer | null;
 }
 
 /**
  * `GET /api/fleet`: what each member announced last and, with a token, what the entry profile knows of its peers: their
  * circuits, how they belong to the fleet, and those that do not announce themselves on the bus.
  */
-export function registerFleet(scope: FastifyInstance, options: FleetOptions): void {
+export function registerFleet(scope: FastifyInstance, options: ApiOptions): void {
   scope.get('/api/fleet', async (request): Promise<FleetDocument> => {
     const known = await entryPeersOf(sessionOf(request), options);
     return options.store.read((db) => fleetDocument(db, known));
@@ -37,7 +47,7 @@ export function registerFleet(scope: FastifyInstance, options: FleetOptions): vo
 /** The peers of the entry profile; empty without a token, and where the profile does not answer. */
 async function entryPeersOf(
   { held }: Session,
-  { client, entry, clock, log }: FleetOptions,
+  { client, entry, clock, log }: ApiOptions,
 ): Promise<ReadonlyMap<string, EntryPeer>> {
   if (held === undefined) return new Map();
   try {
@@ -66,3 +76,18 @@ function fleetDocument(db: Queries, known: ReadonlyMap<string, EntryPeer>): Flee
   );
   return { peers: [...onBus, ...others].toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
+
+/** The peers of `GET /fleet/peers` (docs/operations.md) by their names. */
+export const entryPeers = (
+  peers: readonly Read<typeof PeerState>[],
+  now: number,
+): ReadonlyMap<string, EntryPeer> =>
+  new Map(
+    peers.map(({ name, circuit, standing, announce, age_s: age, endpoint }) => {
+      const announced =
+        announce === null || age === null
+          ? null
+          : { ...readAnnouncedRow(announce, endpoint), announced_at: iso(now - Math.round(age * 1000)) };
+      return [name, { circuit, standing, announced }];
+    }),
+  );

@@ -1,25 +1,15 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE } from '@hermes-fleet/protocol/api';
 import { serve } from '@hermes-fleet/service';
-import type { Store } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
-import type { Rebuilt } from '../consume/feed.ts';
 import { iso, isoOrNull } from '../read-model/task-rows.ts';
 import { highestHeadsIn } from '../read-model/trader.ts';
-import type { Codes } from '../session/codes.ts';
 import { sessionCookie } from '../session/guard.ts';
 import { isSame } from '../session/secrets.ts';
-import type { Sessions } from '../session/sessions.ts';
-
-export interface SignInOptions {
-  readonly codes: Codes;
-  readonly sessions: Sessions;
-  /** The secret that makes codes. */
-  readonly loginSecret: string;
-}
+import type { ApiOptions } from './options.ts';
 
 /** `GET /login`: a one-time code opens a session. A HEAD, such as that of a link preview, uses up no code. */
-export function registerLogin(app: FastifyInstance, { codes, sessions }: SignInOptions): void {
+export function registerLogin(app: FastifyInstance, { codes, sessions }: ApiOptions): void {
   const config = { public: true };
   app.get<{ Querystring: { code?: unknown } }>(
     '/login',
@@ -34,16 +24,11 @@ export function registerLogin(app: FastifyInstance, { codes, sessions }: SignInO
   );
 }
 
-export interface CommandOptions extends SignInOptions {
-  readonly rebuild: () => Promise<Rebuilt>;
-  readonly store: Pick<Store, 'read'>;
-}
-
 /**
  * What the `fleet` command asks, with the secret of the console: a one-time code, a read model that is made anew from the
  * streams, and the highest heads of audits that it ever saw (docs/console.md#a-witness-of-the-audit).
  */
-export function registerForCommand(scope: FastifyInstance, options: CommandOptions): void {
+export function registerForCommand(scope: FastifyInstance, options: ApiOptions): void {
   const { codes, loginSecret, rebuild, store } = options;
   const withSecret = { config: { withSecret: true } };
   serve(scope, CONSOLE.codes, withSecret, (request, reply) => {
@@ -60,16 +45,7 @@ export function registerForCommand(scope: FastifyInstance, options: CommandOptio
   });
   serve(scope, CONSOLE.auditHeads, withSecret, (request) => {
     requireSecret(request.headers.authorization, loginSecret);
-    const heads = store.read(highestHeadsIn);
-    return {
-      heads: heads.map(({ service, store: file, seq, hash, at }) => ({
-        service,
-        store: file,
-        seq,
-        hash,
-        at: iso(at),
-      })),
-    };
+    return { heads: store.read(highestHeadsIn) };
   });
 }
 

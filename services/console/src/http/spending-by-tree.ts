@@ -1,15 +1,23 @@
 import type { Queries } from '@hermes-fleet/store';
 import { type Prices, sumOfCosts } from '../config/prices.ts';
-import type { Counts } from '../projection/task-facts.ts';
+import { countsBy, sumOfCounts, type Usage, usageOf } from '../projection/task-facts.ts';
 import type { Range } from '../read-model/ranges.ts';
-import type { SpentTokens } from '../read-model/spending.ts';
+import { type SpentTokens, treesSpending } from '../read-model/spending.ts';
 import type { TaskRecord } from '../read-model/task-rows.ts';
-import { type TreeSpending, treesSpending } from '../read-model/tree-spending.ts';
-import type { SpendingDocument } from './api.ts';
 import { ownCost } from './costs.ts';
-import { usageOf } from './task-page.ts';
+import { sumOf } from './query.ts';
 
-type Total = SpendingDocument['totals'][number];
+type TreeSpending = ReturnType<typeof treesSpending>[number];
+
+/** What is spent under one key. */
+export interface Total {
+  readonly key: string;
+  readonly tasks: number;
+  readonly tokens: number;
+  readonly usage: Usage;
+  readonly cost: number | null;
+  readonly overruns: number;
+}
 
 /** Sums, and tokens over time, by key. */
 export interface Spending {
@@ -48,34 +56,23 @@ export function spendingByTree(
 
 function spentBeside(key: string, all: readonly SpentTokens[], trees: readonly SpentTokens[]): SpentTokens[] {
   const ofTrees = Map.groupBy(trees, ({ at }) => at);
-  return [...Map.groupBy(all, ({ at }) => at)].map(([at, spent]) => ({
-    at,
-    key,
-    tokens: Math.max(
+  return [...Map.groupBy(all, ({ at }) => at)].map(([at, spent]) => {
+    const tokens = Math.max(
       0,
       sumOf(spent, ({ tokens }) => tokens) - sumOf(ofTrees.get(at) ?? [], ({ tokens }) => tokens),
-    ),
-  }));
+    );
+    return { at, key, tokens };
+  });
 }
 
-function totalOf(key: string, { nodes, spent }: TreeSpending, prices: Prices): Total {
-  const sum = (of: (counts: Counts) => number): number =>
-    nodes.reduce((all, { counts }) => all + of(counts), 0);
-  return {
-    key,
-    tasks: nodes.filter(({ ownTokens }) => ownTokens > 0).length,
-    tokens: spent.reduce((all, { tokens }) => all + tokens, 0),
-    usage: usageOf({
-      input: sum(({ input }) => input),
-      output: sum(({ output }) => output),
-      cacheRead: sum(({ cacheRead }) => cacheRead),
-      cacheWrite: sum(({ cacheWrite }) => cacheWrite),
-      reasoning: sum(({ reasoning }) => reasoning),
-    }),
-    cost: prices.isEmpty ? null : sumOfCosts(nodes.map((node) => ownCost(node, prices))),
-    overruns: nodes.filter(({ overrun }) => overrun).length,
-  };
-}
+const totalOf = (key: string, { nodes, spent }: Omit<TreeSpending, 'root'>, prices: Prices): Total => ({
+  key,
+  tasks: nodes.filter(({ ownTokens }) => ownTokens > 0).length,
+  tokens: sumOf(spent, ({ tokens }) => tokens),
+  usage: usageOf(sumOfCounts(nodes.map(({ counts }) => counts))),
+  cost: prices.isEmpty ? null : sumOfCosts(nodes.map((node) => ownCost(node, prices))),
+  overruns: nodes.filter(({ overrun }) => overrun).length,
+});
 
 function restOf(key: string, all: readonly Total[], trees: readonly Total[]): Total {
   const left = (of: (total: Total) => number): number => Math.max(0, sumOf(all, of) - sumOf(trees, of));
@@ -84,17 +81,8 @@ function restOf(key: string, all: readonly Total[], trees: readonly Total[]): To
     key,
     tasks: left(({ tasks }) => tasks),
     tokens: left(({ tokens }) => tokens),
-    usage: {
-      input_tokens: left(({ usage }) => usage.input_tokens),
-      output_tokens: left(({ usage }) => usage.output_tokens),
-      cache_read_tokens: left(({ usage }) => usage.cache_read_tokens),
-      cache_write_tokens: left(({ usage }) => usage.cache_write_tokens),
-      reasoning_tokens: left(({ usage }) => usage.reasoning_tokens),
-    },
+    usage: usageOf(countsBy((_kind, name) => left(({ usage }) => usage[name]))),
     cost: costs.includes(null) ? null : left(({ cost }) => cost ?? 0),
     overruns: left(({ overruns }) => overruns),
   };
 }
-
-const sumOf = <T>(items: readonly T[], of: (item: T) => number): number =>
-  items.reduce((total, item) => total + of(item), 0);

@@ -1,9 +1,8 @@
-import type { Clock } from '@hermes-fleet/protocol/ports';
-import type { Queries, Store } from '@hermes-fleet/store';
+import type { Queries } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type Prices, sumOfCosts } from '../config/prices.ts';
-import type { Counts } from '../projection/task-facts.ts';
+import { sumOfCounts, usageOf } from '../projection/task-facts.ts';
 import { bucketsOf, type Range } from '../read-model/ranges.ts';
 import {
   dearestTasks,
@@ -14,12 +13,10 @@ import {
   totalsIn,
 } from '../read-model/spending.ts';
 import { iso } from '../read-model/task-rows.ts';
-import type { SpendingDocument } from './api.ts';
 import { costsOf } from './costs.ts';
-import { readInput } from './query.ts';
-import { RANGE_QUERY, rangeIn } from './range-query.ts';
-import { spendingByTree } from './spending-by-tree.ts';
-import { usageOf } from './task-page.ts';
+import type { ApiOptions } from './options.ts';
+import { RANGE_QUERY, rangeIn, readInput, sumOf } from './query.ts';
+import { spendingByTree, type Total } from './spending-by-tree.ts';
 
 const SpendingQuery = z.strictObject({
   ...RANGE_QUERY,
@@ -32,27 +29,15 @@ const MAX_TOTALS = 200;
 const MAX_TREES = 20;
 const OTHER = 'other';
 
-export interface SpendingOptions {
-  readonly store: Pick<Store, 'read'>;
-  readonly prices: Prices;
-  readonly clock: Clock;
-}
-
 /** `GET /api/spending` (docs/console.md#api). */
-export function registerSpending(scope: FastifyInstance, { store, prices, clock }: SpendingOptions): void {
-  scope.get('/api/spending', (request): SpendingDocument => {
+export function registerSpending(scope: FastifyInstance, { store, prices, clock }: ApiOptions): void {
+  scope.get('/api/spending', (request) => {
     const { by, ...span } = readInput(SpendingQuery, request.query);
-    const range = rangeIn(span, clock);
-    return store.read((db) => spendingDocument(db, range, by, prices));
+    return store.read((db) => spendingDocument(db, rangeIn(span, clock), by, prices));
   });
 }
 
-function spendingDocument(
-  db: Queries,
-  range: Range,
-  by: SpendingBy | 'tree',
-  prices: Prices,
-): SpendingDocument {
+function spendingDocument(db: Queries, range: Range, by: SpendingBy | 'tree', prices: Prices) {
   const column = by === 'tree' ? 'profile' : by;
   const totals = totalsIn(db, range, column);
   const dearest = dearestTasks(db, range, MAX_TREES);
@@ -69,9 +54,11 @@ function spendingDocument(
   return {
     bucket_s: range.stepMs / 1_000,
     keys,
+    /** For each bucket, the tokens of each key. */
     buckets: bucketRows(spent, range, keys),
     totals: byKey.slice(0, MAX_TOTALS),
     currency: prices.currency,
+    /** Models without a price: their cost is not known. */
     unpriced: [...new Set(spentModels)].filter((model) => !prices.has(model)).sort(),
     trees: dearest.map((task) => ({
       profile: task.profile,
@@ -85,40 +72,24 @@ function spendingDocument(
   };
 }
 
-function totalOf(
-  key: string,
-  models: readonly SpentByModel[],
-  prices: Prices,
-): SpendingDocument['totals'][number] {
-  const sum = (of: (model: SpentByModel) => number): number =>
-    models.reduce((all, each) => all + of(each), 0);
-  const counts: Counts = {
-    input: sum((each) => each.counts.input),
-    output: sum((each) => each.counts.output),
-    cacheRead: sum((each) => each.counts.cacheRead),
-    cacheWrite: sum((each) => each.counts.cacheWrite),
-    reasoning: sum((each) => each.counts.reasoning),
-  };
-  return {
-    key,
-    tasks: sum(({ tasks }) => tasks),
-    tokens: sum(({ tokens }) => tokens),
-    usage: usageOf(counts),
-    cost: prices.isEmpty ? null : sumOfCosts(models.map((each) => costOfModel(each, prices))),
-    overruns: sum(({ overruns }) => overruns),
-  };
-}
+/** `GET /api/spending?since=&until=&by=profile|tier|model|caller|tree`. Trees are the 20 dearest that ended; the rest is `other`. */
+export type SpendingDocument = ReturnType<typeof spendingDocument>;
+
+const totalOf = (key: string, models: readonly SpentByModel[], prices: Prices): Total => ({
+  key,
+  tasks: sumOf(models, ({ tasks }) => tasks),
+  tokens: sumOf(models, ({ tokens }) => tokens),
+  usage: usageOf(sumOfCounts(models.map(({ counts }) => counts))),
+  cost: prices.isEmpty ? null : sumOfCosts(models.map((each) => costOfModel(each, prices))),
+  overruns: sumOf(models, ({ overruns }) => overruns),
+});
 
 function costOfModel({ model, tokens, counts, uncounted }: SpentByModel, prices: Prices): number | null {
   if (uncounted > 0) return null;
   return tokens === 0 && counts.cacheRead === 0 && counts.cacheWrite === 0 ? 0 : prices.costOf(model, counts);
 }
 
-function bucketRows(
-  spent: readonly SpentTokens[],
-  range: Range,
-  keys: readonly string[],
-): SpendingDocument['buckets'] {
+function bucketRows(spent: readonly SpentTokens[], range: Range, keys: readonly string[]) {
   const place = new Map(keys.map((key, index) => [key, index]));
   const byTime = Map.groupBy(spent, ({ at }) => at);
   return bucketsOf(range).map((at) => {

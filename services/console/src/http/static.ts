@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import type { StaticFile } from '../web/static-files.ts';
+import type { ApiOptions } from './options.ts';
 
 /** Serves exactly these files, to anybody: a page without a session has nothing to show. */
-export function registerStatic(app: FastifyInstance, files: readonly StaticFile[], policy: string): void {
+export function registerStatic(app: FastifyInstance, { files, policy }: ApiOptions['web']): void {
   for (const { path, type, body, etag, immutable } of files) {
     const cache = immutable ? 'public, max-age=31536000, immutable' : 'no-cache';
     app.get(path, { config: { public: true } }, (request, reply) => {

@@ -1,18 +1,12 @@
 import { fastifySSE } from '@fastify/sse';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { sessionOf } from '../session/guard.ts';
-import type { Session, Sessions } from '../session/sessions.ts';
-import type { StatusDocument } from './api.ts';
-import type { Changes, Notice } from './changes.ts';
+import type { Session } from '../session/sessions.ts';
+import type { Notice } from './changes.ts';
+import type { ApiOptions } from './options.ts';
 
-export interface StreamOptions {
-  readonly changes: Changes;
-  readonly status: () => StatusDocument;
-  readonly sessions: Sessions;
-  readonly clock: Clock;
-}
+type StreamOptions = Pick<ApiOptions, 'changes' | 'status' | 'sessions' | 'clock'>;
 
 const MAX_STREAMS = 100;
 const MAX_PER_SESSION = 10;
@@ -21,7 +15,7 @@ const HEARTBEAT_MS = 15_000;
 const STALL_MS = 30_000;
 
 /**
- * `GET /api/stream`: the status and what changes, as server-sent events. A client that reads slowly gets the newest notice of
+ * `GET /api/status`, and `GET /api/stream`: the status and what changes, as server-sent events. A client that reads slowly gets the newest notice of
  * each kind, and one that reads nothing is disconnected. The end of its session ends a stream.
  */
 export async function registerStream(scope: FastifyInstance, options: StreamOptions): Promise<void> {
@@ -30,6 +24,7 @@ export async function registerStream(scope: FastifyInstance, options: StreamOpti
   let total = 0;
   scope.addHook('preClose', async () => closing.abort());
   await scope.register(fastifySSE, { heartbeatInterval: HEARTBEAT_MS });
+  scope.get('/api/status', () => options.status());
   scope.get('/api/stream', { sse: { kind: 'manual' } }, async (request, reply) => {
     const session = sessionOf(request);
     const own = open.get(session.digest) ?? 0;

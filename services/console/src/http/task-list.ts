@@ -1,14 +1,13 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Store } from '@hermes-fleet/store';
+import type { Queries } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Prices } from '../config/prices.ts';
 import { TASK_STATES } from '../projection/task-facts.ts';
-import { type ListCursor, listTasks } from '../read-model/list-tasks.ts';
-import type { TasksDocument } from './api.ts';
+import { type ListCursor, listTasks, type TaskQuery } from '../read-model/list-tasks.ts';
 import { costsOf } from './costs.ts';
-import { readInput } from './query.ts';
-import { time } from './range-query.ts';
+import type { ApiOptions } from './options.ts';
+import { readInput, time } from './query.ts';
 import { taskRow } from './task-row.ts';
 
 const MAX_LIMIT = 200;
@@ -38,11 +37,8 @@ const ListQuery = z.strictObject({
 });
 
 /** `GET /api/tasks` (docs/console.md#api). */
-export function registerTaskList(
-  scope: FastifyInstance,
-  { store, prices }: { readonly store: Pick<Store, 'read'>; readonly prices: Prices },
-): void {
-  scope.get('/api/tasks', (request): TasksDocument => {
+export function registerTaskList(scope: FastifyInstance, { store, prices }: ApiOptions): void {
+  scope.get('/api/tasks', (request) => {
     const { cursor, since, until, parts, ...query } = readInput(ListQuery, request.query);
     const filters = {
       ...query,
@@ -51,19 +47,33 @@ export function registerTaskList(
       until: until === undefined ? undefined : Date.parse(until),
       before: cursor === undefined ? undefined : readCursor(cursor),
     };
-    return store.read((db) => {
-      const { tasks, next, total, isCounted, states } = listTasks(db, filters);
-      const costOf = costsOf(db, tasks, prices);
-      return {
-        tasks: tasks.map((task) => taskRow(task, costOf(task))),
-        next_cursor: next ? `${next.submittedAt}-${next.n}` : null,
-        total,
-        total_is_exact: isCounted,
-        states,
-      };
-    });
+    return store.read((db) => tasksDocument(db, filters, prices));
   });
 }
+
+function tasksDocument(db: Queries, filters: TaskQuery, prices: Prices) {
+  const { tasks, next, total, isCounted, states } = listTasks(db, filters);
+  const costOf = costsOf(db, tasks, prices);
+  return {
+    tasks: tasks.map((task) => taskRow(task, costOf(task))),
+    next_cursor: next ? `${next.submittedAt}-${next.n}` : null,
+    /** All that match, counted up to 100,000, or to 1,000 with `q`. */
+    total,
+    /** False when more tasks match than `total`. */
+    total_is_exact: isCounted,
+    /**
+     * How many tasks of each state match the filters other than `state`. A state that no task has is left out. Null where
+     * more match than are counted.
+     */
+    states,
+  };
+}
+
+/**
+ * `GET /api/tasks?state=&profile=&peer=&caller=&reason=&priority=&q=&since=&until=&parts=&cursor=&limit=`: newest first.
+ * `q` matches the beginning of id, task_id and context_id; `parts=true` also lists tasks that peers sent on. `limit` is 1 to 200, default 50.
+ */
+export type TasksDocument = ReturnType<typeof tasksDocument>;
 
 function readCursor(cursor: string): ListCursor {
   const [, submittedAt, n] = /^(\d{1,16})-(\d{1,15})$/.exec(cursor) ?? [];

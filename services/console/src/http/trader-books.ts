@@ -3,18 +3,14 @@ import { type ApiClient, csvPages, type Read, type Service } from '@hermes-fleet
 import { FleetError } from '@hermes-fleet/protocol';
 import { BooksFigures, TRADER, TRADER_RPC } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import type { Store } from '@hermes-fleet/store';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Range } from '../read-model/ranges.ts';
 import { iso } from '../read-model/task-rows.ts';
 import { appliedIn } from '../read-model/trader.ts';
-import { sessionOf } from '../session/guard.ts';
-import { type ActionOptions, addressOf } from './actions.ts';
-import type { BooksDocument } from './books-api.ts';
-import { readInput } from './query.ts';
-import { RANGE_QUERY, rangeIn } from './range-query.ts';
-import { tokenOf } from './token.ts';
+import { serviceFor } from './actions.ts';
+import type { ApiOptions } from './options.ts';
+import { RANGE_QUERY, rangeIn, readInput } from './query.ts';
 
 const Query = z.strictObject({ concern_id: z.string().min(1).max(256).optional(), ...RANGE_QUERY });
 
@@ -29,25 +25,14 @@ const MAX_APPLIED = 500;
 /** A download that takes longer is broken off. */
 const EXPORT_MS = 300_000;
 
-export interface BooksOptions extends ActionOptions {
-  readonly store: Pick<Store, 'read'>;
-  readonly clock: Clock;
-  /** The name of the trader among the profiles. */
-  readonly trader: string;
-}
-
 /**
  * `GET /api/trader/books` and the CSV files beside it: what the trader answers to the session's token (docs/console.md#api).
  * The read model supplies the decisions and their callers.
  */
-export function registerTraderBooks(scope: FastifyInstance, options: BooksOptions): void {
+export function registerTraderBooks(scope: FastifyInstance, options: ApiOptions): void {
   const { client, store, clock } = options;
-  const traderFor = (request: FastifyRequest): Service => ({
-    ...addressOf(options, { profile: options.trader }),
-    token: tokenOf(sessionOf(request)),
-  });
-  scope.get('/api/trader/books', async (request): Promise<BooksDocument> => {
-    const trader = traderFor(request);
+  scope.get('/api/trader/books', async (request) => {
+    const trader = serviceFor(request, options.trader, options);
     const { range, query } = spanIn(request.query, clock);
     const books = await readBooks(client, trader, query);
     const applied = store.read((db) => appliedIn(db, books.performance.concern_id, range.until, MAX_APPLIED));
@@ -58,7 +43,7 @@ export function registerTraderBooks(scope: FastifyInstance, options: BooksOption
     const found = Object.hasOwn(FILES, file) ? FILES[file] : undefined;
     if (found === undefined)
       throw new FleetError('NOT_FOUND', 'there are orders.csv, fills.csv and equity.csv');
-    const trader = traderFor(request);
+    const trader = serviceFor(request, options.trader, options);
     const { query } = spanIn(request.query, clock);
     const pages = csvPages(client, trader, found.path, { ...query, ...found.query }, found.limit);
     // A refusal of the trader becomes an answer with its reason, because a download would only break off.
@@ -134,52 +119,60 @@ function booksDocument(
   { performance, fills, names }: TraderBooks,
   applied: ReturnType<typeof appliedIn>,
   since: number,
-): BooksDocument {
+) {
   const nameOf = (id: string | null): string | null => (id === null ? null : (names.get(id) ?? null));
-  const decided = new Map(applied.map((decision) => [decision.decisionId, decision]));
+  const decided = new Map(applied.map((decision) => [decision.decision_id, decision]));
   return {
     concern_id: performance.concern_id,
+    /** Since when the figures are measured; null before the first entry. */
     measured_since: performance.since,
     total: BooksFigures.parse(performance.total),
+    /** The ID is null where no strategy was active. */
     strategies: performance.strategies.map(({ strategy_id, ...part }) => ({
       strategy_id,
       ...BooksFigures.parse(part),
       name: nameOf(strategy_id),
     })),
+    /**
+     * The last 100 that took effect, the newest first; the ID is null before the first one. Time, action and caller are from the
+     * read model, and null where it does not know the decision.
+     */
     decisions: performance.decisions.map(({ decision_id, strategy_id, ...part }) => {
-      const decision = decision_id === null ? undefined : decided.get(decision_id);
+      const { at = null, action = null, caller = null } = decided.get(decision_id ?? '') ?? {};
       return {
         ...{ decision_id, strategy_id, ...BooksFigures.parse(part) },
-        at: decision ? iso(decision.at) : null,
-        action: decision?.action ?? null,
-        caller: decision?.caller ?? null,
+        ...{ at, action, caller },
         name: nameOf(strategy_id),
       };
     }),
     points: withDrawdown(performance.equity),
+    /** The newest first, at most 500. */
     fills: fills.fills.map((fill) => {
       const { entry, recorded_at, at, decision_id, strategy_id, quantity, fee } = fill;
-      const side = fill.side === 'buy' ? 'buy' : 'sell';
+      const side: 'buy' | 'sell' = fill.side === 'buy' ? 'buy' : 'sell';
       return {
         ...{ entry, recorded_at, at, decision_id, strategy_id, side, quantity, fee },
         name: nameOf(strategy_id),
         price: fill.fill_price,
+        /** The realized profit of a sale, without fees; null for a buy. */
         realized_profit: fill.realized_pnl ?? null,
       };
     }),
+    /** False when the span has older fills. */
     has_all_fills: fills.next === null,
-    marks: applied
-      .filter(({ at }) => at >= since)
-      .map(({ at, decisionId, action, caller }) => ({
-        at: iso(at),
-        decision_id: decisionId,
-        action,
-        caller,
-      })),
+    /** Applied decisions, the newest first, at most 500. */
+    marks: applied.filter(({ at }) => Date.parse(at) >= since),
   };
 }
 
-function withDrawdown(points: TraderBooks['performance']['equity']): BooksDocument['points'] {
+/**
+ * `GET /api/trader/books?concern_id=&since=&until=`, with the session's token: the books of the trader (docs/console.md#api).
+ * The figures are of the whole time, `points`, `fills` and `marks` of the span.
+ */
+export type BooksDocument = ReturnType<typeof booksDocument>;
+
+/** The account at up to 300 bars, evenly spaced, the oldest first. `drawdown` is from the highest of these points so far. */
+function withDrawdown(points: TraderBooks['performance']['equity']) {
   let peak = 0;
   return points.map(({ recorded_at, at, close, equity }) => {
     peak = Math.max(peak, Number(equity));

@@ -1,7 +1,14 @@
 import { isJsonObject, type LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import type { TaskEvent } from './event.ts';
 import { countIn, objectsIn, textIn, timeIn } from './fields.ts';
-import { type Counts, NO_COUNTS, type TaskFacts, type TaskState } from './task-facts.ts';
+import {
+  type Counts,
+  countsBy,
+  NO_COUNTS,
+  sumOfCounts,
+  type TaskFacts,
+  type TaskState,
+} from './task-facts.ts';
 
 /** Own tokens of a task, to be added to the spending at `at`. A correction at the end of a task may be negative. */
 export interface Booking {
@@ -149,7 +156,7 @@ function ended(task: TaskFacts, { type, data, at }: TaskEvent): Change {
     savedTokens: type === 'blocked' && task.entered ? (countIn(data.saved_tokens) ?? budgetTokens ?? 0) : 0,
     overrun: data.overrun === true,
   };
-  const missing = less(usage ?? task.counts, task.counts);
+  const missing = countsBy((kind) => (usage ?? task.counts)[kind] - task.counts[kind]);
   const hasCounts = task.hasCounts || usage !== undefined;
   const change = booked(closed, own - task.ownTokens, missing);
   return { ...change, task: { ...change.task, hasCounts }, ended: { unmet } };
@@ -167,29 +174,12 @@ function booked(task: TaskFacts, tokens: number, counts: Counts): Change {
   const change = {
     ...task,
     ownTokens: task.ownTokens + tokens,
-    counts: plus(task.counts, counts),
+    counts: sumOfCounts([task.counts, counts]),
     hasCounts: true,
   };
   return { task: change, booking: { tokens, counts } };
 }
 
 /** The counts of `usage` in an event; those that it does not say are as before. */
-function countsOf(usage: Data, before: Counts): Counts {
-  return {
-    input: countIn(usage.input_tokens) ?? before.input,
-    output: countIn(usage.output_tokens) ?? before.output,
-    cacheRead: countIn(usage.cache_read_tokens) ?? before.cacheRead,
-    cacheWrite: countIn(usage.cache_write_tokens) ?? before.cacheWrite,
-    reasoning: countIn(usage.reasoning_tokens) ?? before.reasoning,
-  };
-}
-
-const joined = (a: Counts, b: Counts, of: (x: number, y: number) => number): Counts => ({
-  input: of(a.input, b.input),
-  output: of(a.output, b.output),
-  cacheRead: of(a.cacheRead, b.cacheRead),
-  cacheWrite: of(a.cacheWrite, b.cacheWrite),
-  reasoning: of(a.reasoning, b.reasoning),
-});
-const plus = (a: Counts, b: Counts): Counts => joined(a, b, (x, y) => x + y);
-const less = (a: Counts, b: Counts): Counts => joined(a, b, (x, y) => x - y);
+const countsOf = (usage: Data, before: Counts): Counts =>
+  countsBy((kind, wire) => countIn(usage[wire]) ?? before[kind]);

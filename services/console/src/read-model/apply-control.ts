@@ -1,5 +1,5 @@
 import type { CloudEvent } from '@hermes-fleet/protocol';
-import { integer, type Queries, text } from '@hermes-fleet/store';
+import { integer, type Queries, rowReader, text, textOrNull } from '@hermes-fleet/store';
 import { readAnnounced } from '../projection/announce.ts';
 import {
   type AuditHead,
@@ -12,7 +12,6 @@ import type { Unusable } from '../projection/event.ts';
 import { type Applied, isNew } from './apply.ts';
 import { factOf, noteFact } from './facts.ts';
 import { bucketOf, WIDTHS } from './sums.ts';
-import { textOrNull } from './task-rows.ts';
 
 /** Projects an announce: the latest of each member. */
 export function applyAnnounce(db: Queries, event: CloudEvent, subject: string): Applied | Unusable {
@@ -121,17 +120,10 @@ export function applyAuditHead(db: Queries, event: CloudEvent, subject: string):
   return { view: 'trader' };
 }
 
+const readHighest = rowReader({ seq: integer, hash: text, at: integer, problem: textOrNull });
+
 /** The highest head that was ever seen of a file, and what was found to be wrong with it. */
-export function highestOf(
-  db: Queries,
-  service: string,
-  store: string,
-): (Omit<AuditHead, 'concerns'> & { readonly problem: string | null }) | undefined {
+export function highestOf(db: Queries, service: string, store: string) {
   const row = db.get('SELECT * FROM audit_highest WHERE service = ? AND store = ?', service, store);
-  return (
-    row && {
-      ...{ service, store, seq: integer(row, 'seq'), hash: text(row, 'hash'), at: integer(row, 'at') },
-      problem: textOrNull(row, 'problem'),
-    }
-  );
+  return row && readHighest(row);
 }

@@ -1,10 +1,12 @@
 import type { StreamPosition } from '@hermes-fleet/events';
-import { integer, type Queries, text } from '@hermes-fleet/store';
+import { integer, type Queries, rowReader, text } from '@hermes-fleet/store';
+
+const readPosition = rowReader({ seq: integer, created: text });
 
 /** The position of a reader; undefined before its first event. */
 export function positionOf(db: Queries, filter: string): StreamPosition | undefined {
   const row = db.get('SELECT seq, created FROM positions WHERE filter = ?', filter);
-  return row && { seq: integer(row, 'seq'), created: text(row, 'created') };
+  return row && readPosition(row);
 }
 
 export function savePosition(db: Queries, filter: string, { seq, created }: StreamPosition): void {

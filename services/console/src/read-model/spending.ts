@@ -1,7 +1,7 @@
-import { integer, type Queries, text } from '@hermes-fleet/store';
-import type { Counts } from '../projection/task-facts.ts';
+import { integer, type Queries, rowReader, text } from '@hermes-fleet/store';
 import type { Range } from './ranges.ts';
 import { countsIn, type TaskRecord, taskRecord } from './task-rows.ts';
+import { nodesOf, treesOf, WHOLE_PART } from './task-tree.ts';
 
 /** The columns of the sums by which spending is shown. */
 export const SPENDING_BY = {
@@ -12,38 +12,24 @@ export const SPENDING_BY = {
 } as const;
 export type SpendingBy = keyof typeof SPENDING_BY;
 
-export interface SpentTokens {
-  readonly at: number;
-  readonly key: string;
-  readonly tokens: number;
-}
+export type SpentTokens = ReturnType<typeof spentIn>[number];
 
-export function spentIn(db: Queries, { width, since, until, stepMs }: Range, by: SpendingBy): SpentTokens[] {
-  return db
+/** Tokens over time by key. */
+export const spentIn = (db: Queries, { width, since, until, stepMs }: Range, by: SpendingBy) =>
+  db
     .all(
       `SELECT at - at % ?4 AS start, ${SPENDING_BY[by]} AS key, sum(tokens) AS tokens FROM spending
        WHERE width = ?1 AND at >= ?2 AND at < ?3 GROUP BY start, key ORDER BY start, key`,
       ...[width, since, until, stepMs],
     )
-    .map((row) => ({
-      at: integer(row, 'start'),
-      key: text(row, 'key'),
-      tokens: integer(row, 'tokens'),
-    }));
-}
+    .map((row) => ({ at: integer(row, 'start'), key: text(row, 'key'), tokens: integer(row, 'tokens') }));
 
-export interface SpentByModel {
-  readonly key: string;
-  readonly model: string;
-  readonly tokens: number;
-  readonly counts: Counts;
-  readonly tasks: number;
-  readonly overruns: number;
-  /** Tokens of which no event said the kinds. */
-  readonly uncounted: number;
-}
+export type SpentByModel = ReturnType<typeof totalsIn>[number];
 
-export function totalsIn(db: Queries, { width, since, until }: Range, by: SpendingBy): SpentByModel[] {
+/** Sums by key and model. `uncounted` are tokens of which no event said the kinds. */
+export function totalsIn(db: Queries, { width, since, until }: Range, by: SpendingBy) {
+  const sums = { tokens: integer, tasks: integer, overruns: integer, uncounted: integer };
+  const read = rowReader({ key: text, model: text, ...sums });
   return db
     .all(
       `SELECT ${SPENDING_BY[by]} AS key, model, sum(tokens) AS tokens, sum(input) AS input, sum(output) AS output,
@@ -52,15 +38,7 @@ export function totalsIn(db: Queries, { width, since, until }: Range, by: Spendi
        FROM spending WHERE width = ?1 AND at >= ?2 AND at < ?3 GROUP BY key, model ORDER BY key, model`,
       ...[width, since, until],
     )
-    .map((row) => ({
-      key: text(row, 'key'),
-      model: text(row, 'model'),
-      tokens: integer(row, 'tokens'),
-      counts: countsIn(row),
-      tasks: integer(row, 'tasks'),
-      overruns: integer(row, 'overruns'),
-      uncounted: integer(row, 'uncounted'),
-    }));
+    .map((row) => ({ ...read(row), counts: countsIn(row) }));
 }
 
 /** The tasks that entered, ended in the range and spent the most, with what their parts spent. */
@@ -75,4 +53,26 @@ export function dearestTasks(db: Queries, { since, until }: Range, limit: number
       ...[since, until, limit],
     )
     .map(taskRecord);
+}
+
+/** What some tasks, each with all its parts, have spent at the times at which events told it. */
+export const treesSpending = (db: Queries, roots: readonly TaskRecord[]) =>
+  treesOf(db, roots, WHOLE_PART).map((tree) => {
+    const nodes = nodesOf(tree);
+    return { root: tree.task, nodes, spent: nodes.flatMap((node) => spentBy(db, node)) };
+  });
+
+/** Tokens that no event of its progress told are those of its end. */
+function spentBy(db: Queries, { n, ownTokens, endedAt }: TaskRecord) {
+  const told = db
+    .all(
+      `SELECT at, coalesce(json_extract(data, '$.usage.input_tokens'), 0)
+         + coalesce(json_extract(data, '$.usage.output_tokens'), 0) AS tokens
+       FROM events WHERE task = ? AND type = 'progress' AND json_type(data, '$.usage') = 'object'
+         AND json_type(data, '$.part') IS NULL`,
+      n,
+    )
+    .map(rowReader({ at: integer, tokens: integer }));
+  const rest = ownTokens - told.reduce((sum, { tokens }) => sum + tokens, 0);
+  return endedAt === null || rest <= 0 ? told : [...told, { at: endedAt, tokens: rest }];
 }

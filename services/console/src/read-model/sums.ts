@@ -1,6 +1,6 @@
 import type { Queries } from '@hermes-fleet/store';
 import type { Booking, Change } from '../projection/project-task.ts';
-import type { TaskFacts } from '../projection/task-facts.ts';
+import { KINDS, type TaskFacts } from '../projection/task-facts.ts';
 
 /** The widths of the buckets that are kept, in seconds: short ones for hours, long ones for weeks. */
 export const WIDTHS = [300, 3_600] as const;
@@ -35,8 +35,7 @@ function addSpending(
 ): void {
   const hasSpent = isEnd && task.ownTokens > 0;
   const overran = isEnd && task.overrun;
-  const { input, output, cacheRead, cacheWrite, reasoning } = counts;
-  const amounts = [tokens, input, output, cacheRead, cacheWrite, reasoning];
+  const amounts = [tokens, ...KINDS.map((kind) => counts[kind])];
   if (!hasSpent && !overran && amounts.every((amount) => amount === 0)) return;
   db.run(
     `INSERT INTO spending VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)

@@ -1,69 +1,39 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
-import { type Counts, TASK_STATES, type TaskFacts, type TaskState } from '../projection/task-facts.ts';
+import { integer, type Queries, type Row } from '@hermes-fleet/store';
+import {
+  COURSE,
+  type Counts,
+  countsBy,
+  FACTS,
+  KINDS,
+  ORIGIN,
+  type TaskFacts,
+} from '../projection/task-facts.ts';
 import { facetOf } from './facets.ts';
 
-/** The columns of a task and their values. */
-type Columns = Readonly<Record<string, (task: TaskFacts) => SQLInputValue>>;
+/** Facts are written in the columns of their names; the counts have one for each kind. */
+const ORIGINAL = Object.keys(ORIGIN);
+const LATER = [...Object.keys(COURSE), ...KINDS];
+const ALL = [...Object.keys(FACTS), ...KINDS];
+const COLUMNS = new Map(
+  ALL.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
+);
+const columnOf = (name: string): string => COLUMNS.get(name) ?? name;
 
-const KEY: Columns = { profile: (task) => task.profile, id: (task) => task.id };
+const INSERT = `INSERT INTO tasks (facet, ${ALL.map(columnOf).join(', ')})
+  VALUES (?, ${ALL.map(() => '?').join(', ')})`;
+const update = (names: readonly string[]): string =>
+  `UPDATE tasks SET ${names.map((name) => `${columnOf(name)} = ?`).join(', ')} WHERE n = ?`;
+const UPDATE_ORIGIN = update(ORIGINAL);
+const UPDATE_COURSE = update(LATER);
 
-/** Columns that the first events of a task set once. Most of them are in an index. */
-const ORIGIN: Columns = {
-  task_id: (task) => task.taskId,
-  context_id: (task) => task.contextId,
-  caller: (task) => task.caller,
-  root_id: (task) => task.rootId,
-  root_caller: (task) => task.rootCaller,
-  parent_task_id: (task) => task.parentTaskId,
-  parent_profile: (task) => task.parentProfile,
-  entered: (task) => Number(task.entered),
-  priority: (task) => task.priority,
-  target: (task) => task.target,
-  submitted_at: (task) => task.submittedAt,
-  deadline_at: (task) => task.deadlineAt,
-  trace_id: (task) => task.traceId,
-};
-
-/** Columns that later events change. */
-const COURSE: Columns = {
-  state: (task) => task.state,
-  peer: (task) => task.peer,
-  tool: (task) => task.tool,
-  spent_tokens: (task) => task.spentTokens,
-  budget_tokens: (task) => task.budgetTokens,
-  started_at: (task) => task.startedAt,
-  ended_at: (task) => task.endedAt,
-  reason: (task) => task.reason,
-  reroutes: (task) => task.reroutes,
-  model: (task) => task.model,
-  model_tier: (task) => task.modelTier,
-  own_tokens: (task) => task.ownTokens,
-  input: (task) => task.counts.input,
-  output: (task) => task.counts.output,
-  cache_read: (task) => task.counts.cacheRead,
-  cache_write: (task) => task.counts.cacheWrite,
-  reasoning: (task) => task.counts.reasoning,
-  has_counts: (task) => Number(task.hasCounts),
-  delegated_tokens: (task) => task.delegatedTokens,
-  saved_tokens: (task) => task.savedTokens,
-  overrun: (task) => Number(task.overrun),
-};
-
-const ALL = { ...KEY, ...ORIGIN, ...COURSE };
-const INSERT = `INSERT INTO tasks (facet, ${Object.keys(ALL).join(', ')})
-  VALUES (?, ${Object.keys(ALL)
-    .map(() => '?')
-    .join(', ')})`;
-const update = (columns: Columns): string =>
-  `UPDATE tasks SET ${Object.keys(columns)
-    .map((name) => `${name} = ?`)
-    .join(', ')} WHERE n = ?`;
-const UPDATE_ORIGIN = update(ORIGIN);
-const UPDATE_COURSE = update(COURSE);
-
-const valuesOf = (columns: Columns, task: TaskFacts): SQLInputValue[] =>
-  Object.values(columns).map((of) => of(task));
+function valuesOf(names: readonly string[], { counts, ...facts }: TaskFacts): SQLInputValue[] {
+  const values: Readonly<Record<string, string | number | boolean | null>> = { ...facts, ...counts };
+  return names.map((name) => {
+    const value = values[name] ?? null;
+    return typeof value === 'boolean' ? Number(value) : value;
+  });
+}
 
 /** A task of the read model, with the numbers of its row and of its facet. */
 export interface TaskRecord extends TaskFacts {
@@ -84,69 +54,38 @@ export function saveTask(db: Queries, task: TaskFacts, before: TaskRecord | unde
   const facet = facetOf(db, task, before);
   if (before === undefined) return db.run(INSERT, facet, ...valuesOf(ALL, task)).rowid;
   const { n } = before;
-  const origin = valuesOf(ORIGIN, task);
-  const known = valuesOf(ORIGIN, before);
+  const origin = valuesOf(ORIGINAL, task);
+  const known = valuesOf(ORIGINAL, before);
   if (origin.some((value, index) => value !== known[index])) db.run(UPDATE_ORIGIN, ...origin, n);
-  db.run(UPDATE_COURSE, ...valuesOf(COURSE, task), n);
+  db.run(UPDATE_COURSE, ...valuesOf(LATER, task), n);
   if (facet !== before.facet) db.run('UPDATE tasks SET facet = ? WHERE n = ?', facet, n);
   return n;
 }
 
-export function taskRecord(row: Row): TaskRecord {
+/** Some facts of a task, with the number of its row and its counts. */
+export type SomeFacts<F extends keyof typeof FACTS> = Pick<TaskRecord, F | 'n' | 'counts'>;
+
+/** The columns of these facts, and what reads them. */
+export function factsReader<F extends keyof typeof FACTS>(
+  names: readonly F[],
+): { readonly columns: string; readonly read: (row: Row) => SomeFacts<F> } {
+  const readers = names.map((name) => [name, columnOf(name), FACTS[name]] as const);
   return {
-    n: integer(row, 'n'),
-    facet: integer(row, 'facet'),
-    profile: text(row, 'profile'),
-    id: text(row, 'id'),
-    taskId: text(row, 'task_id'),
-    contextId: text(row, 'context_id'),
-    caller: text(row, 'caller'),
-    rootId: textOrNull(row, 'root_id'),
-    rootCaller: textOrNull(row, 'root_caller'),
-    parentTaskId: textOrNull(row, 'parent_task_id'),
-    parentProfile: textOrNull(row, 'parent_profile'),
-    entered: integer(row, 'entered') === 1,
-    state: stateIn(row),
-    peer: textOrNull(row, 'peer'),
-    tool: textOrNull(row, 'tool'),
-    priority: textOrNull(row, 'priority'),
-    target: textOrNull(row, 'target'),
-    spentTokens: integer(row, 'spent_tokens'),
-    budgetTokens: integerOrNull(row, 'budget_tokens'),
-    submittedAt: integer(row, 'submitted_at'),
-    startedAt: integerOrNull(row, 'started_at'),
-    endedAt: integerOrNull(row, 'ended_at'),
-    deadlineAt: integerOrNull(row, 'deadline_at'),
-    reason: textOrNull(row, 'reason'),
-    reroutes: integer(row, 'reroutes'),
-    model: textOrNull(row, 'model'),
-    modelTier: textOrNull(row, 'model_tier'),
-    ownTokens: integer(row, 'own_tokens'),
-    counts: countsIn(row),
-    hasCounts: integer(row, 'has_counts') === 1,
-    delegatedTokens: integer(row, 'delegated_tokens'),
-    savedTokens: integer(row, 'saved_tokens'),
-    overrun: integer(row, 'overrun') === 1,
-    traceId: textOrNull(row, 'trace_id'),
+    columns: ['n', ...names, ...KINDS].map((name) => `tasks.${columnOf(name)}`).join(', '),
+    read(row) {
+      const facts: Record<string, unknown> = { n: integer(row, 'n'), counts: countsIn(row) };
+      for (const [name, column, read] of readers) facts[name] = read(row, column);
+      return facts as SomeFacts<F>;
+    },
   };
 }
 
-export const countsIn = (row: Row): Counts => ({
-  input: integer(row, 'input'),
-  output: integer(row, 'output'),
-  cacheRead: integer(row, 'cache_read'),
-  cacheWrite: integer(row, 'cache_write'),
-  reasoning: integer(row, 'reasoning'),
-});
+const { read } = factsReader(Object.keys(FACTS) as (keyof typeof FACTS)[]);
+export const taskRecord = (row: Row): TaskRecord => ({ ...read(row), facet: integer(row, 'facet') });
 
-function stateIn(row: Row): TaskState {
-  const state = text(row, 'state');
-  return TASK_STATES.find((known) => known === state) ?? 'submitted';
-}
+export const countsIn = (row: Row): Counts => countsBy((kind) => integer(row, columnOf(kind)));
 
-export const textOrNull = (row: Row, column: string): string | null =>
-  row[column] === null ? null : text(row, column);
-export const integerOrNull = (row: Row, column: string): number | null =>
-  row[column] === null ? null : integer(row, column);
 export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));
 export const iso = (ms: number): string => new Date(ms).toISOString();
+/** A time of a row, as the API has it. */
+export const time = (row: Row, column: string): string => iso(integer(row, column));

@@ -1,14 +1,8 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
-import { integer, json, type Queries, text } from '@hermes-fleet/store';
+import { integer, json, type Queries, rowReader, text } from '@hermes-fleet/store';
 import type { TaskRecord } from './task-rows.ts';
 
-export interface StoredEvent {
-  readonly task: TaskRecord;
-  readonly number: number;
-  readonly at: number;
-  readonly type: string;
-  readonly data: JsonObject;
-}
+const readEvent = rowReader({ number: integer, at: integer, type: text, data: json });
+export type StoredEvent = ReturnType<typeof readEvent> & { readonly task: TaskRecord };
 
 export const MAX_ENTRIES = 2_000;
 /** Of each task of a large tree, so many of the newest. */
@@ -39,13 +33,7 @@ export function eventsOf(db: Queries, task: TaskRecord, limit: number): StoredEv
       ...[task.n, Math.min(limit, MAX_ENTRIES + 1)],
     )
     .reverse()
-    .map((row) => ({
-      task,
-      number: integer(row, 'number'),
-      at: integer(row, 'at'),
-      type: text(row, 'type'),
-      data: json(row, 'data'),
-    }));
+    .map((row) => ({ task, ...readEvent(row) }));
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

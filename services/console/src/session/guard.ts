@@ -44,6 +44,13 @@ export function sessionOf({ session }: FastifyRequest): Session {
   return session;
 }
 
+/** The token of a request's session; throws TOKEN_NEEDED without one. */
+export function tokenOf(request: FastifyRequest): string {
+  const { held } = sessionOf(request);
+  if (held) return held.token;
+  throw new FleetError('TOKEN_NEEDED', 'this needs your token: enter it first');
+}
+
 /** The value of the console's cookie. With several of them, none: a page of a sibling host may have set the others. */
 function cookieOf(header: string | undefined): string | undefined {
   if (header === undefined || header.length > MAX_COOKIES) return undefined;

@@ -5,7 +5,7 @@ import { closeBrowser, needsChromium, openPage, overflow } from '../../testing/w
 import type { StubConsole } from '../../testing/web/stub-console.ts';
 import { TOKEN } from '../../testing/web/stub-console.ts';
 import { MARKUP } from '../../testing/web/tasks-fixture.ts';
-import type { BooksDocument } from '../http/books-api.ts';
+import type { BooksDocument } from '../http/trader-books.ts';
 
 after(closeBrowser);
 

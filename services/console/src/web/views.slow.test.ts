@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { closeBrowser, needsChromium, openPage } from '../../testing/web/browser.ts';
 import { TOKEN } from '../../testing/web/stub-console.ts';
 import { MARKUP } from '../../testing/web/tasks-fixture.ts';
-import type { FleetDocument } from '../http/api.ts';
+import type { FleetDocument } from '../http/fleet.ts';
 
 after(closeBrowser);
 

@@ -1,4 +1,5 @@
-import type { BooksDocument, BooksFigures } from '../../src/http/books-api.ts';
+import type { BooksDocument } from '../../src/http/trader-books.ts';
+
 import { MARKUP } from './tasks-fixture.ts';
 
 const POINTS = 120;
@@ -6,7 +7,7 @@ const STEP_S = 300;
 const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
 const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
 
-const FIGURES: BooksFigures = {
+const FIGURES: BooksDocument['total'] = {
   bars: 17_280,
   opening_equity: '10000',
   equity: '10234.5678',

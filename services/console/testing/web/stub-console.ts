@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ChangedDocument, StatusDocument, TaskRow } from '../../src/http/api.ts';
+import type { ChangedDocument } from '../../src/http/changes.ts';
+import type { StatusDocument } from '../../src/http/status.ts';
+import type { TaskRow } from '../../src/http/task-row.ts';
 import { CONTENT_SECURITY_POLICY, readStaticFiles, type StaticFile } from '../../src/web/static-files.ts';
 import { contentDocument, taskDocument, taskRows } from './tasks-fixture.ts';
 import { viewDocuments } from './views-fixture.ts';
@@ -47,7 +49,7 @@ export const CSRF = 'stub-csrf-token';
 export const TOKEN = 'stub-token';
 
 /**
- * The API of the console over fixtures that a test changes (services/console/src/http/api.ts), with the files and the
+ * The API of the console over fixtures that a test changes (services/console/src/http), with the files and the
  * policy that the console serves. `rewrite` changes a file, for tests of its integrity.
  */
 export async function startStubConsole(

@@ -1,10 +1,7 @@
-import type {
-  BlockedDocument,
-  FleetDocument,
-  PeerRow,
-  SpendingDocument,
-  TraderDocument,
-} from '../../src/http/api.ts';
+import type { BlockedDocument } from '../../src/http/blocked.ts';
+import type { FleetDocument, PeerRow } from '../../src/http/fleet.ts';
+import type { SpendingDocument } from '../../src/http/spending.ts';
+import type { TraderDocument } from '../../src/http/trader.ts';
 import { booksDocument } from './books-fixture.ts';
 import { idOf, MARKUP } from './tasks-fixture.ts';
 

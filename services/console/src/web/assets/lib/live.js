@@ -1,8 +1,8 @@
 /**
  * What the console pushes (`GET /api/stream`): its status, and which views have news. One connection for the whole page.
  *
- * @typedef {import('../../../http/api.ts').StatusDocument} StatusDocument
- * @typedef {import('../../../http/api.ts').ChangedDocument} ChangedDocument
+ * @typedef {import('../../../http/status.ts').StatusDocument} StatusDocument
+ * @typedef {import('../../../http/changes.ts').ChangedDocument} ChangedDocument
  * @typedef {object} Live
  * @property {'connecting' | 'open' | 'lost'} connection to the console.
  * @property {StatusDocument | null} status The last one; null before the first.

@@ -4,7 +4,7 @@ import { useEffect, useState } from './vendor.js';
 /**
  * The session of this browser, and the question for a token that some requests need.
  *
- * @typedef {import('../../../http/api.ts').SessionDocument} SessionDocument
+ * @typedef {import('../../../http/session.ts').SessionDocument} SessionDocument
  * @typedef {object} SessionState
  * @property {'loading' | 'open' | 'none' | 'unreachable'} kind
  * @property {SessionDocument | null} session

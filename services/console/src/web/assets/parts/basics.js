@@ -34,7 +34,7 @@ export const Tokens = ({ task, format }) =>
 
 /**
  * The bar of a task's time against its deadline. It stands still when the task has ended.
- * @param {{task: import('../../../http/api.ts').TaskRow}} props
+ * @param {{task: import('../../../http/task-row.ts').TaskRow}} props
  */
 export function Elapsed({ task }) {
   const now = useNow();

@@ -10,7 +10,7 @@ import { Range, sinceOf } from '../parts/range.js';
 
 const FALLBACK = '24h';
 
-/** @typedef {import('../../../http/api.ts').BlockedDocument} BlockedDocument */
+/** @typedef {import('../../../http/blocked.ts').BlockedDocument} BlockedDocument */
 
 /** What the fleet refused, and why. @param {{place: import('../lib/router.js').Place}} props */
 export function BlockedView({ place }) {

@@ -5,7 +5,7 @@ import { ChartTable } from '../parts/chart-table.js';
 import { LineChart } from '../parts/line-chart.js';
 
 /**
- * @typedef {import('../../../http/books-api.ts').BooksDocument} BooksDocument
+ * @typedef {import('../../../http/trader-books.ts').BooksDocument} BooksDocument
  * @typedef {import('../parts/chart-marks.js').Mark} Mark
  */
 

@@ -3,8 +3,8 @@ import { html } from '../lib/vendor.js';
 import { Ago, Figure } from '../parts/basics.js';
 
 /**
- * @typedef {import('../../../http/books-api.ts').BooksDocument} BooksDocument
- * @typedef {import('../../../http/books-api.ts').BooksFigures} Figures
+ * @typedef {import('../../../http/trader-books.ts').BooksDocument} BooksDocument
+ * @typedef {import('../../../http/trader-books.ts').BooksDocument['total']} Figures
  */
 
 /** Fills that the page lists; the CSV has all of them. */

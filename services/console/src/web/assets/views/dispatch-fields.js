@@ -60,7 +60,7 @@ const BLOCKED = /** @type {const} */ ([
  */
 export function DispatchFields({ fields, faults, change, rows }) {
   const { session } = useSession();
-  /** @type {import('../../../http/api.ts').FleetDocument | null} */
+  /** @type {import('../../../http/fleet.ts').FleetDocument | null} */
   const fleet = useResource('/api/fleet', ['fleet']).data;
   const servers = new Set((fleet?.peers ?? []).flatMap(({ mcp }) => mcp.map(({ name }) => name)));
   const known = new Set(['auto', ...(session?.profiles ?? []), fields.target]);

@@ -5,14 +5,14 @@ import { Ago, Bar, Figure, Health } from '../parts/basics.js';
 import { Empty, Loaded } from '../parts/notices.js';
 import { RouteForm } from './fleet-route.js';
 
-/** @typedef {import('../../../http/api.ts').PeerRow} PeerRow */
+/** @typedef {import('../../../http/fleet.ts').PeerRow} PeerRow */
 
 /** Every member as it announced itself last, and who would get a task now. */
 export function FleetView() {
   const fleet = useResource('/api/fleet', ['fleet']);
   return html`<div class="view-head"><h1>Fleet</h1></div>
     <${Loaded} resource=${fleet} label="the fleet" rows=${5}>
-      ${(/** @type {import('../../../http/api.ts').FleetDocument} */ { peers }) =>
+      ${(/** @type {import('../../../http/fleet.ts').FleetDocument} */ { peers }) =>
         peers.length === 0
           ? html`<${Empty} title="No profile has announced itself.">Start the fleet with <code>make up</code>. Each profile announces itself when it starts, and every 30 s.</${Empty}>`
           : html`<${Summary} peers=${peers} /><${Peers} peers=${peers} />`}

@@ -22,7 +22,7 @@ const list = (value) =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string').join(', ') : '';
 
 /**
- * @param {import('../../../http/api.ts').TaskDocument} document Its event `submitted` has the requirements (docs/events.md).
+ * @param {import('../../../http/task-page.ts').TaskDocument} document Its event `submitted` has the requirements (docs/events.md).
  * @param {string} brief
  */
 export function keepTaskAgain({ task, timeline }, brief) {

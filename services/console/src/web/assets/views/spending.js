@@ -12,7 +12,7 @@ const FALLBACK = '24h';
 /** @type {Readonly<Record<string, string>>} */
 const GROUPS = { profile: 'profile', tier: 'tier', model: 'model', caller: 'caller', tree: 'task tree' };
 
-/** @typedef {import('../../../http/api.ts').SpendingDocument} SpendingDocument */
+/** @typedef {import('../../../http/spending.ts').SpendingDocument} SpendingDocument */
 
 /** What the fleet spent, on what and for whom. @param {{place: import('../lib/router.js').Place}} props */
 export function SpendingView({ place }) {

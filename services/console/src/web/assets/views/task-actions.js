@@ -9,7 +9,7 @@ import { keepTaskAgain } from './send-draft.js';
 
 /**
  * Cancel, and send again. Both act with the person's own token.
- * @param {{document: import('../../../http/api.ts').TaskDocument, reload: () => void}} props
+ * @param {{document: import('../../../http/task-page.ts').TaskDocument, reload: () => void}} props
  */
 export function TaskActions({ document, reload }) {
   const { task } = document;

@@ -4,7 +4,7 @@ import { Ago } from '../parts/basics.js';
 
 /**
  * Who was asked, and how routing judged everyone.
- * @param {{attempts: readonly import('../../../http/api.ts').Attempt[], ended: boolean}} props
+ * @param {{attempts: readonly import('../../../http/task-page.ts').Attempt[], ended: boolean}} props
  */
 export function Attempts({ attempts, ended }) {
   if (attempts.length === 0 && !ended)

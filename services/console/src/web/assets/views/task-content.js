@@ -4,8 +4,8 @@ import { useSession, withToken } from '../lib/session.js';
 import { html, useEffect, useState } from '../lib/vendor.js';
 
 /**
- * @typedef {import('../../../http/api.ts').ContentDocument} ContentDocument
- * @typedef {import('../../../http/api.ts').TaskRow} TaskRow
+ * @typedef {import('../../../http/content.ts').ContentDocument} ContentDocument
+ * @typedef {import('../../../http/task-row.ts').TaskRow} TaskRow
  */
 
 /**

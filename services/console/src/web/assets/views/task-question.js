@@ -5,7 +5,7 @@ import { html, useId, useState } from '../lib/vendor.js';
 
 /**
  * What a task asks its caller, and the answer. It stands above everything else of the page: the task waits for it.
- * @param {{task: import('../../../http/api.ts').TaskRow, content: import('./task-content.js').ReadContent}} props
+ * @param {{task: import('../../../http/task-row.ts').TaskRow, content: import('./task-content.js').ReadContent}} props
  */
 export function Question({ task, content: { document, caller, read } }) {
   if (task.state !== 'input_required') return null;
@@ -14,7 +14,7 @@ export function Question({ task, content: { document, caller, read } }) {
     ${caller === null ? html`<button type="button" class="small" onClick=${read}>Read the question</button>` : null}</div>`;
 }
 
-/** @param {{task: import('../../../http/api.ts').TaskRow, question: string}} props */
+/** @param {{task: import('../../../http/task-row.ts').TaskRow, question: string}} props */
 function Answer({ task, question }) {
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);

@@ -3,7 +3,7 @@ import { html, useState } from '../lib/vendor.js';
 import { Empty } from '../parts/notices.js';
 import { condensed, levelOf } from './timeline-entries.js';
 
-/** @typedef {import('../../../http/api.ts').TimelineEntry} Entry */
+/** @typedef {import('../../../http/task-page.ts').TimelineEntry} Entry */
 
 /** Longer timelines begin with their newest entries. */
 const SHOWN = 300;

@@ -3,7 +3,7 @@ import { taskHref } from '../lib/router.js';
 import { html } from '../lib/vendor.js';
 import { State } from '../parts/basics.js';
 
-/** @typedef {import('../../../http/api.ts').TaskNode} TaskNode */
+/** @typedef {import('../../../http/task-page.ts').TaskNode} TaskNode */
 
 /** @param {TaskNode} node @param {number} depth @returns {{node: TaskNode, depth: number}[]} */
 const flatten = (node, depth) => [{ node, depth }, ...node.parts.flatMap((part) => flatten(part, depth + 1))];
@@ -55,7 +55,7 @@ export function Usage({ tree }) {
   const nodes = flatten(tree, 0).map(({ node }) => node);
   const known = nodes.flatMap(({ usage }) => (usage === null ? [] : [usage]));
   const without = nodes.filter(({ usage, own_tokens }) => usage === null && own_tokens > 0).length;
-  /** @param {keyof import('../../../http/api.ts').Usage} kind */
+  /** @param {keyof import('../../../projection/task-facts.ts').Usage} kind */
   const sum = (kind) => whole(known.reduce((total, usage) => total + usage[kind], 0));
   if (nodes.every(({ own_tokens }) => own_tokens === 0)) return null;
   return html`<dl class="kinds">

@@ -2,7 +2,7 @@ import { counted, words } from '../lib/format.js';
 import { href } from '../lib/router.js';
 import { html } from '../lib/vendor.js';
 
-/** @typedef {import('../../../http/api.ts').TaskDocument} TaskDocument */
+/** @typedef {import('../../../http/task-page.ts').TaskDocument} TaskDocument */
 
 /** What keeps a task from its end, or ended it before its work was done, in one sentence at the top. @param {{document: TaskDocument}} props */
 export function Verdict({ document }) {

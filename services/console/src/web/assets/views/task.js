@@ -14,7 +14,7 @@ import { Timeline } from './task-timeline.js';
 import { Tree, treeTokens, Usage } from './task-tree.js';
 import { Verdict } from './task-verdict.js';
 
-/** @typedef {import('../../../http/api.ts').TaskDocument} TaskDocument */
+/** @typedef {import('../../../http/task-page.ts').TaskDocument} TaskDocument */
 
 /** The first event of a task that was just sent arrives within this time. */
 const ARRIVAL_MS = 5_000;

@@ -23,7 +23,7 @@ export function TasksView({ place }) {
     <${StateTabs} place=${place} states=${tasks.data?.states ?? null} />
     <${TasksFilters} place=${place} />
     <${Loaded} resource=${tasks} label="the tasks" rows=${12}>
-      ${(/** @type {import('../../../http/api.ts').TasksDocument} */ document) =>
+      ${(/** @type {import('../../../http/task-list.ts').TasksDocument} */ document) =>
         document.tasks.length === 0
           ? html`<${NoTasks} filtered=${filtered} />`
           : html`<${TaskTable} tasks=${document.tasks} busy=${tasks.pending} /><${Pages} place=${place} document=${document} />`}
@@ -36,7 +36,7 @@ const NoTasks = ({ filtered }) =>
     ? html`<${Empty} title="No task matches.">Search and filters hold together. <a href=${href(['tasks'])}>Show all tasks</a>.</${Empty}>`
     : html`<${Empty} title="No task yet."><a href=${href(['send'])}>Send one</a>, or run <code>./fleet send "Write a haiku into haiku.txt"</code>. It appears here at once.</${Empty}>`;
 
-/** @param {{tasks: readonly import('../../../http/api.ts').TaskRow[], busy?: boolean}} props */
+/** @param {{tasks: readonly import('../../../http/task-row.ts').TaskRow[], busy?: boolean}} props */
 export const TaskTable = ({ tasks, busy = false }) =>
   html`<table class=${`grid cards tasks${busy ? ' busy' : ''}`} aria-busy=${busy}>
     <caption class="hidden">Tasks, newest first</caption>
@@ -56,7 +56,7 @@ export const TaskTable = ({ tasks, busy = false }) =>
     </tbody>
   </table>`;
 
-/** @param {{task: import('../../../http/api.ts').TaskRow}} props */
+/** @param {{task: import('../../../http/task-row.ts').TaskRow}} props */
 const Row = ({ task }) =>
   html`<tr>
     <td class="c-state"><${State} state=${task.state} />${task.reason === null || task.reason === task.state ? null : html`<span class="sub">${words(task.reason)}</span>`}</td>
@@ -71,13 +71,13 @@ const Row = ({ task }) =>
     <td class="c-age num"><${Ago} at=${task.submitted_at} suffix="" /></td>
   </tr>`;
 
-/** @param {import('../../../http/api.ts').TaskRow} task */
+/** @param {import('../../../http/task-row.ts').TaskRow} task */
 function peerNote({ state, tool, reroutes }) {
   if (tool !== null && !hasEnded(state)) return tool;
   return reroutes > 0 ? `rerouted ${reroutes === 1 ? 'once' : `${reroutes} times`}` : '';
 }
 
-/** @param {{place: import('../lib/router.js').Place, document: import('../../../http/api.ts').TasksDocument}} props */
+/** @param {{place: import('../lib/router.js').Place, document: import('../../../http/task-list.ts').TasksDocument}} props */
 const Pages = ({ place, document }) =>
   html`<nav class="pages" aria-label="Pages of tasks">
     <span>${document.total_is_exact ? '' : 'more than '}${counted(document.total, 'task')}</span>

@@ -1,7 +1,7 @@
 /**
  * Which events a timeline shows at first, and how they stand out.
  *
- * @typedef {import('../../../http/api.ts').TimelineEntry} Entry
+ * @typedef {import('../../../http/task-page.ts').TimelineEntry} Entry
  */
 
 const BAD = ['blocked', 'error', 'canceled', 'alert'];

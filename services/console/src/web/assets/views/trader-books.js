@@ -8,7 +8,7 @@ import { ErrorNotice, Skeleton } from '../parts/notices.js';
 import { BooksCharts } from './books-charts.js';
 import { BooksFigures, DecisionTable, FillTable, StrategyTable } from './books-tables.js';
 
-/** @typedef {import('../../../http/books-api.ts').BooksDocument} BooksDocument */
+/** @typedef {import('../../../http/trader-books.ts').BooksDocument} BooksDocument */
 
 const WHY = 'reading the books of the trader.';
 

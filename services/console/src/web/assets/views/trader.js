@@ -11,7 +11,7 @@ import { Books } from './trader-books.js';
 const FALLBACK = '24h';
 const STATUSES = ['applied', 'noop', 'rejected', 'failed'];
 
-/** @typedef {import('../../../http/api.ts').TraderDocument} TraderDocument */
+/** @typedef {import('../../../http/trader.ts').TraderDocument} TraderDocument */
 
 /** What the trader was told, what it did and earned, and whether its audit is sound. @param {{place: import('../lib/router.js').Place}} props */
 export function TraderView({ place }) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FLEET } from '@hermes-fleet/protocol/api';
-import { entryPeers } from './entry-peers.ts';
+import { entryPeers } from './fleet.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const worker = {
