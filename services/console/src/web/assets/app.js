@@ -12,11 +12,11 @@ import { VIEWS } from './views/views.js';
 export function App() {
   const { kind, asking } = useSession();
   const place = usePlace();
-  const [help, setHelp] = useShortcuts();
+  const [help, setHelp] = useShortcuts(VIEWS);
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const name = place.path[0] ?? 'tasks';
   const view = VIEWS.find((candidate) => candidate.path === name);
-  const title = view?.title(place) ?? 'Not found';
+  const title = view?.title?.(place) ?? view?.name ?? 'Not found';
   const key = place.path.join('/');
 
   useEffect(() => {
@@ -35,12 +35,12 @@ export function App() {
     event.preventDefault();
     main.current?.focus();
   }}>Skip to content</a>
-    <${Header} current=${name} openHelp=${() => setHelp(true)} />
+    <${Header} views=${VIEWS} current=${name} openHelp=${() => setHelp(true)} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
       ${kind === 'open' ? html`<${ConnectionNotice} /><${Boundary} key=${key}><${View} view=${view} place=${place} /></${Boundary}>` : html`<${Closed} kind=${kind} />`}
     </main>
     ${kind === 'open' ? html`<${Reach} />` : null}
-    ${help ? html`<${HelpDialog} close=${() => setHelp(false)} />` : null}
+    ${help ? html`<${HelpDialog} views=${VIEWS} close=${() => setHelp(false)} />` : null}
     ${asking ? html`<${TokenDialog} ...${asking} />` : null}`;
 }
 

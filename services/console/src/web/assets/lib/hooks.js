@@ -1,5 +1,5 @@
 import { ApiError, consoleNow, get } from './api.js';
-import { liveState, onChanged, watchLive } from './live.js';
+import { onChanged } from './live.js';
 import { reportUnauthenticated } from './session.js';
 import { useEffect, useRef, useState } from './vendor.js';
 
@@ -108,16 +108,6 @@ export function useResource(path, views, task) {
   };
 }
 
-/** The connection and the status, rendered again when they change. */
-export function useLive() {
-  const [live, setLive] = useState(liveState());
-  useEffect(() => {
-    setLive(liveState());
-    return watchLive(() => setLive(liveState()));
-  }, []);
-  return live;
-}
-
 /** @type {Set<(now: number) => void>} */
 const tickers = new Set();
 /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -156,4 +146,27 @@ export function useDebounced(value, ms) {
     return () => clearTimeout(timer);
   }, [value, ms]);
   return settled;
+}
+
+/**
+ * What a person starts: whether it runs, and why it failed.
+ * @param {(error: ApiError) => string} [explain]
+ */
+export function useAction(explain = ({ message }) => message) {
+  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState('');
+  /** @param {() => Promise<void>} run */
+  const act = async (run) => {
+    setBusy(true);
+    setFault('');
+    try {
+      await run();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      setFault(explain(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, fault, setFault, act };
 }

@@ -1,3 +1,5 @@
+import { createShared } from './shared.js';
+
 /**
  * What the console pushes (`GET /api/stream`): its status, and which views have news. One connection for the whole page.
  *
@@ -8,23 +10,16 @@
  * @property {StatusDocument | null} status The last one; null before the first.
  */
 
-/** @type {Live} */
-let state = { connection: 'connecting', status: null };
-/** @type {Set<() => void>} */
-const watchers = new Set();
+const shared = createShared(/** @type {Live} */ ({ connection: 'connecting', status: null }));
+const { update } = shared;
+/** The connection and the status, rendered again when they change. */
+export const useLive = shared.use;
+
 /** @type {Set<(changed: ChangedDocument | null) => void>} */
 const listeners = new Set();
 
 /** Longest wait before the stream is opened again. */
 const RETRY_MS = { first: 1_000, longest: 10_000 };
-
-export const liveState = () => state;
-
-/** @param {() => void} watch is called with each change of `liveState`. @returns {() => void} Ends it. */
-export function watchLive(watch) {
-  watchers.add(watch);
-  return () => watchers.delete(watch);
-}
 
 /**
  * @param {(changed: ChangedDocument | null) => void} listen is called with each news; with null when the stream opens
@@ -34,12 +29,6 @@ export function watchLive(watch) {
 export function onChanged(listen) {
   listeners.add(listen);
   return () => listeners.delete(listen);
-}
-
-/** @param {Partial<Live>} change */
-function update(change) {
-  state = { ...state, ...change };
-  for (const watch of watchers) watch();
 }
 
 /**

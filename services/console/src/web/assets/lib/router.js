@@ -48,6 +48,10 @@ export function go(to, { replace = false } = {}) {
   dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
+/** Changes parameters of a place, without an entry in the history. @param {Place} place @param {Readonly<Record<string, string | null>>} change */
+export const changeParams = ({ path, params }, change) =>
+  go(href(path, { ...params, ...change }), { replace: true });
+
 /** @returns {Place} */
 export function usePlace() {
   const [place, setPlace] = useState(readPlace(location.hash));

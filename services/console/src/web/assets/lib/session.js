@@ -1,5 +1,5 @@
 import { ApiError, get, post, remove, setCsrfToken } from './api.js';
-import { useEffect, useState } from './vendor.js';
+import { createShared } from './shared.js';
 
 /**
  * The session of this browser, and the question for a token that some requests need.
@@ -11,19 +11,12 @@ import { useEffect, useState } from './vendor.js';
  * @property {{reason: string, answer: (given: boolean) => void} | null} asking Set while the token dialog is open.
  */
 
-/** @type {SessionState} */
-let state = { kind: 'loading', session: null, asking: null };
-/** @type {Set<(state: SessionState) => void>} */
-const watchers = new Set();
-
-/** @param {Partial<SessionState>} change */
-function update(change) {
-  state = { ...state, ...change };
-  for (const watch of watchers) watch(state);
-}
+const shared = createShared(/** @type {SessionState} */ ({ kind: 'loading', session: null, asking: null }));
+const { update } = shared;
+export const useSession = shared.use;
 
 /** @param {SessionDocument} session */
-function take(session) {
+function openSession(session) {
   setCsrfToken(session.csrf_token);
   update({ kind: 'open', session });
 }
@@ -31,7 +24,7 @@ function take(session) {
 /** Reads the session. Never rejects: the state says what came of it. */
 export async function loadSession() {
   try {
-    take(await get('/api/session'));
+    openSession(await get('/api/session'));
   } catch (error) {
     update({ kind: error instanceof ApiError && error.status === 401 ? 'none' : 'unreachable' });
   }
@@ -42,7 +35,7 @@ export const reportUnauthenticated = () => update({ kind: 'none', session: null 
 
 /** @param {string} token Rejects with an ApiError if no profile knows it. */
 export async function giveToken(token) {
-  take(await post('/api/token', { token }));
+  openSession(await post('/api/token', { token }));
 }
 
 /** The console forgets the token. */
@@ -77,7 +70,7 @@ export async function withToken(reason, run) {
 
 /** @param {string} reason @returns {Promise<boolean>} Whether a token was given. */
 export function askForToken(reason) {
-  state.asking?.answer(false);
+  shared.get().asking?.answer(false);
   return new Promise((resolve) => {
     const answer = (/** @type {boolean} */ given) => {
       update({ asking: null });
@@ -85,17 +78,4 @@ export function askForToken(reason) {
     };
     update({ asking: { reason, answer } });
   });
-}
-
-/** @returns {SessionState} */
-export function useSession() {
-  const [current, setCurrent] = useState(state);
-  useEffect(() => {
-    setCurrent(state);
-    watchers.add(setCurrent);
-    return () => {
-      watchers.delete(setCurrent);
-    };
-  }, []);
-  return current;
 }

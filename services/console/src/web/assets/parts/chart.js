@@ -1,8 +1,7 @@
 import { dateTime } from '../lib/format.js';
-import { useTheme } from '../lib/theme.js';
-import { html, uPlot, useEffect, useRef, useState } from '../lib/vendor.js';
-import { axisStyle, timeLabels, token } from './chart-axis.js';
+import { html, uPlot, useState } from '../lib/vendor.js';
 import { ChartTable } from './chart-table.js';
+import { axisStyle, timeLabels, token, usePlot } from './plot.js';
 
 /** @typedef {import('./chart-table.js').Series} Series */
 
@@ -22,49 +21,23 @@ const colorOf = (at) => `--series-${Math.min(at + 1, COLORS)}`;
  * @param {{title: string, times: readonly string[], stepS: number, series: readonly Series[], format: (value: number) => string}} props
  */
 export function StackedBars({ title, times, stepS, series, format }) {
-  const holder = useRef(/** @type {HTMLElement | null} */ (null));
-  const plot = useRef(/** @type {any} */ (null));
-  const theme = useTheme();
-  const shape = `${theme} ${series.map(({ name }) => name).join('\n')} ${stepS}`;
   const data = stack(times, series);
-  const latest = useRef(data);
-  latest.current = data;
+  const key = `${series.map(({ name }) => name).join('\n')} ${stepS}`;
+  const { holder, timeAt } = usePlot({
+    ...{ height: HEIGHT, key, data },
+    options: (width) => options(width, series, stepS, format),
+  });
   const [pointed, setPointed] = useState(/** @type {number | null} */ (null));
   const time = pointed === null ? undefined : times[pointed];
-
-  useEffect(() => {
-    const element = holder.current;
-    if (element === null) return undefined;
-    plot.current = new uPlot(
-      options(element.clientWidth, series, stepS, format),
-      /** @type {any} */ (latest.current),
-      element,
-    );
-    const { over } = plot.current;
-    over.addEventListener('pointermove', (/** @type {PointerEvent} */ { offsetX }) =>
-      setPointed(barAt(latest.current[0] ?? [], plot.current.posToVal(offsetX, 'x'), stepS)),
-    );
-    over.addEventListener('pointerleave', () => setPointed(null));
-    const resized = new ResizeObserver(() =>
-      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
-    );
-    resized.observe(element);
-    return () => {
-      resized.disconnect();
-      plot.current?.destroy();
-      plot.current = null;
-    };
-  }, [shape]);
-  useEffect(() => {
-    plot.current?.setData(data);
-  }, [JSON.stringify(data)]);
+  const point = (/** @type {PointerEvent} */ event) =>
+    setPointed(barAt(data[0] ?? [], timeAt(event) ?? Number.NaN, stepS));
 
   return html`<figure class="figure-chart" aria-label=${title}>
     <ul class="legend">
       ${series.map(({ name, values }, at) => html`<li key=${name}><span class="swatch" aria-hidden="true" style=${{ background: `var(${colorOf(at)})` }}></span>${name}<span class="num">${time === undefined ? '' : format(values[pointed ?? 0] ?? 0)}</span></li>`)}
       <li class="num">${time === undefined ? '' : dateTime(time)}</li>
     </ul>
-    <div class="chart" ref=${holder} aria-hidden="true"></div>
+    <div class="chart" aria-hidden="true" onPointerMove=${point} onPointerLeave=${() => setPointed(null)}><div ref=${holder}></div></div>
     <${ChartTable} title=${title} first="From" times=${times} series=${series} format=${format} />
   </figure>`;
 }

@@ -1,6 +1,7 @@
 import { announce } from '../lib/announce.js';
 import { age, counted, dateTime } from '../lib/format.js';
-import { useLive, useNow } from '../lib/hooks.js';
+import { useNow } from '../lib/hooks.js';
+import { useLive } from '../lib/live.js';
 import { html, useEffect, useRef } from '../lib/vendor.js';
 
 /**

@@ -2,18 +2,23 @@ import { href } from '../lib/router.js';
 import { askForToken, forgetToken, signOut, useSession } from '../lib/session.js';
 import { chooseTheme, useTheme } from '../lib/theme.js';
 import { html } from '../lib/vendor.js';
-import { NAVIGATION } from '../views/navigation.js';
 import { ConnectionBadge } from './connection.js';
 
-/** @param {{current: string, openHelp: () => void}} props */
-export function Header({ current, openHelp }) {
+/**
+ * @typedef {object} Linked A view to which the header leads.
+ * @property {string} path
+ * @property {string} name
+ */
+
+/** @param {{views: readonly Linked[], current: string, openHelp: () => void}} props */
+export function Header({ views, current, openHelp }) {
   const { kind, session } = useSession();
   const grafana = session?.grafana_url ?? null;
   return html`<header class="header">
     <a class="brand" aria-label="Hermes Fleet" href=${href(['tasks'])}><img src="/assets/icon.svg" alt="" width="18" height="18" /><span class="brand-name">Hermes Fleet</span></a>
     <nav class="nav" aria-label="Views">
       <ul>
-        ${NAVIGATION.map(
+        ${views.map(
           ({ path, name }) =>
             html`<li key=${path}><a href=${href([path])} aria-current=${path === current ? 'page' : undefined}>${name}</a></li>`,
         )}

@@ -1,6 +1,5 @@
 import { go, href } from '../lib/router.js';
 import { html, useEffect, useState } from '../lib/vendor.js';
-import { NAVIGATION } from '../views/navigation.js';
 import { Dialog } from './dialog.js';
 
 const KEYS = [
@@ -27,8 +26,10 @@ function moveRow(step) {
   return true;
 }
 
-/** @param {KeyboardEvent} event @param {() => void} openHelp */
-function handle(event, openHelp) {
+/** @typedef {import('./header.js').Linked} Linked */
+
+/** @param {KeyboardEvent} event @param {readonly Linked[]} views @param {() => void} openHelp */
+function handle(event, views, openHelp) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
   if (takesText(event.target)) {
     if (event.key === 'Escape') /** @type {HTMLElement} */ (event.target).blur();
@@ -43,7 +44,7 @@ function handle(event, openHelp) {
     if (search instanceof HTMLElement) search.focus();
     else go(href(['tasks'], { focus: 'search' }));
   } else if (/^[1-9]$/.test(event.key)) {
-    const view = NAVIGATION[Number(event.key) - 1];
+    const view = views[Number(event.key) - 1];
     if (view) go(href([view.path]));
   } else if (['ArrowDown', 'ArrowUp', 'j', 'k'].includes(event.key)) {
     // The arrows scroll, unless the focus is in a list.
@@ -52,23 +53,23 @@ function handle(event, openHelp) {
   }
 }
 
-/** The keys of the whole page. @returns {[boolean, (open: boolean) => void]} Whether the help is open. */
-export function useShortcuts() {
+/** The keys of the whole page. @param {readonly Linked[]} views @returns {[boolean, (open: boolean) => void]} Whether the help is open. */
+export function useShortcuts(views) {
   const [help, setHelp] = useState(false);
   useEffect(() => {
-    const listen = (/** @type {KeyboardEvent} */ event) => handle(event, () => setHelp(true));
+    const listen = (/** @type {KeyboardEvent} */ event) => handle(event, views, () => setHelp(true));
     addEventListener('keydown', listen);
     return () => removeEventListener('keydown', listen);
   }, []);
   return [help, setHelp];
 }
 
-/** @param {{close: () => void}} props */
-export const HelpDialog = ({ close }) =>
+/** @param {{views: readonly Linked[], close: () => void}} props */
+export const HelpDialog = ({ views, close }) =>
   html`<${Dialog} title="Keyboard" close=${close}>
     <table class="keys">
       <tbody>
-        ${[[`1 – ${NAVIGATION.length}`, NAVIGATION.map(({ name }) => name).join(', ')], ...KEYS].map(
+        ${[[`1 – ${views.length}`, views.map(({ name }) => name).join(', ')], ...KEYS].map(
           ([key, what]) => html`<tr key=${key}><th scope="row"><kbd>${key}</kbd></th><td>${what}</td></tr>`,
         )}
       </tbody>

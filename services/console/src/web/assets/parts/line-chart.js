@@ -1,8 +1,7 @@
 import { dateTime } from '../lib/format.js';
-import { useTheme } from '../lib/theme.js';
-import { html, uPlot, useEffect, useRef, useState } from '../lib/vendor.js';
-import { axisStyle, timeLabels, token } from './chart-axis.js';
+import { html, uPlot, useRef, useState } from '../lib/vendor.js';
 import { Marks } from './chart-marks.js';
+import { axisStyle, timeLabels, token, usePlot } from './plot.js';
 
 /** @typedef {import('./chart-marks.js').Mark} Mark */
 
@@ -26,9 +25,6 @@ const AREA = '33';
 export function LineChart(props) {
   const { title, name, times, values, format, tick = plain, span, color } = props;
   const { hangs = false, marks = [], legend = null } = props;
-  const holder = useRef(/** @type {HTMLElement | null} */ (null));
-  const plot = useRef(/** @type {any} */ (null));
-  const theme = useTheme();
   const [frame, setFrame] = useState(/** @type {import('./chart-marks.js').Frame | null} */ (null));
   const [pointed, setPointed] = useState(/** @type {number | null} */ (null));
   const data = [times.map((at) => Date.parse(at) / 1_000), values];
@@ -37,40 +33,13 @@ export function LineChart(props) {
   latest.current = shape;
   const height = hangs ? HEIGHT.low : HEIGHT.full;
   const time = pointed === null ? undefined : times[pointed];
-
-  useEffect(() => {
-    const element = holder.current;
-    if (element === null) return undefined;
-    plot.current = new uPlot(
-      options({
-        width: element.clientWidth,
-        height,
-        color,
-        hangs,
-        tick,
-        latest,
-        drawn: (now) => setFrame(now),
-      }),
-      /** @type {any} */ (latest.current.data),
-      element,
-    );
-    const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
-    resized.observe(element);
-    return () => {
-      resized.disconnect();
-      plot.current?.destroy();
-      plot.current = null;
-    };
-  }, [theme, color, hangs]);
-  useEffect(() => {
-    plot.current?.setData(data);
-  }, [JSON.stringify(shape)]);
-
-  const point = (/** @type {PointerEvent} */ { clientX }) => {
-    const left = plot.current?.over.getBoundingClientRect().left ?? 0;
-    setPointed(
-      plot.current === null ? null : nearest(data[0] ?? [], plot.current.posToVal(clientX - left, 'x')),
-    );
+  const { holder, timeAt } = usePlot({
+    ...{ height, data, drawn: shape, key: `${color} ${hangs}` },
+    options: (width) => options({ width, height, color, hangs, tick, latest, drawn: (now) => setFrame(now) }),
+  });
+  const point = (/** @type {PointerEvent} */ event) => {
+    const at = timeAt(event);
+    setPointed(at === null ? null : nearest(data[0] ?? [], at));
   };
   return html`<figure class="figure-chart" aria-label=${title}>
     <ul class="legend">

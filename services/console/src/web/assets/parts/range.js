@@ -1,4 +1,4 @@
-import { go, href } from '../lib/router.js';
+import { changeParams } from '../lib/router.js';
 import { html } from '../lib/vendor.js';
 
 /** The spans of time that a view can show, by the value in its address; `all` has no beginning. */
@@ -26,14 +26,20 @@ export function sinceOf(range, now) {
 }
 
 /**
+ * A choice among values with their names.
+ * @param {{label: string, value: string | null, options: readonly (readonly [value: string, name: string, ...unknown[]])[], choose: (value: string) => void}} props
+ */
+export const Choice = ({ label, value: chosen, options, choose }) =>
+  html`<label class="field"><span>${label}</span>
+    <select value=${chosen} onChange=${(/** @type {any} */ event) => choose(event.target.value)}>
+      ${options.map(([value, name]) => html`<option key=${value} value=${value} selected=${value === chosen}>${name}</option>`)}
+    </select>
+  </label>`;
+
+/**
  * A choice of the span; it is kept in the address. With `all`, also everything that is known.
  * @param {{place: import('../lib/router.js').Place, fallback: string, all?: boolean}} props
  */
 export const Range = ({ place, fallback, all = false }) =>
-  html`<label class="field"><span>Time</span>
-    <select value=${place.params['since'] ?? fallback} onChange=${(/** @type {any} */ event) =>
-      go(href(place.path, { ...place.params, since: event.target.value, cursor: null }), { replace: true })}>
-      ${RANGES.map(([value, name]) => html`<option key=${value} value=${value}>${name}</option>`)}
-      ${all ? html`<option value="all">All that is known</option>` : null}
-    </select>
-  </label>`;
+  html`<${Choice} label="Time" value=${place.params['since'] ?? fallback} options=${all ? [...RANGES, ['all', 'All that is known']] : RANGES}
+    choose=${(/** @type {string} */ since) => changeParams(place, { since, cursor: null })} />`;

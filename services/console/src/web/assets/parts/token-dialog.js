@@ -1,5 +1,5 @@
 import { announce } from '../lib/announce.js';
-import { ApiError } from '../lib/api.js';
+import { useAction } from '../lib/hooks.js';
 import { giveToken } from '../lib/session.js';
 import { html, useId, useState } from '../lib/vendor.js';
 import { Dialog } from './dialog.js';
@@ -7,28 +7,20 @@ import { Dialog } from './dialog.js';
 /** Asks for a token, once for the session. @param {{reason: string, answer: (given: boolean) => void}} props */
 export function TokenDialog({ reason, answer }) {
   const [token, setToken] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState('');
+  const { busy, fault, setFault, act } = useAction(({ status, message }) =>
+    status === 401 ? 'No profile knows this token. "make -s token" prints the right one.' : message,
+  );
   const field = useId();
   const help = useId();
 
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     if (token.trim() === '') return setFault('Enter the token. "make -s token" prints it.');
-    setBusy(true);
-    try {
+    await act(async () => {
       await giveToken(token.trim());
       announce('The token is accepted.');
       answer(true);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      setFault(
-        error.status === 401
-          ? 'No profile knows this token. "make -s token" prints the right one.'
-          : error.message,
-      );
-      setBusy(false);
-    }
+    });
   };
   return html`<${Dialog} title="Your token" close=${() => answer(false)}>
     <form class="form" onSubmit=${submit}>

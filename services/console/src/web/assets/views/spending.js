@@ -1,12 +1,12 @@
 import { consoleNow, query } from '../lib/api.js';
 import { compact, money, percent, UNKNOWN, whole } from '../lib/format.js';
 import { useResource } from '../lib/hooks.js';
-import { go, href, taskHref } from '../lib/router.js';
+import { changeParams, href, taskHref } from '../lib/router.js';
 import { html } from '../lib/vendor.js';
 import { Bar, Figure } from '../parts/basics.js';
 import { StackedBars } from '../parts/chart.js';
 import { Empty, Loaded } from '../parts/notices.js';
-import { Range, sinceOf } from '../parts/range.js';
+import { Choice, Range, sinceOf } from '../parts/range.js';
 
 const FALLBACK = '24h';
 /** @type {Readonly<Record<string, string>>} */
@@ -22,20 +22,12 @@ export function SpendingView({ place }) {
     'spending',
   ]);
   return html`<div class="view-head"><h1>Spending</h1>
-      <div class="filters"><${By} place=${place} by=${by} /><${Range} place=${place} fallback=${FALLBACK} /></div>
+      <div class="filters"><${Choice} label="By" value=${by} options=${Object.entries(GROUPS)} choose=${(/** @type {string} */ group) => changeParams(place, { by: group })} /><${Range} place=${place} fallback=${FALLBACK} /></div>
     </div>
     <${Loaded} resource=${spending} label="the spending" rows=${9}>
       ${(/** @type {SpendingDocument} */ document) => html`<${Body} document=${document} by=${GROUPS[by] ?? by} />`}
     </${Loaded}>`;
 }
-
-/** @param {{place: import('../lib/router.js').Place, by: string}} props */
-const By = ({ place, by }) =>
-  html`<label class="field"><span>By</span>
-    <select value=${by} onChange=${(/** @type {any} */ event) => go(href(place.path, { ...place.params, by: event.target.value }), { replace: true })}>
-      ${Object.entries(GROUPS).map(([group, name]) => html`<option key=${group} value=${group} selected=${group === by}>${name}</option>`)}
-    </select>
-  </label>`;
 
 /** @param {readonly any[]} rows @param {(row: any) => number} value */
 const sum = (rows, value) => rows.reduce((total, row) => total + value(row), 0);

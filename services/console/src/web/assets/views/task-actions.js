@@ -1,6 +1,7 @@
 import { announce } from '../lib/announce.js';
-import { ApiError, get, post, taskPath } from '../lib/api.js';
+import { get, post, taskPath } from '../lib/api.js';
 import { hasEnded } from '../lib/format.js';
+import { useAction } from '../lib/hooks.js';
 import { go, href } from '../lib/router.js';
 import { withToken } from '../lib/session.js';
 import { html, useState } from '../lib/vendor.js';
@@ -14,23 +15,9 @@ import { keepTaskAgain } from './send-draft.js';
 export function TaskActions({ document, reload }) {
   const { task } = document;
   const [asking, setAsking] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState('');
+  const { busy, fault, act } = useAction();
   const path = taskPath(task.profile, task.id);
 
-  /** @param {() => Promise<void>} run */
-  const act = async (run) => {
-    setBusy(true);
-    setFault('');
-    try {
-      await run();
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      setFault(error.message);
-    } finally {
-      setBusy(false);
-    }
-  };
   const cancel = () =>
     act(async () => {
       setAsking(false);

@@ -1,5 +1,6 @@
-import { ApiError, get, taskPath } from '../lib/api.js';
+import { get, taskPath } from '../lib/api.js';
 import { hasEnded, size, words } from '../lib/format.js';
+import { useAction } from '../lib/hooks.js';
 import { useSession, withToken } from '../lib/session.js';
 import { html, useEffect, useState } from '../lib/vendor.js';
 
@@ -20,25 +21,18 @@ import { html, useEffect, useState } from '../lib/vendor.js';
 export function useContent(task) {
   const { session } = useSession();
   const [document, setDocument] = useState(/** @type {ContentDocument | null} */ (null));
-  const [fault, setFault] = useState('');
   const path = `${taskPath(task.profile, task.id)}/content`;
   const caller = session?.caller ?? null;
-
-  const read = async () => {
-    try {
-      const read = await withToken('reading briefs and results.', () => get(path));
-      if (read === undefined) return;
-      setDocument(read);
-      setFault('');
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      setFault(
-        error.status === 404
-          ? `${task.profile} does not show this task to ${caller ?? 'this caller'}: a task belongs to the caller who sent it, which is ${task.caller}.`
-          : error.message,
-      );
-    }
-  };
+  const { fault, act } = useAction(({ status, message }) =>
+    status === 404
+      ? `${task.profile} does not show this task to ${caller ?? 'this caller'}: a task belongs to the caller who sent it, which is ${task.caller}.`
+      : message,
+  );
+  const read = () =>
+    act(async () => {
+      const content = await withToken('reading briefs and results.', () => get(path));
+      if (content !== undefined) setDocument(content);
+    });
   useEffect(() => {
     if (caller !== null) read();
     else setDocument(null);

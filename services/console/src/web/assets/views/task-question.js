@@ -1,5 +1,6 @@
 import { announce } from '../lib/announce.js';
-import { ApiError, post, taskPath } from '../lib/api.js';
+import { post, taskPath } from '../lib/api.js';
+import { useAction } from '../lib/hooks.js';
 import { withToken } from '../lib/session.js';
 import { html, useId, useState } from '../lib/vendor.js';
 
@@ -17,25 +18,18 @@ export function Question({ task, content: { document, caller, read } }) {
 /** @param {{task: import('../../../http/task-row.ts').TaskRow, question: string}} props */
 function Answer({ task, question }) {
   const [text, setText] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState('');
+  const { busy, fault, setFault, act } = useAction();
   const field = useId();
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (text.trim() === '') return setFault('Write an answer first.');
-    setBusy(true);
-    try {
+    await act(async () => {
       await withToken('answering a question.', () =>
         post(`${taskPath(task.profile, task.id)}/answer`, { text }),
       );
       announce('The answer is sent.');
       setText('');
-      setFault('');
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      setFault(error.message);
-    }
-    setBusy(false);
+    });
   };
   return html`<form class="form question" onSubmit=${submit}>
     <h2>The task asks</h2>

@@ -1,9 +1,9 @@
 import { whole } from '../lib/format.js';
 import { useDebounced } from '../lib/hooks.js';
-import { go, href } from '../lib/router.js';
+import { changeParams, href } from '../lib/router.js';
 import { useSession } from '../lib/session.js';
 import { html, useEffect, useRef, useState } from '../lib/vendor.js';
-import { Range } from '../parts/range.js';
+import { Choice, Range } from '../parts/range.js';
 
 /** The states of a tab, its name, and the state whose mark it has. */
 const TABS = /** @type {const} */ ([
@@ -23,8 +23,7 @@ const TYPING_MS = 250;
 /** @typedef {import('../lib/router.js').Place} Place */
 
 /** Another filter begins at the first page. @param {Place} place @param {Readonly<Record<string, string>>} change */
-const filter = (place, change) =>
-  go(href(['tasks'], { ...place.params, focus: null, cursor: null, ...change }), { replace: true });
+const filter = (place, change) => changeParams(place, { focus: null, cursor: null, ...change });
 
 /**
  * The states, with how many tasks each has among those that the other filters leave.
@@ -75,11 +74,7 @@ export function TasksFilters({ place }) {
 
 /** @param {{place: Place, name: string, label: string, options: readonly (readonly [string, string])[]}} props */
 const Chosen = ({ place, name, label, options }) =>
-  html`<label class="field"><span>${label}</span>
-    <select value=${place.params[name] ?? ''} onChange=${(/** @type {any} */ event) => filter(place, { [name]: event.target.value })}>
-      ${options.map(([value, text]) => html`<option key=${value} value=${value} selected=${value === (place.params[name] ?? '')}>${text}</option>`)}
-    </select>
-  </label>`;
+  html`<${Choice} label=${label} value=${place.params[name] ?? ''} options=${options} choose=${(/** @type {string} */ value) => filter(place, { [name]: value })} />`;
 
 /** @param {{place: Place, name: string, label: string, type?: string, placeholder?: string, focus?: boolean}} props */
 function Typed({ place, name, label, type = 'text', placeholder = '', focus = false }) {

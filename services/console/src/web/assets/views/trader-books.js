@@ -1,10 +1,11 @@
 import { query } from '../lib/api.js';
 import { counted, dateTime, money } from '../lib/format.js';
 import { useResource } from '../lib/hooks.js';
-import { go, href } from '../lib/router.js';
+import { changeParams } from '../lib/router.js';
 import { askForToken, useSession } from '../lib/session.js';
 import { html } from '../lib/vendor.js';
 import { ErrorNotice, Skeleton } from '../parts/notices.js';
+import { Choice } from '../parts/range.js';
 import { BooksCharts } from './books-charts.js';
 import { BooksFigures, DecisionTable, FillTable, StrategyTable } from './books-tables.js';
 
@@ -22,20 +23,11 @@ export function Books({ place, concerns, since }) {
   const hasToken = (session?.caller ?? null) !== null;
   return html`<section aria-labelledby="books">
     <div class="view-head"><h2 id="books">Books</h2>
-      ${concerns.length > 1 ? html`<${Concern} place=${place} concerns=${concerns} chosen=${chosen} />` : null}
+      ${concerns.length > 1 ? html`<${Choice} label="Account and market" value=${chosen} options=${concerns.map((name) => [name, name])} choose=${(/** @type {string} */ concern) => changeParams(place, { concern })} />` : null}
     </div>
     ${hasToken ? html`<${Read} key=${chosen} concern=${chosen} since=${since} />` : html`<${NeedsToken} />`}
   </section>`;
 }
-
-/** @param {{place: import('../lib/router.js').Place, concerns: readonly string[], chosen: string | null}} props */
-const Concern = ({ place, concerns, chosen }) =>
-  html`<label class="field"><span>Account and market</span>
-    <select value=${chosen} onChange=${(/** @type {any} */ event) =>
-      go(href(place.path, { ...place.params, concern: event.target.value }), { replace: true })}>
-      ${concerns.map((concern) => html`<option key=${concern} value=${concern}>${concern}</option>`)}
-    </select>
-  </label>`;
 
 /** @param {{given?: () => void}} props */
 const NeedsToken = ({ given = () => {} }) =>

@@ -10,21 +10,23 @@ import { TraderView } from './trader.js';
 /**
  * @typedef {object} ViewEntry
  * @property {string} path The first segment of its address.
- * @property {(place: import('../lib/router.js').Place) => string} title
+ * @property {string} name In the header, and its title if it has no other.
+ * @property {(place: import('../lib/router.js').Place) => string} [title]
  * @property {(props: {place: import('../lib/router.js').Place}) => any} component
  */
 
-/** @type {readonly ViewEntry[]} */
+/** The views, in the order of the header and of their keys. @type {readonly ViewEntry[]} */
 export const VIEWS = [
   {
     path: 'tasks',
+    name: 'Tasks',
     title: ({ path }) => (path.length > 1 ? 'Task' : 'Tasks'),
     component: ({ place }) =>
       place.path.length > 1 ? html`<${TaskView} place=${place} />` : html`<${TasksView} place=${place} />`,
   },
-  { path: 'fleet', title: () => 'Fleet', component: FleetView },
-  { path: 'blocked', title: () => 'Blocked', component: BlockedView },
-  { path: 'spending', title: () => 'Spending', component: SpendingView },
-  { path: 'trader', title: () => 'Trader', component: TraderView },
-  { path: 'send', title: () => 'Send', component: SendView },
+  { path: 'fleet', name: 'Fleet', component: FleetView },
+  { path: 'blocked', name: 'Blocked', component: BlockedView },
+  { path: 'spending', name: 'Spending', component: SpendingView },
+  { path: 'trader', name: 'Trader', component: TraderView },
+  { path: 'send', name: 'Send', component: SendView },
 ];
