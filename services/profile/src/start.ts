@@ -4,10 +4,14 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import { registerDrainRoute, registerFleetMcp } from '@hermes-fleet/gateway';
 import {
   busState,
+  closeConnections,
+  closeStores,
   connectBus,
   createMemberGateway,
   createMemberPeers,
   type DependencyState,
+  flushAndClose,
+  leaveRotation,
   openMember,
   openMemberTracing,
   readBacklog,
@@ -34,7 +38,6 @@ import type { Environment } from './environment.ts';
 import { EXECUTORS } from './executors.ts';
 import { createExternalTools } from './external-tools.ts';
 import { openMcp } from './open-mcp.ts';
-import { shutdownSteps } from './shutdown-steps.ts';
 
 /** The part of the shutdown time for streams, outbox and files, after the tasks have stopped. */
 const AFTER_TASKS_MS = 5_000;
@@ -169,8 +172,17 @@ export async function startProfile(
       readiness: (stopping) =>
         readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), commands, stopping }),
       recover: () => fleet.gateway.recover(),
-      shutdownSteps: (serving, leave, graceMs) =>
-        shutdownSteps({ ...serving, bus, mcp, model, agent }, leave, graceMs),
+      // docs/architecture.md tells the order. Tasks get `graceMs` to reach a checkpoint.
+      shutdownSteps: (serving, leave, graceMs) => [
+        { name: 'leave rotation and stop tasks', run: () => leaveRotation(serving, leave, graceMs) },
+        ...closeConnections(serving),
+        { name: 'flush the outbox', run: () => flushAndClose([bus], log) },
+        {
+          name: 'close MCP servers, the agent and the probes of its model',
+          run: async () => void (await Promise.all([mcp.close(), agent.close(), model.close()])),
+        },
+        { name: 'close the ledger', run: () => closeStores([ledger], serving.ownership) },
+      ],
       afterTasksMs: AFTER_TASKS_MS,
     },
     opened,
