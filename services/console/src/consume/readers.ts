@@ -8,7 +8,7 @@ import {
 import type { CloudEvent } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
-import { positionOf } from '../read-model/positions.ts';
+import { positionOf } from '../read-model/facts.ts';
 
 /** What the console reads, each with a position of its own. */
 export const FILTERS = {

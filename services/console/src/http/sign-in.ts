@@ -19,7 +19,7 @@ export function registerLogin(app: FastifyInstance, { codes, sessions }: ApiOpti
       reply.header('cache-control', 'no-store');
       if (typeof code !== 'string' || !codes.use(code))
         return await reply.code(403).type('text/html; charset=utf-8').send(REFUSED);
-      return await reply.header('set-cookie', sessionCookie(await sessions.open())).redirect('/', 303);
+      return await reply.header('set-cookie', sessionCookie(await sessions.openSession())).redirect('/', 303);
     },
   );
 }

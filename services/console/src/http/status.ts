@@ -1,7 +1,6 @@
 import type { Store } from '@hermes-fleet/store';
 import type { BusView } from '../consume/readers.ts';
-import { factOf, oldestEventAt } from '../read-model/facts.ts';
-import { skipCount } from '../read-model/positions.ts';
+import { factOf, oldestEventAt, skipCount } from '../read-model/facts.ts';
 import { isoOrNull } from '../read-model/task-rows.ts';
 
 /** What the console knows, and since when. */

@@ -9,7 +9,6 @@ import {
   ORIGIN,
   type TaskFacts,
 } from '../projection/task-facts.ts';
-import { facetOf } from './facets.ts';
 
 /** Facts are written in the columns of their names; the counts have one for each kind. */
 const ORIGINAL = Object.keys(ORIGIN);
@@ -60,6 +59,34 @@ export function saveTask(db: Queries, task: TaskFacts, before: TaskRecord | unde
   db.run(UPDATE_COURSE, ...valuesOf(LATER, task), n);
   if (facet !== before.facet) db.run('UPDATE tasks SET facet = ? WHERE n = ?', facet, n);
   return n;
+}
+
+/** The values of a facet. A task without a value, such as a reason, has an empty text there. */
+const FACET: Readonly<Record<string, (task: TaskFacts) => string | number>> = {
+  entered: ({ entered }) => Number(entered),
+  state: ({ state }) => state,
+  profile: ({ profile }) => profile,
+  peer: ({ peer }) => peer ?? '',
+  caller: ({ caller }) => caller,
+  reason: ({ reason }) => reason ?? '',
+  priority: ({ priority }) => priority ?? '',
+};
+
+const FACET_NAMES = Object.keys(FACET);
+const FIND_FACET = `SELECT n FROM facets WHERE ${FACET_NAMES.map((name) => `${name} = ?`).join(' AND ')}`;
+const INSERT_FACET = `INSERT INTO facets (${FACET_NAMES.join(', ')}) VALUES (${FACET_NAMES.map(() => '?').join(', ')})`;
+
+const facetValues = (task: TaskFacts) => Object.values(FACET).map((of) => of(task));
+
+/** The number of a task's facet, which is made where no task had these values yet. `before` is the task as it is stored. */
+function facetOf(db: Queries, task: TaskFacts, before: TaskRecord | undefined): number {
+  const values = facetValues(task);
+  if (before) {
+    const old = facetValues(before);
+    if (values.every((value, index) => value === old[index])) return before.facet;
+  }
+  const row = db.get(FIND_FACET, ...values);
+  return row ? integer(row, 'n') : db.run(INSERT_FACET, ...values).rowid;
 }
 
 /** Some facts of a task, with the number of its row and its counts. */

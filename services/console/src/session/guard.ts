@@ -27,7 +27,7 @@ export function guardSessions(scope: FastifyInstance, sessions: Sessions): void 
   scope.decorateRequest('session', undefined);
   scope.addHook('onRequest', (request, _reply, done) => {
     if (request.routeOptions.config.withSecret !== true) {
-      const session = sessions.find(cookieOf(request.headers.cookie) ?? '');
+      const session = sessions.findSession(cookieOf(request.headers.cookie) ?? '');
       if (session === undefined)
         throw new FleetError('UNAUTHENTICATED', 'sign in first: run `fleet console` for a link');
       refuseForeignPages(request);

@@ -24,9 +24,9 @@ export interface Session {
 
 export interface Sessions {
   /** Opens a session and returns the value of its cookie. Beyond fifty, the one that was idle the longest ends. */
-  open(): Promise<string>;
+  openSession(): Promise<string>;
   /** The session of a cookie; undefined for an unknown one, and for one that has expired. */
-  find(cookie: string): Session | undefined;
+  findSession(cookie: string): Session | undefined;
   end(session: Session): Promise<void>;
   /** Resolves when `session` ends. */
   onEnd(session: Session, listener: () => void): Disposable;
@@ -67,7 +67,7 @@ export function createSessions(store: Pick<Store, 'read' | 'write'>, clock: Pick
   };
 
   return {
-    async open() {
+    async openSession() {
       await dropOld();
       const cookie = newSecret();
       const entry = entryOf(digestOf(cookie), clock.now());
@@ -75,7 +75,7 @@ export function createSessions(store: Pick<Store, 'read' | 'write'>, clock: Pick
       sessions.set(entry.digest, entry);
       return cookie;
     },
-    find(cookie) {
+    findSession(cookie) {
       const entry = sessions.get(digestOf(cookie));
       if (entry === undefined) return undefined;
       if (isOver(entry)) {
