@@ -1,4 +1,4 @@
-import type { Counts } from '../projection/task-facts.ts';
+import type { Counts } from '../projection/project-task.ts';
 import type { ConsoleConfig } from './schema.ts';
 
 /** What tokens cost (docs/console.md#money). */

@@ -1,6 +1,6 @@
 import type { Queries } from '@hermes-fleet/store';
 import { type Prices, sumOfCosts } from '../config/prices.ts';
-import { countsBy, sumOfCounts, type Usage, usageOf } from '../projection/task-facts.ts';
+import { countsBy, sumOfCounts, type Usage, usageOf } from '../projection/project-task.ts';
 import type { Range } from '../read-model/ranges.ts';
 import { type SpentTokens, treesSpending } from '../read-model/spending.ts';
 import type { TaskRecord } from '../read-model/task-rows.ts';

@@ -3,7 +3,7 @@ import type { Queries } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Prices } from '../config/prices.ts';
-import { TASK_STATES } from '../projection/task-facts.ts';
+import { TASK_STATES } from '../projection/project-task.ts';
 import { type ListCursor, listTasks, type TaskQuery } from '../read-model/list-tasks.ts';
 import { costsOf } from './costs.ts';
 import type { ApiOptions } from './options.ts';

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Prices } from '../config/prices.ts';
 import { attemptsOf } from '../projection/attempts.ts';
 import { describeEvent } from '../projection/describe.ts';
-import { usageOf } from '../projection/task-facts.ts';
+import { usageOf } from '../projection/project-task.ts';
 import { findTask, iso, isoOrNull, type TaskRecord } from '../read-model/task-rows.ts';
 import { nodesOf, parentOf, type Tree, treesOf, WHOLE_PART } from '../read-model/task-tree.ts';
 import { eventsOf, MAX_ENTRIES, type StoredEvent, timelineOf } from '../read-model/timeline.ts';

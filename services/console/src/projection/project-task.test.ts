@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { LifecycleEvent } from '@hermes-fleet/protocol';
 import { eventMaker } from '../../testing/events.ts';
 import { readTaskEvent, type TaskEvent } from './event.ts';
-import { projectTask } from './project-task.ts';
-import type { TaskFacts } from './task-facts.ts';
+import { projectTask, type TaskFacts } from './project-task.ts';
 
 type Step = readonly [LifecycleEvent, Record<string, unknown>?];
 

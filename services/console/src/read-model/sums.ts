@@ -1,6 +1,5 @@
 import type { Queries } from '@hermes-fleet/store';
-import type { Booking, Change } from '../projection/project-task.ts';
-import { KINDS, type TaskFacts } from '../projection/task-facts.ts';
+import { type Booking, type Change, KINDS, type TaskFacts } from '../projection/project-task.ts';
 
 /** The widths of the buckets that are kept, in seconds: short ones for hours, long ones for weeks. */
 export const WIDTHS = [300, 3_600] as const;

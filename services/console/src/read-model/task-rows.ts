@@ -8,7 +8,7 @@ import {
   KINDS,
   ORIGIN,
   type TaskFacts,
-} from '../projection/task-facts.ts';
+} from '../projection/project-task.ts';
 
 /** Facts are written in the columns of their names; the counts have one for each kind. */
 const ORIGINAL = Object.keys(ORIGIN);

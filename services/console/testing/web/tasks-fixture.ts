@@ -1,7 +1,7 @@
 import type { ContentDocument } from '../../src/http/content.ts';
 import type { TaskDocument, TaskNode, TimelineEntry } from '../../src/http/task-page.ts';
 import type { TaskRow } from '../../src/http/task-row.ts';
-import type { TaskState } from '../../src/projection/task-facts.ts';
+import type { TaskState } from '../../src/projection/project-task.ts';
 
 /** Markup that an agent or a caller could write. It must stay text wherever it is shown. */
 export const MARKUP = '<img src=x onerror="document.title=1"><b>bold</b>';

@@ -55,7 +55,7 @@ export function Usage({ tree }) {
   const nodes = flatten(tree, 0).map(({ node }) => node);
   const known = nodes.flatMap(({ usage }) => (usage === null ? [] : [usage]));
   const without = nodes.filter(({ usage, own_tokens }) => usage === null && own_tokens > 0).length;
-  /** @param {keyof import('../../../projection/task-facts.ts').Usage} kind */
+  /** @param {keyof import('../../../projection/project-task.ts').Usage} kind */
   const sum = (kind) => whole(known.reduce((total, usage) => total + usage[kind], 0));
   if (nodes.every(({ own_tokens }) => own_tokens === 0)) return null;
   return html`<dl class="kinds">
