@@ -36,8 +36,13 @@ export type Usage = { readonly [K in Kind as (typeof TOKENS)[K]]: number };
 export const KINDS = Object.keys(TOKENS) as readonly Kind[];
 
 /** Counts, of each kind what `of` says. */
-export const countsBy = (of: (kind: Kind, wire: keyof Usage) => number): Counts =>
-  Object.fromEntries(KINDS.map((kind) => [kind, of(kind, TOKENS[kind])])) as Counts;
+export const countsBy = (of: (kind: Kind, wire: keyof Usage) => number): Counts => ({
+  input: of('input', TOKENS.input),
+  output: of('output', TOKENS.output),
+  cacheRead: of('cacheRead', TOKENS.cacheRead),
+  cacheWrite: of('cacheWrite', TOKENS.cacheWrite),
+  reasoning: of('reasoning', TOKENS.reasoning),
+});
 
 export const NO_COUNTS = countsBy(() => 0);
 
