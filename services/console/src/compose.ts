@@ -18,7 +18,7 @@ import type { ConsoleConfig } from './config/schema.ts';
 import { type Feed, startFeed } from './consume/feed.ts';
 import type { BusView } from './consume/readers.ts';
 import { CONSOLE_NAME } from './environment.ts';
-import { CONSOLE_FAMILIES } from './families.ts';
+import { CONSOLE_FAMILIES, type ConsoleReaders } from './families.ts';
 import { createChanges } from './http/changes.ts';
 import type { ApiOptions } from './http/options.ts';
 import { registerApi } from './http/register-api.ts';
@@ -73,11 +73,12 @@ export function createConsole(options: ConsoleOptions, opened: AsyncDisposableSt
   const bus = (): BusView =>
     feed?.view() ?? { connected: false, isAway: true, reason: 'not connected yet', behind: undefined };
   const metrics = createRecorder(createRegistry(), CONSOLE_FAMILIES, {});
-  metrics.read({
+  const readers: ConsoleReaders = {
     fleet_console_bus_connected: () => bus().connected,
     fleet_console_events_behind: () => bus().behind ?? 0,
     fleet_console_sessions: () => sessions.count,
-  });
+  };
+  metrics.read(readers);
   recordBuild(metrics, { version: manifest.version, revision: options.revision });
   let stopping = false;
   const app = createApp({
