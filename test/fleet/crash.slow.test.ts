@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { lasting, untilThere } from '../support/agent-work.ts';
 import { type Fleet, PROFILES, readEvents, startFleet, until } from '../support/fleet.ts';
 import { readAccount, STATUSES } from '../support/ledger-file.ts';
@@ -13,7 +14,7 @@ import {
   sendRound,
   spentBy,
 } from '../support/ledger-traffic.ts';
-import { endedAtWorkers, endings, endOf, startLongTask, TERMINAL } from '../support/long-task.ts';
+import { endedAtWorkers, endings, endOf, startLongTask } from '../support/long-task.ts';
 import { call, dispatch, runbook } from '../support/rpc.ts';
 
 const TASKS = 24;
@@ -83,7 +84,7 @@ test('processes are killed: every accepted task ends once, is done once, and is 
     assert.equal(endings(fleet, 'switch').get(id)?.length, 1);
     assert.equal(endedAtWorkers(fleet), 1, 'the work was done by more than one task');
     const isEnd = ({ subject, type }: { subject: string; type: string }) =>
-      subject === id && TERMINAL.has(type.split('.').at(-2) ?? '');
+      subject === id && TERMINAL_EVENTS.has(type.split('.').at(-2) ?? '');
     const events = await readEvents(fleet, (all) => all.some(isEnd));
     assert.equal(events.filter(isEnd).length, 1);
   });

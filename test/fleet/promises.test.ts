@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import type { JsonObject } from '@hermes-fleet/protocol';
+import { type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { type Family, MEMBER_FAMILIES } from '@hermes-fleet/service';
 import { readRun } from '../../docs/picture/read-run.ts';
@@ -11,7 +11,7 @@ import { openLink } from '../support/console.ts';
 import { openConsole, openView } from '../support/console-pages.ts';
 import { runnable } from '../support/docs.ts';
 import { PROFILES, ROOT, readEvents, runProgram, startFleet, WORKERS } from '../support/fleet.ts';
-import { endedAtWorkers, endings, endOf, startLongTask, TERMINAL } from '../support/long-task.ts';
+import { endedAtWorkers, endings, endOf, startLongTask } from '../support/long-task.ts';
 import { call, dispatch, message, resultOf, runbook, textMessage } from '../support/rpc.ts';
 
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
@@ -210,7 +210,9 @@ test('a whole fleet of processes keeps what it promises to its users', { timeout
 
   await t.test('every step is an event in the stream, once and in order, without the brief', async () => {
     const isEnd = ({ source, type, data }: { source: string; type: string; data: Record<string, unknown> }) =>
-      source === '/profiles/switch' && data.task_id === 'long' && TERMINAL.has(type.split('.').at(-2) ?? '');
+      source === '/profiles/switch' &&
+      data.task_id === 'long' &&
+      TERMINAL_EVENTS.has(type.split('.').at(-2) ?? '');
     const events = await readEvents(fleet, (all) => all.some(isEnd));
     assert.equal(new Set(events.map(({ id }) => id)).size, events.length);
     assert.equal(events.filter(isEnd).length, 1);

@@ -29,8 +29,9 @@ import { parse } from 'yaml';
 import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';
 import { createDraft } from '../../services/trader/src/control/response-draft.ts';
 import { controlEvent } from '../../services/trader/src/store/control-event.ts';
-import { doc, docs, fenced, plain, rows, section } from '../support/docs.ts';
+import { doc, docs, fenced, plain, rows, section, withParts } from '../support/docs.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
+import { LIFECYCLE_DOCS } from '../support/lifecycle-docs.ts';
 import { type Leaf, leaves } from '../support/schema.ts';
 
 const names = (table: readonly string[][]): string[] => table.map(([name]) => plain(name)).sort();
@@ -151,6 +152,15 @@ test('events.md has every event', () => {
   const table = rows(section(doc('docs/events.md'), 'The events'));
   // One that means different things in different places has a row for each.
   assert.deepEqual([...new Set(names(table))], [...LifecycleEvent.options].sort());
+});
+
+test('the states of a task are documented as the code has them', () => {
+  for (const [file, parts] of Object.entries(LIFECYCLE_DOCS))
+    assert.equal(
+      doc(file),
+      withParts(doc(file), parts),
+      `${file} is stale; run: node test/support/lifecycle-docs.ts`,
+    );
 });
 
 test('events.md has every control event, with every field of its data, and every stream', () => {

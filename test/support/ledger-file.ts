@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 
 export interface LoggedEvent {
   readonly seq: number;
@@ -36,7 +37,7 @@ export function readLedgerFile(file: string): { id: string; events: LoggedEvent[
   }
 }
 
-export const STATUSES = ['done', 'partial', 'blocked', 'error', 'canceled'];
+export const STATUSES = [...TERMINAL_EVENTS];
 
 /** What a ledger accounts for. */
 export interface Account {

@@ -1,11 +1,9 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '@hermes-fleet/protocol';
+import { type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { type Fleet, until, WORKERS } from './fleet.ts';
 import { readLedgerFile } from './ledger-file.ts';
 import { call, dispatch, message, resultOf, runbook } from './rpc.ts';
-
-export const TERMINAL: ReadonlySet<string> = new Set(['blocked', 'done', 'partial', 'error', 'canceled']);
 
 /** Sends work of some seconds to switch, and waits until a command of it runs at the worker that is named. */
 export async function startLongTask(
@@ -52,7 +50,7 @@ export async function endOf(fleet: Fleet, id: string, timeoutMs?: number): Promi
 /** The types of the terminal events of each task in a profile's ledger. */
 export function endings(fleet: Fleet, profile: string): ReadonlyMap<string, readonly string[]> {
   const { events } = readLedgerFile(join(fleet.dir, 'state', profile, 'ledger.db'));
-  const ended = events.filter(({ type }) => TERMINAL.has(type));
+  const ended = events.filter(({ type }) => TERMINAL_EVENTS.has(type));
   return new Map(
     [...Map.groupBy(ended, ({ taskId }) => taskId)].map(([id, own]) => [id, own.map(({ type }) => type)]),
   );

@@ -1,6 +1,6 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
 import type { Read } from '@hermes-fleet/net/api';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isAsking } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { fleetApi } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
@@ -10,7 +10,6 @@ import { columns, printLines } from '../command-line/output.ts';
 import { fleetClient, type ReachValues, reachable } from '../command-line/reachable.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { type FoundTask, findTask } from '../task/find-task.ts';
-import { isAsking } from '../task/result.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
 import {
   answerUsage,
@@ -145,7 +144,7 @@ const answerCommand = command(
       throw new UsageError('answer takes the id of a task and one text: quote it');
     const found = await named('answer', [id], values, env);
     const { client, at, task } = found;
-    if (!isAsking(task))
+    if (!isAsking(task.state))
       throw new FleetError(
         'INVALID_PARAMS',
         `task ${task.id} asks nothing: it is ${task.state.replaceAll('_', ' ')}`,

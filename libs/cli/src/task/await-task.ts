@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { isCancel, select, text } from '@clack/prompts';
 import { type A2AClient, type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isAsking } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { Invocation, OptionSpecs, Streams } from '../command-line/command.ts';
 import { printLines, sanitize } from '../command-line/output.ts';
 import type { Reachable } from '../command-line/reachable.ts';
 import { followTask } from './follow.ts';
 import { createLiveView, type LiveView, screenOf } from './live-view.ts';
-import { exitCodeOf, isAsking, renderTask, taskDocument } from './result.ts';
+import { exitCodeOf, renderTask, taskDocument } from './result.ts';
 
 const CALL_MS = 30_000;
 
@@ -80,7 +80,7 @@ export async function awaitTask(
     );
   try {
     let task = await follow(first);
-    while (isInteractive && isAsking(task)) {
+    while (isInteractive && isAsking(task.state)) {
       if (menu !== undefined) {
         await menu;
         // The user may have left or canceled the task meanwhile.
@@ -121,7 +121,7 @@ export function finish(
   if (print) print(taskDocument(task, at.name));
   else {
     printLines(stdout, renderTask(task));
-    if (isAsking(task)) printLines(stdout, ['', `to answer: fleet answer ${task.id} "…"${at.again}`]);
+    if (isAsking(task.state)) printLines(stdout, ['', `to answer: fleet answer ${task.id} "…"${at.again}`]);
   }
   return exitCodeOf(task);
 }
@@ -141,7 +141,7 @@ export async function* answerStream(
   };
   // Not streamed: whether the answer has arrived must be known, and a stream that breaks leaves it open.
   const reply = await client.send(at.endpoint, message, { timeoutMs: CALL_MS, isOnce: true });
-  if (reply.kind === 'task' && !isAsking(reply.task)) yield reply.task;
+  if (reply.kind === 'task' && !isAsking(reply.task.state)) yield reply.task;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { type A2AClient, type PeerEndpoint, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a/client';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isAsking } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { isAsking } from './result.ts';
 
 export interface FollowOptions {
   readonly client: A2AClient;
@@ -46,7 +45,7 @@ export async function followTask(
     try {
       for await (const task of source) {
         options.onUpdate(task);
-        if (task.terminal || isAsking(task)) return task;
+        if (task.terminal || isAsking(task.state)) return task;
       }
       hasNews();
       if (source !== first) await clock.sleep(POLL_MS, signal);

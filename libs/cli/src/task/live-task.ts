@@ -1,5 +1,11 @@
 import { EVENT_METADATA, type PeerTask } from '@hermes-fleet/a2a/client';
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import {
+  type A2AState,
+  isA2AState,
+  isJsonObject,
+  type JsonObject,
+  type LifecycleEvent,
+} from '@hermes-fleet/protocol';
 import { sanitize as visible } from '../command-line/output.ts';
 
 /** The state that the live view of a task shows. */
@@ -30,30 +36,39 @@ type Changes = Partial<Omit<LiveTask, 'id' | 'contextId' | 'state'>>;
 
 /** What an event changes (docs/events.md#the-events). Events of a part that the task delegated name it in `part`. */
 function changesOf(type: string, data: JsonObject): Changes {
-  if (data.part !== undefined) return {};
-  switch (type) {
-    case 'delegated':
-      return { peer: textOf(data.peer), tool: undefined, waiting: undefined };
-    case 'rerouted':
-      return { peer: textOf(data.to), tool: undefined, waiting: undefined };
-    case 'queued':
-      return { waiting: data.waiting === true ? (textOf(data.reason) ?? 'a free place') : undefined };
-    case 'started':
-    case 'answered':
-    case 'resumed':
-      return { waiting: undefined };
-    case 'progress':
-      return progressOf(data);
-    case 'done':
-    case 'partial':
-    case 'error':
-    case 'blocked':
-    case 'canceled':
-      return { tool: undefined, waiting: undefined, ...numberOf('spent', data.tokens_spent) };
-    default:
-      return {};
-  }
+  return data.part === undefined && isTaskEvent(type) ? CHANGES[type](data) : {};
 }
+
+const isTaskEvent = (type: string): type is LifecycleEvent => Object.hasOwn(CHANGES, type);
+const none = (): Changes => ({});
+const goesOn = (): Changes => ({ waiting: undefined });
+const atPeer = (peer: unknown): Changes => ({ peer: textOf(peer), tool: undefined, waiting: undefined });
+const ended = (data: JsonObject): Changes => ({
+  tool: undefined,
+  waiting: undefined,
+  ...numberOf('spent', data.tokens_spent),
+});
+
+const CHANGES: Readonly<Record<LifecycleEvent, (data: JsonObject) => Changes>> = {
+  submitted: none,
+  blocked: ended,
+  queued: ({ waiting, reason }) => ({
+    waiting: waiting === true ? (textOf(reason) ?? 'a free place') : undefined,
+  }),
+  started: goesOn,
+  progress: progressOf,
+  delegated: ({ peer }) => atPeer(peer),
+  rerouted: ({ to }) => atPeer(to),
+  input_required: none,
+  answered: goesOn,
+  artifact: none,
+  resumed: goesOn,
+  alert: none,
+  done: ended,
+  partial: ended,
+  error: ended,
+  canceled: ended,
+};
 
 function progressOf(data: JsonObject): Changes {
   const peer = textOf(data.peer);
@@ -81,13 +96,15 @@ export interface LineOptions {
 }
 
 const BAR = 10;
-const COLOURS: Readonly<Record<string, string>> = {
+const COLOURS: Readonly<Record<A2AState, string | undefined>> = {
+  submitted: undefined,
+  working: '\u001b[36m',
+  input_required: '\u001b[33m',
+  auth_required: undefined,
   completed: '\u001b[32m',
   failed: '\u001b[31m',
   rejected: '\u001b[31m',
   canceled: '\u001b[33m',
-  input_required: '\u001b[33m',
-  working: '\u001b[36m',
 };
 
 /** The one line of a task: state, peer, tool, tokens against budget, elapsed time against deadline. */
@@ -101,7 +118,7 @@ export function lineOf(view: LiveTask, { elapsedMs, deadlineMs, width, colours }
   ].map(visible);
   const state = visible(view.state.replaceAll('_', ' ')).padEnd(10);
   const line = [state, ...rest].join('  ').slice(0, Math.max(width - 1, 20));
-  const colour = colours ? COLOURS[view.state] : undefined;
+  const colour = colours && isA2AState(view.state) ? COLOURS[view.state] : undefined;
   return colour === undefined
     ? line
     : `${colour}${line.slice(0, state.length)}\u001b[0m${line.slice(state.length)}`;

@@ -1,11 +1,11 @@
 import type { PeerArtifact, PeerTask } from '@hermes-fleet/a2a/client';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isAsking, type JsonObject, type ResultStatus } from '@hermes-fleet/protocol';
 import { decodeResult, type TaskResult } from '@hermes-fleet/protocol/handshake';
 import { RESERVED_ARTIFACTS } from '@hermes-fleet/protocol/ports';
 import { sanitize } from '../command-line/output.ts';
 import { duration } from './live-task.ts';
 
-const EXIT_CODES: Readonly<Record<string, number>> = { done: 0, error: 1, blocked: 3, partial: 4 };
+const EXIT_CODES: Readonly<Record<ResultStatus, number>> = { done: 0, error: 1, blocked: 3, partial: 4 };
 
 /** The TASK_RESULT of a task; undefined where there is none, as from an agent that does not know the handshake. */
 export function resultOf(task: PeerTask): TaskResult | undefined {
@@ -34,7 +34,11 @@ export function exitCodeOf(task: PeerTask): number {
   if (!task.terminal) return 3;
   if (task.state === 'canceled') return 1;
   const status = wireResult(task)?.status;
-  return typeof status === 'string' ? (EXIT_CODES[status] ?? 1) : task.state === 'completed' ? 0 : 1;
+  return typeof status === 'string'
+    ? (EXIT_CODES[status as ResultStatus] ?? 1)
+    : task.state === 'completed'
+      ? 0
+      : 1;
 }
 
 /** The document of a task for `-o json` and `-o yaml` (docs/cli.md#tasks). */
@@ -44,7 +48,7 @@ export function taskDocument(task: PeerTask, profile: string): JsonObject {
     context_id: task.contextId,
     profile,
     state: task.state,
-    question: isAsking(task) ? task.statusText : null,
+    question: isAsking(task.state) ? task.statusText : null,
     text: task.text,
     result: wireResult(task) ?? null,
     artifacts: addedArtifacts(task).map((artifact) => JSON.parse(JSON.stringify(artifact))),
@@ -56,9 +60,6 @@ export function addedArtifacts(task: PeerTask): readonly PeerArtifact[] {
   if (wireResult(task) === undefined) return task.artifacts;
   return task.artifacts.filter(({ id }) => !RESERVED_ARTIFACTS.has(id));
 }
-
-export const isAsking = ({ state }: PeerTask): boolean =>
-  state === 'input_required' || state === 'auth_required';
 
 /** The result of a task for a person: what was done, files, evidence, what was spent, and where. Sanitized. */
 export function renderTask(task: PeerTask): string[] {
@@ -75,7 +76,7 @@ export function renderTask(task: PeerTask): string[] {
   ];
 }
 
-const question = (task: PeerTask): string[] => (isAsking(task) ? [row('asks', task.statusText)] : []);
+const question = (task: PeerTask): string[] => (isAsking(task.state) ? [row('asks', task.statusText)] : []);
 const reason = (text: string | null | undefined): string[] => (text ? [row('reason', text)] : []);
 
 function detailsOf(result: TaskResult): string[] {

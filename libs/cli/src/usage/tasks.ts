@@ -1,3 +1,4 @@
+import { TASK_STATES } from '@hermes-fleet/protocol';
 import { flag, type OptionSpecs, text, texts, usage } from '../command-line/command.ts';
 import { CONTRACT_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
 
@@ -20,15 +21,7 @@ const SEND_OPTIONS = {
 export const MAX_LIMIT = 100;
 
 /** The states of A2A that a task of the fleet can have, by their short names. */
-export const STATES = [
-  'submitted',
-  'working',
-  'input_required',
-  'completed',
-  'failed',
-  'canceled',
-  'rejected',
-];
+export const STATES: readonly string[] = [...new Set(Object.values(TASK_STATES).map(({ a2a }) => a2a))];
 
 const { url: _, 'token-env': __, ...FLEET } = REACH_OPTIONS;
 

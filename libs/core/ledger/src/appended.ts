@@ -1,4 +1,5 @@
-import type { TaskChange, TaskEvent, TaskRecord, TaskState } from './types.ts';
+import type { TaskState } from '@hermes-fleet/protocol';
+import type { TaskChange, TaskEvent, TaskRecord } from './types.ts';
 
 /** An event that was appended, and what it changed. */
 export interface Appended {

@@ -1,7 +1,7 @@
+import type { TaskState } from '@hermes-fleet/protocol';
 import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
 import { taskState } from './rows.ts';
 import { TERMINAL_STATES } from './states.ts';
-import type { TaskState } from './types.ts';
 
 /*
  * How many ended tasks each caller has in each state, by the hour and the minute of their last update: a count of them reads

@@ -26,5 +26,4 @@ export type {
   TaskEvent,
   TaskQuery,
   TaskRecord,
-  TaskState,
 } from './types.ts';

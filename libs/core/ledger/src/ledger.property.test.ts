@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TaskState } from '@hermes-fleet/protocol';
 import { LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { collect, never, newTask, openTestLedger } from '../testing/harness.ts';
 import { isTerminal } from './states.ts';
-import type { TaskRecord, TaskState } from './types.ts';
+import type { TaskRecord } from './types.ts';
 
 const STATES: readonly TaskState[] = [
   'submitted',

@@ -1,18 +1,8 @@
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, TASK_STATES, type TaskState } from '@hermes-fleet/protocol';
 import type { TokenEntry } from '@hermes-fleet/protocol/ports';
 import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
-import type { PeerRecord, Question, TaskEvent, TaskRecord, TaskState } from './types.ts';
+import type { PeerRecord, Question, TaskEvent, TaskRecord } from './types.ts';
 
-const STATES: Readonly<Record<TaskState, true>> = {
-  submitted: true,
-  queued: true,
-  working: true,
-  input_required: true,
-  completed: true,
-  failed: true,
-  rejected: true,
-  canceled: true,
-};
 export const KINDS: Readonly<Record<TokenEntry['kind'], true>> = { own: true, delegated: true };
 const SOURCES: Readonly<Record<TokenEntry['source'], true>> = {
   metered: true,
@@ -21,7 +11,7 @@ const SOURCES: Readonly<Record<TokenEntry['source'], true>> = {
 };
 
 export function taskState(row: Row): TaskState {
-  return oneOf(row, 'state', STATES);
+  return oneOf(row, 'state', TASK_STATES);
 }
 
 export function taskRecord(row: Row): TaskRecord {

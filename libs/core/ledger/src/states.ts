@@ -1,41 +1,30 @@
-import { FleetError, LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import type { NewEvent, TaskChange, TaskState } from './types.ts';
+import {
+  FleetError,
+  hasEnded,
+  LifecycleEvent,
+  TASK_EVENTS,
+  TASK_STATES,
+  TaskState,
+  TERMINAL_EVENTS,
+} from '@hermes-fleet/protocol';
+import type { NewEvent, TaskChange } from './types.ts';
 
-export const TERMINAL_STATES: ReadonlySet<TaskState> = new Set<TaskState>([
-  'completed',
-  'failed',
-  'rejected',
-  'canceled',
-]);
+export const TERMINAL_STATES: ReadonlySet<TaskState> = new Set(
+  TaskState.options.filter((state) => hasEnded(TASK_STATES[state].a2a)),
+);
 
-const STATE_AFTER: Readonly<Partial<Record<string, TaskState>>> = {
-  submitted: 'submitted',
-  queued: 'queued',
-  started: 'working',
-  resumed: 'queued',
-  input_required: 'input_required',
-  // The run waits for a slot before it continues.
-  answered: 'queued',
-  done: 'completed',
-  partial: 'completed',
-  blocked: 'rejected',
-  error: 'failed',
-  canceled: 'canceled',
-};
+const STATE_AFTER: ReadonlyMap<string, TaskState | null> = new Map(
+  LifecycleEvent.options.map((event) => [event, TASK_EVENTS[event].ledger]),
+);
 
-/**
- * The state that an event implies (docs/handshake.md#task_result); undefined for an event that does not change the
- * state.
- */
+/** The state that an event implies (docs/handshake.md#task-states); undefined for an event that does not change the state. */
 export function impliedState(eventType: string): TaskState | undefined {
-  return STATE_AFTER[eventType];
+  return STATE_AFTER.get(eventType) ?? undefined;
 }
 
 export function isTerminal(state: TaskState): boolean {
   return TERMINAL_STATES.has(state);
 }
-
-const EVENTS: ReadonlySet<string> = new Set([...LifecycleEvent.options, 'text']);
 
 /**
  * The state that an event leaves an unfinished task in: the state of the change, else the implied state; undefined if it
@@ -43,7 +32,7 @@ const EVENTS: ReadonlySet<string> = new Set([...LifecycleEvent.options, 'text'])
  * state and have a result.
  */
 export function stateAfter(event: NewEvent, change: TaskChange | undefined): TaskState | undefined {
-  if (!EVENTS.has(event.type)) {
+  if (event.type !== 'text' && !STATE_AFTER.has(event.type)) {
     throw new FleetError('INTERNAL', `"${event.type}" is neither a lifecycle event nor "text"`);
   }
   const state = change?.state ?? impliedState(event.type);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TaskState } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { newTask, openTestLedger } from '../testing/harness.ts';
 import { isTerminal } from './states.ts';
-import type { Ledger, TaskQuery, TaskRecord, TaskState } from './types.ts';
+import type { Ledger, TaskQuery, TaskRecord } from './types.ts';
 
 const CALLERS = ['switch', 'ä'];
 const CONTEXTS = ['c1', 'c2'];

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { TaskState } from '@hermes-fleet/protocol';
 import { invalidParams, parseJson } from '@hermes-fleet/protocol';
 import { integer, type Queries, type Row } from '@hermes-fleet/store';
 import { z } from 'zod';
 import { countEndedSince, type EndedGroup, endedGroups } from './ended-counts.ts';
 import { taskRecord } from './rows.ts';
 import { SELECT_TASK } from './task-rows.ts';
-import type { TaskPage, TaskQuery, TaskRecord, TaskState } from './types.ts';
+import type { TaskPage, TaskQuery, TaskRecord } from './types.ts';
 
 const MAX_PAGE_SIZE = 100;
 const MAX_TOKEN_LENGTH = 1024;

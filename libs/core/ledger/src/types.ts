@@ -1,4 +1,4 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject, TaskState } from '@hermes-fleet/protocol';
 import type {
   ArtifactChunk,
   ArtifactPart,
@@ -13,16 +13,6 @@ import type { LedgerContexts } from './context-types.ts';
 import type { Figures } from './figure-types.ts';
 import type { LedgerJoins } from './join-types.ts';
 import type { LedgerPush } from './push-types.ts';
-
-export type TaskState =
-  | 'submitted'
-  | 'queued'
-  | 'working'
-  | 'input_required'
-  | 'completed'
-  | 'failed'
-  | 'rejected'
-  | 'canceled';
 
 export interface TaskRecord {
   /** The A2A task id. */

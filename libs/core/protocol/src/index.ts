@@ -13,7 +13,25 @@ export {
   MEMBERSHIP_PATH,
   Membership,
 } from './join/join.ts';
-export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
+export {
+  A2A_STATES,
+  type A2AState,
+  CloudEvent,
+  CONSOLE_STATES,
+  ConsoleState,
+  type EndEvent,
+  hasEnded,
+  isA2AState,
+  isAsking,
+  LifecycleEvent,
+  type ResultStatus,
+  SCHEDULING_STATES,
+  type SchedulingState,
+  TASK_EVENTS,
+  TASK_STATES,
+  TaskState,
+  TERMINAL_EVENTS,
+} from './lifecycle.ts';
 export { networkFault } from './network-fault.ts';
 export { camelize, snakeize } from './wire/casing.ts';
 export { nameInUrl, numbered, safeName } from './wire/file-name.ts';

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
+import {
+  CloudEvent,
+  hasEnded,
+  LifecycleEvent,
+  TASK_EVENTS,
+  TASK_STATES,
+  TERMINAL_EVENTS,
+} from './lifecycle.ts';
 
 const event = {
   specversion: '1.0',
@@ -38,10 +45,13 @@ describe('CloudEvent', () => {
   }
 });
 
-it('every terminal event is a lifecycle event', () => {
-  for (const name of TERMINAL_EVENTS)
-    assert.ok(
-      LifecycleEvent.options.some((option) => option === name),
-      name,
-    );
+it('an event has a result if the state that it leads to is an end, in the ledger and in the console', () => {
+  const ends = new Set<string>(LifecycleEvent.options.filter((event) => 'result' in TASK_EVENTS[event]));
+  for (const event of LifecycleEvent.options) {
+    const { ledger, console: shown } = TASK_EVENTS[event];
+    const hasResult = ends.has(event);
+    assert.equal(ledger !== null && hasEnded(TASK_STATES[ledger].a2a), hasResult, event);
+    assert.equal(shown !== null && ends.has(shown), hasResult, event);
+    assert.equal(TERMINAL_EVENTS.has(event), hasResult, event);
+  }
 });

@@ -30,7 +30,7 @@ export function json(row: Row, column: string): JsonObject {
 }
 
 /** A value that is one of the keys of `known`. */
-export function oneOf<T extends string>(row: Row, column: string, known: Readonly<Record<T, true>>): T {
+export function oneOf<T extends string>(row: Row, column: string, known: Readonly<Record<T, unknown>>): T {
   const value = text(row, column);
   const isKnown = (candidate: string): candidate is T => Object.hasOwn(known, candidate);
   if (!isKnown(value)) throw damaged(column);

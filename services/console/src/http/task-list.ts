@@ -1,9 +1,8 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { ConsoleState, FleetError } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Prices } from '../config/prices.ts';
-import { TASK_STATES } from '../projection/project-task.ts';
 import { type ListCursor, listTasks, type TaskQuery } from '../read-model/list-tasks.ts';
 import { costsOf } from './costs.ts';
 import type { ApiOptions } from './options.ts';
@@ -14,7 +13,7 @@ const MAX_LIMIT = 200;
 const word = z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters');
 
 /** One or several states, separated by commas. */
-const states = word.transform((text) => text.split(',')).pipe(z.array(z.enum(TASK_STATES)));
+const states = word.transform((text) => text.split(',')).pipe(z.array(ConsoleState));
 
 const ListQuery = z.strictObject({
   state: states.optional(),

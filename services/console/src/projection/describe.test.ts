@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject, LifecycleEvent } from '@hermes-fleet/protocol';
 import { describeEvent } from './describe.ts';
 
-const SENTENCES: readonly (readonly [type: string, data: JsonObject, sentence: string])[] = [
+const SENTENCES: readonly (readonly [type: LifecycleEvent, data: JsonObject, sentence: string])[] = [
   ['progress', { step: 2, spent_tokens: 16_812 }, 'Step 2, 16,812 tokens so far'],
   ['progress', { tool: 'shell_exec', phase: 'started' }, 'shell_exec runs'],
   [
@@ -23,7 +23,6 @@ const SENTENCES: readonly (readonly [type: string, data: JsonObject, sentence: s
   ['delegated', { peer: 'neo', attempt: 1, part: '01a2/2.0' }, 'Sent to neo, attempt 1 (a part)'],
   ['done', { tokens_spent: 80_103 }, 'Done after 80,103 tokens'],
   ['blocked', { unmet: [{ kind: 'mcp', name: 'github' }] }, 'Blocked: mcp github'],
-  ['constructor', {}, 'constructor'],
 ];
 
 for (const [type, data, sentence] of SENTENCES)

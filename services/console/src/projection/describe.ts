@@ -1,12 +1,11 @@
-import type { JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject, LifecycleEvent } from '@hermes-fleet/protocol';
 import { countIn, objectsIn, textIn, textsIn } from './fields.ts';
 
 type Describe = (data: JsonObject) => string;
 
 /** One sentence that says what an event of a task reports. Names and codes come from the event, and are text. */
-export function describeEvent(type: string, data: JsonObject): string {
-  const describe = Object.hasOwn(SENTENCES, type) ? SENTENCES[type] : undefined;
-  const text = describe?.(data) ?? type;
+export function describeEvent(type: LifecycleEvent, data: JsonObject): string {
+  const text = SENTENCES[type](data);
   return textIn(data.part) === null ? text : `${text} (a part)`;
 }
 
@@ -23,7 +22,7 @@ const ended =
     return `${how} after ${tokens(data, 'tokens_spent')}${code === null ? '' : ` (${code})`}`;
   };
 
-const SENTENCES: Readonly<Record<string, Describe>> = {
+const SENTENCES: Readonly<Record<LifecycleEvent, Describe>> = {
   submitted: (data) => {
     const target = textIn(data.target);
     return target === null

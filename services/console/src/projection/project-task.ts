@@ -1,23 +1,14 @@
-import { isJsonObject, type LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import { flag, integer, integerOrNull, type Row, text, textOrNull } from '@hermes-fleet/store';
+import {
+  CONSOLE_STATES,
+  type EndEvent,
+  isJsonObject,
+  type LifecycleEvent,
+  TASK_EVENTS,
+  TERMINAL_EVENTS,
+} from '@hermes-fleet/protocol';
+import { flag, integer, integerOrNull, oneOf, type Row, text, textOrNull } from '@hermes-fleet/store';
 import type { TaskEvent } from './event.ts';
 import { countIn, objectsIn, textIn, timeIn } from './fields.ts';
-
-/** The states of a task in the console (docs/console.md#states). */
-export const TASK_STATES = [
-  'submitted',
-  'queued',
-  'running',
-  'waiting',
-  'input_required',
-  'paused',
-  'done',
-  'partial',
-  'blocked',
-  'error',
-  'canceled',
-] as const;
-export type TaskState = (typeof TASK_STATES)[number];
 
 /** The kinds of tokens of model calls, by their names on the wire. `reasoning` is a part of `output`; `input` has no cache reads and writes. */
 const TOKENS = {
@@ -76,7 +67,7 @@ export const ORIGIN = {
 
 /** What later events change. */
 export const COURSE = {
-  state: stateIn,
+  state: (row: Row) => oneOf(row, 'state', CONSOLE_STATES),
   peer: textOrNull,
   tool: textOrNull,
   spentTokens: integer,
@@ -103,11 +94,6 @@ export type TaskFacts = { readonly [F in keyof typeof FACTS]: ReturnType<(typeof
   readonly counts: Counts;
 };
 
-function stateIn(row: Row): TaskState {
-  const state = text(row, 'state');
-  return TASK_STATES.find((known) => known === state) ?? 'submitted';
-}
-
 /** Own tokens of a task, to be added to the spending at `at`. A correction at the end of a task may be negative. */
 export interface Booking {
   readonly tokens: number;
@@ -127,6 +113,7 @@ export interface Change {
 }
 
 type Data = TaskEvent['data'];
+/** What an event changes beside the state of its task, which is that of TASK_EVENTS already. */
 type Step = (task: TaskFacts, event: TaskEvent) => Change;
 
 /**
@@ -135,8 +122,14 @@ type Step = (task: TaskFacts, event: TaskEvent) => Change;
  */
 export function projectTask(before: TaskFacts | undefined, event: TaskEvent): Change {
   const task = withIdentity(before ?? newTask(event), event);
+  const { type } = event;
   // A task has one end, its last event.
-  return task.endedAt === null ? STEPS[event.type](task, event) : { task };
+  if (task.endedAt !== null) return { task };
+  if (isEnd(type)) return ended(task, event, type);
+  if (isPart(event.data)) return { task };
+  const state = TASK_EVENTS[type].console ?? task.state;
+  const moved: TaskFacts = { ...task, state };
+  return STEPS[type]?.(moved, event) ?? { task: moved };
 }
 
 function newTask({ profile, id, at, traceId }: TaskEvent): TaskFacts {
@@ -168,10 +161,8 @@ function withIdentity(task: TaskFacts, { data, traceId }: TaskEvent): TaskFacts 
 }
 
 const isPart = (data: Data): boolean => data.part !== undefined;
-const inState = (task: TaskFacts, state: TaskState): Change => ({ task: { ...task, state } });
-const unchanged: Step = (task) => ({ task });
 
-const STEPS: Readonly<Record<LifecycleEvent, Step>> = {
+const STEPS: Readonly<Partial<Record<LifecycleEvent, Step>>> = {
   submitted: (task, { data, at }) => ({
     task: {
       ...task,
@@ -183,45 +174,29 @@ const STEPS: Readonly<Record<LifecycleEvent, Step>> = {
     },
   }),
   queued: (task, { data }) => {
-    if (isPart(data)) return { task };
     const priority = textIn(data.priority, 32) ?? task.priority;
-    const state = data.waiting === true ? 'waiting' : data.paused === true ? 'paused' : 'queued';
+    const state = data.waiting === true ? 'waiting' : data.paused === true ? 'paused' : task.state;
     return { task: { ...task, priority, state, tool: null } };
   },
   started: (task, { data, at, profile }) => {
     const modelTier = textIn(data.model_tier) ?? task.modelTier;
     const model = textIn(data.model) ?? task.model;
     const peer = task.peer ?? (modelTier === null || modelTier === NO_TIER ? null : profile);
-    return { task: { ...task, state: 'running', startedAt: task.startedAt ?? at, model, modelTier, peer } };
+    return { task: { ...task, startedAt: task.startedAt ?? at, model, modelTier, peer } };
   },
   progress: (task, { data }) => {
-    if (isPart(data)) return { task };
     const usage = isJsonObject(data.usage) ? countsOf(data.usage, NO_COUNTS) : undefined;
     const spent = Math.max(task.spentTokens, countIn(data.spent_tokens) ?? 0);
     const budgetTokens = task.budgetTokens ?? countIn(data.budget_tokens);
     const model = (usage && textIn(data.model)) ?? task.model;
     const tool = toolNow(task, data);
-    const moved: TaskFacts = { ...task, state: 'running', spentTokens: spent, budgetTokens, model, tool };
+    const moved: TaskFacts = { ...task, spentTokens: spent, budgetTokens, model, tool };
     return usage ? booked(moved, usage.input + usage.output, usage) : { task: moved };
   },
-  delegated: (task, { data }) =>
-    isPart(data)
-      ? { task }
-      : { task: { ...task, state: 'running', peer: textIn(data.peer) ?? task.peer, tool: null } },
-  rerouted: (task, { data }) =>
-    isPart(data)
-      ? { task }
-      : { task: { ...task, peer: textIn(data.to) ?? task.peer, reroutes: task.reroutes + 1 } },
-  input_required: (task) => inState(task, 'input_required'),
-  answered: (task) => inState(task, 'queued'),
-  resumed: (task) => inState(task, 'running'),
-  artifact: unchanged,
-  alert: unchanged,
-  blocked: ended,
-  done: ended,
-  partial: ended,
-  error: ended,
-  canceled: ended,
+  delegated: (task, { data }) => ({ task: { ...task, peer: textIn(data.peer) ?? task.peer, tool: null } }),
+  rerouted: (task, { data }) => ({
+    task: { ...task, peer: textIn(data.to) ?? task.peer, reroutes: task.reroutes + 1 },
+  }),
 };
 
 /** The tier of a task that is relayed: no model of the profile works on it. */
@@ -233,8 +208,7 @@ function toolNow(task: TaskFacts, data: Data): string | null {
   return data.phase === 'started' ? tool : null;
 }
 
-function ended(task: TaskFacts, { type, data, at }: TaskEvent): Change {
-  if (!isEnd(type)) return { task };
+function ended(task: TaskFacts, { data, at }: TaskEvent, type: EndEvent): Change {
   const spentTokens = countIn(data.tokens_spent) ?? task.spentTokens;
   const peer = textIn(data.executed_by) ?? task.peer;
   const usage = isJsonObject(data.usage) ? countsOf(data.usage, task.counts) : undefined;
@@ -246,7 +220,7 @@ function ended(task: TaskFacts, { type, data, at }: TaskEvent): Change {
   const budgetTokens = countIn(data.budget_tokens) ?? task.budgetTokens;
   const closed: TaskFacts = {
     ...task,
-    ...{ state: type, endedAt: at, tool: null, peer, spentTokens, budgetTokens },
+    ...{ state: TASK_EVENTS[type].console, endedAt: at, tool: null, peer, spentTokens, budgetTokens },
     model: textIn(data.model) ?? task.model,
     modelTier: textIn(data.model_tier) ?? task.modelTier,
     reason: reasonOf(type, data, unmet[0]?.kind),
@@ -260,10 +234,9 @@ function ended(task: TaskFacts, { type, data, at }: TaskEvent): Change {
   return { ...change, task: { ...change.task, hasCounts }, ended: { unmet } };
 }
 
-type End = 'blocked' | 'done' | 'partial' | 'error' | 'canceled';
-const isEnd = (type: LifecycleEvent): type is End => TERMINAL_EVENTS.has(type);
+const isEnd = (type: LifecycleEvent): type is EndEvent => TERMINAL_EVENTS.has(type);
 
-function reasonOf(type: End, data: Data, unmet: string | undefined): string | null {
+function reasonOf(type: EndEvent, data: Data, unmet: string | undefined): string | null {
   if (type === 'blocked') return textIn(data.reason, 64) ?? unmet ?? 'unknown';
   return type === 'done' || type === 'partial' ? null : textIn(data.error, 100);
 }

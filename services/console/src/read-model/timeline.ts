@@ -1,7 +1,9 @@
-import { integer, json, type Queries, rowReader, text } from '@hermes-fleet/store';
+import { TASK_EVENTS } from '@hermes-fleet/protocol';
+import { integer, json, oneOf, type Queries, type Row, rowReader } from '@hermes-fleet/store';
 import type { TaskRecord } from './task-rows.ts';
 
-const readEvent = rowReader({ number: integer, at: integer, type: text, data: json });
+const type = (row: Row) => oneOf(row, 'type', TASK_EVENTS);
+const readEvent = rowReader({ number: integer, at: integer, type, data: json });
 export type StoredEvent = ReturnType<typeof readEvent> & { readonly task: TaskRecord };
 
 export const MAX_ENTRIES = 2_000;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { extname, join } from 'node:path';
+import { CONSOLE_STATES, TASK_EVENTS } from '@hermes-fleet/protocol';
 
 /** One file that the console serves, as it is sent. */
 export interface StaticFile {
@@ -45,6 +46,11 @@ const VENDOR: readonly { readonly package: string; readonly file: string }[] = [
   { package: 'uplot', file: 'dist/uPlot.min.css' },
 ];
 
+/** The tables of a task's lifecycle that the page shows, as a module. */
+const LIFECYCLE = Object.entries({ CONSOLE_STATES, TASK_EVENTS })
+  .map(([name, table]) => `export const ${name} = ${JSON.stringify(table)};\n`)
+  .join('');
+
 /**
  * Reads every file of the page: index.html at `/`, `assets/` and the files of packages. They stay in memory, about half a
  * megabyte, and nothing else on the disk can be asked for.
@@ -57,6 +63,7 @@ export function readStaticFiles(): readonly StaticFile[] {
   return [
     staticFile('/', readFileSync(join(root, 'index.html')), false, '.html'),
     ...own,
+    staticFile('/assets/lib/lifecycle.js', Buffer.from(LIFECYCLE), false),
     ...readVendorFiles(),
   ];
 }

@@ -1,14 +1,14 @@
+import type { ConsoleState, LifecycleEvent } from '@hermes-fleet/protocol';
 import type { ContentDocument } from '../../src/http/content.ts';
 import type { TaskDocument, TaskNode, TimelineEntry } from '../../src/http/task-page.ts';
 import type { TaskRow } from '../../src/http/task-row.ts';
-import type { TaskState } from '../../src/projection/project-task.ts';
 
 /** Markup that an agent or a caller could write. It must stay text wherever it is shown. */
 export const MARKUP = '<img src=x onerror="document.title=1"><b>bold</b>';
 
 const CALLERS = ['operator', 'ci', 'nightly'];
 const PEERS = ['neo', 'morpheus', 'trinity'];
-const STATES: readonly TaskState[] = [
+const STATES: readonly ConsoleState[] = [
   'running',
   'running',
   'queued',
@@ -36,7 +36,7 @@ const NAMES = [
   'translate-handbook',
   'probe',
 ];
-const REASONS: Partial<Record<TaskState, string>> = { blocked: 'mcp', error: 'model_failed' };
+const REASONS: Partial<Record<ConsoleState, string>> = { blocked: 'mcp', error: 'model_failed' };
 
 /** An id as the fleet makes them. */
 export const idOf = (n: number): string => `01a20034-523e-7a0c-8f8e-${n.toString(16).padStart(12, '0')}`;
@@ -107,7 +107,13 @@ function node(row: TaskRow, change: Partial<TaskNode> = {}): TaskNode {
 /** The page of a row: relayed to a peer that sent a part on. */
 export function taskDocument(row: TaskRow): TaskDocument {
   const at = Date.parse(row.submitted_at);
-  const entry = (afterMs: number, profile: string, type: string, text: string, data = {}): TimelineEntry => ({
+  const entry = (
+    afterMs: number,
+    profile: string,
+    type: LifecycleEvent,
+    text: string,
+    data = {},
+  ): TimelineEntry => ({
     at: new Date(at + afterMs).toISOString(),
     profile,
     id: row.id,
@@ -140,9 +146,9 @@ export function taskDocument(row: TaskRow): TaskDocument {
   return {
     task: row,
     attempts: [
-      { at: entry(40, '', '', '').at, peer: 'neo', considered: [], status: 'blocked', reason: 'mcp' },
+      { at: entry(40, '', 'alert', '').at, peer: 'neo', considered: [], status: 'blocked', reason: 'mcp' },
       {
-        at: entry(90, '', '', '').at,
+        at: entry(90, '', 'alert', '').at,
         peer: 'morpheus',
         considered,
         status: row.ended_at === null ? null : row.state,

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { RESULT_STATUSES } from '../lifecycle.ts';
 import type { Camel } from '../wire/casing.ts';
 import { decodeWith, encodeWith } from '../wire/codec.ts';
 import type { JsonObject } from '../wire/json.ts';
 import { reported } from '../wire/reported.ts';
 import { PROTOCOL_VERSION, ProtocolVersion } from '../wire/version.ts';
 
-export const ResultStatus = z.enum(['done', 'blocked', 'error', 'partial']);
+export const ResultStatus = z.enum(RESULT_STATUSES);
 export type ResultStatus = z.infer<typeof ResultStatus>;
 
 /** The kind of an unmet requirement (docs/handshake.md#admission). An unknown kind is read as `peer`. */

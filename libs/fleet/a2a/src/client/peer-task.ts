@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { hasEnded, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import {
   type PeerArtifact,
@@ -92,8 +92,6 @@ export const StreamReply = z.object({
 
 export type WireTask = z.output<typeof Task>;
 
-const TERMINAL = new Set(['completed', 'failed', 'canceled', 'rejected']);
-
 /** Text, data and artifacts are computed on first read: a stream yields a snapshot per event, and few are read. */
 export function toPeerTask(task: WireTask, updateMetadata?: JsonObject): PeerTask {
   const state = task.status.state.replace(/^TASK_STATE_/, '').toLowerCase();
@@ -101,7 +99,7 @@ export function toPeerTask(task: WireTask, updateMetadata?: JsonObject): PeerTas
   const status = task.status.message?.parts ?? [];
   const text = once(() => textOf(parts()) || textOf(status));
   const data = once(() => [...dataOf(parts()), ...dataOf(status)]);
-  const terminal = TERMINAL.has(state);
+  const terminal = hasEnded(state);
   const artifacts = once(() =>
     (task.artifacts ?? []).map((each) => toPeerArtifact(terminal ? { ...each, isComplete: true } : each)),
   );

@@ -1,5 +1,5 @@
 import { parseSseStream } from '@a2a-js/sdk';
-import { type FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
+import { type FleetError, isAsking, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { invalidAnswer, peerErrorCode, unreachable } from './peer-errors.ts';
@@ -39,8 +39,6 @@ const MAX_STREAM_CHARS = 4 * MAX_ANSWER_BYTES;
 const PART_CHARS = 32;
 /** Parts and artifacts per character of cost: each event copies all those that it adds to into the next snapshot. */
 const COPIES_PER_CHAR = 16;
-/** States in which A2A ends a stream before the task has ended. */
-const WAITING = new Set(['input_required', 'auth_required']);
 
 /**
  * Yields a snapshot of a peer's task after every event of its stream, the last one in a terminal state. Throws
@@ -85,7 +83,8 @@ export async function* streamMessage(
       throw invalidAnswer(peer.name, call.method, 'an update before the task');
     const reply = toPeerReply(seen, seen.metadata);
     yield reply;
-    if (reply.kind === 'message' || reply.task.terminal || WAITING.has(reply.task.state)) return;
+    // A2A ends the stream of a task that asks, too.
+    if (reply.kind === 'message' || reply.task.terminal || isAsking(reply.task.state)) return;
   }
   throw endedEarly(call);
 }

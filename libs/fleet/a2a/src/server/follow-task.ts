@@ -7,9 +7,8 @@ import {
   type StoredChunk,
   type TaskEvent,
   type TaskRecord,
-  type TaskState,
 } from '@hermes-fleet/ledger';
-import { FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject, type TaskState, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { chunkArtifact, ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
 import { EVENT_METADATA } from '../wire/event-metadata.ts';
 import { a2aState } from '../wire/task-state.ts';

@@ -1,6 +1,6 @@
 import { type Artifact, Message, type Task, type TaskStatus } from '@a2a-js/sdk';
-import type { Question, TaskEvent, TaskRecord, TaskState } from '@hermes-fleet/ledger';
-import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { Question, TaskEvent, TaskRecord } from '@hermes-fleet/ledger';
+import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject, type TaskState } from '@hermes-fleet/protocol';
 import { agentMessage, handshakePart, textPart } from './parts.ts';
 import { a2aState } from './task-state.ts';
 

@@ -1,5 +1,5 @@
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
-import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import { backoffMs, FleetError, isA2AState } from '@hermes-fleet/protocol';
 import { type Log, type ToolCall, ToolError } from '@hermes-fleet/protocol/ports';
 import { followTask, RETRY_BACKOFF } from '@hermes-fleet/relay';
 import {
@@ -194,18 +194,7 @@ async function cancelRemoteTask(log: Log, { agent, call }: AgentCall): Promise<v
   }
 }
 
-const STATES = new Set([
-  'submitted',
-  'working',
-  'input_required',
-  'auth_required',
-  'completed',
-  'failed',
-  'canceled',
-  'rejected',
-]);
-
 /** The task's A2A state; `unknown` for a word that is not one. */
 export function stateOf({ state }: Pick<PeerTask, 'state'>): string {
-  return STATES.has(state) ? state : 'unknown';
+  return isA2AState(state) ? state : 'unknown';
 }

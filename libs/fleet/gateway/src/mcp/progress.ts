@@ -1,5 +1,5 @@
-import type { Ledger, TaskEvent, TaskRecord, TaskState } from '@hermes-fleet/ledger';
-import { impliedState, isTerminal } from '@hermes-fleet/ledger';
+import { impliedState, isTerminal, type Ledger, type TaskEvent, type TaskRecord } from '@hermes-fleet/ledger';
+import type { TaskState } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CostOptions, costView } from '../http/cost-view.ts';
 

@@ -1,5 +1,5 @@
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject, TaskState } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { type CostOptions, costView } from '../http/cost-view.ts';
 import { listArtifacts } from './artifact-resources.ts';
@@ -8,23 +8,12 @@ export interface TaskReportOptions extends CostOptions {
   readonly ledger: Pick<Ledger, 'tokens' | 'get' | 'questions' | 'lateResult' | 'artifacts'>;
 }
 
-const State = z.enum([
-  'submitted',
-  'queued',
-  'working',
-  'input_required',
-  'completed',
-  'failed',
-  'rejected',
-  'canceled',
-]);
-
 /** A task as the tools return it. */
 export const TaskReport = z.looseObject({
   id: z.string().describe('Names the task in the other tools'),
   task_id: z.string().describe("The caller's name for the task"),
   context_id: z.string().describe('Names the work tree and the conversation, to continue in them'),
-  state: State,
+  state: TaskState,
   updated_at: z.string(),
   tokens_spent: z.int(),
   token_budget: z.int().nullable(),
@@ -50,7 +39,7 @@ export const TaskList = z.looseObject({
       id: z.string(),
       task_id: z.string(),
       context_id: z.string(),
-      state: State,
+      state: TaskState,
       updated_at: z.string(),
       brief: z.string().describe('The beginning of it'),
     }),
@@ -59,7 +48,7 @@ export const TaskList = z.looseObject({
   next_page_token: z.string().describe('Empty on the last page'),
 });
 
-export const TaskStates = z.array(State).min(1).max(State.options.length);
+export const TaskStates = z.array(TaskState).min(1).max(TaskState.options.length);
 
 const MAX_LISTED_BRIEF = 200;
 
@@ -112,7 +101,9 @@ function nextStep({ id, state, result }: TaskRecord, question: number): string {
       return 'The task has failed; result.error says why.';
     case 'canceled':
       return 'The task was canceled.';
-    default:
+    case 'submitted':
+    case 'queued':
+    case 'working':
       return `The task goes on. Wait for it with fleet_task {"id":"${id}"}, or cancel it with fleet_cancel.`;
   }
 }

@@ -1,14 +1,11 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isAsking } from '@hermes-fleet/protocol';
 import type { TaskResult } from '@hermes-fleet/protocol/handshake';
 import { MAX_QUESTION_CHARS } from '@hermes-fleet/protocol/ports';
 import type { Delegation } from './delegation.ts';
 import { emptyResult } from './remote-result.ts';
 
-/** The interrupted states of A2A 1.0, in which a task waits for its caller. */
-const INTERRUPTED = new Set(['input_required', 'auth_required']);
-
-export const isWaitingForCaller = ({ state }: Pick<PeerTask, 'state'>): boolean => INTERRUPTED.has(state);
+export const isWaitingForCaller = ({ state }: Pick<PeerTask, 'state'>): boolean => isAsking(state);
 
 export function questionIn({ statusText, text }: Pick<PeerTask, 'statusText' | 'text'>): string {
   const question = (statusText || text).trim() || 'It asks, and does not say what.';

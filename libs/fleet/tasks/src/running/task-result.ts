@@ -1,4 +1,4 @@
-import { answerVersion, type JsonObject } from '@hermes-fleet/protocol';
+import { answerVersion, type EndEvent, type JsonObject } from '@hermes-fleet/protocol';
 import {
   bareResult,
   encodeResult,
@@ -11,7 +11,7 @@ import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 
 /** A task's terminal event and its result. */
 export interface Ending {
-  readonly event: 'blocked' | 'done' | 'partial' | 'error' | 'canceled';
+  readonly event: EndEvent;
   readonly result: TaskResult;
 }
 

@@ -1,4 +1,4 @@
-import type { SchedulingState } from './states.ts';
+import type { SchedulingState } from '@hermes-fleet/protocol';
 
 /** This share of the depth is kept for callers that use less than the same share. */
 const SHARE = 0.1;

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { NOW } from '@hermes-fleet/peers/testing';
+import type { SchedulingState } from '@hermes-fleet/protocol';
 import { Priority } from '@hermes-fleet/protocol/handshake';
 import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { Lane } from './lane.ts';
 import { createScheduler, type Ticket } from './scheduler.ts';
-import type { SchedulingState } from './states.ts';
 import type { Turn } from './turn.ts';
 
 const NONE = new Lane({ name: 'none', places: 0, depth: 0 });

@@ -1,10 +1,11 @@
+import type { SchedulingState } from '@hermes-fleet/protocol';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Priority } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { Classes } from './classes.ts';
 import type { Lane } from './lane.ts';
 import { createRounds } from './rounds.ts';
-import { type SchedulingState, TRANSITIONS } from './states.ts';
+import { TRANSITIONS } from './states.ts';
 import type { Needs, Turn } from './turn.ts';
 import { WaitingLines, type WaitingTask } from './waiting-lines.ts';
 

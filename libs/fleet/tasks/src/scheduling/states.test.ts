@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { it } from 'node:test';
 import { NOW } from '@hermes-fleet/peers/testing';
+import type { SchedulingState } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/ports';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { Lane } from './lane.ts';
 import { createScheduler, type Ticket } from './scheduler.ts';
-import { type SchedulingState, TRANSITIONS } from './states.ts';
+import { TRANSITIONS } from './states.ts';
 
 const PLACE: Disposable = { [Symbol.dispose]: () => undefined };
 

@@ -1,5 +1,4 @@
-/** The states of a task between its acceptance and its end (docs/handshake.md#scheduling). */
-export type SchedulingState = 'submitted' | 'waiting' | 'queued' | 'placed' | 'running' | 'asking' | 'ended';
+import type { SchedulingState } from '@hermes-fleet/protocol';
 
 /** The states that may follow each state. */
 export const TRANSITIONS: Readonly<Record<SchedulingState, readonly SchedulingState[]>> = {

@@ -80,17 +80,8 @@ export function clock(iso) {
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
-/** The state of a task in words. @param {string} state */
-export const stateName = (state) => (state === 'input_required' ? 'asks' : state);
-
 /** A code as words: `risk_mode` is `risk mode`. @param {string} code */
 export const words = (code) => code.replaceAll('_', ' ');
-
-/** The states in which a task has its result. */
-export const ENDED = Object.freeze(['done', 'partial', 'blocked', 'error', 'canceled']);
-
-/** @param {string} state */
-export const hasEnded = (state) => ENDED.includes(state);
 
 /** Names `1 task`, `2 tasks`. @param {number} count @param {string} noun */
 export const counted = (count, noun) => `${whole(count)} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,10 +1,11 @@
-import { age, dateTime, ENDED, stateName, UNKNOWN } from '../lib/format.js';
+import { CONSOLE_STATES } from '/assets/lib/lifecycle.js';
+import { age, dateTime, UNKNOWN } from '../lib/format.js';
 import { useNow } from '../lib/hooks.js';
 import { html } from '../lib/vendor.js';
 
-/** @param {{state: string}} props */
+/** @param {{state: keyof typeof CONSOLE_STATES}} props */
 export const State = ({ state }) =>
-  html`<span class=${`state state-${state}`}><span class="mark" aria-hidden="true"></span>${stateName(state)}</span>`;
+  html`<span class=${`state state-${state}`}><span class="mark" aria-hidden="true"></span>${CONSOLE_STATES[state].word}</span>`;
 
 /** A time as its age, with the whole time as title. @param {{at: string | null, suffix?: string}} props */
 export function Ago({ at, suffix = ' ago' }) {
@@ -43,7 +44,7 @@ export function Elapsed({ task }) {
   const limit = task.deadline === null ? null : Date.parse(task.deadline) - begin;
   const elapsed = Math.max(0, end - begin);
   const text = limit === null ? age(elapsed) : `${age(elapsed)} / ${age(limit, Math.round)}`;
-  return html`<${Bar} label="Elapsed" value=${elapsed} limit=${limit} text=${text} quiet=${ENDED.includes(task.state) && elapsed <= (limit ?? elapsed)} />`;
+  return html`<${Bar} label="Elapsed" value=${elapsed} limit=${limit} text=${text} quiet=${task.ended_at !== null && elapsed <= (limit ?? elapsed)} />`;
 }
 
 /** A figure with its name; `bad` marks one that needs attention. @param {{name: string, value: any, note?: any, bad?: boolean}} props */

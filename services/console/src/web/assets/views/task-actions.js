@@ -1,6 +1,5 @@
 import { announce } from '../lib/announce.js';
 import { get, post, taskPath } from '../lib/api.js';
-import { hasEnded } from '../lib/format.js';
 import { useAction } from '../lib/hooks.js';
 import { go, href } from '../lib/router.js';
 import { withToken } from '../lib/session.js';
@@ -36,7 +35,7 @@ export function TaskActions({ document, reload }) {
       go(href(['send']));
     });
   return html`<div class="actions">
-    ${hasEnded(task.state) ? null : html`<button type="button" class="danger" disabled=${busy} onClick=${() => setAsking(true)}>Cancel the task</button>`}
+    ${task.ended_at !== null ? null : html`<button type="button" class="danger" disabled=${busy} onClick=${() => setAsking(true)}>Cancel the task</button>`}
     <button type="button" disabled=${busy} onClick=${sendAgain}>Send again</button>
     ${fault === '' ? null : html`<p class="fault" role="alert">${fault}</p>`}
     ${

@@ -1,5 +1,5 @@
 import { get, taskPath } from '../lib/api.js';
-import { hasEnded, size, words } from '../lib/format.js';
+import { size, words } from '../lib/format.js';
 import { useAction } from '../lib/hooks.js';
 import { useSession, withToken } from '../lib/session.js';
 import { html, useEffect, useState } from '../lib/vendor.js';
@@ -61,7 +61,7 @@ const Text = ({ name, text, empty }) =>
 function Result({ task, content }) {
   const { result, text, artifacts } = content;
   const reply = typeof result?.['text'] === 'string' ? result['text'] : text;
-  return html`<${Text} name="Result" text=${reply} empty=${hasEnded(task.state) ? 'The agent said nothing.' : 'Not yet.'} />
+  return html`<${Text} name="Result" text=${reply} empty=${task.ended_at !== null ? 'The agent said nothing.' : 'Not yet.'} />
     ${typeof result?.['blocked_reason'] === 'string' && !reply?.includes(result['blocked_reason']) ? html`<p class="note">${result['blocked_reason']}</p>` : null}
     <${List} name="Files changed" items=${asList(/** @type {any} */ (result?.['artifacts'])?.files_changed)} />
     <${List} name="Next steps" items=${asList(result?.['next_steps'])} />

@@ -1,5 +1,5 @@
 import { consoleNow, taskPath } from '../lib/api.js';
-import { compact, dateTime, hasEnded, money, UNKNOWN } from '../lib/format.js';
+import { compact, dateTime, money, UNKNOWN } from '../lib/format.js';
 import { useNow, useResource } from '../lib/hooks.js';
 import { href, taskHref } from '../lib/router.js';
 import { useSession } from '../lib/session.js';
@@ -56,7 +56,7 @@ function Page({ document, reload }) {
       <${Figure} name="Elapsed of deadline" value=${html`<${Elapsed} task=${task} />`} />
       <${Figure} name="Cost" value=${money(task.cost)} note=${task.cost === null ? 'not known, or no price' : null} />
       <${Figure} name="Sent" value=${html`<${Ago} at=${task.submitted_at} />`} note=${dateTime(task.submitted_at)} />
-      <${Figure} name="Peer" value=${task.peer ?? UNKNOWN} note=${hasEnded(task.state) ? null : task.tool} />
+      <${Figure} name="Peer" value=${task.peer ?? UNKNOWN} note=${task.ended_at !== null ? null : task.tool} />
     </dl>
     <dl class="facts">
       <${Fact} name="Caller">${task.caller}</${Fact}>
@@ -75,7 +75,7 @@ function Page({ document, reload }) {
       <div>
         <section aria-labelledby="content"><h2 id="content">Brief and result</h2><${Content} task=${task} content=${content} /></section>
         <section aria-labelledby="tree"><h2 id="tree">Delegations</h2><${Tree} tree=${tree} /><${Usage} tree=${tree} /></section>
-        <section aria-labelledby="attempts"><h2 id="attempts">Why this peer</h2><${Attempts} attempts=${document.attempts} ended=${hasEnded(task.state)} /></section>
+        <section aria-labelledby="attempts"><h2 id="attempts">Why this peer</h2><${Attempts} attempts=${document.attempts} ended=${task.ended_at !== null} /></section>
       </div>
     </div>`;
 }

@@ -5,17 +5,28 @@ import { useSession } from '../lib/session.js';
 import { html, useEffect, useRef, useState } from '../lib/vendor.js';
 import { Choice, Range } from '../parts/range.js';
 
-/** The states of a tab, its name, and the state whose mark it has. */
-const TABS = /** @type {const} */ ([
+/** The tab of each state. @type {Readonly<Record<import('../../../http/api.ts').TaskRow['state'], string>>} */
+const TAB_OF = {
+  running: 'Running',
+  input_required: 'Asks',
+  submitted: 'Waiting',
+  queued: 'Waiting',
+  waiting: 'Waiting',
+  paused: 'Waiting',
+  done: 'Done',
+  partial: 'Done',
+  blocked: 'Blocked',
+  error: 'Error',
+  canceled: 'Canceled',
+};
+
+/** The states of a tab, its name, and the state whose mark it has. @type {readonly (readonly [string, string, string])[]} */
+const TABS = [
   ['', 'All', ''],
-  ['running', 'Running', 'running'],
-  ['input_required', 'Asks', 'input_required'],
-  ['submitted,queued,waiting,paused', 'Waiting', 'waiting'],
-  ['done,partial', 'Done', 'done'],
-  ['blocked', 'Blocked', 'blocked'],
-  ['error', 'Error', 'error'],
-  ['canceled', 'Canceled', 'canceled'],
-]);
+  ...[...Map.groupBy(Object.entries(TAB_OF), ([, name]) => name)].map(
+    ([name, tab]) => /** @type {const} */ ([tab.map(([state]) => state).join(), name, tab[0]?.[0] ?? '']),
+  ),
+];
 
 /** Typing rests this long before the list is asked for. */
 const TYPING_MS = 250;

@@ -1,5 +1,5 @@
 import { consoleNow, query } from '../lib/api.js';
-import { compact, counted, hasEnded, UNKNOWN, words } from '../lib/format.js';
+import { compact, counted, UNKNOWN, words } from '../lib/format.js';
 import { useResource } from '../lib/hooks.js';
 import { href, taskHref } from '../lib/router.js';
 import { html } from '../lib/vendor.js';
@@ -72,8 +72,8 @@ const Row = ({ task }) =>
   </tr>`;
 
 /** @param {import('../../../http/task-row.ts').TaskRow} task */
-function peerNote({ state, tool, reroutes }) {
-  if (tool !== null && !hasEnded(state)) return tool;
+function peerNote({ ended_at, tool, reroutes }) {
+  if (tool !== null && ended_at === null) return tool;
   return reroutes > 0 ? `rerouted ${reroutes === 1 ? 'once' : `${reroutes} times`}` : '';
 }
 

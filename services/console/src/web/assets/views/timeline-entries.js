@@ -1,26 +1,20 @@
+import { TASK_EVENTS } from '/assets/lib/lifecycle.js';
+
 /**
  * Which events a timeline shows at first, and how they stand out.
  *
  * @typedef {import('../../../http/task-page.ts').TimelineEntry} Entry
  */
 
-const BAD = ['blocked', 'error', 'canceled', 'alert'];
-const MAIN = [
-  'done',
-  'partial',
-  'input_required',
-  'answered',
-  'delegated',
-  'rerouted',
-  'submitted',
-  'resumed',
-];
-
 /** @param {Entry} entry @returns {'bad' | 'warn' | 'main' | 'step'} */
 export function levelOf({ type, data }) {
-  if (BAD.includes(type)) return 'bad';
-  if (data['ok'] === false || data['guard'] !== undefined || data['outcome'] !== undefined) return 'warn';
-  return MAIN.includes(type) ? 'main' : 'step';
+  const { level } = TASK_EVENTS[type];
+  if (
+    level !== 'bad' &&
+    (data['ok'] === false || data['guard'] !== undefined || data['outcome'] !== undefined)
+  )
+    return 'warn';
+  return level;
 }
 
 /** @param {Entry} entry */
