@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { consume, createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
+import {
+  consume,
+  createOutboxPublisher,
+  renderNatsConfig,
+  setUpStreams,
+  supportsSyncInterval,
+} from '@hermes-fleet/events';
 import { type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog as log } from '@hermes-fleet/protocol/testing';
 import { withoutEngine } from '../support/engine.ts';
@@ -86,8 +92,8 @@ test('kill -9 of NATS in a container: the relay loses, repeats and reorders noth
 
   const connection = { servers: [`nats://127.0.0.1:${port}`], name: 'test' };
   const setup = await setUpStreams({ connection, log });
-  assert.equal(setup.outcome, 'created');
-  assert.equal(setup.knowsSyncInterval, true, `${IMAGE} is ${setup.serverVersion}`);
+  assert.equal(setup.outcomes.FLEET, 'created');
+  assert.ok(supportsSyncInterval(setup.serverVersion), `${IMAGE} is ${setup.serverVersion}`);
 
   const outbox = openOutbox();
   const failures: string[] = [];

@@ -58,8 +58,8 @@ test('the setup user creates the streams, the services publish to them, and the 
 }, async (t) => {
   const as = await startKeyedBus(t);
   for (const wanted of ['created', 'unchanged']) {
-    const { outcome, announceOutcome, auditOutcome } = await setUpStreams({ connection: as('setup'), log });
-    assert.deepEqual([outcome, announceOutcome, auditOutcome], [wanted, wanted, wanted]);
+    const { outcomes } = await setUpStreams({ connection: as('setup'), log });
+    assert.deepEqual(Object.values(outcomes), [wanted, wanted, wanted]);
   }
 
   const relay = createOutboxPublisher({
@@ -98,23 +98,14 @@ test('the setup user creates the streams, the services publish to them, and the 
   assert.equal(await heads.flush(20_000), true);
 
   const operator = as('operator');
-  for (const durable of [undefined, 'kept']) {
-    assert.equal(
-      await first(operator, 'fleet.control.>', durable && 'control'),
-      'fleet.control.account.market',
-    );
-    assert.equal(await first(operator, 'fleet.audit.>', durable), 'fleet.audit.trader');
-    assert.equal(await first(operator, 'fleet.task.>', durable), 'fleet.task.neo.done');
-    assert.equal(await first(operator, 'fleet.announce.>', durable), 'fleet.announce.neo');
-  }
+  assert.equal(await first(operator, 'fleet.control.>'), 'fleet.control.account.market');
+  assert.equal(await first(operator, 'fleet.audit.>'), 'fleet.audit.trader');
+  assert.equal(await first(operator, 'fleet.task.>'), 'fleet.task.neo.done');
+  assert.equal(await first(operator, 'fleet.announce.>'), 'fleet.announce.neo');
 });
 
 /** The subject of the first event that a reader receives. */
-async function first(
-  connection: BusConnection,
-  filter: string,
-  durable: string | undefined,
-): Promise<string | undefined> {
+async function first(connection: BusConnection, filter: string): Promise<string | undefined> {
   const seen = new AbortController();
   let found: string | undefined;
   await consume({
@@ -123,7 +114,6 @@ async function first(
     clock: systemClock,
     filter,
     fromStart: true,
-    ...(durable === undefined ? {} : { durable }),
     signal: AbortSignal.any([seen.signal, AbortSignal.timeout(20_000)]),
     onEvent: (_event, { subject }) => {
       found = subject;
@@ -141,8 +131,8 @@ test('the setup user splits a stream that has all subjects, and may not purge, d
   t.after(() => nc.close());
   const jsm = await nc.jetstreamManager();
   await jsm.streams.add({ name: STREAM, subjects: ['fleet.task.>', 'fleet.announce.>', 'fleet.audit.>'] });
-  const { outcome, announceOutcome, auditOutcome } = await setUpStreams({ connection: as('setup'), log });
-  assert.deepEqual([outcome, announceOutcome, auditOutcome], ['updated', 'created', 'created']);
+  const { outcomes } = await setUpStreams({ connection: as('setup'), log });
+  assert.deepEqual(Object.values(outcomes), ['updated', 'created', 'created']);
   for (const stream of [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM]) {
     if (stream !== AUDIT_STREAM)
       await assert.rejects(jsm.streams.purge(stream), { code: 'PERMISSIONS_VIOLATION' });

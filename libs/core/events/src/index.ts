@@ -1,9 +1,8 @@
 export { type AnnounceBus, startAnnounceBus } from './announces/announce-bus.ts';
 export { ANNOUNCE_TYPE } from './announces/announce-event.ts';
-export { type ForgetOutcome, type FoundHead, forgetHead } from './audit-heads/forget-head.ts';
 export { HEAD_TYPE, type Head } from './audit-heads/head-event.ts';
 export { type HeadPublisher, startHeadPublisher } from './audit-heads/head-publisher.ts';
-export { readHead } from './audit-heads/read-head.ts';
+export { type ForgetOutcome, type FoundHead, forgetHead, readHead } from './audit-heads/stored-head.ts';
 export type { BusConnection } from './connection/connection.ts';
 export { consume, type StreamPosition } from './consume/consume.ts';
 export type { EventMeta, StreamFacts } from './consume/consumer-session.ts';

@@ -44,8 +44,4 @@ export async function bus(t: After) {
 export const ids = (profile: string, instance: string, from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, at) => `${profile}:${instance}:${from + at}`);
 
-export const outcomes = (made: StreamSetup): string[] => [
-  made.outcome,
-  made.announceOutcome,
-  made.auditOutcome,
-];
+export const outcomes = (made: StreamSetup): string[] => Object.values(made.outcomes);

@@ -1,8 +1,10 @@
+import { addAbortListener } from 'node:events';
 import type { CloudEvent, JsonObject } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { headers, type NatsConnection } from 'nats';
-import { type BusConnection, flushed, reasonOf } from '../connection/connection.ts';
+import { type BusConnection, endOf, flushed, reasonOf } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
+import { Waiters } from '../connection/waiters.ts';
 import { type Announced, announceEvent, announceSubject } from './announce-event.ts';
 import { createAnnounceInbox } from './announce-inbox.ts';
 
@@ -39,22 +41,14 @@ export interface AnnounceBus {
  */
 export function startAnnounceBus(options: AnnounceBusOptions): AnnounceBus {
   const stop = new AbortController();
-  const idle = new Set<(sent: boolean) => void>();
+  const flushing = new Waiters(options.clock);
   const inbox = options.onAnnounce && createAnnounceInbox({ ...options, onAnnounce: options.onAnnounce });
   let pending: CloudEvent | undefined;
   let wake: () => void = () => {};
   let state: BusState = { connected: false, lastError: undefined };
 
-  const settle = (sent: boolean): void => {
-    for (const resolve of idle) resolve(sent);
-    idle.clear();
-  };
-
   async function send(nc: NatsConnection, healthy: () => void): Promise<never> {
-    const broken = nc.closed().then((error) => {
-      throw error ?? new Error('the server closed the connection');
-    });
-    broken.catch(() => undefined);
+    const broken = endOf(nc);
     await flushed(nc);
     healthy();
     for (;;) {
@@ -67,7 +61,7 @@ export function startAnnounceBus(options: AnnounceBusOptions): AnnounceBus {
         if (pending === event) pending = undefined;
       }
       if (pending === undefined) {
-        settle(true);
+        flushing.settle(true);
         await Promise.race([woken.promise, broken]);
       }
     }
@@ -98,22 +92,17 @@ export function startAnnounceBus(options: AnnounceBusOptions): AnnounceBus {
     connection: options.connection,
     component: 'announce bus',
     clock: options.clock,
-    random: options.random ?? Math.random,
+    random: options.random,
     log: options.log,
     signal: stop.signal,
     onState: (next) => {
       state = next;
     },
     session: async (nc, healthy) => {
-      const end = (): void => void nc.close();
-      stop.signal.addEventListener('abort', end, { once: true });
-      try {
-        watchRefusals(nc).catch((err) => options.log.debug({ err }, 'no longer watching the status of NATS'));
-        if (inbox) nc.subscribe(ALL_ANNOUNCES, { callback: inbox.receive });
-        await send(nc, healthy);
-      } finally {
-        stop.signal.removeEventListener('abort', end);
-      }
+      using _end = addAbortListener(stop.signal, () => void nc.close());
+      watchRefusals(nc).catch((err) => options.log.debug({ err }, 'no longer watching the status of NATS'));
+      if (inbox) nc.subscribe(ALL_ANNOUNCES, { callback: inbox.receive });
+      await send(nc, healthy);
     },
   });
 
@@ -126,19 +115,12 @@ export function startAnnounceBus(options: AnnounceBusOptions): AnnounceBus {
     async flush(timeoutMs) {
       if (pending === undefined) return true;
       if (stop.signal.aborted) return false;
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      idle.add(resolve);
-      using _limit = options.clock.timer(() => resolve(false), timeoutMs);
-      try {
-        return await promise;
-      } finally {
-        idle.delete(resolve);
-      }
+      return await flushing.wait(timeoutMs);
     },
     async close() {
       stop.abort();
       wake();
-      settle(false);
+      flushing.settle(false);
       await Promise.all([running, inbox?.close()]);
       state = { connected: false, lastError: state.lastError };
     },

@@ -1,8 +1,7 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Log } from '@hermes-fleet/protocol/ports';
 import type { Msg, NatsError } from 'nats';
-import { reasonOf } from '../connection/connection.ts';
-import { isForwarded } from '../connection/read-back.ts';
+import { isForwarded, reasonOf } from '../connection/connection.ts';
 import { announcerOf, readAnnounceEvent } from './announce-event.ts';
 
 /** Larger messages are dropped. */
@@ -58,25 +57,14 @@ export function createAnnounceInbox(options: {
       }
       const from = announcerOf(message.subject);
       if (from === undefined || from === options.profile) return;
-      if (isForwarded(message)) {
-        options.log.warn({ peer: from }, 'dropped an announce that its profile did not send');
-        return;
-      }
-      if (message.data.length > MAX_BYTES || (waiting.size >= MAX_PENDING && !waiting.has(from))) {
-        options.log.warn(
-          { peer: from, bytes: message.data.length },
-          'dropped an announce: too large, or too many',
-        );
-        return;
-      }
-      if (waiting.has(from) && !readAnnounceEvent(Buffer.from(message.data).toString('utf8'))) {
-        // Another profile can make the server send an acknowledgement here: it must not replace an announce.
-        options.log.warn(
-          { peer: from, bytes: message.data.length },
-          'dropped a message that is not an announce',
-        );
-        return;
-      }
+      const { length: bytes } = message.data;
+      const drop = (what: string): void => options.log.warn({ peer: from, bytes }, `dropped ${what}`);
+      if (isForwarded(message)) return drop('an announce that its profile did not send');
+      if (bytes > MAX_BYTES || (waiting.size >= MAX_PENDING && !waiting.has(from)))
+        return drop('an announce: too large, or too many');
+      // Another profile can make the server send an acknowledgement here: it must not replace an announce.
+      if (waiting.has(from) && !readAnnounceEvent(Buffer.from(message.data).toString('utf8')))
+        return drop('a message that is not an announce');
       waiting.set(from, message.data);
       handling ??= handleAll();
     },

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from 'nats';
 import { audited, connectAs, follow, headOf, login, SETUP, SUBJECT, stored } from '../../testing/heads.ts';
-import { type FoundHead, forgetHead } from './forget-head.ts';
 import { headEvent } from './head-event.ts';
+import { type FoundHead, forgetHead } from './stored-head.ts';
 
 const deadline = { timeout: 60_000 };
 

@@ -1,8 +1,10 @@
+import { addAbortListener } from 'node:events';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { NatsConnection } from 'nats';
-import { type BusConnection, reasonOf } from '../connection/connection.ts';
+import { type BusConnection, endOf, reasonOf } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
+import { Waiters } from '../connection/waiters.ts';
 import { directGet } from '../streams/direct-get.ts';
 import { auditSubject } from '../streams/subjects.ts';
 import { type Head, headEvent, readHeadEvent } from './head-event.ts';
@@ -65,7 +67,7 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
   const subject = auditSubject(options.service);
   const everyMs = options.everyMs ?? MIN_INTERVAL_MS;
   const end = new AbortController();
-  const idle = new Set<(published: boolean) => void>();
+  const flushing = new Waiters(options.clock);
   let state: HeadState = { connected: false, lastError: undefined, audit: 'unknown', reason: undefined };
   let published: Head | undefined;
   let publishedAt: number | undefined;
@@ -75,10 +77,6 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
   const setState = (change: Partial<HeadState>): void => {
     state = { ...state, ...change };
     options.onState?.(state);
-  };
-  const settle = (done: boolean): void => {
-    for (const resolve of idle) resolve(done);
-    idle.clear();
   };
   const isPublished = (head: Head): boolean =>
     head.seq === 0 || (head.seq === published?.seq && head.hash === published.hash);
@@ -128,10 +126,10 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
       const sinceMs = publishedAt === undefined ? everyMs : options.clock.now() - publishedAt;
       if (isPublished(head)) {
         healthy();
-        settle(true);
+        flushing.settle(true);
         waiting = 'for a change';
         await Promise.race([woken.promise, broken]);
-      } else if (sinceMs >= 0 && sinceMs < everyMs && idle.size === 0) {
+      } else if (sinceMs >= 0 && sinceMs < everyMs && flushing.count === 0) {
         waiting = 'for the interval';
         using _due = options.clock.timer(wake, everyMs - sinceMs);
         await Promise.race([woken.promise, broken]);
@@ -149,25 +147,21 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
     connection: options.connection,
     component: 'audit head publisher',
     clock: options.clock,
-    random: options.random ?? Math.random,
+    random: options.random,
     log: options.log,
     signal: end.signal,
     onState: setState,
     session: async (nc, healthy) => {
-      const close = (): void => void nc.close();
-      end.signal.addEventListener('abort', close, { once: true });
-      const broken = nc.closed().then((error) => {
-        throw error ?? new Error('the server closed the connection');
-      });
+      using _end = addAbortListener(end.signal, () => void nc.close());
+      const broken = endOf(nc);
       try {
         await Promise.race([keepUp(nc, healthy, broken), broken]);
       } finally {
         waiting = undefined;
-        end.signal.removeEventListener('abort', close);
       }
     },
   }).finally(() => {
-    settle(false);
+    flushing.settle(false);
     setState({ connected: false });
   });
 
@@ -179,15 +173,9 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
     },
     async flush(timeoutMs) {
       if (end.signal.aborted) return state.audit !== 'broken' && isPublished(options.head());
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      idle.add(resolve);
+      const done = flushing.wait(timeoutMs);
       wake();
-      using _limit = options.clock.timer(() => resolve(false), timeoutMs);
-      try {
-        return await promise;
-      } finally {
-        idle.delete(resolve);
-      }
+      return await done;
     },
     async close() {
       end.abort();

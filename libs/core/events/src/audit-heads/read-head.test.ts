@@ -6,7 +6,7 @@ import { startNatsServer } from '../../testing/nats-server.ts';
 import { busPermissions, inboxPrefix } from '../streams/permissions.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { headEvent } from './head-event.ts';
-import { readHead } from './read-head.ts';
+import { readHead } from './stored-head.ts';
 
 const HEAD = { store: 'one', seq: 7, hash: 'ab'.repeat(32) };
 const SUBJECT = 'fleet.audit.trader';

@@ -1,7 +1,6 @@
 import { createConnection } from 'node:net';
-import type { TlsSource } from '@hermes-fleet/net/tls';
-import { connect, type NatsConnection } from 'nats';
-import { busFault, tlsError, tlsOptions } from './bus-tls.ts';
+import { clientOptions, type TlsFault, type TlsSource, tlsFault } from '@hermes-fleet/net/tls';
+import { connect, type Msg, type NatsConnection, type TlsOptions } from 'nats';
 
 /** The address and credentials of the bus. */
 export interface BusConnection {
@@ -13,9 +12,12 @@ export interface BusConnection {
   readonly name: string;
   /** The subject prefix for replies; a restricted user may subscribe below its own prefix only. */
   readonly inboxPrefix?: string;
-  /** The certificates of TLS; without it, `tls://` servers get what Node trusts, and no client certificate. */
+  /** The certificates of TLS, which one `tls://` address requires of all servers; without it, `tls://` servers get what Node trusts, and no client certificate. */
   readonly tls?: TlsSource;
 }
+
+/** The keys of fleet.yaml. */
+const KEYS = { ca: 'fleet.nats.tls.ca_file', cert: 'fleet.nats.tls.cert_file' };
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const PING_INTERVAL_MS = 2_000;
@@ -26,7 +28,7 @@ export function serverAddress(server: string): { host: string; port: number } {
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 4222 : Number(url.port) };
 }
 
-/** A server that answers, and the INFO line that it begins with. */
+/** A server that answers, and the INFO line that it begins with, in clear text. */
 interface Greeting {
   readonly server: string;
   readonly host: string;
@@ -77,7 +79,7 @@ export async function openConnection(
   connection: BusConnection,
   signal: AbortSignal,
   onServer: (server: string) => void = () => {},
-): Promise<NatsConnection> {
+): Promise<NatsConnection & AsyncDisposable> {
   const { server, ...greeted } = await firstToAnswer(connection.servers, signal);
   onServer(server);
   const opened = connect({
@@ -99,7 +101,16 @@ export async function openConnection(
     await nc.close();
     signal.throwIfAborted();
   }
-  return nc;
+  return Object.assign(nc, { [Symbol.asyncDispose]: () => nc.close() });
+}
+
+/** Rejects when the connection ends; an end that nobody awaits is no unhandled rejection. */
+export function endOf(nc: NatsConnection): Promise<never> {
+  const end = nc.closed().then((error) => {
+    throw error ?? new Error('the server closed the connection');
+  });
+  end.catch(() => undefined);
+  return end;
 }
 
 /**
@@ -107,10 +118,7 @@ export async function openConnection(
  * would then never settle).
  */
 export async function flushed(nc: NatsConnection): Promise<void> {
-  const ended = nc.closed().then((error) => {
-    throw error ?? new Error('the connection was closed');
-  });
-  await Promise.race([nc.flush(), ended]);
+  await Promise.race([nc.flush(), endOf(nc)]);
 }
 
 /** A readable reason for a bus error. */
@@ -124,3 +132,64 @@ export function reasonOf(error: unknown): string {
   if (code === 'TIMEOUT') return 'no acknowledgement in time';
   return error.message;
 }
+
+/** Headers that the server adds to a message that it reads from a stream. */
+const READ_BACK = /^nats-(?:stream|subject|sequence|time-stamp)$/i;
+
+/**
+ * True for a stored message that the server has sent on request. The requester chooses the subject of that reply and may
+ * name another profile's, so the subject does not prove the sender.
+ */
+export function isForwarded(message: Msg): boolean {
+  try {
+    return (message.headers?.keys() ?? []).some((key) => READ_BACK.test(key));
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * The TLS options of a connection; empty where no TLS is configured. With them, the client library refuses a server that
+ * offers no TLS, so nobody between them can strip it. Throws for a server that cannot be connected to, with the reason: a
+ * server that misses a client certificate ends the connection without one.
+ */
+function tlsOptions({
+  servers,
+  tls,
+  host,
+  greeting,
+}: Pick<BusConnection, 'servers' | 'tls'> & Omit<Greeting, 'server'>): { tls?: TlsOptions } {
+  if (tls === undefined && !servers.some((server) => server.startsWith('tls://'))) return {};
+  const material = tls?.current() ?? {};
+  const says = (key: string): boolean => new RegExp(`"${key}":\\s*true`).test(greeting);
+  if (greeting.startsWith('INFO') && !says('tls_required') && !says('tls_available'))
+    throw new Error(
+      `${host} ${words({ what: 'does not speak TLS', remedy: 'set tls in its nats.conf, or use its nats:// address' })}`,
+    );
+  if (says('tls_verify') && material.cert === undefined)
+    throw new Error(
+      `${host} ${words({ what: 'requires a client certificate', remedy: `set ${KEYS.cert}` })}`,
+    );
+  // The client library names no host for an IP address, and the certificate would be compared with localhost.
+  const options = { ...clientOptions(material), host };
+  return { tls: options };
+}
+
+/** The error of a failed connection: a server that refuses a client certificate may just cut the connection. */
+function tlsError(error: unknown, { greeting, host }: Omit<Greeting, 'server'>): unknown {
+  const isCut = error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
+  if (!isCut || !/"tls_verify":\s*true/.test(greeting)) return error;
+  const fault = {
+    what: 'refuses the client certificate',
+    remedy: `set ${KEYS.cert} to one from an issuer that it trusts`,
+  };
+  return new Error(`${host} ${words(fault)}`, { cause: error });
+}
+
+/** What is wrong with a TLS connection to the bus; undefined for any other error. */
+function busFault(error: unknown): string | undefined {
+  const fault = tlsFault(error, KEYS);
+  return fault && words(fault);
+}
+
+const words = ({ what, remedy }: TlsFault): string => `${what}: ${remedy}`;

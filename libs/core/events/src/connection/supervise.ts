@@ -16,12 +16,13 @@ export interface SuperviseOptions {
   /** The component's name in log messages, e.g. `outbox publisher`. */
   readonly component: string;
   readonly clock: Clock;
-  readonly random: () => number;
+  /** 0 to 1, for the delays between attempts; `Math.random` by default. */
+  readonly random?: (() => number) | undefined;
   readonly log: Log;
   readonly signal: AbortSignal;
   /** Uses one connection until it fails or the signal aborts; calls `healthy` once the bus serves its requests. */
   readonly session: (nc: NatsConnection, healthy: () => void) => Promise<void>;
-  readonly onState?: (state: BusState) => void;
+  readonly onState?: ((state: BusState) => void) | undefined;
 }
 
 /**
@@ -30,7 +31,8 @@ export interface SuperviseOptions {
  * still takes connections. Resolves when the signal aborts and the last connection is closed. Logs state changes, not every failed attempt.
  */
 export async function supervise(options: SuperviseOptions): Promise<void> {
-  const backoff = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: options.random };
+  const backoff = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: options.random ?? Math.random };
+  const { servers } = options.connection;
   let failures = 0;
   let connected: boolean | undefined;
   let avoided: string | undefined;
@@ -38,10 +40,7 @@ export async function supervise(options: SuperviseOptions): Promise<void> {
     options.onState?.({ connected: next, lastError: reason });
     if (connected !== next) {
       if (next)
-        options.log.info(
-          { servers: options.connection.servers.length },
-          `${options.component}: connected to the event bus`,
-        );
+        options.log.info({ servers: servers.length }, `${options.component}: connected to the event bus`);
       else options.log.warn({ reason }, `${options.component}: interrupted; trying again until it works`);
     }
     connected = next;
@@ -54,14 +53,12 @@ export async function supervise(options: SuperviseOptions): Promise<void> {
   while (!options.signal.aborted) {
     let used: string | undefined;
     try {
-      await runSession(
-        options,
-        avoided,
-        (server) => {
-          used = server;
-        },
-        healthy,
-      );
+      const others = servers.filter((server) => server !== avoided);
+      const connection = { ...options.connection, servers: others.length > 0 ? others : servers };
+      await using nc = await openConnection(connection, options.signal, (server) => {
+        used = server;
+      });
+      await options.session(nc, healthy);
     } catch (error) {
       if (options.signal.aborted) return;
       setState(false, reasonOf(error));
@@ -71,22 +68,5 @@ export async function supervise(options: SuperviseOptions): Promise<void> {
     await options.clock.sleep(backoffMs(failures, backoff), options.signal).catch((error: unknown) => {
       if (!options.signal.aborted) throw error;
     });
-  }
-}
-
-async function runSession(
-  options: SuperviseOptions,
-  avoided: string | undefined,
-  onServer: (server: string) => void,
-  healthy: () => void,
-): Promise<void> {
-  const { servers } = options.connection;
-  const others = servers.filter((server) => server !== avoided);
-  const connection = { ...options.connection, servers: others.length > 0 ? others : servers };
-  const nc = await openConnection(connection, options.signal, onServer);
-  try {
-    await options.session(nc, healthy);
-  } finally {
-    await nc.close();
   }
 }

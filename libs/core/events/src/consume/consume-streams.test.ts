@@ -9,14 +9,13 @@ import { setUpStreams } from '../streams/set-up-streams.ts';
 import { consume } from './consume.ts';
 
 /** The subjects of the first `count` events that match a filter. */
-async function read(url: string, filter: string, count: number, durable?: string): Promise<string[]> {
+async function read(url: string, filter: string, count: number): Promise<string[]> {
   const done = new AbortController();
   const subjects: string[] = [];
   await consume({
     connection: { servers: [url], name: 'reader' },
     filter,
     fromStart: true,
-    ...(durable === undefined ? {} : { durable }),
     signal: done.signal,
     log: silentLog,
     clock: systemClock,
@@ -42,12 +41,10 @@ test('announces, events and audit heads are each read from their own stream', {
   ];
   for (const subject of subjects) await nc.jetstream().publish(subject, event);
   await nc.close();
-  for (const durable of [undefined, 'kept']) {
-    assert.deepEqual(await read(server.url, 'fleet.task.>', 1, durable), ['fleet.task.neo.done']);
-    const announces = ['fleet.announce.neo', 'fleet.announce.switch'];
-    assert.deepEqual(await read(server.url, 'fleet.announce.>', 2, durable), announces);
-    assert.deepEqual(await read(server.url, 'fleet.audit.>', 1, durable), ['fleet.audit.trader']);
-  }
+  assert.deepEqual(await read(server.url, 'fleet.task.>', 1), ['fleet.task.neo.done']);
+  const announces = ['fleet.announce.neo', 'fleet.announce.switch'];
+  assert.deepEqual(await read(server.url, 'fleet.announce.>', 2), announces);
+  assert.deepEqual(await read(server.url, 'fleet.audit.>', 1), ['fleet.audit.trader']);
 });
 
 test('a filter that matches several streams or none is refused before connecting', async () => {

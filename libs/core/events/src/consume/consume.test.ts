@@ -172,51 +172,6 @@ test('a message lost in transit is detected and read again', deadline, async (t)
   assert.equal(lost, 1);
 });
 
-test('a durable resumes at its position', deadline, async (t) => {
-  const server = await busWithStream(t);
-  const { outbox, publish } = publisher(t, server.url);
-  await publish(10);
-  const first = collector(t, server.url, { fromStart: true, durable: 'billing' });
-  await first.until(10);
-  first.stop.abort();
-  await first.ended;
-  await publish(10);
-  const second = collector(t, server.url, { fromStart: true, durable: 'billing' });
-  await second.until(10);
-  assert.deepEqual([...first.ids, ...second.ids], outbox.ids());
-});
-
-test('a running durable gets nothing twice when the server is killed', deadline, async (t) => {
-  const server = await busWithStream(t);
-  const { outbox, publish } = publisher(t, server.url);
-  const reader = collector(t, server.url, { fromStart: true, durable: 'billing' });
-  await publish(50);
-  await reader.until(50);
-  await server.restart();
-  await publish(50);
-  assert.deepEqual(await reader.until(100), outbox.ids());
-});
-
-test('a durable redelivers an unfinished event before the next ones', deadline, async (t) => {
-  const server = await busWithStream(t);
-  const { outbox, publish } = publisher(t, server.url);
-  await publish(10);
-  const seen: string[] = [];
-  const failing = collector(t, server.url, {
-    fromStart: true,
-    durable: 'billing',
-    onEvent: (event) => {
-      if (seen.push(event.id) === 5) throw new Error('no more');
-    },
-  });
-  await assert.rejects(failing.ended, /no more/);
-  const next = collector(t, server.url, { fromStart: true, durable: 'billing' });
-  await next.until(6);
-  const all = [...seen, ...next.ids];
-  assert.deepEqual(all, outbox.ids().toSpliced(4, 0, outbox.ids()[4] ?? ''));
-  assert.deepEqual([...new Set(all)], outbox.ids());
-});
-
 test('a consumer that was deleted on the server is recreated', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);

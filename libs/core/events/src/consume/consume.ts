@@ -18,23 +18,18 @@ export interface ConsumeOptions {
   /** The subjects to read, e.g. `fleet.task.neo.>`, all of one stream. */
   readonly filter: string;
   /**
-   * The name of a durable consumer, whose acknowledgements the server remembers; two readers of one name share the
-   * events. A server that crashes may lose the latest acknowledgements, and a new reader then gets some events again.
-   */
-  readonly durable?: string;
-  /**
-   * The name of the consumer on the server, where it is not durable; the server chooses one by default. A reader takes the
-   * place of another one with its name. A user that may create only certain names (readerPermissions) needs one.
+   * The name of the consumer on the server, which chooses one by default. A reader takes the place of another one with its
+   * name. A user that may create only certain names (readerPermissions) needs one.
    */
   readonly name?: string;
-  /** True: read from the oldest stored event; otherwise from the first connection on. A durable resumes at its position. */
+  /** True: read from the oldest stored event; otherwise from the first connection on. */
   readonly fromStart?: boolean;
   /**
    * The position to continue behind; takes precedence over `fromStart`. A stream that was created again is read from its
-   * start. Not for a durable.
+   * start.
    */
   readonly after?: StreamPosition | undefined;
-  /** True: resolve after the events that the stream held at the connection. Not for a durable. */
+  /** True: resolve after the events that the stream held at the connection. */
   readonly untilEnd?: boolean;
   /** Is called when the bus is reached or lost, and after every attempt that fails. */
   readonly onState?: (state: BusState) => void;
@@ -51,9 +46,9 @@ export interface ConsumeOptions {
 
 /**
  * Delivers the events of the bus one at a time, in the stream's order, across reconnects; resolves when the signal
- * aborts, or at the end with `untilEnd`. Delivery is at least once (see `createDeduplicator`). A message that is not a CloudEvent of the fleet, or that
- * the owner of its subject has not sent, is logged and skipped. Rejects with the error of `onEvent` (a durable then gets
- * that event again), and with CONFIG_INVALID when the filter does not match exactly one stream.
+ * aborts, or at the end with `untilEnd`. Delivery is at least once. A message that is not a CloudEvent of the fleet, or that
+ * the owner of its subject has not sent, is logged and skipped. Rejects with the error of `onEvent`, and with CONFIG_INVALID
+ * when the filter does not match exactly one stream.
  */
 export async function consume(options: ConsumeOptions): Promise<void> {
   const stream = streamOf(options.filter);
@@ -86,24 +81,18 @@ export async function consume(options: ConsumeOptions): Promise<void> {
     connection: options.connection,
     component: 'event consumer',
     clock: options.clock,
-    random: options.random ?? Math.random,
+    random: options.random,
     log: options.log,
     signal: AbortSignal.any([options.signal, broken.signal]),
-    ...(options.onState === undefined ? {} : { onState: options.onState }),
+    onState: options.onState,
     session: async (nc, onHealthy) => {
       await runConsumerSession({
+        ...options,
         nc,
         inboxPrefix: options.connection.inboxPrefix,
         stream,
-        filter: options.filter,
-        durable: options.durable,
-        name: options.name,
-        fromStart: options.fromStart ?? false,
         position,
-        untilEnd: options.untilEnd ?? false,
-        signal: options.signal,
         onHealthy,
-        onStream: (facts) => options.onStream?.(facts),
         handle,
         onForwarded: async (meta) => {
           options.log.warn(meta, 'skipped an event that its profile did not send');

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import {
   AckPolicy,
   type ConsumerInfo,
@@ -9,14 +10,11 @@ import {
   NatsError,
   nanos,
 } from 'nats';
-import { flushed } from '../connection/connection.ts';
-import { isForwarded } from '../connection/read-back.ts';
+import { flushed, isForwarded } from '../connection/connection.ts';
 
 const BATCH = 256;
 const PULL_EXPIRES_MS = 30_000;
-const ACK_WAIT_MS = 10_000;
 const INACTIVE_MS = 60_000;
-const ACK_TIMEOUT_MS = 5_000;
 const CONSUMER_NOT_FOUND = 10_014;
 
 /** The position of a reader; kept across connections. */
@@ -32,19 +30,18 @@ export interface ConsumerSession {
   readonly inboxPrefix: string | undefined;
   readonly stream: string;
   readonly filter: string;
-  readonly durable: string | undefined;
-  /** The name of a consumer that is not durable; undefined: the server chooses. */
-  readonly name: string | undefined;
-  readonly fromStart: boolean;
+  /** The name of the consumer; undefined: the server chooses. */
+  readonly name?: string | undefined;
+  readonly fromStart?: boolean | undefined;
   readonly position: Position;
   /** Return after the events that the stream held when the connection was opened. */
-  readonly untilEnd: boolean;
+  readonly untilEnd?: boolean | undefined;
   /** The server sends no bodies. */
   readonly headersOnly?: boolean;
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
   /** Called when the stream is known, before its first event. */
-  readonly onStream: (stream: StreamFacts) => void;
+  readonly onStream?: ((stream: StreamFacts) => void) | undefined;
   readonly handle: (data: string, meta: EventMeta, messageId: string) => Promise<void>;
   /** Called for a message that the owner of its subject has not sent; it is skipped. */
   readonly onForwarded: (meta: EventMeta) => Promise<void>;
@@ -78,32 +75,24 @@ export interface StreamFacts {
  */
 export async function runConsumerSession(session: ConsumerSession): Promise<void> {
   let handling = false;
-  const onAbort = (): void => {
+  using _end = addAbortListener(session.signal, () => {
     if (!handling) void session.nc.close();
-  };
-  session.signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    const reader = await openReader(session);
-    if (session.untilEnd && reader.atEnd()) return;
-    for await (const message of reader.messages) {
-      handling = true;
-      await reader.take(message);
-      handling = false;
-      if (session.signal.aborted || (session.untilEnd && reader.atEnd())) return;
-    }
-    throw new Error('the connection was closed');
-  } finally {
-    session.signal.removeEventListener('abort', onAbort);
+  });
+  const reader = await openReader(session);
+  if (session.untilEnd && reader.atEnd()) return;
+  for await (const message of reader.messages) {
+    handling = true;
+    await reader.take(message);
+    handling = false;
+    if (session.signal.aborted || (session.untilEnd && reader.atEnd())) return;
   }
+  throw new Error('the connection was closed');
 }
 
 async function openReader(session: ConsumerSession) {
   const jsm = await session.nc.jetstreamManager({ checkAPI: false });
   await fixPosition(jsm, session);
-  const { name, num_pending: held } =
-    session.durable === undefined
-      ? await addEphemeral(jsm, session)
-      : await addDurable(jsm, session.durable, session);
+  const { name, num_pending: held } = await addConsumer(jsm, session);
   const inbox = createInbox(session.inboxPrefix);
   const messages = session.nc.subscribe(inbox);
   let wanted = 0;
@@ -126,9 +115,8 @@ async function openReader(session: ConsumerSession) {
       pull();
       return;
     }
-    if (session.durable === undefined && delivery.count !== delivered + 1) {
+    if (delivery.count !== delivered + 1)
       throw new Error(`delivery ${delivery.count} came after ${delivered}: events were lost in transit`);
-    }
     delivered = delivery.count;
     await deliver(session, message, delivery);
     wanted -= 1;
@@ -140,48 +128,36 @@ async function openReader(session: ConsumerSession) {
   return { messages, take, atEnd: () => isDrained || delivered >= held };
 }
 
-/**
- * Delivers an event; for a durable, acknowledges it or returns it at once (NAK). A crashed server may have lost
- * acknowledgements: an event that this reader has handled is acknowledged again, not delivered again.
- */
 async function deliver(
   session: ConsumerSession,
   message: Msg,
   { seq, pending, storedAt }: Omit<Delivery, 'count'>,
 ): Promise<void> {
-  const handled = session.durable !== undefined && seq <= (session.position.after ?? 0);
-  try {
-    const { created = '' } = session.position;
-    const meta = { seq, subject: message.subject, created, pending, storedAt };
-    if (!handled && isForwarded(message)) await session.onForwarded(meta);
-    else if (!handled)
-      await session.handle(message.string(), meta, message.headers?.get('Nats-Msg-Id') ?? '');
-    session.position.after = Math.max(session.position.after ?? 0, seq);
-  } catch (error) {
-    if (session.durable !== undefined) {
-      message.respond('-NAK');
-      await flushed(session.nc);
-    }
-    throw error;
-  }
-  if (session.durable !== undefined)
-    await session.nc.request(message.reply ?? '', '+ACK', { timeout: ACK_TIMEOUT_MS });
+  const meta = {
+    seq,
+    subject: message.subject,
+    created: session.position.created ?? '',
+    pending,
+    storedAt,
+  };
+  if (isForwarded(message)) await session.onForwarded(meta);
+  else await session.handle(message.string(), meta, message.headers?.get('Nats-Msg-Id') ?? '');
+  session.position.after = Math.max(session.position.after ?? 0, seq);
 }
 
 /** Sets the position to read from, and corrects it for a stream that was recreated or has lost its tail. */
 async function fixPosition(jsm: JetStreamManager, session: ConsumerSession): Promise<void> {
   const { state, created } = await jsm.streams.info(session.stream);
   const { position } = session;
-  const fromStart = session.fromStart || session.durable !== undefined;
-  if (position.after === undefined) position.after = fromStart ? 0 : state.last_seq;
+  if (position.after === undefined) position.after = session.fromStart ? 0 : state.last_seq;
   else if (position.created !== created) position.after = 0;
   else position.after = Math.min(position.after, state.last_seq);
   position.created = created;
   const { first_seq: firstSeq, last_seq: lastSeq } = state;
-  session.onStream({ created, firstSeq, lastSeq, after: position.after });
+  session.onStream?.({ created, firstSeq, lastSeq, after: position.after });
 }
 
-async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Promise<ConsumerInfo> {
+async function addConsumer(jsm: JetStreamManager, session: ConsumerSession): Promise<ConsumerInfo> {
   // The one of the last connection may still be there, with an older position.
   if (session.name !== undefined) await deleteConsumer(jsm, session.stream, session.name);
   return await jsm.consumers.add(session.stream, {
@@ -203,22 +179,6 @@ async function deleteConsumer(jsm: JetStreamManager, stream: string, name: strin
   } catch (error) {
     if (!(error instanceof NatsError && error.api_error?.err_code === CONSUMER_NOT_FOUND)) throw error;
   }
-}
-
-/** Allows one unacknowledged event at a time: with more, a redelivered event could arrive after later ones. */
-async function addDurable(
-  jsm: JetStreamManager,
-  name: string,
-  session: ConsumerSession,
-): Promise<ConsumerInfo> {
-  return await jsm.consumers.add(session.stream, {
-    durable_name: name,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(ACK_WAIT_MS),
-    max_ack_pending: 1,
-    deliver_policy: session.fromStart ? DeliverPolicy.All : DeliverPolicy.New,
-    filter_subject: session.filter,
-  });
 }
 
 interface Delivery {

@@ -2,7 +2,8 @@ import type { Clock, Log, OutboxSource, Tracing } from '@hermes-fleet/protocol/p
 import type { NatsConnection } from 'nats';
 import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
-import { watchGap } from '../refill/watch-gap.ts';
+import { Waiters } from '../connection/waiters.ts';
+import { watchGap } from '../refill/stream-gap.ts';
 import { runPublishSession } from './publish-session.ts';
 
 const WINDOW = 64;
@@ -50,26 +51,20 @@ export interface OutboxPublisher {
  */
 export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPublisher {
   const stop = new AbortController();
-  const listeners = new Set<() => void>();
-  const notify = (): void => {
-    for (const listener of listeners) listener();
-  };
+  const flushing = new Waiters(options.clock);
+  const isEmpty = (): boolean => options.source.backlog().count === 0;
   let state: PublisherState = { connected: false, lastError: undefined };
   const watch = (nc: NatsConnection, lastStored: () => Promise<number>): void => {
-    const { connection, source, subjectPrefixes, reader, clock, log } = options;
+    const { reader, connection } = options;
     if (reader === undefined) return;
     const ended = new AbortController();
     void nc.closed().then(() => ended.abort());
     void watchGap({
+      ...options,
       nc,
-      source,
-      subjectPrefixes,
       reader,
-      clock,
-      log,
       lastStored,
       inboxPrefix: connection.inboxPrefix,
-      now: clock.now,
       signal: AbortSignal.any([stop.signal, ended.signal]),
       onMissing: (missing) => {
         state = { ...state, missing };
@@ -80,7 +75,7 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
     connection: options.connection,
     component: 'outbox publisher',
     clock: options.clock,
-    random: options.random ?? Math.random,
+    random: options.random,
     log: options.log,
     signal: stop.signal,
     onState: (next) => {
@@ -88,17 +83,15 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
     },
     session: (nc, onHealthy) =>
       runPublishSession({
+        ...options,
         nc,
-        source: options.source,
-        subjectPrefixes: options.subjectPrefixes,
         window: options.window ?? WINDOW,
         ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
-        clock: options.clock,
-        log: options.log,
-        tracing: options.tracing,
         signal: stop.signal,
         onHealthy,
-        onAdvanced: notify,
+        onAdvanced: () => {
+          if (flushing.count > 0 && isEmpty()) flushing.settle(true);
+        },
         onReadBack: (lastStored) => watch(nc, lastStored),
         onPublished: options.onPublished ?? (() => {}),
       }),
@@ -106,33 +99,10 @@ export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPu
 
   return {
     state: () => state,
-    flush: async (timeoutMs) => {
-      const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-      const check = (): void => {
-        try {
-          if (options.source.backlog().count === 0) resolve(true);
-          else if (stop.signal.aborted) resolve(false);
-        } catch (error) {
-          reject(error);
-        }
-      };
-      const done = new AbortController();
-      void options.clock.sleep(timeoutMs, done.signal).then(
-        () => resolve(false),
-        () => {},
-      );
-      listeners.add(check);
-      check();
-      try {
-        return await promise;
-      } finally {
-        listeners.delete(check);
-        done.abort();
-      }
-    },
+    flush: async (timeoutMs) => isEmpty() || (!stop.signal.aborted && (await flushing.wait(timeoutMs))),
     close: async () => {
       stop.abort();
-      notify();
+      flushing.settle(false);
       await running;
       state = { ...state, connected: false };
     },

@@ -8,7 +8,7 @@ import {
   type Tracing,
 } from '@hermes-fleet/protocol/ports';
 import type { NatsConnection } from 'nats';
-import { reasonOf } from '../connection/connection.ts';
+import { endOf, reasonOf } from '../connection/connection.ts';
 import { InFlight } from './in-flight.ts';
 import { lastMessage, mayBeForgotten, newestOf, ownSequence, resumePoint } from './resume.ts';
 
@@ -57,7 +57,7 @@ export async function runPublishSession(session: PublishSession): Promise<never>
     void session.nc.close();
   };
   signal.addEventListener('abort', onEnd, { once: true });
-  void session.nc.closed().then((error) => fail(error ?? new Error('the server closed the connection')));
+  endOf(session.nc).catch(fail);
 
   const send = (entry: OutboxEvent, expect: { lastSubjectSequence?: number } = {}): void => {
     const body = encode(entry, session.nc.info?.max_payload);

@@ -35,14 +35,12 @@ export interface Refilled extends Omit<StreamGap, 'missing'> {
 export async function refill(options: RefillOptions): Promise<Refilled> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
   let published = 0;
-  let nc: NatsConnection | undefined;
   try {
-    nc = await openConnection(options.connection, signal);
+    await using nc = await openConnection(options.connection, signal);
     const gap = await findGap({
       ...options,
       nc,
       inboxPrefix: options.connection.inboxPrefix,
-      now: options.clock.now,
       signal,
     });
     if (!options.dryRun)
@@ -56,8 +54,6 @@ export async function refill(options: RefillOptions): Promise<Refilled> {
       `the stream could not be ${options.dryRun ? 'read' : 'refilled'}: ${reasonOf(error)}; ${published} events were published, and another run continues`,
       { cause: error },
     );
-  } finally {
-    await nc?.close();
   }
 }
 

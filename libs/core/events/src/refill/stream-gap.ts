@@ -1,13 +1,17 @@
-import type { OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
-import type { NatsConnection, StreamInfo } from 'nats';
+import type { Clock, Log, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
+import { type NatsConnection, NatsError, type StreamInfo } from 'nats';
+import { reasonOf } from '../connection/connection.ts';
+import { runConsumerSession } from '../consume/consumer-session.ts';
 import { consumerOf } from '../streams/permissions.ts';
 import { streamOf } from '../streams/subjects.ts';
-import { storedNumbers } from './stored-numbers.ts';
 
 const READ_BATCH = 512;
 const MS_IN_NS = 1_000_000;
 /** How far the clocks of a profile and of NATS may differ. */
 const CLOCK_MARGIN_MS = 60_000;
+const AGAIN_MS = 60_000;
+/** After a comparison that failed, as where the stream has not been made yet. */
+const RETRY_MS = 5_000;
 
 /** The events that a store still has, and the number up to which the bus has acknowledged them. */
 export type Acknowledged = Pick<OutboxSource, 'read' | 'cursor'>;
@@ -28,12 +32,12 @@ export interface GapOptions {
   readonly subjectPrefixes: readonly string[];
   /** The prefix of the consumers that read the stream back. */
   readonly reader: string;
-  readonly now: () => number;
+  readonly clock: Pick<Clock, 'now'>;
   readonly signal: AbortSignal;
 }
 
 /** Compares a store with the stream as far as that costs no reading of the stream. */
-export async function mayLackEvents(options: GapOptions, lastStored: number): Promise<boolean> {
+async function mayLackEvents(options: GapOptions, lastStored: number): Promise<boolean> {
   const { source } = options;
   const cursor = source.cursor();
   const [oldest] = source.read(0, 1);
@@ -63,7 +67,7 @@ export async function findGap(options: GapOptions): Promise<StreamGap> {
     const name = consumerOf(options.reader, filter);
     if (expected > 0) stored.push(await storedNumbers({ ...options, filter, name, idPrefix, expected }));
   }
-  const since = removedUntil(info, options.now());
+  const since = removedUntil(info, options.clock.now());
   const missing: number[] = [];
   let acknowledged = 0;
   for await (const { seq, event } of eventsUpTo(source, cursor, signal)) {
@@ -106,4 +110,99 @@ async function streamInfo({ nc, subjectPrefixes }: GapOptions, filter?: string):
   const jsm = await nc.jetstreamManager({ checkAPI: false });
   const stream = streamOf(`${subjectPrefixes[0] ?? ''}.>`);
   return await jsm.streams.info(stream, filter === undefined ? undefined : { subjects_filter: filter });
+}
+
+/**
+ * The numbers of a store's events that the stream holds, from the message ids of a subject. Only headers are read.
+ * `name` is a consumer that the user may create (see busPermissions); a second reader of that name takes its place. Throws
+ * when the copy of the stream that answered lags behind the others.
+ */
+async function storedNumbers(
+  options: Pick<GapOptions, 'nc' | 'inboxPrefix' | 'signal'> & {
+    readonly filter: string;
+    readonly name: string;
+    /** What comes before the number in the ids of the store, e.g. `neo:<ledger>:`. */
+    readonly idPrefix: string;
+    /** How many messages of the subject the leader of the stream has. */
+    readonly expected: number;
+  },
+): Promise<ReadonlySet<number>> {
+  const { filter, idPrefix, expected } = options;
+  const numbers = new Set<number>();
+  let messages = 0;
+  const count = (): void => {
+    messages += 1;
+  };
+  await runConsumerSession({
+    ...options,
+    stream: streamOf(filter),
+    fromStart: true,
+    position: { after: undefined, created: undefined },
+    untilEnd: true,
+    headersOnly: true,
+    onHealthy: () => {},
+    onForwarded: async () => count(),
+    handle: async (_data, _meta, messageId) => {
+      count();
+      if (messageId.startsWith(idPrefix)) numbers.add(Number(messageId.slice(idPrefix.length)));
+    },
+  });
+  options.signal.throwIfAborted();
+  if (messages < expected)
+    throw new Error(
+      `only ${messages} of ${expected} events of ${filter} could be read: another reader took the place of this one, or a copy of the stream lags`,
+    );
+  return numbers;
+}
+
+export interface WatchGapOptions extends GapOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The number of the newest event of the store that the stream holds; 0 for none. */
+  readonly lastStored: () => Promise<number>;
+  /** Is called with the number of acknowledged events that the stream lacks, at each comparison. */
+  readonly onMissing: (count: number) => void;
+}
+
+/**
+ * Compares the stream with what it has acknowledged, once for a connection, and again every minute while it lacks events.
+ * A comparison that fails is made again after 5 s.
+ * Never rejects: publishing goes on whatever is found.
+ */
+export async function watchGap(options: WatchGapOptions): Promise<void> {
+  const { clock, log, signal } = options;
+  let reported = 0;
+  let failure = '';
+  for (;;) {
+    let pause = AGAIN_MS;
+    try {
+      const found = (await mayLackEvents(options, await options.lastStored())) && (await findGap(options));
+      const count = found ? found.missing.length : 0;
+      options.onMissing(count);
+      if (found && count > 0 && count !== reported)
+        log.warn(
+          { missing: count, acknowledged: found.acknowledged, stream_created: found.created },
+          `the event stream lacks ${count} events that it had acknowledged: fleet nats refill publishes them again`,
+        );
+      reported = count;
+      if (count === 0) return;
+    } catch (error) {
+      if (signal.aborted) return;
+      const isForbidden = error instanceof NatsError && error.code === 'PERMISSIONS_VIOLATION';
+      const reason = reasonOf(error);
+      if (isForbidden) {
+        log.warn(
+          { reason },
+          'whether the event stream lacks events is not known: NATS has the permissions of an older version; fleet keys init writes those of this one',
+        );
+        return;
+      }
+      if (reason !== failure)
+        log.info({ reason }, 'the event stream could not be compared with the outbox; trying again');
+      failure = reason;
+      pause = RETRY_MS;
+    }
+    await clock.sleep(pause, signal).catch(() => undefined);
+    if (signal.aborted) return;
+  }
 }

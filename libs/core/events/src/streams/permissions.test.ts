@@ -251,24 +251,21 @@ test('an event that a profile has the server store under another subject is skip
   const { streams } = await admin.jetstreamManager();
   while ((await streams.info('FLEET')).state.messages < 2) await systemClock.sleep(20);
   await morpheus.jetstream().publish('fleet.task.morpheus.done', event(3));
-  for (const durable of [undefined, 'kept']) {
-    const done = new AbortController();
-    const log = recordingLog();
-    const read: string[] = [];
-    await consume({
-      connection: { servers: [server.url], name: 'reader', ...set },
-      filter: 'fleet.task.morpheus.>',
-      fromStart: true,
-      signal: done.signal,
-      log,
-      clock: systemClock,
-      ...(durable === undefined ? {} : { durable }),
-      onEvent: ({ id }) => {
-        read.push(id);
-        done.abort();
-      },
-    });
-    assert.deepEqual(read, ['morpheus:i:3']);
-    assert.match(JSON.stringify(log), /did not send/);
-  }
+  const done = new AbortController();
+  const log = recordingLog();
+  const read: string[] = [];
+  await consume({
+    connection: { servers: [server.url], name: 'reader', ...set },
+    filter: 'fleet.task.morpheus.>',
+    fromStart: true,
+    signal: done.signal,
+    log,
+    clock: systemClock,
+    onEvent: ({ id }) => {
+      read.push(id);
+      done.abort();
+    },
+  });
+  assert.deepEqual(read, ['morpheus:i:3']);
+  assert.match(JSON.stringify(log), /did not send/);
 });

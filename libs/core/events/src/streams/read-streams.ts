@@ -16,21 +16,17 @@ export async function readStreams(
   filters: readonly string[],
   timeoutMs: number,
 ): Promise<readonly ReadableStream[]> {
-  const nc = await openConnection(connection, AbortSignal.timeout(timeoutMs));
-  try {
-    const jsm = await nc.jetstreamManager({ checkAPI: false, timeout: timeoutMs });
-    return await Promise.all(
-      [...new Set(filters.map(streamOf))].map(async (stream) => {
-        try {
-          const { state } = await jsm.streams.info(stream);
-          const oldest = state.messages === 0 ? undefined : String(state.first_ts);
-          return { stream, events: state.messages, oldest };
-        } catch (error) {
-          return { stream, problem: reasonOf(error) };
-        }
-      }),
-    );
-  } finally {
-    await nc.close();
-  }
+  await using nc = await openConnection(connection, AbortSignal.timeout(timeoutMs));
+  const jsm = await nc.jetstreamManager({ checkAPI: false, timeout: timeoutMs });
+  return await Promise.all(
+    [...new Set(filters.map(streamOf))].map(async (stream) => {
+      try {
+        const { state } = await jsm.streams.info(stream);
+        const oldest = state.messages === 0 ? undefined : String(state.first_ts);
+        return { stream, events: state.messages, oldest };
+      } catch (error) {
+        return { stream, problem: reasonOf(error) };
+      }
+    }),
+  );
 }

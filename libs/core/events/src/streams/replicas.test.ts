@@ -67,7 +67,7 @@ test('streams get as many copies as the cluster can have, and more when it grew'
     await cluster.server(leader).kill();
     const alive = cluster.servers.find(({ name }) => name !== leader)?.url ?? '';
     await until('a new leader', async () => (await placesOf(alive)).leader);
-    assert.deepEqual(await storedIds(alive), outbox.ids());
+    assert.deepEqual(await until('an answer of the new leader', () => storedIds(alive)), outbox.ids());
     await cluster.server(leader).restart();
     // It knows only one copy until it has caught up.
     await until('the server to have caught up', async () =>

@@ -101,7 +101,6 @@ test('set-up notes the consequences of a server without sync_interval', deadline
   const log = recordingLog();
   const setup = await setUpStreams({ connection, log });
   const old = !supportsSyncInterval(server.version);
-  assert.equal(setup.knowsSyncInterval, !old);
   assert.equal(setup.notes.length, old ? 1 : 0);
   const warnings = log.entries.filter(({ level }) => level === 'warn').map(({ message }) => message);
   assert.deepEqual(warnings, setup.notes);
@@ -121,7 +120,7 @@ test(
     });
     const log = recordingLog();
     const setup = await setUpStreams({ connection, log });
-    assert.equal(setup.outcome, 'updated');
+    assert.equal(setup.outcomes.FLEET, 'updated');
     const now = await config();
     assert.deepEqual(
       [now.max_age, now.max_bytes, now.allow_direct, now.description, now.max_msg_size],
@@ -145,8 +144,8 @@ test(
     const { connection, config, jsm, announce, count } = await bus(t);
     await jsm.streams.add({ name: ANNOUNCE_STREAM, subjects: ['fleet.announce.neo'], description: 'ours' });
     await announce('neo', 1, 60);
-    const { announceOutcome } = await setUpStreams({ connection, log: silentLog });
-    assert.equal(announceOutcome, 'updated');
+    const setup = await setUpStreams({ connection, log: silentLog });
+    assert.equal(setup.outcomes.FLEET_ANNOUNCE, 'updated');
     const { max_msgs_per_subject, subjects, description } = await config(ANNOUNCE_STREAM);
     assert.deepEqual([max_msgs_per_subject, subjects, description], [100, ['fleet.announce.>'], 'ours']);
     await announce('neo', 61, 150);

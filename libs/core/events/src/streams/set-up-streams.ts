@@ -3,7 +3,8 @@ import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { type JetStreamManager, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
 import { type BusConnection, openConnection, reasonOf, serverAddress } from '../connection/connection.ts';
 import { createReplication, type Replication } from './replicas.ts';
-import { announceStream, auditStream, eventStream, type WantedStream } from './stream-config.ts';
+import { WANTED_STREAMS, type WantedStream } from './stream-config.ts';
+import { STREAM } from './subjects.ts';
 
 const SET_UP_TIMEOUT_MS = 30_000;
 /** The cluster has no leader: it forms, or most of its servers are away. */
@@ -13,17 +14,11 @@ const STREAM_NOT_FOUND = 10059;
 export type StreamOutcome = 'created' | 'updated' | 'unchanged';
 
 export interface StreamSetup {
-  /** For `FLEET`. */
-  readonly outcome: StreamOutcome;
-  /** For `FLEET_ANNOUNCE`. */
-  readonly announceOutcome: StreamOutcome;
-  /** For `FLEET_AUDIT`. */
-  readonly auditOutcome: StreamOutcome;
+  /** By the name of the stream. */
+  readonly outcomes: Readonly<Record<string, StreamOutcome>>;
   /** The number of copies of `FLEET`, each on another server. */
   readonly replicas: number;
   readonly serverVersion: string;
-  /** True when this server can fsync every event (`sync_interval`, nats-server 2.10 or newer). */
-  readonly knowsSyncInterval: boolean;
   /** Notes for the operator, one sentence each. */
   readonly notes: readonly string[];
 }
@@ -36,15 +31,6 @@ export function supportsSyncInterval(version: string): boolean {
 
 const errorNumber = (error: unknown): number | undefined =>
   error instanceof NatsError ? error.api_error?.err_code : undefined;
-
-async function existingConfig(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
-  try {
-    return (await jsm.streams.info(name)).config;
-  } catch (error) {
-    if (errorNumber(error) === STREAM_NOT_FOUND) return undefined;
-    throw error;
-  }
-}
 
 /** Settings that an update cannot change or that would break at-least-once publishing. */
 function incompatibilities(existing: StreamConfig): string[] {
@@ -63,7 +49,13 @@ const sameSetting = (a: unknown, b: unknown): boolean => JSON.stringify(a) === J
 
 /** Reads an existing stream; undefined when there is none. Throws CONFIG_INVALID when it cannot be adapted. */
 async function readUsable(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
-  const existing = await existingConfig(jsm, name);
+  const existing = await jsm.streams.info(name).then(
+    ({ config }) => config,
+    (error: unknown) => {
+      if (errorNumber(error) !== STREAM_NOT_FOUND) throw error;
+      return undefined;
+    },
+  );
   const reasons = existing ? incompatibilities(existing) : [];
   if (reasons.length === 0) return existing;
   throw new FleetError(
@@ -115,71 +107,50 @@ export async function setUpStreams(options: {
     const { host, port } = serverAddress(server);
     return `${host}:${port}`;
   });
-  const [events, announces, heads] = [eventStream(), announceStream(), auditStream()];
   const deadline = AbortSignal.timeout(SET_UP_TIMEOUT_MS);
-  const nc = await openConnection(options.connection, deadline).catch((error: unknown) => {
+  await using nc = await openConnection(options.connection, deadline).catch((error: unknown) => {
     throw new FleetError('PEER_UNREACHABLE', `cannot set up the event bus: ${reasonOf(error)}`, {
       cause: error,
     });
   });
-  try {
-    const forStream = <T>({ name }: WantedStream, answer: Promise<T>): Promise<T> =>
-      answer.catch((error: unknown) => {
-        throw setUpError(error, name, where.join(', '));
-      });
-    const jsm = await forStream(events, nc.jetstreamManager({ checkAPI: false }));
-    const hadEvents = await forStream(events, readUsable(jsm, events.name));
-    const hadAnnounces = await forStream(announces, readUsable(jsm, announces.name));
-    const hadHeads = await forStream(heads, readUsable(jsm, heads.name));
-    const isClustered = nc.info !== undefined && 'cluster' in nc.info;
-    const replication = createReplication({
-      isClustered,
-      named: options.connection.servers.length,
-      wanted: options.replicas,
-      clock: systemClock,
-      formingMs: options.formingMs,
+  const forStream = <T>({ name }: Pick<WantedStream, 'name'>, answer: Promise<T>): Promise<T> =>
+    answer.catch((error: unknown) => {
+      throw setUpError(error, name, where.join(', '));
     });
-    const applied = (had: StreamConfig | undefined, wanted: WantedStream) =>
-      forStream(wanted, applyConfig(jsm, replication, had, wanted));
-    const { outcome, copies } = await applied(hadEvents, events);
-    const { outcome: announceOutcome } = await applied(hadAnnounces, announces);
-    const { outcome: auditOutcome } = await applied(hadHeads, heads);
-    const serverVersion = nc.info?.version ?? 'unknown';
-    const knowsSyncInterval = supportsSyncInterval(serverVersion);
-    const notes = [
-      ...(knowsSyncInterval
-        ? []
-        : [
-            `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
-          ]),
-      ...(isClustered && copies < 3
-        ? [
-            'the streams have one copy, on one server of the cluster: with three servers or more, fleet nats setup gives them three',
-          ]
-        : []),
-    ];
-    for (const note of notes) options.log.warn({ server_version: serverVersion }, note);
-    const outcomes = {
-      [events.name]: outcome,
-      [announces.name]: announceOutcome,
-      [heads.name]: auditOutcome,
-    };
-    options.log.info(
-      { outcomes, replicas: copies, server_version: serverVersion },
-      'event streams are set up',
-    );
-    return {
-      outcome,
-      announceOutcome,
-      auditOutcome,
-      replicas: copies,
-      serverVersion,
-      knowsSyncInterval,
-      notes,
-    };
-  } finally {
-    await nc.close();
+  const jsm = await forStream({ name: STREAM }, nc.jetstreamManager({ checkAPI: false }));
+  const had: (StreamConfig | undefined)[] = [];
+  for (const wanted of WANTED_STREAMS) had.push(await forStream(wanted, readUsable(jsm, wanted.name)));
+  const isClustered = nc.info !== undefined && 'cluster' in nc.info;
+  const replication = createReplication({
+    isClustered,
+    named: options.connection.servers.length,
+    wanted: options.replicas,
+    clock: systemClock,
+    formingMs: options.formingMs,
+  });
+  const outcomes: Record<string, StreamOutcome> = {};
+  let replicas = 0;
+  for (const [at, wanted] of WANTED_STREAMS.entries()) {
+    const applied = await forStream(wanted, applyConfig(jsm, replication, had[at], wanted));
+    outcomes[wanted.name] = applied.outcome;
+    if (wanted.name === STREAM) replicas = applied.copies;
   }
+  const serverVersion = nc.info?.version ?? 'unknown';
+  const notes = [
+    ...(supportsSyncInterval(serverVersion)
+      ? []
+      : [
+          `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
+        ]),
+    ...(isClustered && replicas < 3
+      ? [
+          'the streams have one copy, on one server of the cluster: with three servers or more, fleet nats setup gives them three',
+        ]
+      : []),
+  ];
+  for (const note of notes) options.log.warn({ server_version: serverVersion }, note);
+  options.log.info({ outcomes, replicas, server_version: serverVersion }, 'event streams are set up');
+  return { outcomes, replicas, serverVersion, notes };
 }
 
 function setUpError(error: unknown, stream: string, where: string): FleetError {

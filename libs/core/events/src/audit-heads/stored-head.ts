@@ -33,23 +33,19 @@ export async function forgetHead(options: {
     throw new FleetError('INVALID_PARAMS', `${JSON.stringify(options.service)} is not the name of a service`);
   const subject = auditSubject(options.service);
   try {
-    const nc = await openConnection(options.connection, AbortSignal.timeout(options.timeoutMs));
-    try {
-      const stored = await directGet(nc, subject);
-      if (stored === undefined) return 'none';
-      const { data, headers } = stored;
-      const seq = Number(headers?.last('Nats-Sequence'));
-      await options.onFound({
-        head: readHeadEvent(Buffer.from(data).toString('utf8')),
-        storedAt: headers?.last('Nats-Time-Stamp') ?? '',
-        bytes: data.length,
-      });
-      const jsm = await nc.jetstreamManager({ checkAPI: false, timeout: options.timeoutMs });
-      const { purged } = await jsm.streams.purge(AUDIT_STREAM, { filter: subject, seq: seq + 1 });
-      return purged > 0 ? 'forgotten' : 'replaced';
-    } finally {
-      await nc.close();
-    }
+    await using nc = await openConnection(options.connection, AbortSignal.timeout(options.timeoutMs));
+    const stored = await directGet(nc, subject);
+    if (stored === undefined) return 'none';
+    const { data, headers } = stored;
+    const seq = Number(headers?.last('Nats-Sequence'));
+    await options.onFound({
+      head: readHeadEvent(Buffer.from(data).toString('utf8')),
+      storedAt: headers?.last('Nats-Time-Stamp') ?? '',
+      bytes: data.length,
+    });
+    const jsm = await nc.jetstreamManager({ checkAPI: false, timeout: options.timeoutMs });
+    const { purged } = await jsm.streams.purge(AUDIT_STREAM, { filter: subject, seq: seq + 1 });
+    return purged > 0 ? 'forgotten' : 'replaced';
   } catch (error) {
     if (error instanceof FleetError) throw error;
     const message = `the head on ${subject} cannot be forgotten: ${reasonOf(error)}`;
@@ -60,5 +56,29 @@ export async function forgetHead(options: {
         { cause: error },
       );
     throw new FleetError('PEER_UNREACHABLE', message, { cause: error });
+  }
+}
+
+/**
+ * Reads a service's audit head from the bus, as that service; undefined when there is none. Throws PEER_UNREACHABLE when
+ * the bus does not answer within `timeoutMs` or the stored message is not a head.
+ */
+export async function readHead(options: {
+  readonly connection: BusConnection;
+  readonly service: string;
+  readonly timeoutMs: number;
+}): Promise<Head | undefined> {
+  const subject = auditSubject(options.service);
+  const unreadable = (reason: string, cause?: unknown): FleetError =>
+    new FleetError('PEER_UNREACHABLE', `the head on ${subject} cannot be read: ${reason}`, { cause });
+  try {
+    await using nc = await openConnection(options.connection, AbortSignal.timeout(options.timeoutMs));
+    const message = await directGet(nc, subject);
+    if (message === undefined) return undefined;
+    const head = readHeadEvent(Buffer.from(message.data).toString('utf8'));
+    if (head === undefined) throw unreadable('the message there is not an audit head');
+    return head;
+  } catch (error) {
+    throw error instanceof FleetError ? error : unreadable(reasonOf(error), error);
   }
 }
