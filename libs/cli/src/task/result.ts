@@ -5,7 +5,12 @@ import { RESERVED_ARTIFACTS } from '@hermes-fleet/protocol/ports';
 import { sanitize } from '../command-line/output.ts';
 import { duration } from './live-task.ts';
 
-const EXIT_CODES: Readonly<Record<ResultStatus, number>> = { done: 0, error: 1, blocked: 3, partial: 4 };
+const EXIT_CODES: Readonly<Record<string, number>> = {
+  done: 0,
+  error: 1,
+  blocked: 3,
+  partial: 4,
+} satisfies Record<ResultStatus, number>;
 
 /** The TASK_RESULT of a task; undefined where there is none, as from an agent that does not know the handshake. */
 export function resultOf(task: PeerTask): TaskResult | undefined {
@@ -34,11 +39,7 @@ export function exitCodeOf(task: PeerTask): number {
   if (!task.terminal) return 3;
   if (task.state === 'canceled') return 1;
   const status = wireResult(task)?.status;
-  return typeof status === 'string'
-    ? (EXIT_CODES[status as ResultStatus] ?? 1)
-    : task.state === 'completed'
-      ? 0
-      : 1;
+  return typeof status === 'string' ? (EXIT_CODES[status] ?? 1) : task.state === 'completed' ? 0 : 1;
 }
 
 /** The document of a task for `-o json` and `-o yaml` (docs/cli.md#tasks). */

@@ -62,6 +62,13 @@ export const RouteDecision = z.object({
   waitable: z.boolean(),
 });
 
+const Tokens = z.object({
+  input_tokens: number,
+  output_tokens: number,
+  cache_read_tokens: number,
+  cache_write_tokens: number,
+});
+
 /** The tokens of a task, own and delegated, by model and source. */
 export const TaskCost = z.object({
   id: text,
@@ -69,25 +76,9 @@ export const TaskCost = z.object({
   state: text,
   tokens_spent: number,
   budget: z.object({ token_budget: number, remaining: number }).nullable(),
-  own: z.object({
-    input_tokens: number,
-    output_tokens: number,
-    cache_read_tokens: number,
-    cache_write_tokens: number,
-  }),
+  own: Tokens,
   delegated_tokens: number,
-  entries: z.array(
-    z.object({
-      kind: text,
-      source: text,
-      model: text,
-      calls: number,
-      input_tokens: number,
-      output_tokens: number,
-      cache_read_tokens: number,
-      cache_write_tokens: number,
-    }),
-  ),
+  entries: z.array(Tokens.extend({ kind: text, source: text, model: text, calls: number })),
 });
 
 const Ceiling = z.object({

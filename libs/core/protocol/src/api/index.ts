@@ -1,16 +1,6 @@
-export { CONSOLE, SeenHead } from './console.ts';
-export { Amount, BooksFigures, Figures } from './figures.ts';
-export {
-  ContextDeletion,
-  FLEET,
-  JOINING,
-  JoinedWorker,
-  JoinTokenState,
-  PeerState,
-  RouteDecision,
-  Spending,
-  TaskCost,
-} from './fleet.ts';
+export * from './console.ts';
+export * from './figures.ts';
+export * from './fleet.ts';
 export {
   AuditLine,
   AuditRecord,
@@ -22,4 +12,4 @@ export {
   RefillReport,
 } from './reports.ts';
 export type { Answer, Params, Route, RpcMethod } from './route.ts';
-export { TRADER, TRADER_RPC } from './trader.ts';
+export * from './trader.ts';

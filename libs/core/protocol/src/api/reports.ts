@@ -42,8 +42,10 @@ const Asked = <S extends z.ZodRawShape>(shape: S) =>
     z.object({ state: z.literal('asked'), ...shape }),
     z.object({ state: z.literal('not asked'), reason: text }),
   ]);
-const Head = z.object({ seq: number, hash: text });
-const Broken = z.object({ seq: number, reason: text, table: text.optional(), row: text.optional() });
+/** A place in the hash chain of an audit. */
+export const Head = z.object({ seq: number, hash: text });
+/** The first record that is not as it was written. */
+export const Broken = z.object({ seq: number, reason: text, table: text.optional(), row: text.optional() });
 
 /** The output of `--verify-audit` (docs/trader.md#audit). */
 export const AuditReport = z.object({

@@ -2,17 +2,17 @@ import { z } from 'zod';
 import { StrategyDetailWire, StrategyListWire } from '../control/reads.ts';
 import { ControlResponseWire } from '../control/response.ts';
 import { Amount, Figures } from './figures.ts';
+import { Broken, Head } from './reports.ts';
 import { get, post } from './route.ts';
 
 const text = z.string();
 const count = z.int().nonnegative();
-const Head = z.object({ seq: z.number(), hash: text });
 
 /** What is wrong with an audit, as an operator sees and accepts it. */
 const AuditFinding = z.object({
   id: text,
   reason: text,
-  broken: z.object({ seq: z.number(), reason: text, table: text.optional(), row: text.optional() }),
+  broken: Broken,
   /** The published head that the audit contradicts. */
   published: Head.extend({ store: text.optional() }).nullable(),
 });

@@ -91,9 +91,7 @@ export const conditionsOf = (
   requirements: Requirements | undefined,
   tiers: readonly string[],
 ): readonly Condition[] =>
-  requirements
-    ? Object.values(REQUIREMENTS).flatMap(({ conditions }) => conditions(requirements, tiers))
-    : [];
+  requirements ? ALL.flatMap(({ conditions }) => conditions(requirements, tiers)) : [];
 
 /** What the event `submitted` says of the requirements. */
 export const requirementsEvent = (requirements: Requirements = {}): JsonObject =>

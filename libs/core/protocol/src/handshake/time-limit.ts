@@ -42,11 +42,5 @@ function runWithTimeout<T>(ms: number, work: () => T): { readonly value: T } | u
 }
 
 /** `instanceof Error` fails here: the error belongs to the other context. */
-function isTimeout(error: unknown): boolean {
-  return (
-    typeof error === 'object' &&
-    error !== null &&
-    'code' in error &&
-    error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
-  );
-}
+const isTimeout = (error: unknown): boolean =>
+  (error as { readonly code?: unknown } | null | undefined)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';

@@ -33,19 +33,25 @@ function startTimer(fn: () => void, ms: number, keepAlive: boolean): () => void 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const onAbort = (): void => {
-        stop();
-        reject(signal?.reason);
-      };
-      const onDone = (): void => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      };
-      const stop = startTimer(onDone, ms, true);
-      signal?.addEventListener('abort', onAbort, { once: true });
-    }),
+  sleep: async (ms, signal) => {
+    signal?.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = startTimer(resolve, ms, true);
+    try {
+      await (signal ? raceSignal(promise, signal) : promise);
+    } finally {
+      stop();
+    }
+  },
   timer: (fn, ms) => ({ [Symbol.dispose]: startTimer(fn, ms, false) }),
 };
+
+/** Settles with the promise, or rejects with the signal's reason first. The work behind the promise continues. */
+export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

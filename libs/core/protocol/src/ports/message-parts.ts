@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json.ts';
+import { definedFields, isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json.ts';
+import { bareMediaType } from '../wire/media-types.ts';
 import { HANDSHAKE_MEDIA_TYPE } from '../wire/version.ts';
-import { bareMediaType } from './media-types.ts';
 
 /** The maximum number of parts of a message, and of files among them (docs/handshake.md#data-and-files). */
 export const MAX_PARTS = 256;
@@ -85,14 +85,14 @@ export const attachments = (message: JsonObject): readonly MessagePart[] =>
 /** A part as A2A 1.0 JSON. */
 export function encodePart(part: MessagePart): JsonObject {
   const { mediaType, metadata } = part;
-  const shared: JsonObject = {
-    ...(mediaType === undefined ? {} : { mediaType }),
-    ...(metadata === undefined ? {} : { metadata }),
-  };
+  const shared: JsonObject = definedFields<JsonValue>({ mediaType, metadata });
   if (part.kind === 'text') return { text: part.text, ...shared };
   if (part.kind === 'data') return { data: part.data, ...shared };
-  const named: JsonObject = part.filename === undefined ? {} : { filename: part.filename };
-  return part.bytes === undefined
-    ? { url: part.url, ...named, ...shared }
-    : { raw: part.bytes, ...named, ...shared };
+  return definedFields<JsonValue>({
+    url: part.url,
+    raw: part.bytes,
+    filename: part.filename,
+    mediaType,
+    metadata,
+  });
 }

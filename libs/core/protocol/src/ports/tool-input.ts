@@ -52,7 +52,7 @@ export function readToolInput(
       notes.push(`${path || 'the input'} is read as ${nameOfKind(read)}, not as text`);
       return meaningOf(read, wanted, path);
     }
-    if (kinds.has('object') && isJsonObject(wanted.properties) && isRecord(value))
+    if (kinds.has('object') && isJsonObject(wanted.properties) && isJsonObject(value))
       return objectOf(value, wanted, wanted.properties, path);
     if (kinds.has('array') && isJsonObject(wanted.items) && Array.isArray(value)) {
       const { items } = wanted;
@@ -156,9 +156,6 @@ function parsed(text: string, kinds: ReadonlySet<string>): JsonValue | undefined
   const isList = kinds.has('array') && trimmed.startsWith('[');
   return isList || (kinds.has('object') && trimmed.startsWith('{')) ? parseJson(trimmed) : undefined;
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function nameOfKind(value: JsonValue): string {
   if (Array.isArray(value)) return 'a list';

@@ -25,17 +25,17 @@ export interface FoundHandshake {
  */
 export function findHandshake(text: string, taskId?: string): FoundHandshake {
   const objects = findObjects(text, WANTED);
-  const announces = objects.filter(({ type }) => type === 'SESSION_ANNOUNCE').slice(-MAX_CANDIDATES);
-  const announce = announces
-    .reverse()
+  const lastOf = (wanted: string): FoundObject[] =>
+    objects
+      .filter(({ type }) => type === wanted)
+      .slice(-MAX_CANDIDATES)
+      .reverse();
+  const announce = lastOf('SESSION_ANNOUNCE')
     .map((at) => read(text, at, decodeAnnounce))
     .find((each) => each.wire !== undefined)?.wire;
   const shared = announce === undefined ? {} : { announce };
   let problem: string | undefined;
-  for (const at of objects
-    .filter(({ type }) => type === 'TASK_RESULT')
-    .slice(-MAX_CANDIDATES)
-    .reverse()) {
+  for (const at of lastOf('TASK_RESULT')) {
     const found = read(text, at, (wire) => {
       if (readResult(wire).result.taskId !== taskId && taskId !== undefined)
         throw new FleetError('INVALID_PARAMS', `TASK_RESULT is not valid: task_id: must be "${taskId}"`);

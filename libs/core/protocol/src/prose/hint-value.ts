@@ -1,5 +1,6 @@
 import { isAlias, isMap, isNode, isScalar, isSeq, type Node, parseDocument } from 'yaml';
-import type { JsonObject, JsonValue } from '../wire/json.ts';
+import { type JsonObject, type JsonValue, parseJson } from '../wire/json.ts';
+import { isNestedDeeper } from '../wire/nesting.ts';
 
 /** Words stay text (`2.0`, `no`, `0123`); a value is parsed as JSON or YAML. */
 export type HintKind = 'word' | 'words' | 'map' | 'value';
@@ -22,13 +23,9 @@ export function hintValue(text: string, kind: HintKind): JsonValue {
 
 function jsonValue(text: string, kind: HintKind): JsonValue | undefined {
   if (text.length > MAX_JSON_LENGTH || !/^[[{"]/.test(text)) return undefined;
-  try {
-    const value: JsonValue = JSON.parse(text);
-    if (depthOf(value) > MAX_DEPTH) return undefined;
-    return kind === 'value' || onlyText(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  if (value === undefined || isNestedDeeper(value, MAX_DEPTH)) return undefined;
+  return kind === 'value' || onlyText(value) ? value : undefined;
 }
 
 function yamlValue(text: string, schema: 'core' | 'failsafe'): JsonValue | undefined {
@@ -71,14 +68,6 @@ function all(values: readonly (JsonValue | undefined)[]): JsonValue[] | undefine
 function onlyText(value: JsonValue): boolean {
   if (typeof value === 'string') return true;
   return value !== null && typeof value === 'object' && Object.values(value).every(onlyText);
-}
-
-function depthOf(value: JsonValue, depth = 0): number {
-  if (value === null || typeof value !== 'object' || depth > MAX_DEPTH) return depth;
-  return Object.values(value).reduce<number>(
-    (deepest, inner) => Math.max(deepest, depthOf(inner, depth + 1)),
-    depth,
-  );
 }
 
 /** Upper bound of the bracket depth: brackets in quotes count too. */

@@ -14,14 +14,13 @@ export interface Hint {
 
 const { protocol_version, deadline } = TaskDispatchWire.shape;
 /** The others only concern the fleet. */
-const {
-  parent: _1,
-  conversation: _2,
-  root_id: _3,
-  root_caller: _4,
-  path: _5,
-  ...task
-} = TaskDispatchWire.shape.task.shape;
+const task = TaskDispatchWire.shape.task.omit({
+  parent: true,
+  conversation: true,
+  root_id: true,
+  root_caller: true,
+  path: true,
+}).shape;
 
 /** Every hint, in the order of a text (docs/handshake.md#prose-peers). */
 export const HINTS: readonly Hint[] = [

@@ -31,18 +31,17 @@ export function assertExactTotal(taskId: string, entries: Iterable<TokenEntry>, 
   );
 }
 
+const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
 /** The charge of a call until it is settled. */
-export function estimateEntry(model: string, inputTokens: number, outputTokens: number): TokenEntry {
-  return {
-    kind: 'own',
-    inputTokens,
-    outputTokens,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    source: 'estimated',
-    model,
-  };
-}
+export const estimateEntry = (model: string, inputTokens: number, outputTokens: number): TokenEntry => ({
+  ...NO_TOKENS,
+  kind: 'own',
+  inputTokens,
+  outputTokens,
+  source: 'estimated',
+  model,
+});
 
 /** The charge of a settled call. */
 export function meteredEntry(model: string, usage: Settlement): TokenEntry {
@@ -62,24 +61,20 @@ const reasoningIn = (tokens: number): { readonly reasoningTokens?: number } =>
   tokens > 0 ? { reasoningTokens: tokens } : {};
 
 /** The charge of work that a peer did: one number, of which nobody here knows the parts. */
-export function delegatedEntry(model: string, tokens: number): TokenEntry {
-  return {
-    kind: 'delegated',
-    inputTokens: tokenCount('tokens', tokens),
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    source: 'reported',
-    model,
-  };
-}
+export const delegatedEntry = (model: string, tokens: number): TokenEntry => ({
+  ...NO_TOKENS,
+  kind: 'delegated',
+  inputTokens: tokenCount('tokens', tokens),
+  source: 'reported',
+  model,
+});
 
 /**
  * The usage of a task: the sum of its own calls, and delegated tokens separately. `source` is the least reliable source
  * of the own calls (metered, estimated, reported); `reported` for a task that only delegated.
  */
 export function summarize(entries: Iterable<TokenEntry>, model: string): Usage {
-  const sum = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const sum = { ...NO_TOKENS };
   let delegatedTokens = 0;
   let reasoningTokens = 0;
   let leastReliable = -1;

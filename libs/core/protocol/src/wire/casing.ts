@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { isJsonObject } from './json.ts';
 import { readAs } from './reported.ts';
 
 /**
@@ -45,23 +46,18 @@ const ESCAPE = 'wire:';
 const WORD = 'word:';
 const MAX_WORD = 200;
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const escapeUnknown = (key: string, camelNames: Pick<ReadonlyMap<string, string>, 'has'>): string =>
   camelNames.has(key) || key.startsWith(ESCAPE) || key.startsWith(WORD) ? ESCAPE + key : key;
 
 const unescapeUnknown = (key: string): string => (key.startsWith(ESCAPE) ? key.slice(ESCAPE.length) : key);
 
-const defOf = (schema: z.core.$ZodType): Def => {
-  const def = schema._zod.def as unknown as Def;
-  return def.innerType ? defOf(def.innerType) : def;
-};
-
+/** The schema of the values, without what makes it optional or nullable. */
 const innermost = (schema: z.core.$ZodType): z.core.$ZodType => {
   const { innerType } = schema._zod.def as unknown as Def;
   return innerType ? innermost(innerType) : schema;
 };
+
+const defOf = (schema: z.core.$ZodType): Def => innermost(schema)._zod.def as unknown as Def;
 
 /** The known word that replaces an unknown one; undefined for a known word, and for a value that is not a word. */
 function substitute(schema: z.core.$ZodType, value: unknown): string | undefined {
@@ -74,7 +70,7 @@ function substitute(schema: z.core.$ZodType, value: unknown): string | undefined
 /** The unknown word of a field, or the unknown entries of a record of words; undefined without any. */
 function unknownWords(schema: z.core.$ZodType, value: unknown): unknown {
   const { type, valueType } = defOf(schema);
-  if (type !== 'record' || !valueType || !isObject(value))
+  if (type !== 'record' || !valueType || !isJsonObject(value))
     return substitute(schema, value) === undefined ? undefined : value;
   const unknown = Object.entries(value).filter(([, item]) => substitute(valueType, item) !== undefined);
   return unknown.length === 0 ? undefined : Object.fromEntries(unknown);
@@ -83,7 +79,7 @@ function unknownWords(schema: z.core.$ZodType, value: unknown): unknown {
 /** Puts the original words back where the value is still their substitute. */
 function restored(schema: z.core.$ZodType, value: unknown, words: unknown): unknown {
   const { type, valueType } = defOf(schema);
-  if (type !== 'record' || !valueType || !isObject(value) || !isObject(words))
+  if (type !== 'record' || !valueType || !isJsonObject(value) || !isJsonObject(words))
     return substitute(schema, words) === value ? words : value;
   const items = Object.entries(value).map(([key, item]) => [
     key,
@@ -92,11 +88,8 @@ function restored(schema: z.core.$ZodType, value: unknown, words: unknown): unkn
   return Object.fromEntries(items);
 }
 
-interface Direction {
-  readonly to: 'camel' | 'snake';
-  /** Puts unknown words back; only for `snake`. */
-  readonly words: boolean;
-}
+/** `words`: to snake_case, with unknown words put back. */
+type Direction = 'camel' | 'snake' | 'words';
 
 function rename(schema: z.core.$ZodType, value: unknown, direction: Direction): unknown {
   const def = defOf(schema);
@@ -104,14 +97,14 @@ function rename(schema: z.core.$ZodType, value: unknown, direction: Direction): 
     const element = def.element;
     return value.map((item) => rename(element, item, direction));
   }
-  if (def.type === 'record' && def.valueType && isObject(value)) {
+  if (def.type === 'record' && def.valueType && isJsonObject(value)) {
     const { valueType } = def;
     const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([key, item]) => [key, rename(valueType, item, direction)]));
   }
-  if (def.type === 'object' && def.shape && isObject(value))
-    return direction.to === 'camel' ? toCode(def.shape, value) : toWire(def.shape, value, direction);
-  return (direction.to === 'camel' ? substitute(schema, value) : undefined) ?? value;
+  if (def.type === 'object' && def.shape && isJsonObject(value))
+    return direction === 'camel' ? toCode(def.shape, value) : toWire(def.shape, value, direction);
+  return (direction === 'camel' ? substitute(schema, value) : undefined) ?? value;
 }
 
 type Shape = Readonly<Record<string, z.core.$ZodType>>;
@@ -178,7 +171,7 @@ function toCode(shape: Shape, value: Record<string, unknown>): Record<string, un
       continue;
     }
     const words = unknownWords(field, item);
-    result[camel] = rename(field, item, { to: 'camel', words: false });
+    result[camel] = rename(field, item, 'camel');
     if (words !== undefined) result[WORD + camel] = words;
   }
   return result;
@@ -200,7 +193,7 @@ function toWire(shape: Shape, value: Record<string, unknown>, direction: Directi
       result[wire] = item;
       continue;
     }
-    const words = direction.words ? value[WORD + key] : undefined;
+    const words = direction === 'words' ? value[WORD + key] : undefined;
     result[wire] = words === undefined ? rename(field, item, direction) : restored(field, item, words);
   }
   return result;
@@ -211,7 +204,7 @@ function toWire(shape: Shape, value: Record<string, unknown>, direction: Directi
  * enum does not know with its substitute and keeps the original beside it.
  */
 export function camelize<S extends z.ZodType>(schema: S, wire: z.output<S>): Camel<z.output<S>> {
-  return rename(schema, wire, { to: 'camel', words: false }) as Camel<z.output<S>>;
+  return rename(schema, wire, 'camel') as Camel<z.output<S>>;
 }
 
 /**
@@ -223,5 +216,5 @@ export function snakeize<S extends z.ZodType>(
   value: Camel<z.output<S>>,
   { words = false } = {},
 ): z.output<S> {
-  return rename(schema, value, { to: 'snake', words }) as z.output<S>;
+  return rename(schema, value, words ? 'words' : 'snake') as z.output<S>;
 }

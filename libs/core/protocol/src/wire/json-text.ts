@@ -8,22 +8,7 @@ export interface JsonMember {
  * The members of a JSON object's text, in order. Keeps what `JSON.parse` loses: duplicate names, and numbers that
  * exceed a double. `text` must be valid JSON. Undefined when it is not an object.
  */
-export function jsonMembers(text: string): JsonMember[] | undefined {
-  let at = skip(text, 0);
-  if (text[at] !== '{') return undefined;
-  const members: JsonMember[] = [];
-  at = skip(text, at + 1);
-  while (text[at] !== '}') {
-    const nameEnd = stringEnd(text, at);
-    const name: unknown = JSON.parse(text.slice(at, nameEnd));
-    const start = skip(text, skip(text, nameEnd) + 1);
-    const end = valueEnd(text, start);
-    members.push({ name: String(name), text: text.slice(start, end) });
-    at = skip(text, end);
-    if (text[at] === ',') at = skip(text, at + 1);
-  }
-  return members;
-}
+export const jsonMembers = (text: string): JsonMember[] | undefined => itemsOf(text, '{', '}');
 
 /**
  * The JSON text of the value at a path of names and indexes. The last of duplicate names counts, as in `JSON.parse`.
@@ -34,54 +19,52 @@ export function jsonAt(text: string, path: readonly (string | number)[]): string
     if (found === undefined) return undefined;
     found =
       typeof part === 'number'
-        ? jsonItems(found)?.[part]
+        ? itemsOf(found, '[', ']')?.[part]?.text
         : jsonMembers(found)?.findLast(({ name }) => name === part)?.text;
   }
   return found;
 }
 
-function jsonItems(text: string): string[] | undefined {
-  let at = skip(text, 0);
-  if (text[at] !== '[') return undefined;
-  const items: string[] = [];
-  at = skip(text, at + 1);
-  while (text[at] !== ']') {
+/** The members of an object, or the items of an array, which have no names. */
+function itemsOf(text: string, opening: '{' | '[', closing: '}' | ']'): JsonMember[] | undefined {
+  let at = endOf(SPACE, text, 0);
+  if (text[at] !== opening) return undefined;
+  const items: JsonMember[] = [];
+  at = endOf(SPACE, text, at + 1);
+  while (text[at] !== closing) {
+    let name = '';
+    if (opening === '{') {
+      const nameEnd = endOf(STRING, text, at);
+      name = String(JSON.parse(text.slice(at, nameEnd)));
+      at = endOf(SPACE, text, endOf(SPACE, text, nameEnd) + 1);
+    }
     const end = valueEnd(text, at);
-    items.push(text.slice(at, end));
-    at = skip(text, end);
-    if (text[at] === ',') at = skip(text, at + 1);
+    items.push({ name, text: text.slice(at, end) });
+    at = endOf(SPACE, text, end);
+    if (text[at] === ',') at = endOf(SPACE, text, at + 1);
   }
   return items;
 }
 
 const SPACE = /[ \t\n\r]*/y;
-function skip(text: string, at: number): number {
-  SPACE.lastIndex = at;
-  SPACE.test(text);
-  return SPACE.lastIndex;
-}
-
 const STRING = /"(?:[^"\\]|\\.)*"/y;
-function stringEnd(text: string, at: number): number {
-  STRING.lastIndex = at;
-  STRING.test(text);
-  return STRING.lastIndex;
+const SCALAR = /[^\s,\]}]+/y;
+
+function endOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  pattern.test(text);
+  return pattern.lastIndex;
 }
 
-const SCALAR = /[^\s,\]}]+/y;
 function valueEnd(text: string, start: number): number {
-  if (text[start] === '"') return stringEnd(text, start);
-  if (text[start] !== '{' && text[start] !== '[') {
-    SCALAR.lastIndex = start;
-    SCALAR.test(text);
-    return SCALAR.lastIndex;
-  }
+  if (text[start] === '"') return endOf(STRING, text, start);
+  if (text[start] !== '{' && text[start] !== '[') return endOf(SCALAR, text, start);
   let depth = 0;
   let at = start;
   do {
     const char = text[at];
     if (char === '"') {
-      at = stringEnd(text, at);
+      at = endOf(STRING, text, at);
       continue;
     }
     if (char === '{' || char === '[') depth += 1;
