@@ -58,7 +58,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     const reserved = (): number => proxy?.reservedOutput() ?? 0;
     const left = (): number => Math.max(0, budget.remaining() + reserved() - options.keepTokens);
 
-    async function progress(data: JsonObject, used = tokens.take()): Promise<void> {
+    async function progress(data: JsonObject, used = tokens.takeFields()): Promise<void> {
       const spent = { spent_tokens: budget.spent() - reserved(), budget_tokens: budget.limit ?? null };
       await report({
         type: 'progress',
@@ -249,7 +249,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
         await within(calls.idle(), IDLE_MS, clock);
         await proxy?.[Symbol.asyncDispose]();
         // A call is settled after its response has reached Claude Code.
-        const rest = tokens.take();
+        const rest = tokens.takeFields();
         if (Object.keys(rest).length > 0)
           await progress({}, rest).catch((err: unknown) =>
             log.warn({ ...taskFields(task), err }, 'the last model calls of a run have no event'),

@@ -1,25 +1,14 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { ContextStore, PrunedContexts, PruneOptions, RemovedContext } from '@hermes-fleet/workspace';
+import type { ContextStore, PruneOptions } from '@hermes-fleet/workspace';
 
 /** The contexts of an agent on disk, and their removal (docs/operations.md#what-is-removed-and-when). */
-export interface AgentContexts {
-  /**
-   * Removes a context's files, processes, MCP instances and user, with the scratchpads of its tasks, and its result if it is
-   * merged or `results` is `delete`. A call for a context that is gone completes an earlier removal. Throws CONTEXT_IN_USE
-   * while a task works there, SHUTTING_DOWN, and INTERNAL when something is left: call again.
-   */
-  remove(contextId: string, options: { readonly results: 'keep' | 'delete' }): Promise<RemovedContext>;
-  /** Removes the contexts and results that are no longer needed, see `ContextStore`. Throws the signal's reason. */
-  prune(options: PruneOptions): Promise<PrunedContexts>;
-  /** Which contexts have files or a result, see `ContextStore`. */
-  held: ContextStore['held'];
-}
+export type AgentContexts = ReturnType<typeof createAgentContexts>;
 
 /** Removals that are under way when the agent closes end then, and are completed after the next start. */
 export function createAgentContexts(
   store: ContextStore,
-  releaseContext: ((contextId: string) => Promise<void>) | undefined,
-): AgentContexts & { close(): Promise<void> } {
+  releaseContext: (contextId: string) => Promise<void>,
+) {
   const closing = new AbortController();
   const active = new Set<Promise<unknown>>();
 
@@ -32,18 +21,22 @@ export function createAgentContexts(
     }
   }
 
-  async function remove(contextId: string, results: 'keep' | 'delete'): Promise<RemovedContext> {
-    closing.signal.throwIfAborted();
-    const release = async (): Promise<void> => releaseContext?.(contextId);
-    return store.remove(contextId, { results, release, signal: closing.signal });
-  }
-
   return {
-    remove: (contextId, { results }) => tracked(remove(contextId, results)),
-    prune: (options) =>
+    /**
+     * Removes all that is on disk of a context, and its result if it is merged or `results` is `delete`; completes an earlier
+     * removal. Throws CONTEXT_IN_USE, SHUTTING_DOWN, and INTERNAL when something is left: call again.
+     */
+    async remove(contextId: string, { results }: { readonly results: 'keep' | 'delete' }) {
+      closing.signal.throwIfAborted();
+      const release = (): Promise<void> => releaseContext(contextId);
+      return tracked(store.remove(contextId, { results, release, signal: closing.signal }));
+    },
+    /** Removes the contexts and results that are no longer needed, see `ContextStore`. Throws the signal's reason. */
+    prune: (options: PruneOptions) =>
       tracked(store.prune({ ...options, signal: AbortSignal.any([options.signal, closing.signal]) })),
+    /** Which contexts have files or a result, see `ContextStore`. */
     held: () => tracked(store.held()),
-    async close() {
+    async close(): Promise<void> {
       closing.abort(
         new FleetError('SHUTTING_DOWN', 'the profile is shutting down: its next start completes the removal'),
       );

@@ -30,12 +30,9 @@ import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
 import { type AgentToolSource, createToolbox } from './tools/toolbox.ts';
 
-/** Who the agent is. */
 export interface AgentProfile {
   readonly name: string;
-  /** The tier of its model. */
   readonly tier: string;
-  /** The text of IDENTITY.md, which the prompt includes. */
   readonly identity?: string;
   /** Folder of its own sub-agents, one Markdown file each. It need not exist. */
   readonly subagentsDir?: string;
@@ -64,7 +61,6 @@ export interface OutsideTools {
   readonly release?: (contextId: string) => Promise<void>;
   /** Tool names and tool groups that they provide now (docs/handshake.md#session_announce). */
   readonly capabilities?: () => readonly string[];
-  /** Remote agents that `delegate` can hand work to. */
   readonly remotes?: RemoteAgents;
   readonly peersSummary?: () => string;
 }
@@ -94,10 +90,9 @@ export interface Agent {
   /** Names the disk while too little of it is free for new tasks; undefined while there is room. */
   shortage(): Unmet | undefined;
   /** Absent in place, where contexts have no files of their own. */
-  readonly contexts?: AgentContexts;
+  readonly contexts?: Omit<AgentContexts, 'close'>;
   /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;
-  /** Lines for the start-up log. */
   readonly notes: readonly string[];
   /** Aborts active runs and waits until they end. */
   close(): Promise<void>;
@@ -235,22 +230,16 @@ function modelOf({ config, profile, model, observe, runtime }: AgentOptions): Pr
 }
 
 /** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
-function trackRuns(executor: Executor): {
-  executor: Executor;
-  tasks(): UnfinishedTask[];
-  close(): Promise<void>;
-} {
+function trackRuns(executor: Executor) {
   const closing = new AbortController();
   const active = new Map<Promise<unknown>, UnfinishedTask>();
   return {
-    tasks: () => [...active.values()],
+    tasks: (): UnfinishedTask[] => [...active.values()],
     executor: {
       model: executor.model,
       async run(task, context) {
-        const run = executor.run(task, {
-          ...context,
-          signal: AbortSignal.any([context.signal, closing.signal]),
-        });
+        const signal = AbortSignal.any([context.signal, closing.signal]);
+        const run = executor.run(task, { ...context, signal });
         active.set(run, { id: task.id, rootId: rootIdOf(task) });
         try {
           return await run;
@@ -258,8 +247,8 @@ function trackRuns(executor: Executor): {
           active.delete(run);
         }
       },
-    },
-    async close() {
+    } satisfies Executor,
+    async close(): Promise<void> {
       closing.abort(
         new FleetError('SHUTTING_DOWN', 'the profile is shutting down; the task resumes at its next start'),
       );

@@ -12,9 +12,8 @@ import type { SubagentDefinition } from './subagents/definition.ts';
 import { delegateTool } from './subagents/delegate-tool.ts';
 import { askTool } from './tools/ask.ts';
 import { fileTools } from './tools/file-tools.ts';
-import { findFilesTool } from './tools/find-files.ts';
+import { findFilesTool, listFilesTool } from './tools/find-files.ts';
 import { grepFilesTool } from './tools/grep-files.ts';
-import { listFilesTool } from './tools/list-files.ts';
 import { memoryTools } from './tools/memory.ts';
 import { progressTools } from './tools/progress.ts';
 import { publishFileTool } from './tools/publish-file.ts';
@@ -25,12 +24,11 @@ import { essentialTools } from './tools/toolbox.ts';
 import { webFetchTool } from './tools/web-fetch.ts';
 import { webSearchTool } from './tools/web-search.ts';
 
-export interface AgentToolsOptions {
+interface AgentToolsOptions {
   readonly config: AgentConfig;
   readonly profile: string;
   readonly stateDir: string;
   readonly confinement: Pick<Confinement, 'method' | 'wrap'>;
-  /** The id of the profile's model. */
   readonly model: string | undefined;
   readonly runtime: Pick<Runtime, 'env' | 'clock'>;
   /** Undefined if sub-agents are disabled. */
@@ -41,17 +39,8 @@ export interface AgentToolsOptions {
   readonly hasBackground: boolean;
 }
 
-export interface AgentTools {
-  readonly tools: readonly AgentTool[];
-  /** Ends the processes that the tools have started for a context. */
-  release(contextId: string): Promise<void>;
-}
-
-/**
- * The built-in tools that the configuration enables. Commands also need a confinement method. Throws CONFIG_INVALID when
- * commands cannot run the configured shell.
- */
-export async function createAgentTools(options: AgentToolsOptions): Promise<AgentTools> {
+/** The built-in tools that the configuration enables. Throws CONFIG_INVALID when commands cannot run its shell. */
+export async function createAgentTools(options: AgentToolsOptions) {
   const { config, profile, stateDir, subagents, remotes, network, hasBackground } = options;
   const { env, clock } = options.runtime;
   const { workspace, shell, progress, scratchpad, memory, web, publish, ask } = config.tools;
@@ -70,11 +59,7 @@ export async function createAgentTools(options: AgentToolsOptions): Promise<Agen
     ...(workspace.enabled ? [...fileTools(), ...search] : []),
     ...(shell.enabled && canRun
       ? [
-          shellExecTool({
-            ...commands,
-            timeoutS: shell.timeout_s,
-            limits: commandLimits(shell.limits),
-          }),
+          shellExecTool({ ...commands, timeoutS: shell.timeout_s, limits: commandLimits(shell.limits) }),
           ...(hasBackground ? background.tools : []),
         ]
       : []),
@@ -98,6 +83,7 @@ export async function createAgentTools(options: AgentToolsOptions): Promise<Agen
     ...(publish.enabled ? [publishFileTool()] : []),
     ...(ask.enabled ? [askTool()] : []),
   ];
+  /** `release` ends the processes that the tools have started for a context. */
   return { tools, release: background.release };
 }
 
@@ -130,13 +116,9 @@ const SH = '/bin/sh';
 /** Models write for bash. */
 const BASH = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'];
 const PROBE_MS = 10_000;
-/** Prints the first shell that runs. */
 const PROBE = 'for s; do [ "$("$s" -c "echo ok" 2>/dev/null)" = ok ] && echo "$s" && exit 0; done; exit 1';
 
-/**
- * The shell of the agent's commands: the configured one, else bash where commands can run it, else sh. Tries it confined,
- * as commands are. Throws CONFIG_INVALID when commands cannot run the configured one.
- */
+/** The configured shell, else bash where confined commands can run it, else sh. Throws CONFIG_INVALID as above. */
 async function findShell(options: {
   /** `tools.shell.path`. */
   readonly path: string | undefined;

@@ -1,5 +1,4 @@
-export { type Agent, type AgentOptions, createAgent, type OutsideTools } from './agent.ts';
-export type { AgentContexts } from './agent-contexts.ts';
+export { type Agent, createAgent, type OutsideTools } from './agent.ts';
 export {
   type AgentConfig,
   AgentConfigSchema,
@@ -20,18 +19,17 @@ export { conversationGuards, withNotes } from './guards/guards.ts';
 export type { FileLimits } from './inbox/read-files.ts';
 export { loggable } from './messages/redact.ts';
 export { cut } from './messages/text.ts';
+export { DEFAULT_PATIENCE } from './model/call/agent-model.ts';
 export { createCallTokens } from './model/call/call-tokens.ts';
 export { callUsage, meteredInputTokens } from './model/call/call-usage.ts';
 export { type MeasuredCall, timeCall } from './model/call/measured-model.ts';
 export { MIN_OUTPUT_TOKENS } from './model/call/model-call.ts';
 export { type ModelCallEnd, unansweredEnd } from './model/call/model-calls.ts';
 export { createOutputCap } from './model/call/output-cap.ts';
-export { DEFAULT_PATIENCE } from './model/call/patience.ts';
 export { SilenceError, silenceFailure, watchSilence } from './model/call/silence.ts';
 export { type AgentModel, createModel } from './model/create-model.ts';
 export { learnWindow } from './model/probe/ask-window.ts';
-export { createModelMonitor, type ModelMonitor } from './model/probe/model-monitor.ts';
-export { createModelMonitors } from './model/probe/model-monitors.ts';
+export { createModelMonitor, createModelMonitors, type ModelMonitor } from './model/probe/model-monitor.ts';
 export { createModelWindow } from './model/probe/model-window.ts';
 export { type ProbedModel, probedModel, probeModel } from './model/probe/probe-model.ts';
 export { anthropicAddress, modelKey } from './model/provider/provider-address.ts';
@@ -47,7 +45,7 @@ export type {
   RunResources,
   ToolContext,
 } from './run/conversation.ts';
-export type { ConversationLead, ExecutorProvider, Runtime } from './run/executor-provider.ts';
+export type { ExecutorProvider, Runtime } from './run/executor-provider.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
 export { forgetCall, type SessionState, type StartedCall } from './run/run-state.ts';
 export { createSerialQueue } from './run/serial-queue.ts';

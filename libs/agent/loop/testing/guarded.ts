@@ -4,9 +4,8 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { z } from 'zod';
 import { AgentConfigSchema } from '../src/config/config.ts';
 import { createGuards, type GuardsOptions } from '../src/guards/guards.ts';
-import type { GuardState } from '../src/run/guard-state.ts';
 import type { GuardedCall, Guards } from '../src/run/guards.ts';
-import type { JournalEntry } from '../src/run/run-state.ts';
+import type { GuardState, JournalEntry } from '../src/run/run-state.ts';
 
 export type Hooks = z.input<typeof AgentConfigSchema>['hooks'];
 

@@ -8,10 +8,9 @@ import { pendingCalls, toolMessage } from '../messages/history.ts';
 import { taskMessage } from '../messages/task-message.ts';
 import { outputValues } from './outputs.ts';
 import { prunableTokens, pruned } from './prune.ts';
-import { abridgedToFit } from './sendable.ts';
 import { fairShare, shortened } from './shorten.ts';
 import { summarized, withJoinedSummary } from './summary.ts';
-import { tailStart, turnStarts } from './turns.ts';
+import { abridgedToFit, tailStart, turnStarts } from './turns.ts';
 
 const text = fc.oneof(
   fc.string(),

@@ -1,18 +1,32 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { taskFields } from '@hermes-fleet/protocol/ports';
 import type { ModelMessage } from 'ai';
 import { createSpill, isKept, keptClause } from '../guards/spill.ts';
 import { summarizePrompt } from '../messages/follow-up-prompts.ts';
 import { withShortInputs } from '../messages/history.ts';
-import type { ContextState } from '../run/context-state.ts';
-import type { CompactionStage, RunResources } from '../run/conversation.ts';
-import { newGuardState } from '../run/guard-state.ts';
-import type { ContextWindowOptions, SentInput } from './options.ts';
+import type { ModelCallRequest } from '../model/call/model-call.ts';
+import type { CompactionStage, ConversationOptions, RunResources } from '../run/conversation.ts';
+import { type ContextState, newGuardState } from '../run/run-state.ts';
 import { type KeepOutput, prunableTokens, pruned } from './prune.ts';
-import { abridgedToFit, withoutEarlier } from './sendable.ts';
 import { shortened } from './shorten.ts';
 import { summarized, taskOf } from './summary.ts';
-import { tailStart, turnStarts } from './turns.ts';
+import { abridgedToFit, tailStart, turnStarts, withoutEarlier } from './turns.ts';
+
+export interface ContextWindowOptions extends Pick<ConversationOptions, 'state' | 'key' | 'save'> {
+  /** The system prompt and the tools' definitions, as text. */
+  readonly fixed: string;
+  /** Tokens of the budget that are left for the conversation. */
+  left(): number;
+  progress(data: JsonObject): Promise<void>;
+  /** Tracks started writes, which are durable before the next model call. */
+  track(...writes: readonly Promise<unknown>[]): void;
+  /** Calls the model without tools, outside the conversation's steps. Throws as `callModel` does. */
+  ask(sent: SentInput, maxOutputTokens: number): Promise<string>;
+}
+
+/** The input of one model call. */
+export type SentInput = Pick<ModelCallRequest, 'messages' | 'inputTokens'> &
+  Required<Pick<ModelCallRequest, 'outputRoom' | 'windowTokens'>>;
 
 /** Shares of the limit. Pruning must free at least this one. */
 const PRUNE_GAIN = 0.2;
@@ -37,7 +51,7 @@ const WORDS_PER_TOKEN = 0.5;
 const STEPS_AFTER = 2;
 const STEP_TOKENS = 300;
 
-export interface CompactionOptions extends ContextWindowOptions {
+interface CompactionOptions extends ContextWindowOptions {
   readonly context: ContextState;
   /** The most input of a step. This and all sizes are in corrected tokens. */
   ceiling(): number;
@@ -53,10 +67,7 @@ export interface CompactionOptions extends ContextWindowOptions {
   inputOf(messages: ModelMessage[]): Promise<SentInput>;
 }
 
-/**
- * Makes a conversation shorter in stages (docs/agent.md#long-conversations). Each stage replaces messages of the state, so a
- * restart continues with the same conversation.
- */
+/** Makes a conversation shorter in stages, each durable in the state (docs/agent.md#long-conversations). */
 export function createCompaction(options: CompactionOptions, resources: RunResources) {
   const { state, context, size, limit, ceiling } = options;
   const { task, log, model, signal, limits } = resources;
@@ -195,24 +206,22 @@ export function createCompaction(options: CompactionOptions, resources: RunResou
     return undefined;
   }
 
-  return {
-    async makeRoom(): Promise<boolean> {
-      let tokens = await size(state.messages);
-      if (tokens <= options.pruneShare * limit()) return true;
-      tokens = await prune(tokens);
-      if (tokens > Math.max(limit(), context.floor + GROWTH * limit())) {
-        tokens = await cut(tokens, NEWEST_SHARE * limit());
-        if (tokens > limit()) tokens = (await summarize(tokens)) ?? (await reduce(tokens));
-        context.floor = tokens;
-      }
-      if (tokens > ceiling()) tokens = await reduce(tokens);
-      if (tokens > ceiling()) {
-        tokens = await leaveOut(tokens);
-        context.floor = Math.min(context.floor, tokens);
-      }
-      if (tokens > ceiling()) tokens = await cut(tokens, await roomForNewest(tokens));
-      return tokens <= ceiling();
-    },
+  return async function makeRoom(): Promise<boolean> {
+    let tokens = await size(state.messages);
+    if (tokens <= options.pruneShare * limit()) return true;
+    tokens = await prune(tokens);
+    if (tokens > Math.max(limit(), context.floor + GROWTH * limit())) {
+      tokens = await cut(tokens, NEWEST_SHARE * limit());
+      if (tokens > limit()) tokens = (await summarize(tokens)) ?? (await reduce(tokens));
+      context.floor = tokens;
+    }
+    if (tokens > ceiling()) tokens = await reduce(tokens);
+    if (tokens > ceiling()) {
+      tokens = await leaveOut(tokens);
+      context.floor = Math.min(context.floor, tokens);
+    }
+    if (tokens > ceiling()) tokens = await cut(tokens, await roomForNewest(tokens));
+    return tokens <= ceiling();
   };
 
   /** The tokens that the newest results may have so that all fits; at least 0. */

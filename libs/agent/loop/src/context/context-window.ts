@@ -4,35 +4,12 @@ import type { ModelMessage } from 'ai';
 import { createEstimator } from '../messages/history.ts';
 import { contextOverflow } from '../model/call/context-overflow.ts';
 import { MIN_OUTPUT_TOKENS } from '../model/call/model-call.ts';
-import { newContextState } from '../run/context-state.ts';
 import type { RunResources } from '../run/conversation.ts';
-import { createCompaction } from './compaction.ts';
+import { newContextState } from '../run/run-state.ts';
+import { type ContextWindowOptions, createCompaction, type SentInput } from './compaction.ts';
 import { createMeter } from './meter.ts';
-import type { ContextWindowOptions, SentInput } from './options.ts';
-import { abridgedToFit } from './sendable.ts';
 import { taskOf, withJoinedSummary } from './summary.ts';
-import { turnStarts } from './turns.ts';
-
-/** Keeps a conversation within its model's context window (docs/agent.md#long-conversations). */
-export interface ContextWindow {
-  /** The estimated input of the next step, not corrected. */
-  inputTokens(): Promise<number>;
-  /** The tokens that are free in the window; negative when the next step needs more room. */
-  room(): Promise<number>;
-  /**
-   * Makes the conversation shorter where it must be. Resolves with false when it does not fit even so. Changes are durable
-   * before the next model call. Throws MODEL_FAILED when the task alone does not fit.
-   */
-  makeRoom(): Promise<boolean>;
-  /** The input of the next call. With the tools off, the longest form that fits window and budget, else the shortest. */
-  toSend(): Promise<SentInput>;
-  /** True when a prompt of so many tokens fits beside the task, once there is room. */
-  takes(promptTokens: number): Promise<boolean>;
-  /** Learns from the provider's figure for an input. */
-  metered(sent: SentInput, tokens: number): void;
-  /** Learns from an error of a call. True when it was a refusal by length, after which another try is worth making. */
-  refused(sent: SentInput, error: unknown): boolean;
-}
+import { abridgedToFit, turnStarts } from './turns.ts';
 
 /** The share of the window that stays free for the answer, if an answer may be so long. */
 const ANSWER_SHARE = 1 / 8;
@@ -41,7 +18,8 @@ const UNMETERED_SHARE = 1 / 64;
 /** Pruning begins at this share of the limit. */
 const PRUNE_AT = 0.75;
 
-export function createContextWindow(options: ContextWindowOptions, resources: RunResources): ContextWindow {
+/** Keeps a conversation within its model's context window (docs/agent.md#long-conversations). */
+export function createContextWindow(options: ContextWindowOptions, resources: RunResources) {
   const { state, fixed } = options;
   const { model, limits, log, task } = resources;
   const before = state.context;
@@ -74,7 +52,7 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
     return { messages: withJoinedSummary(messages), inputTokens, windowTokens, outputRoom };
   }
 
-  const compaction = createCompaction(
+  const makeRoom = createCompaction(
     {
       ...options,
       context,
@@ -93,10 +71,13 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
   );
 
   return {
+    /** The estimated input of the next step, not corrected. */
     inputTokens: () => estimate(fixed, state.messages),
+    /** The tokens that are free in the window; negative when the next step needs more room. */
     room: async () => window() - meter.corrected(await estimate(fixed, state.messages)),
-    async makeRoom() {
-      if (await compaction.makeRoom()) return true;
+    /** False when it does not fit even when shorter. Throws MODEL_FAILED when the task alone does not fit. */
+    async makeRoom(): Promise<boolean> {
+      if (await makeRoom()) return true;
       if (turnStarts(state.messages).length > 0) return false;
       const most = Math.min(window() - MIN_OUTPUT_TOKENS, mostInput());
       const tokens = meter.corrected(await estimate(fixed, state.messages));
@@ -107,7 +88,8 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
       const message = `the task does not fit ${which}: with the prompt and the tools it takes about ${tokens} tokens${why}`;
       throw new FleetError('MODEL_FAILED', message, { retryable: false, cause: refusal });
     },
-    async toSend() {
+    /** The input of the next call. With the tools off, the longest form that fits window and budget, else the shortest. */
+    async toSend(): Promise<SentInput> {
       if (!state.tools_off) return inputOf(state.messages);
       const messages = await abridgedToFit(state.messages, async (short) => {
         const tokens = await estimate(fixed, short);
@@ -115,13 +97,16 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
       });
       return inputOf(messages);
     },
-    async takes(promptTokens) {
+    /** True when a prompt of so many tokens fits beside the task, once there is room. */
+    async takes(promptTokens: number): Promise<boolean> {
       const brief = taskOf(state.messages);
       const tokens = await estimate(fixed, brief === undefined ? [] : [brief]);
       return meter.corrected(tokens + promptTokens) <= ceiling();
     },
-    metered: (sent, tokens) => meter.learn(sent.inputTokens, tokens),
-    refused(sent, error) {
+    /** Learns from the provider's figure for an input. */
+    metered: (sent: SentInput, tokens: number): void => meter.learn(sent.inputTokens, tokens),
+    /** Learns from an error of a call. True when it was a refusal by length, after which another try is worth making. */
+    refused(sent: SentInput, error: unknown): boolean {
       if (!(error instanceof FleetError)) return false;
       const says = contextOverflow(error);
       if (says === undefined || !meter.refused(sent.inputTokens, says)) return false;

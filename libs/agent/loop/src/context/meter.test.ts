@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newContextState } from '../run/context-state.ts';
+import { newContextState } from '../run/run-state.ts';
 import { createMeter } from './meter.ts';
 
 function meter(window = 32_768) {

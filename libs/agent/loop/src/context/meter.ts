@@ -1,4 +1,5 @@
-import type { ContextState } from '../run/context-state.ts';
+import type { ContextOverflow } from '../model/call/context-overflow.ts';
+import type { ContextState } from '../run/run-state.ts';
 
 /** From this estimate on, a call's metered input says how tokenizers differ; below, mostly what the provider adds. */
 const LARGE_INPUT = 4096;
@@ -15,27 +16,16 @@ const PLAUSIBLE_SHARE = 1 / 4;
 /** A window below this holds no conversation. */
 const MIN_WINDOW = 512;
 
-/** Corrects the estimate of an input by what the provider meters. */
-export interface Meter {
+/**
+ * Corrects the estimate of an input by what the provider meters. `state` is mutated, and belongs to the checkpoint.
+ * `window` is the configured window.
+ */
+export function createMeter(state: ContextState, window: () => number) {
   /** The tokens that the provider will count for an input of this estimate; rounded up. */
-  corrected(estimate: number): number;
-  /**
-   * Learns from a metered call. The correction grows at once and never falls: a provider that leaves cached tokens out, or
-   * that cuts the input silently, meters too little.
-   */
-  learn(estimate: number, metered: number): void;
-  /**
-   * Learns from a refusal of an input of this estimate. Returns false, having learnt nothing, when it has no figure and is
-   * not plausible for so short an input; and when the window would become too small to work in.
-   */
-  refused(estimate: number, says: { readonly limit?: number; readonly input?: number }): boolean;
-}
-
-/** `state` is mutated, and belongs to the checkpoint. `window` is the configured window. */
-export function createMeter(state: ContextState, window: () => number): Meter {
   const corrected = (estimate: number): number =>
     Math.ceil(state.ratio === undefined ? estimate + state.extra : estimate * state.ratio);
 
+  /** Grows at once and never falls: a provider that leaves out cached tokens, or cuts the input, meters too little. */
   function learn(estimate: number, metered: number): void {
     if (estimate < LARGE_INPUT) {
       state.extra = Math.min(MAX_EXTRA, Math.max(state.extra, Math.ceil(metered - estimate)));
@@ -48,7 +38,8 @@ export function createMeter(state: ContextState, window: () => number): Meter {
   return {
     corrected,
     learn,
-    refused(estimate, { limit, input }) {
+    /** False, and nothing learnt, when it is not plausible for so short an input, or the window would be too small. */
+    refused(estimate: number, { limit, input }: ContextOverflow): boolean {
       const isGuess = limit === undefined && input === undefined;
       if (isGuess && corrected(estimate) < PLAUSIBLE_SHARE * (state.window ?? window())) return false;
       const before = { window: state.window ?? window(), tokens: corrected(estimate) };

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { ModelMessage, ToolContent, ToolResultPart } from 'ai';
 import { z } from 'zod';
 import { outputText } from '../guards/commands/output-text.ts';
+import { callsIn, outputPart } from '../messages/history.ts';
 
 /** One tool output of a conversation. */
 export interface Output {
@@ -12,7 +13,7 @@ export interface Output {
 }
 
 /** Returns the value to show instead; undefined to leave the output as it is. */
-export type ReplaceOutput = (output: Output) => Promise<JsonValue | undefined>;
+type ReplaceOutput = (output: Output) => Promise<JsonValue | undefined>;
 
 /**
  * Replaces tool outputs in the messages from index `from` to before `to`. Nothing else changes: each result still answers
@@ -26,20 +27,13 @@ export async function withOutputs(
   const inputs = new Map<string, unknown>();
   const changed: ModelMessage[] = [];
   for (const [index, message] of messages.entries()) {
-    for (const { id, input } of callsOf(message)) inputs.set(id, input);
+    for (const { toolCallId, input } of callsIn([message])) inputs.set(toolCallId, input);
     const isInRange = index >= range.from && index < range.to;
     changed.push(
       isInRange && message.role === 'tool' ? await withReplaced(message, inputs, replace) : message,
     );
   }
   return changed;
-}
-
-function callsOf(message: ModelMessage): { readonly id: string; readonly input: unknown }[] {
-  if (message.role !== 'assistant' || typeof message.content === 'string') return [];
-  return message.content.flatMap((part) =>
-    part.type === 'tool-call' ? [{ id: part.toolCallId, input: part.input }] : [],
-  );
 }
 
 async function withReplaced(
@@ -55,7 +49,8 @@ async function withReplaced(
       continue;
     }
     const shown = await replace({ tool: part.toolName, input: inputs.get(part.toolCallId), value });
-    content.push(shown === undefined ? part : { ...part, output: outputOf(part.output.type, shown) });
+    const isOk = !part.output.type.startsWith('error');
+    content.push(shown === undefined ? part : { ...part, output: outputPart(isOk, shown) });
   }
   const isSame = content.every((part, index) => part === message.content[index]);
   return isSame ? message : { ...message, content };
@@ -70,12 +65,6 @@ export const outputValues = (messages: readonly ModelMessage[]): JsonValue[] =>
 
 function shownIn({ output }: ToolResultPart): JsonValue | undefined {
   return 'value' in output ? z.json().safeParse(output.value).data : undefined;
-}
-
-function outputOf(type: string, value: JsonValue): ToolResultPart['output'] {
-  const isError = type.startsWith('error');
-  if (typeof value === 'string') return { type: isError ? 'error-text' : 'text', value };
-  return { type: isError ? 'error-json' : 'json', value };
 }
 
 const Target = z.object({ path: z.string() });

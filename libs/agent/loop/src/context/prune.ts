@@ -21,10 +21,7 @@ const STUB_CHARS = 160;
 const CHARS_PER_TOKEN = 4;
 
 const STUB = '[pruned to save room:';
-/**
- * Keeps an output for the model to read again, unless a file of the task has it already. Resolves with the clause that says
- * where it is, or why it was not kept.
- */
+/** Keeps an output in a file, unless one has it. Resolves with the clause that says where it is, or why it is not kept. */
 export type KeepOutput = (tool: string, text: string) => Promise<string>;
 
 /** About how many tokens `pruned` would free in the messages before `end`. */
@@ -36,9 +33,8 @@ export function prunableTokens(messages: readonly ModelMessage[], end: number): 
 }
 
 /**
- * Replaces the long tool outputs in the messages before `end` by stubs (docs/agent.md#long-conversations). A stub names
- * where the output is: the file that was read, or the one that `keep` names. An output that could not be kept stays, unless
- * `mayLose`.
+ * Replaces the long outputs in the messages before `end` by stubs that name where each is
+ * (docs/agent.md#long-conversations). One that could not be kept stays, unless `mayLose`.
  */
 export function pruned(
   messages: readonly ModelMessage[],

@@ -13,9 +13,8 @@ const STUB_BYTES = 150;
 const SHORT_CHARS = 40;
 
 /**
- * Shortens the newest results, those in the messages from `from` on, to about `maxTokens` together: each longer one keeps
- * its head, its tail and the lines that report errors, and names the file with the whole output. Short results stay as
- * they are, and the long ones share what is left.
+ * Shortens the newest results, in the messages from `from` on, to about `maxTokens` together. Short ones stay, and long
+ * ones share the rest: head, tail, lines with errors, and the name of the file with all.
  */
 export function shortened(
   messages: readonly ModelMessage[],

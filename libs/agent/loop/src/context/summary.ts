@@ -1,5 +1,5 @@
 import type { ModelMessage } from 'ai';
-import { isWrite } from '../guards/evidence.ts';
+import { isWrite } from '../guards/verification.ts';
 import { followUpKind, isSummary, summaryMessage } from '../messages/follow-up-prompts.ts';
 import { readTask } from '../messages/task-message.ts';
 import type { JournalEntry } from '../run/run-state.ts';
@@ -8,9 +8,8 @@ import type { JournalEntry } from '../run/run-state.ts';
 const MAX_PROMPT_CHARS = 4000;
 
 /**
- * The conversation with its messages before `end` replaced by the summary (docs/agent.md#long-conversations). Word for word
- * stay the task message, the last follow-up prompt after it, and everything from `end` on. The files written so far come from the
- * journal, not from the model.
+ * Replaces the messages before `end` by the summary; the task message and the last follow-up prompt stay word for word. The
+ * files written come from the journal, not from the model.
  */
 export function summarized(
   messages: readonly ModelMessage[],

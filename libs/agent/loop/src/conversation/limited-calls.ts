@@ -1,5 +1,6 @@
-import type { ModelMessage } from 'ai';
+import type { ModelMessage, ToolCallPart } from 'ai';
 import { isRefusedChange } from '../guards/evidence.ts';
+import { callsIn } from '../messages/history.ts';
 
 /** The calls of one answer that are carried out (docs/agent.md#the-loop). */
 export const MAX_CALLS = 64;
@@ -15,21 +16,12 @@ export const surplusReason = (place: number): string =>
     ? SURPLUS
     : `${SURPLUS} Calls of that answer that are missing here were not run either.`;
 
-interface Limited {
-  readonly messages: ModelMessage[];
-  /** The calls of the answer. */
-  readonly made: number;
-}
-
 /**
- * The messages of an answer with at most MAX_KEPT_CALLS calls: the first ones and, in the last place, the last one that was to
- * change something, so that the record of the calls shows that it was not. A result is kept with its call. An answer
- * without too many calls stays as it is.
+ * An answer with at most MAX_KEPT_CALLS calls: the first, and in the last place the last one that was to change something,
+ * so that the record shows that it was not. A result is kept with its call.
  */
-export function limitedCalls(messages: readonly ModelMessage[]): Limited {
-  const calls = messages.flatMap(({ role, content }) =>
-    role === 'assistant' && typeof content !== 'string' ? content.filter(isOwnCall) : [],
-  );
+export function limitedCalls(messages: readonly ModelMessage[]): { messages: ModelMessage[]; made: number } {
+  const calls = callsIn(messages).filter(isOwnCall);
   if (calls.length <= MAX_KEPT_CALLS) return { messages: [...messages], made: calls.length };
   const later = calls.slice(MAX_KEPT_CALLS - 1);
   const last = later.findLast(({ toolName }) => isRefusedChange(toolName)) ?? later[0];
@@ -43,7 +35,9 @@ export function limitedCalls(messages: readonly ModelMessage[]): Limited {
   }
   const limited = messages.flatMap((message): ModelMessage[] => {
     if (message.role === 'assistant' && typeof message.content !== 'string') {
-      const content = message.content.filter((part) => !isOwnCall(part) || kept.has(part));
+      const content = message.content.filter(
+        (part) => part.type !== 'tool-call' || !isOwnCall(part) || kept.has(part),
+      );
       return [{ ...message, content }];
     }
     if (message.role !== 'tool') return [message];
@@ -53,8 +47,4 @@ export function limitedCalls(messages: readonly ModelMessage[]): Limited {
   return { messages: limited, made: calls.length };
 }
 
-type AssistantPart = Exclude<Extract<ModelMessage, { role: 'assistant' }>['content'], string>[number];
-type OwnCall = Extract<AssistantPart, { type: 'tool-call' }>;
-
-const isOwnCall = (part: AssistantPart): part is OwnCall =>
-  part.type === 'tool-call' && !part.providerExecuted;
+const isOwnCall = ({ providerExecuted }: ToolCallPart): boolean => !providerExecuted;

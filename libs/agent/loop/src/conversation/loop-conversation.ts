@@ -2,8 +2,8 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import { taskFields } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { ModelMessage } from 'ai';
+import type { SentInput } from '../context/compaction.ts';
 import { createContextWindow } from '../context/context-window.ts';
-import type { SentInput } from '../context/options.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
 import { lastText, pendingCalls, withoutCalls, withoutEmpty } from '../messages/history.ts';
 import { createCallTokens } from '../model/call/call-tokens.ts';
@@ -24,11 +24,9 @@ import { toolContext } from './tool-context.ts';
 export const FOLLOW_UP_TOKENS = 300;
 
 /**
- * The agent loop: a conversation with a model that uses tools (docs/agent.md#the-loop). Every step and every call is
- * saved, so the conversation survives a crash. The conversation is kept within the context window. When the budget does not
- * cover this step and one more, each with a short answer, or all steps are used up, or the window is full whatever is
- * pruned, the model is told once to wrap up without tools; never before its first step. Throws the errors of `callModel`,
- * and the reason of `stopping`.
+ * The agent loop (docs/agent.md#the-loop). Every step and call is saved, so that it survives a crash. Once, and never
+ * before its first step, the model is told to wrap up without tools: when the budget does not cover this step and one more,
+ * all steps are used up, or the window is full. Throws the errors of `callModel`, and the reason of `stopping`.
  */
 export function createLoopConversation(options: ConversationOptions, resources: RunResources): Conversation {
   const { state, instructions, maxSteps, keepTokens, save } = options;
@@ -58,15 +56,14 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
     await report({
       type: 'progress',
-      data: { step: state.step, ...options.progressFields, ...data, ...spent, ...tokens.take() },
+      data: { step: state.step, ...options.progressFields, ...data, ...spent, ...tokens.takeFields() },
     });
   }
 
   function contextOf(key: string, together: Together = {}): ToolContext {
-    const shared = { ...resources, ...together };
     const { inputTokens } = window;
     const parts = { ...options, budget, inputTokens, converse: createLoopConversation, ...together };
-    return toolContext(key, parts, shared);
+    return toolContext(key, parts, { ...resources, ...together });
   }
 
   /** Called where nothing is in progress: the process may stop here, and the next start resumes without a trace. */
@@ -243,7 +240,6 @@ export function createLoopConversation(options: ConversationOptions, resources: 
   };
 }
 
-/** What a call reports while it runs. */
 type Heard = Required<Pick<ModelCallRequest, 'onText' | 'onRetry'>>;
 
 /** How often in a row a provider's refusal as too long leads to a shorter conversation. */
@@ -253,10 +249,7 @@ const MAX_REFUSALS = 3;
 const endsConversation = (messages: readonly ModelMessage[]): boolean =>
   pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';
 
-/**
- * Reports a model call that is tried again, in the log and in a progress event (docs/events.md#the-events). It tells the
- * caller whether the text of the step so far is void.
- */
+/** Tells the log and a progress event of another try (docs/events.md#the-events), and whether the text so far is void. */
 async function reportRetry(
   { attempt, reason, status, waitMs, isTextVoid }: ModelRetry,
   { task, model, log, progress }: Reporting,
@@ -266,7 +259,6 @@ async function reportRetry(
   await progress({ retry });
 }
 
-/** Reports that another model is called, in the same way. */
 async function reportFallback(
   from: AgentModel,
   to: AgentModel,

@@ -4,7 +4,7 @@ import type { ConversationOptions } from '../run/conversation.ts';
 import { MAX_CALLS, surplusReason } from './limited-calls.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-export interface PendingCallsOptions extends Pick<ConversationOptions, 'state' | 'save'> {
+interface PendingCallsOptions extends Pick<ConversationOptions, 'state' | 'save'> {
   readonly calls: ToolCalls;
   /** The tokens that are free in the model's context window. */
   room(): Promise<number>;
@@ -12,14 +12,6 @@ export interface PendingCallsOptions extends Pick<ConversationOptions, 'state' |
   pauseIfStopping(): Promise<void>;
 }
 
-/** Carries out the first calls of the model's last answer, and answers all. */
-export interface PendingCalls {
-  run(): Promise<void>;
-  /** After a crash: a call that may have run is not repeated unless it may be. After a pause no call has run. */
-  resume(): Promise<void>;
-}
-
-/** Calls that run at the same time. */
 const MAX_AT_ONCE = 8;
 /** The longest usual result, a page of a file: calls run at the same time only while the results of all of them fit. */
 const RESULT_TOKENS = 12_288;
@@ -27,14 +19,12 @@ const RESULT_TOKENS = 12_288;
 const STOPPED = 'not run: the conversation was ended, since it repeated itself';
 
 /**
- * Calls that may run at the same time do, next to each other in the answer and at most 8; every other call runs alone, after
- * all before it and before all after it (docs/agent.md#the-loop). Results are recorded in the order of the calls. After the
- * first MAX_CALLS, the rest of an answer is answered as not run.
+ * Calls that may run at the same time do, at most 8 neighbors; others run alone, in their place (docs/agent.md#the-loop).
+ * Results are recorded in the order of the calls. After MAX_CALLS, the rest is not run.
  */
-export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
+export function createPendingCalls(options: PendingCallsOptions) {
   const { state, calls } = options;
 
-  /** The next calls to run together. */
   async function nextOf(pending: readonly PendingCall[]): Promise<readonly PendingCall[]> {
     const alone = pending.findIndex((call) => !calls.isConcurrent(call));
     const together = alone === -1 ? pending.length : alone;
@@ -43,12 +33,11 @@ export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
     return pending.slice(0, Math.min(together, MAX_AT_ONCE, fitting));
   }
 
+  /** Carries out the first calls of the model's last answer, and answers all. */
   async function run(): Promise<void> {
     const all = pendingCalls(state.messages);
     let pending: readonly PendingCall[] = all.filter(({ place }) => place < MAX_CALLS);
-    while (pending.length > 0) {
-      const [first] = pending;
-      if (first === undefined) return;
+    for (let [first] = pending; first !== undefined; [first] = pending) {
       await options.pauseIfStopping();
       if (calls.guardStop() !== undefined) {
         calls.answerUnsaved(first, toolFailure(STOPPED));
@@ -65,7 +54,8 @@ export function createPendingCalls(options: PendingCallsOptions): PendingCalls {
 
   return {
     run,
-    async resume() {
+    /** After a crash: a call that may have run is not repeated unless it may be. After a pause no call has run. */
+    async resume(): Promise<void> {
       if (calls.guardStop() !== undefined) return run();
       if (state.paused) {
         state.paused = undefined;

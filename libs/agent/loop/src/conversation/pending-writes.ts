@@ -1,23 +1,17 @@
-/**
- * The writes of a conversation that are in progress. Writes that start in one turn of the event loop share a commit, so
- * a step waits for the disk only before an action that must not precede what it wrote.
- */
-export interface PendingWrites {
-  /** Tracks started writes, without waiting for them. */
-  add(...writes: readonly Promise<unknown>[]): void;
-  /** Waits until all tracked writes have ended; then throws the error of the first one that failed. */
-  durable(): Promise<void>;
-}
+/** Writes in progress: a step waits for the disk only before an action that must not precede what it wrote. */
+export type PendingWrites = ReturnType<typeof createPendingWrites>;
 
-export function createPendingWrites(): PendingWrites {
+export function createPendingWrites() {
   let pending: Promise<unknown>[] = [];
   return {
-    add(...writes) {
+    /** Tracks started writes, without waiting for them. */
+    add(...writes: readonly Promise<unknown>[]): void {
       // `durable` reports the error.
       for (const write of writes) write.catch(() => {});
       pending.push(...writes);
     },
-    async durable() {
+    /** Waits until all tracked writes have ended; then throws the error of the first one that failed. */
+    async durable(): Promise<void> {
       const waiting = pending;
       pending = [];
       const failed = (await Promise.allSettled(waiting)).find(({ status }) => status === 'rejected');

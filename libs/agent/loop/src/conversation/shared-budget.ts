@@ -1,11 +1,8 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Budget } from '@hermes-fleet/protocol/ports';
-import type { BudgetShare } from '../run/budget-share.ts';
+import type { BudgetShare } from '../run/run-state.ts';
 
-/**
- * Makes equal shares for the keys that have none, of what the open shares leave. One share more stays for the caller, so
- * that all delegations together leave it as much as one of them gets.
- */
+/** Shares equally, for the keys that have none, what the open shares leave. One share more stays for the caller. */
 export function addShares(
   shares: Record<string, BudgetShare>,
   keys: readonly string[],
@@ -22,12 +19,24 @@ export function addShares(
 }
 
 /** A budget that draws on the whole one, up to a share. What others spend meanwhile does not count. */
-export function sharedBudget(whole: Budget, share: BudgetShare): Budget {
-  const remaining = (): number =>
-    Math.max(0, Math.min(whole.remaining(), (share.limit ?? Number.POSITIVE_INFINITY) - share.spent));
+export const sharedBudget = (whole: Budget, share: BudgetShare): Budget =>
+  partOf(whole, {
+    left: () => (share.limit ?? Number.POSITIVE_INFINITY) - share.spent,
+    spent: () => share.before + share.spent,
+    count(tokens) {
+      share.spent += tokens;
+    },
+  });
+
+/** A budget that draws on the whole one while tokens of the part are `left`. `count` is told of each change of the part. */
+export function partOf(
+  whole: Budget,
+  part: { left(): number; spent(): number; count(tokens: number): void },
+): Budget {
+  const remaining = (): number => Math.max(0, Math.min(whole.remaining(), part.left()));
   return {
     limit: whole.limit,
-    spent: () => share.before + share.spent,
+    spent: part.spent,
     remaining,
     async reserve({ inputTokens, maxOutputTokens }) {
       const room = Math.min(maxOutputTokens, remaining() - inputTokens);
@@ -37,22 +46,21 @@ export function sharedBudget(whole: Budget, share: BudgetShare): Budget {
           `a model call with ${inputTokens} input tokens does not fit into the ${remaining()} tokens left of this share of the budget`,
         );
       const estimate = inputTokens + room;
-      share.spent += estimate;
-      try {
-        const reservation = await whole.reserve({ inputTokens, maxOutputTokens: room });
-        return {
-          async settle(usage) {
-            share.spent += usage.inputTokens + usage.outputTokens - estimate;
-            await reservation.settle(usage);
-          },
-        };
-      } catch (error) {
-        share.spent -= estimate;
+      part.count(estimate);
+      const reserved = whole.reserve({ inputTokens, maxOutputTokens: room });
+      const reservation = await reserved.catch((error: unknown) => {
+        part.count(-estimate);
         throw error;
-      }
+      });
+      return {
+        async settle(usage) {
+          part.count(usage.inputTokens + usage.outputTokens - estimate);
+          await reservation.settle(usage);
+        },
+      };
     },
     async addDelegated(tokens, work) {
-      share.spent += tokens;
+      part.count(tokens);
       await whole.addDelegated(tokens, work);
     },
     delegatedTo: (work) => whole.delegatedTo(work),

@@ -1,17 +1,7 @@
 import type { RunContext } from '@hermes-fleet/protocol/ports';
 
-export interface SharedPark {
-  /** The `park` of one of the calls. */
-  readonly park: RunContext['park'];
-  /** The call has ended: the others wait without it. */
-  leave(): void;
-}
-
-/**
- * Lets calls that run at the same time park one by one, although a run parks as a whole and once: it is parked while all of
- * them wait. A call whose wait is over goes on when the run has a slot again. Call it once for each call, before any starts.
- */
-export function createSharedPark(park: RunContext['park']): () => SharedPark {
+/** Parks the run while all of its concurrent calls wait. Call it once for each call, before any starts. */
+export function createSharedPark(park: RunContext['park']) {
   let members = 0;
   let waiting = 0;
   let parked: { readonly wake: () => void; readonly ended: Promise<void> } | undefined;
@@ -36,7 +26,7 @@ export function createSharedPark(park: RunContext['park']): () => SharedPark {
   return () => {
     members += 1;
     return {
-      async park(wait) {
+      async park<T>(wait: () => Promise<T>): Promise<T> {
         waiting += 1;
         parkIfAllWait();
         const value = await wait().catch(async (error: unknown) => {
@@ -46,7 +36,8 @@ export function createSharedPark(park: RunContext['park']): () => SharedPark {
         await goOn();
         return value;
       },
-      leave() {
+      /** The call has ended: the others wait without it. */
+      leave(): void {
         members -= 1;
         parkIfAllWait();
       },

@@ -7,14 +7,10 @@ const BATCH_MS = 100;
 const OUTCOME_START = /^ {0,3}(?:`{3,}|~{3,})[ \t]*outcome/m;
 const PARTIAL_FENCE = /^ {0,3}(?:[`~]|$)/;
 
-export interface TextReporter {
-  push(delta: string): void;
-  /** Sends the rest; rejects when an event could not be stored. */
-  finish(): Promise<void>;
-}
+export type TextReporter = ReturnType<typeof createTextReporter>;
 
 /** Reports a step's text in few events. Withholds the outcome block at its end, which is for the gateway. */
-export function createTextReporter(report: RunContext['report'], clock: Clock): TextReporter {
+export function createTextReporter(report: RunContext['report'], clock: Clock) {
   let text = '';
   let sent = 0;
   let timer: Disposable | undefined;
@@ -33,11 +29,12 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
   }
 
   return {
-    push(delta) {
+    push(delta: string): void {
       text += delta;
       timer ??= clock.timer(() => flush(false), BATCH_MS);
     },
-    async finish() {
+    /** Sends the rest; rejects when an event could not be stored. */
+    async finish(): Promise<void> {
       flush(true);
       await sending;
     },
@@ -53,6 +50,5 @@ function endOfShown(text: string, whole: boolean): number {
   return beforeLine(text, PARTIAL_FENCE.test(text.slice(line)) ? line : -1);
 }
 
-/** The end of the text before the line at `start`; of the whole text for -1. */
 const beforeLine = (text: string, start: number): number =>
   start === -1 ? text.length : text.slice(0, start).replace(/\r?\n$/, '').length;

@@ -15,18 +15,15 @@ import { loggable } from '../messages/redact.ts';
 import { withRefusedCalls } from '../messages/refused-calls.ts';
 import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
 import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
-import type { GuardStop } from '../run/guard-state.ts';
-import type { GuardedCall, Guards } from '../run/guards.ts';
+import type { GuardedCall } from '../run/guards.ts';
 import { forgetCall, type JournalEntry } from '../run/run-state.ts';
 import { inToolSpan } from '../run/spans.ts';
 import { meantTool } from '../tools/tool-names.ts';
 import type { PendingWrites } from './pending-writes.ts';
-import { resultParts } from './result-parts.ts';
 import { addShares, sharedBudget } from './shared-budget.ts';
 import { createSharedPark } from './shared-park.ts';
 
-export interface ToolCallsOptions
-  extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save' | 'budget'> {
+interface ToolCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save' | 'budget'> {
   /** The context of a call; `together`: what it has of its own while others run. */
   contextOf(key: string, together?: Together): ToolContext;
   /** Ends the run for now; the next start resumes it. */
@@ -35,27 +32,7 @@ export interface ToolCallsOptions
   readonly writes: PendingWrites;
 }
 
-export interface ToolCalls {
-  readonly guards: Guards;
-  /**
-   * Carries out calls at the same time, once all earlier writes are durable. On return their results are being written, in
-   * the order of the calls; those of neighbors that only read are written together, once all of them have ended.
-   */
-  run(calls: readonly PendingCall[]): Promise<void>;
-  /** Answers a call that is not carried out. On return the answer is being written. */
-  answer(call: PendingCall, result: ToolResult): void;
-  /** Answers a call that a restart interrupted: it may have had its effect, a part of it, or none. */
-  answerUnknown(call: PendingCall): void;
-  /** Answers a call that is not carried out. The answer is durable with the next save. */
-  answerUnsaved(call: PendingCall, result: ToolResult): void;
-  /** The messages of a step, with the answers to calls that the SDK refused: of unknown tools, or cut. */
-  accepted(messages: readonly ModelMessage[], end: StepEnd): ModelMessage[];
-  /** True when the tool exists and its call may be repeated. */
-  isRepeatable(call: PendingCall): boolean;
-  /** True when the call may run at the same time as others. */
-  isConcurrent(call: PendingCall): boolean;
-  guardStop(): GuardStop | undefined;
-}
+export type ToolCalls = ReturnType<typeof createToolCalls>;
 
 /** What one of several calls that run at the same time has of its own. */
 export interface Together {
@@ -64,7 +41,6 @@ export interface Together {
   readonly park?: ToolContext['park'];
 }
 
-/** How the model's answer ended. */
 export interface StepEnd {
   readonly finishReason: FinishReason;
   readonly maxOutputTokens: number;
@@ -83,12 +59,6 @@ interface Ended extends Executed {
   readonly shown: ToolResult;
 }
 
-/** A call that runs. */
-interface Running {
-  readonly call: PendingCall;
-  readonly ended: Promise<Executed>;
-}
-
 interface Understood {
   readonly tool: AgentTool | undefined;
   readonly notes: readonly string[];
@@ -96,7 +66,7 @@ interface Understood {
 }
 
 /** Carries out the tool calls of a conversation, under its guards, and records them. */
-export function createToolCalls(options: ToolCallsOptions, resources: RunResources): ToolCalls {
+export function createToolCalls(options: ToolCallsOptions, resources: RunResources) {
   const { state, writes } = options;
   const { signal, stopping, clock, log, task, hooks, files } = resources;
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]));
@@ -115,16 +85,14 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     };
   }
   /** Hides a tool name that the model made up. */
-  const publicName = (call: PendingCall): string => {
-    const { tool } = understood(call);
-    return tool?.name ?? 'unknown';
-  };
+  const publicName = (call: PendingCall): string => understood(call).tool?.name ?? 'unknown';
 
   function addResult(call: PendingCall, result: ToolResult): void {
     state.messages.push(toolMessage(call, result));
     forgetCall(state, keyOf(call));
   }
 
+  /** Answers a call that is not carried out. The answer is durable with the next save. */
   function answerUnsaved(call: PendingCall, result: ToolResult): void {
     addResult(call, result);
     state.journal.push(entryOf(understood(call).guarded, result));
@@ -218,12 +186,11 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     log.info({ ...taskFields(task), ...ended, detail: loggable(entry.detail ?? '') }, 'a tool was used');
   }
 
-  const isAlone = ({ call }: Running): boolean => understood(call).guarded.mutates;
-
   return {
     guards,
     answerUnsaved,
-    async run(together) {
+    /** Carries out calls together, once earlier writes are durable. On return their results are being written, in order. */
+    async run(together: readonly PendingCall[]): Promise<void> {
       for (const call of together) writes.add(options.progress({ tool: publicName(call), phase: 'started' }));
       await writes.durable();
       const ownOf = togetherOf(together);
@@ -232,7 +199,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       for (const { ended } of running) ended.catch(() => {});
       // Results are judged and recorded in the order of the calls, whichever ended first; nothing runs on after an error.
       let failed: { readonly error: unknown } | undefined;
-      for (const part of resultParts(running, isAlone)) {
+      for (const part of resultParts(running, ({ call }) => understood(call).guarded.mutates)) {
         await Promise.allSettled(part.map(({ ended }) => ended));
         const shortened: Ended[] = [];
         try {
@@ -251,11 +218,13 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       if (stopping.aborted && failed.error === stopping.reason) await options.pause();
       throw failed.error;
     },
-    answer(call, result) {
+    /** Answers a call that is not carried out. On return the answer is being written. */
+    answer(call: PendingCall, result: ToolResult): void {
       answerUnsaved(call, result);
       saveAnswer(call, result.ok);
     },
-    answerUnknown(call) {
+    /** Answers a call that a restart interrupted: it may have had its effect, a part of it, or none. */
+    answerUnknown(call: PendingCall): void {
       const result = toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`);
       addResult(call, result);
       const target = targetOf(call);
@@ -265,18 +234,30 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       });
       saveAnswer(call, false);
     },
-    accepted: (messages, end) =>
+    /** The messages of a step, with the answers to calls that the SDK refused: of unknown tools, or cut. */
+    accepted: (messages: readonly ModelMessage[], end: StepEnd): ModelMessage[] =>
       withRefusedCalls(messages, {
         ...end,
         meant: (name) => meantTool(name, names),
         refused: (call, reason) =>
           guards.refused({ ...call, key: '', mutates: tools.get(call.tool)?.mutates ?? false }, reason),
       }),
-    isConcurrent(call) {
+    isConcurrent(call: PendingCall): boolean {
       const { tool } = understood(call);
       return tool?.repeatable === true && (tool.isConcurrent ?? !tool.mutates);
     },
-    isRepeatable: (call) => understood(call).tool?.repeatable ?? false,
+    isRepeatable: (call: PendingCall): boolean => understood(call).tool?.repeatable ?? false,
     guardStop: () => guards.state().stop,
   };
+}
+
+/** The calls whose results are written together. One that is alone, such as a delegation, saves the run by itself. */
+function resultParts<T>(calls: readonly T[], isAlone: (call: T) => boolean): T[][] {
+  const parts: T[][] = [];
+  for (const each of calls) {
+    const last = parts.at(-1);
+    if (last?.[0] === undefined || isAlone(each) || isAlone(last[0])) parts.push([each]);
+    else last.push(each);
+  }
+  return parts;
 }

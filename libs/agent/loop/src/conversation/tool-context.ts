@@ -6,31 +6,21 @@ import type {
   ToolContext,
 } from '../run/conversation.ts';
 
-export interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 'tools' | 'save'> {
+interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 'tools' | 'save'> {
   readonly budget: Budget;
   /** True for a call that runs at the same time as other delegations. */
   readonly isShare?: boolean | undefined;
   inputTokens(): Promise<number>;
-  /** Creates the conversations of sub-agents. */
   readonly converse: CreateConversation;
 }
 
 /** The context of the call with this key: the run's resources, and a memo in the conversation's checkpoint. */
 export function toolContext(key: string, options: ToolContextOptions, resources: RunResources): ToolContext {
   const { state, tools, budget, isShare = false, save, inputTokens, converse } = options;
-  const { task, workspace, files, report, park, ask, artifacts, signal, stopping } = resources;
   return {
-    task,
-    workspace,
-    files,
-    report,
-    park,
-    ask,
-    artifacts,
+    ...resources,
     budget,
     isShare,
-    signal,
-    stopping,
     key,
     memo: {
       load: () => state.memos?.[key],

@@ -12,7 +12,7 @@ import type { AgentConfig } from '../config/config.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
-import { objectionsPrompt, repairPrompt, wrapUpPrompt } from '../messages/follow-up-prompts.ts';
+import { endingPrompt, objectionsPrompt, repairPrompt, wrapUpPrompt } from '../messages/follow-up-prompts.ts';
 import { lastText } from '../messages/history.ts';
 import { readReply, replyContract, replyRequest } from '../messages/reply.ts';
 import type { AgentModel } from '../model/create-model.ts';
@@ -25,6 +25,7 @@ import { openTraced } from '../run/spans.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
 import {
   blocked,
+  endingOf,
   outcomeOf,
   type RunEnd,
   stoppedByError,
@@ -33,9 +34,8 @@ import {
 } from './outcome.ts';
 import { review } from './review.ts';
 import { resumeState, startState } from './run-start.ts';
-import { tellUnfinished } from './unfinished.ts';
 
-export interface TaskExecutorOptions {
+interface TaskExecutorOptions {
   readonly config: Pick<AgentConfig, 'limits' | 'hooks'>;
   readonly profile: { readonly name: string; readonly identity?: string | undefined };
   readonly lead: ConversationLead;
@@ -52,10 +52,9 @@ export interface TaskExecutorOptions {
 }
 
 /**
- * The executor that carries out tasks by a model's conversation (docs/agent.md#the-loop). Every step and every tool call
- * is checkpointed, so a run survives a crash. A deadline or a cancel ends it with the work done so far; any other abort
- * throws the signal's reason once nothing is in progress and the work is safe. When the workspace refuses the task, the
- * result is `blocked`.
+ * Carries out tasks by a model's conversation, which survives a crash (docs/agent.md#the-loop). A deadline or a cancel ends
+ * it with the work so far; any other abort throws the signal's reason once the work is safe. `blocked` when the workspace
+ * refuses the task.
  */
 export function createTaskExecutor(options: TaskExecutorOptions): Executor {
   const { workspaces, toolbox, clock, files, lead } = options;
@@ -95,10 +94,8 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
         const message = commitMessage(task);
         const kept = resumes ? workspace.leave(message) : workspace.commit(message, { isTold: false });
         await kept.catch((cause) => {
-          log.error(
-            { ...taskFields(task), err: cause },
-            'the work of an interrupted task could not be committed',
-          );
+          const fields = { ...taskFields(task), err: cause };
+          log.error(fields, 'the work of an interrupted task could not be committed');
         });
         context.signal.throwIfAborted();
         throw error;
@@ -110,11 +107,6 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
 const commitMessage = (task: AdmittedTask): string =>
   `Task ${task.dispatch.task.taskId.replace(/\s+/g, ' ')}`;
 
-interface Run {
-  toEnd(): Promise<RunEnd>;
-  outcome(end: RunEnd): Promise<RunOutcome>;
-}
-
 function createRun(
   options: TaskExecutorOptions,
   task: AdmittedTask,
@@ -123,11 +115,11 @@ function createRun(
   state: RunState,
   tools: Offer['tools'],
   instructions: string,
-): Run {
+) {
   const { config, lead, observe, model, clock } = options;
   const { limits, hooks } = config;
   const { log } = observe;
-  const { signal, stopping, budget, report, park, ask, artifacts } = context;
+  const { signal, budget, report } = context;
   // A review has to know the data of the task too.
   const brief = `${task.dispatch.brief}${attachedText({ data: byLength(task.parts).shown, files: [] })}`;
   const { priority = 'normal' } = task.dispatch.task;
@@ -144,6 +136,7 @@ function createRun(
   }
   const resources: RunResources = {
     ...observe,
+    ...context,
     onGuard,
     limits,
     hooks,
@@ -152,13 +145,6 @@ function createRun(
     task,
     workspace,
     files: workspace.files,
-    budget,
-    signal,
-    stopping,
-    report,
-    park,
-    ask,
-    artifacts,
   };
   const main = lead.converse(
     {
@@ -181,7 +167,14 @@ function createRun(
     const message = readFinalMessage(lastText(state.messages));
     if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
     if (state.wrapped_up && !message.stated) return false;
-    if (await tellUnfinished({ state, main, contract, tools: toolNames, onGuard })) return true;
+    const ending = endingOf(lastText(state.messages), contract, toolNames);
+    const told = ending && !state.ending_told && !state.wrapped_up ? endingPrompt(ending) : undefined;
+    if (told !== undefined && (await main.canAfford(2, told))) {
+      main.followUp(told, 'on');
+      state.ending_told = true;
+      onGuard('ending', 'warn');
+      return true;
+    }
     const verify = main.guards.completionPrompt({ priority, reply: contract.kind, nudges: state.nudges });
     if (verify !== undefined && !state.wrapped_up && (await main.canAfford(2, verify))) {
       main.followUp(verify, 'on');
@@ -204,7 +197,6 @@ function createRun(
     return true;
   }
 
-  /** The guard that ended the conversation, or the step limit. */
   function earlyEnd(): RunEnd {
     const stop = main.guardStop();
     if (stop !== undefined) return stoppedByGuard(stop, state.step);
@@ -235,7 +227,7 @@ function createRun(
 
   return {
     toEnd,
-    outcome: async (end) =>
+    outcome: async (end: RunEnd): Promise<RunOutcome> =>
       outcomeOf({
         end,
         message: lastText(state.messages),

@@ -1,12 +1,11 @@
 import { effectsOf } from '../guards/commands/effects.ts';
-import { isWrite } from '../guards/evidence.ts';
+import { isWrite } from '../guards/verification.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
 import type { JournalEntry, RunState } from '../run/run-state.ts';
 
 /**
- * The objections of a review that were not worked on: since they were handed back, no file was changed, and the last message
- * does not take them up. A reason in words is enough, because a review may be wrong. Whether a change or a reason answers an
- * objection is not judged.
+ * The objections of a review that were not worked on: no file was changed since, and the last message does not take them
+ * up. Whether a change or a reason answers one is not judged.
  */
 export function ignoredObjections(
   review: RunState['review'],
@@ -33,10 +32,7 @@ function isWork(entry: JournalEntry): boolean {
 const MIN_SHARED = 2;
 const MAX_SHARED = 4;
 
-/**
- * True if a text shares at least a third of an objection's words, and no fewer than two. More than four are never needed,
- * so that a short reason for a long objection is enough. Names count only if the objection has no two other words.
- */
+/** True if a text shares a third of an objection's words: at least two, at most four. Names count only without others. */
 function takesUp(text: string, objection: string): boolean {
   const plain = wordsOf(objection).filter(isPlain);
   const subject = new Set((plain.length < MIN_SHARED ? wordsOf(objection) : plain).map(stem));
@@ -63,5 +59,4 @@ const wordsOf = (text: string): string[] =>
 /** False for paths and for names such as `parseLine`, `MAX_LINES` and `a.txt`. */
 const isPlain = (word: string): boolean => /^\p{Lu}?\p{Ll}+$/u.test(word);
 
-/** A word without the commonest endings. */
 const stem = (word: string): string => word.toLowerCase().replace(/(?<=\p{L}{3})(?:ing|ed|es|s)$/u, '');

@@ -2,20 +2,17 @@ import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { Evidence, Unmet } from '@hermes-fleet/protocol/handshake';
 import type { RunOutcome } from '@hermes-fleet/protocol/ports';
 import { doneSoFar, evidenceOf, lastChange, unverified } from '../guards/evidence.ts';
-import { type Claim, readFinalMessage } from '../messages/final-message.ts';
+import { type Claim, DONE, readFinalMessage } from '../messages/final-message.ts';
 import { type ReplyContract, readReply } from '../messages/reply.ts';
 import { cut } from '../messages/text.ts';
-import type { UnfinishedEnding } from '../messages/unfinished-ending.ts';
-import type { GuardStop } from '../run/guard-state.ts';
-import type { ClosedReview, RunState } from '../run/run-state.ts';
+import { type UnfinishedEnding, unfinishedEnding } from '../messages/unfinished-ending.ts';
+import type { ClosedReview, GuardStop, RunState } from '../run/run-state.ts';
 import { ignoredObjections } from './objections.ts';
-import { endingOf } from './unfinished.ts';
 
-/** How a run ended. */
 export type RunEnd = { readonly kind: 'finished'; readonly finishReason: string } | StoppedRun;
 
 /** A run that ended before the model finished. */
-export interface StoppedRun {
+interface StoppedRun {
   readonly kind: 'stopped';
   readonly code: string;
   readonly reason: string;
@@ -55,9 +52,8 @@ export function stoppedByError(error: unknown, step: number): StoppedRun | undef
   return { kind: 'stopped', code: error.code.toLowerCase(), reason, retryable: error.retryable };
 }
 
-export interface OutcomeOptions {
+interface OutcomeOptions {
   readonly end: RunEnd;
-  /** The model's last message. */
   readonly message: string;
   readonly contract: ReplyContract;
   readonly state: Pick<RunState, 'journal' | 'wrapped_up' | 'wrapped_up_for' | 'repaired' | 'review'>;
@@ -73,17 +69,14 @@ export interface OutcomeOptions {
 }
 
 /**
- * Builds the result of a run (docs/handshake.md#task_result). `done` needs more than the model's claim: the last action
- * succeeded, nothing is named as remaining, the reply meets its contract, a structured reply has a check after the last
- * write, and after a wrap-up the model stated that nothing remains. Work that is unverified, unreviewed or only claimed
- * is always reported.
+ * Builds the result of a run (docs/handshake.md#task_result): `done` needs more than the model's claim. Work that is
+ * unverified, unreviewed or only claimed is always reported.
  */
 export function outcomeOf(options: OutcomeOptions): RunOutcome {
   const { end, state } = options;
   const { journal } = state;
   const last = readFinalMessage(options.message);
-  const claim: Claim =
-    last.claim === 'unreadable' ? { status: 'done', remaining: [], nextSteps: [] } : last.claim;
+  const claim: Claim = last.claim === 'unreadable' ? DONE : last.claim;
   const base = {
     blockedReason: null,
     artifacts: { pr: null, filesChanged: options.filesChanged },
@@ -136,6 +129,13 @@ const namesWork = (line: string): boolean => !/^\W*(?:(?:none|nothing|n\/a)\W*)?
 
 const unfinished = (journal: RunState['journal'], reason: string): string =>
   `what the brief asks for beyond the work so far (${doneSoFar(journal) ?? 'nothing'}): ${reason}`;
+
+/** Why a last message is no end (docs/agent.md#endings). A JSON reply is judged by its contract alone. */
+export const endingOf = (
+  message: string,
+  contract: ReplyContract,
+  tools: ReadonlySet<string>,
+): UnfinishedEnding | undefined => (contract.kind === 'json' ? undefined : unfinishedEnding(message, tools));
 
 /** The reasons not to believe a claim that all is done. */
 function doubts(options: OutcomeOptions, finishReason: string): string[] {
@@ -190,36 +190,28 @@ function openNextSteps(
   ];
 }
 
-const UNREVIEWED: Readonly<Record<ClosedReview['verdict'], string | undefined>> = {
-  ok: undefined,
-  objections: undefined,
-  not_judged: 'the second check did not judge them',
-  unreadable: 'the second check gave no readable verdict',
-  skipped: 'the second check was left out',
-  failed: 'the second check was interrupted',
+/** What the verdict of a review is as evidence, and what the second check did where the changes are still to be reviewed. */
+const VERDICTS: Readonly<Record<ClosedReview['verdict'], { evidence?: string; why?: string }>> = {
+  ok: { evidence: 'no objections' },
+  objections: { evidence: 'objections, handed back once' },
+  not_judged: { evidence: 'not judged', why: 'did not judge them' },
+  unreadable: { evidence: 'no readable verdict', why: 'gave no readable verdict' },
+  skipped: { why: 'was left out' },
+  failed: { why: 'was interrupted' },
 };
 
 function unreviewed(review: NonNullable<RunState['review']>): string[] {
   if (review.state === 'open') return ['review the changes: the second check did not finish'];
-  const why = UNREVIEWED[review.verdict];
+  const { why } = VERDICTS[review.verdict];
   if (why === undefined) return [];
-  return [`review the changes: ${why}${review.detail === '' ? '' : ` (${review.detail})`}`];
+  return [`review the changes: the second check ${why}${review.detail === '' ? '' : ` (${review.detail})`}`];
 }
-
-const VERDICTS: Readonly<Record<ClosedReview['verdict'], string | undefined>> = {
-  ok: 'no objections',
-  objections: 'objections, handed back once',
-  not_judged: 'not judged',
-  unreadable: 'no readable verdict',
-  skipped: undefined,
-  failed: undefined,
-};
 
 function reviewEvidence(review: RunState['review']): Evidence[] {
   if (review?.state !== 'closed') return [];
-  const verdict = VERDICTS[review.verdict];
-  if (verdict === undefined) return [];
-  return [{ kind: 'review', detail: review.detail === '' ? verdict : `${verdict}: ${review.detail}` }];
+  const { evidence } = VERDICTS[review.verdict];
+  if (evidence === undefined) return [];
+  return [{ kind: 'review', detail: review.detail === '' ? evidence : `${evidence}: ${review.detail}` }];
 }
 
 const claimedEvidence = ({ pr }: Claim): Evidence[] =>

@@ -93,19 +93,6 @@ test('an urgent task resumes from each of its checkpoints to the same result, al
   assert.equal(ends.filter((end) => end === 'partial').length, 2);
 });
 
-test('a checkpoint of the first release can be resumed', async (t) => {
-  const agent = await makeAgent(t);
-  const task = (contextId: string): AdmittedTask => makeTask(BRIEF, { contextId });
-  const expected = await agent.executor.run(task('whole'), makeContext());
-  const saved = (await crashAfter(agent, 2, task('old'))) ?? {};
-  const { nudges, instructions, guards, context, keep_conversation: kept, ...old } = saved;
-  assert.deepEqual(
-    [nudges, kept, typeof instructions, typeof guards, typeof context, Object.keys(old).sort()],
-    [0, true, 'string', 'object', 'object', ['base', 'journal', 'messages', 'step', 'version']],
-  );
-  assert.deepEqual(await agent.executor.run(task('old'), makeContext({ checkpoint: old })), expected);
-});
-
 test('a run that finished before the crash is not repeated and costs nothing more', async (t) => {
   const agent = await makeAgent(t);
   const whole = makeContext();

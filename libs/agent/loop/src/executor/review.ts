@@ -18,12 +18,11 @@ const MAX_DIFF_CHARS = 40_000;
 /** Tokens reserved for objections, besides the steps that address them. */
 const OBJECTION_TOKENS = 1000;
 
-export interface ReviewOptions {
+interface ReviewOptions {
   readonly state: RunState;
   readonly brief: string;
   readonly tools: readonly AgentTool[];
   readonly resources: RunResources;
-  /** Checkpoints the run. */
   save(): Promise<void>;
   /** The run's own conversation, which must be able to address the objections. */
   readonly main: Conversation;
@@ -32,10 +31,8 @@ export interface ReviewOptions {
 type Verdict = Omit<ClosedReview, 'state'>;
 
 /**
- * The independent review of a finished run (docs/agent.md#guards): a separate conversation with read-only tools that
- * sees the brief and the diff. It happens once, within the run's budget, and survives a crash. A review that does not fit
- * or that fails is recorded as such. Returns the objections to address; the caller saves the closed review together with
- * its prompt.
+ * Reviews a finished run in a conversation of its own, once and within the run's budget (docs/agent.md#guards). Returns the
+ * objections; the caller saves the closed review together with their prompt.
  */
 export async function review(options: ReviewOptions): Promise<string[]> {
   const { state, main } = options;

@@ -2,10 +2,7 @@ import type { Executor } from '@hermes-fleet/protocol/ports';
 import { capacityOf, type DiskSpace, type Workspaces, withMonitor } from '@hermes-fleet/workspace';
 import { blocked } from './outcome.ts';
 
-/**
- * An executor for a machine that may run out of room for processes or data. A task that cannot begin for that reason is
- * `blocked`, so that another worker gets it; one that has spent tokens ends with CAPACITY, and keeps its work.
- */
+/** A task without room is `blocked`, for another worker; one that has spent tokens ends with CAPACITY, its work kept. */
 export function withinRoom(executor: Executor, disk: DiskSpace): Executor {
   return {
     model: executor.model,

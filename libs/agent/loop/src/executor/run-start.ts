@@ -8,7 +8,7 @@ import { taskMessage } from '../messages/task-message.ts';
 import { attachedText } from '../prompt/attached.ts';
 import { newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
 
-export interface RunStartOptions {
+interface RunStartOptions {
   /** False for a model that reads nothing but the task. */
   readonly continues: boolean;
   readonly log: Log;
@@ -54,7 +54,6 @@ export async function resumeState(saved: JsonObject, workspace: Workspace): Prom
   return { ...state, keep_conversation: true };
 }
 
-/** The earlier conversation and the task's message; undefined if there is none. */
 async function continued(
   { log }: RunStartOptions,
   task: AdmittedTask,
@@ -66,10 +65,7 @@ async function continued(
   const { limit = Number.POSITIVE_INFINITY } = budget;
   const history = await continuedMessages(earlier, limit * EARLIER_SHARE);
   if (history === undefined) {
-    log.warn(
-      taskFields(task),
-      'the earlier conversation of a context cannot be read: the task begins a new one',
-    );
+    log.warn(taskFields(task), 'the conversation of a context cannot be read: the task begins a new one');
     return undefined;
   }
   const { messages, isWhole } = history;

@@ -1,3 +1,5 @@
+import { linesOf } from '../messages/text.ts';
+
 /** Shares of the byte limit for the head and the tail. The rest is for lines of the middle. */
 const HEAD_SHARE = 0.375;
 const TAIL_SHARE = 0.375;
@@ -8,10 +10,7 @@ const MATTERS = /error|fail|✖|✗|✘|×|\bnot ok\b|assert|Traceback|panic|exc
 const BEHIND = 2;
 const MAX_LINE_BYTES = 500;
 
-/**
- * Shortens a text to `maxBytes`. A longer text keeps its head, its tail, and as many lines of the middle that report errors
- * as fit. `kept` says where the full text is.
- */
+/** Shortens a text to its head, its tail, and lines between them that report errors. `kept` says where the full one is. */
 export function capText(text: string, maxBytes: number, kept: string | undefined): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;
@@ -56,10 +55,7 @@ function telling(text: string, maxBytes: number): string {
   const seen = new Set<string>();
   let bytes = 0;
   let behind = 0;
-  for (let start = 0; start < text.length; ) {
-    const end = text.indexOf('\n', start);
-    const raw = text.slice(start, end === -1 ? text.length : end);
-    start = end === -1 ? text.length : end + 1;
+  for (const raw of linesOf(text)) {
     const matters = MATTERS.test(raw.length > MAX_LINE_BYTES ? raw.slice(0, MAX_LINE_BYTES) : raw);
     behind = matters ? BEHIND : behind - 1;
     if (!matters && behind < 0) continue;
@@ -71,4 +67,61 @@ function telling(text: string, maxBytes: number): string {
     shown.push(line);
   }
   return shown.join('\n');
+}
+
+/** An output above this size is summarized regardless of its lines. */
+const MAX_BYTES = 8 * 1024;
+const FIRST_LINES = 5;
+const LAST_LINES = 10;
+/** Limit for each line shown, so that a summary stays shorter than the output. */
+const MAX_LINE_CHARS = 300;
+
+interface Measure {
+  readonly lines: number;
+  readonly bytes: number;
+}
+
+/** Counts without splitting the text, which may have millions of lines. */
+export function measure(text: string): Measure {
+  let lines = text === '' || text.endsWith('\n') ? 0 : 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
+  return { lines, bytes: Buffer.byteLength(text) };
+}
+
+export function isLong(text: string, limits: { readonly lines: number }): boolean {
+  const { lines, bytes } = measure(text);
+  return lines > limits.lines || bytes > MAX_BYTES;
+}
+
+/** A summary below 20 lines and 8 kB: size, location of the full text, and the first and last lines. */
+export function summarize(what: string, text: string, kept: string): string {
+  const { lines, bytes } = measure(text);
+  const head = `${what} (${count(lines, 'line')} of output, ${bytes} bytes; ${kept}).`;
+  if (lines <= FIRST_LINES + LAST_LINES) return [head, ...linesOf(text).map(short)].join('\n');
+  return [
+    `${head} First ${FIRST_LINES} lines:`,
+    ...linesOf(text).take(FIRST_LINES).map(short),
+    `[… ${count(lines - FIRST_LINES - LAST_LINES, 'line')} left out; the last ${LAST_LINES}:]`,
+    ...lastLines(text, LAST_LINES).map(short),
+  ].join('\n');
+}
+
+function lastLines(text: string, wanted: number): string[] {
+  const found: string[] = [];
+  let end = text.endsWith('\n') ? text.length - 1 : text.length;
+  while (found.length < wanted && end >= 0) {
+    const before = end === 0 ? -1 : text.lastIndexOf('\n', end - 1);
+    found.unshift(text.slice(before + 1, end));
+    end = before;
+  }
+  return found;
+}
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
+
+/** Shortens a long line to its beginning and its end. */
+function short(line: string): string {
+  if (line.length <= MAX_LINE_CHARS) return line;
+  const half = MAX_LINE_CHARS / 2;
+  return `${line.slice(0, half)} [… ${line.length - 2 * half} characters …] ${line.slice(-half)}`;
 }

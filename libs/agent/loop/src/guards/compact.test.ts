@@ -9,10 +9,8 @@ import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import fc from 'fast-check';
 import { guarded, type Hooks } from '../../testing/guarded.ts';
-import type { GuardState } from '../run/guard-state.ts';
-import { newGuardState } from '../run/guard-state.ts';
-import { capText } from './cap-text.ts';
-import { summarize } from './summary.ts';
+import { type GuardState, newGuardState } from '../run/run-state.ts';
+import { capText, summarize } from './cap-text.ts';
 
 const KB = 1024;
 const lines = (count: number, text = 'ok'): string =>

@@ -3,11 +3,10 @@ import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { AgentConfig } from '../config/config.ts';
 import type { GuardedCall } from '../run/guards.ts';
-import { capText } from './cap-text.ts';
+import { capText, isLong, measure, summarize } from './cap-text.ts';
 import { outputText } from './commands/output-text.ts';
 import { type Reading, readingOf } from './reading.ts';
 import type { Spill } from './spill.ts';
-import { isLong, measure, summarize } from './summary.ts';
 
 /** Maximum output of one tool call shown to the model, failures included. */
 export const MAX_OUTPUT_BYTES = 64 * 1024;
@@ -15,10 +14,8 @@ const FIRST_ENTRIES = 10;
 const MAX_ENTRY_CHARS = 400;
 
 /**
- * Limits the output shown to the model (docs/agent.md#guards). A long output of a successful command, search or MCP call
- * becomes a summary, and the workspace keeps the full text. Files that a command only shows are not summarized: outputs
- * that were kept, and others up to a page. A failure is shown whole up to `maxBytes` (64 kB by default);
- * beyond that, the model sees its head, its tail and the lines between them that report errors.
+ * Limits the output shown to the model; the workspace keeps it whole (docs/agent.md#guards). A long success becomes a
+ * summary, unless it shows files; a failure beyond `maxBytes` its head, tail and errors.
  */
 export async function compact(
   call: GuardedCall,

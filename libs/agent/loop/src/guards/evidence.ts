@@ -4,14 +4,7 @@ import { cut } from '../messages/text.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { effectsOf, filesGiven } from './commands/effects.ts';
 import { onlyLooks, searchesOutput } from './commands/looks.ts';
-import {
-  createVerification,
-  isFileTool,
-  isFileWrite,
-  isStart,
-  lookedAt,
-  type Verification,
-} from './verification.ts';
+import { createVerification, isFileTool, isStart, isWrite, lookedAt } from './verification.ts';
 
 const MAX_EVIDENCE = 100;
 
@@ -25,8 +18,6 @@ export const maxNudges = (priority: Priority, reply: ReplySchema): number =>
 /** True if the priority requires an independent review. */
 export const isDeep = (priority: Priority): boolean => priority === 'high' || priority === 'urgent';
 
-export const isWrite = isFileWrite;
-
 /** Names of tools that a model makes up for writing. */
 const WRITING = /write|edit|create|patch|replace|save|append|insert/i;
 /** Names of tools with which it keeps its own notes (but `NotebookEdit` edits a file). */
@@ -36,10 +27,8 @@ const NOTING = /todo|task|plan|memory|note(?!book)|progress|scratchpad/i;
 export const isRefusedChange = (tool: string): boolean => WRITING.test(tool) && !NOTING.test(tool);
 
 /**
- * The last call that was to change something, successful or not. Looking is none: a `grep` without a match and a `diff` with a
- * difference answer a question, also if the `grep` searches the output of tests. Nor is a failed write of a file that an
- * earlier call wrote, or one that a restart interrupted, if the file was read since. A refused call is one if it was to write (a list of tasks is
- * none), or a command without which no call succeeded.
+ * The last call that was to change something, successful or not. Looks are none, nor is a failed or interrupted write whose
+ * file was read since. A refused call is one if it was to write, or is a command where no call succeeded.
  */
 export function lastChange(journal: readonly JournalEntry[]): JournalEntry | undefined {
   const isAlone = !journal.some(({ ok }) => ok);
@@ -75,16 +64,13 @@ function wasReadAgain(journal: readonly JournalEntry[], write: JournalEntry, at:
 export const unverified = (journal: readonly JournalEntry[], canRun: boolean): Unverified =>
   verify(journal, canRun).unverified();
 
-function verify(journal: readonly JournalEntry[], canRun: boolean): Verification {
+function verify(journal: readonly JournalEntry[], canRun: boolean) {
   const verification = createVerification(canRun);
   for (const entry of journal) verification.add(entry);
   return verification;
 }
 
-/**
- * Commands with their exit codes, and files read again after they were written. `afterWrite` is true if no write followed
- * (for a file that was read: no write of the same file).
- */
+/** Commands with exit codes, and files read again after a write. `afterWrite`: no write (of that file) followed. */
 export function evidenceOf(journal: readonly JournalEntry[]): Evidence[] {
   const verification = verify(journal, true);
   const evidence = journal.flatMap((entry, at): Evidence[] => {
@@ -101,7 +87,7 @@ export function evidenceOf(journal: readonly JournalEntry[]): Evidence[] {
 
 /** Summarizes in one line what a run did. Undefined if no call succeeded. */
 export function doneSoFar(journal: readonly JournalEntry[]): string | undefined {
-  const written = [...new Set(journal.filter(isFileWrite).map(({ detail = '' }) => detail))];
+  const written = [...new Set(journal.filter(isWrite).map(({ detail = '' }) => detail))];
   const ran = journal.filter(({ tool, ok }) => ok && tool === 'shell_exec');
   const facts = [
     ...(written.length > 0 ? [`wrote ${written.join(', ')}`] : []),

@@ -16,10 +16,7 @@ const QUOTED = /'[^']*'|"[^"$`\\]*"/g;
 const COUNT = /^[+-]?\d+$/;
 const SED_SCRIPT = /^(?:\$|\d+)(?:,(?:\$|\+?\d+))?p$/;
 
-/**
- * Recognizes a command that only shows files: `cat`, `head`, `tail`, `nl` and `sed -n` with line numbers, also with a pipe
- * into one of them. Undefined for every other command; in doubt, it is another one.
- */
+/** Recognizes commands that only show files, also cut by a pipe; undefined for every other, and in doubt. */
 export function readingOf(command: string): Reading | undefined {
   if (command.length > MAX_CHARS) return undefined;
   const bare = command.replace(QUOTED, (quoted) => 'q'.repeat(quoted.length));

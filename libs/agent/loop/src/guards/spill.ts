@@ -1,7 +1,7 @@
 import { type Log, ToolError } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
-import type { GuardState } from '../run/guard-state.ts';
 import type { GuardedCall } from '../run/guards.ts';
+import type { GuardState } from '../run/run-state.ts';
 
 /** Directory of full outputs, below the workspace. It is not committed, and goes with the tree; in place, with the scratchpads. */
 export const OUTPUTS_DIR = '.scratch/outputs';
@@ -43,10 +43,7 @@ const CLAUSE = 'the full output is in ';
 /** True for the clause of an output that was kept. */
 export const isKept = (clause: string): boolean => clause.startsWith(CLAUSE);
 
-/**
- * The clause in a shortened output of the task that names the file with all of it. Undefined when there is none, and for
- * words that an output only shows: the marker of a shortened output names a file of this task.
- */
+/** The clause in a shortened output that names the file with all of it; only the marker of this task's files counts. */
 export function keptClause(taskId: string, output: string): string | undefined {
   const file = `${OUTPUTS_DIR}/${safe(taskId)}-`.replaceAll('.', '\\.');
   return new RegExp(`; (${CLAUSE}${file}[\\w.]+\\.txt)`).exec(output)?.[1];

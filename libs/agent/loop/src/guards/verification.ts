@@ -1,23 +1,14 @@
 import type { Unverified } from '../messages/follow-up-prompts.ts';
+import { cutTo } from '../messages/text.ts';
 import type { Verified } from '../run/guards.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { type Effect, effectsOf, filesGiven } from './commands/effects.ts';
 import { isCode } from './commands/file-kind.ts';
 
-const WRITES = new Set(['write_file', 'edit_file']);
+export const WRITES: ReadonlySet<string> = new Set(['write_file', 'edit_file']);
 const MAX_COMMAND = 80;
 
-/** Follows a journal entry by entry, and knows what is unverified. */
-export interface Verification {
-  add(entry: JournalEntry): Verified;
-  unverified(): Unverified;
-  /** Journal positions of the first and the last write of a file; undefined if it was not written. */
-  writesOf(path: string): { readonly first: number; readonly last: number } | undefined;
-  /** True if something was written and nothing was written after the call at `at`, or in it after its own check. */
-  isAfterWrites(at: number): boolean;
-}
-
-export const isFileWrite = ({ tool, ok }: JournalEntry): boolean => ok && WRITES.has(tool);
+export const isWrite = ({ tool, ok }: JournalEntry): boolean => ok && WRITES.has(tool);
 export const isFileTool = ({ tool }: JournalEntry): boolean => WRITES.has(tool);
 
 /** True for a command that runs on. What it checks is not known when its call ends; what it writes may be verified after. */
@@ -31,12 +22,11 @@ export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | unde
 }
 
 /**
- * Tracks writes and what verified them (docs/agent.md#guards). A passing check (tests of which at least one ran, a build, a
- * linter, or the written program itself) verifies everything written before it. Reading or searching a file again, by a tool or by a command such as
- * `cat` or `sed -n`, verifies that file, unless it is source code and commands can run. Writes by commands, also by those that run on in the background, count as far as the command line shows them;
- * writes that a restart interrupted count too. Writes by a program that a command runs, or by an external tool, are not seen.
+ * Tracks writes and what verified them (docs/agent.md#guards): a passing check all before it, a look its file, unless that
+ * is code and commands can run. What a command writes counts as far as its line shows it, also in the background and after
+ * an interruption.
  */
-export function createVerification(canRun: boolean): Verification {
+export function createVerification(canRun: boolean) {
   /** Unverified files, each with what verifies it: a look, or only a run. */
   const open = new Map<string, 'look' | 'run'>();
   const writes = new Map<string, { first: number; last: number }>();
@@ -109,11 +99,11 @@ export function createVerification(canRun: boolean): Verification {
   }
 
   return {
-    add(entry) {
+    add(entry: JournalEntry): Verified {
       at += 1;
       const { detail = '' } = entry;
       if (WRITES.has(entry.tool) && entry.unknown) wrote(detail, mayLook(detail));
-      if (isFileWrite(entry)) {
+      if (isWrite(entry)) {
         wrote(detail, mayLook(detail));
         return { wrote: [detail], passed: undefined, tried: false };
       }
@@ -130,9 +120,11 @@ export function createVerification(canRun: boolean): Verification {
       looked(path);
       return { wrote: [], passed: mayLook(path) ? { path } : undefined, tried: true };
     },
-    unverified: () => ({ files: [...open.keys()], why }),
-    writesOf: (path) => writes.get(path),
-    isAfterWrites: (place) =>
+    unverified: (): Unverified => ({ files: [...open.keys()], why }),
+    /** Journal positions of the first and the last write of a file; undefined if it was not written. */
+    writesOf: (path: string) => writes.get(path),
+    /** True if something was written and nothing was written after the call at `place`, or in it after its own check. */
+    isAfterWrites: (place: number): boolean =>
       lastWrite !== -1 && (place > lastWrite || (place === lastWrite && checked.has(place))),
   };
 }
@@ -145,5 +137,5 @@ function doubtOf(entry: JournalEntry, { how, shown }: Effect & { kind: 'check' }
 
 const short = (command: string): string => {
   const [line = ''] = command.split('\n', 1);
-  return line.length > MAX_COMMAND ? `${line.slice(0, MAX_COMMAND)}…` : line;
+  return cutTo(line, MAX_COMMAND);
 };

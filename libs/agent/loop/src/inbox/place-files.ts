@@ -4,16 +4,15 @@ import { type AnchoredFiles, type AnchoredFolder, hasCode } from '@hermes-fleet/
 import type { ReceivedFile } from './read-files.ts';
 
 /** The folder of the workspace that the files of tasks are in, each task's in a folder of its own. */
-export const INBOX = 'inbox';
+const INBOX = 'inbox';
 /** Characters from the end of the task's id, which is random: no earlier task of the context could know the folder. */
 const ID_CHARS = 8;
-/** How many names are tried for a file before it counts as an error. */
 const MAX_TRIES = 100;
 /** The rules of git for the folder: nothing in it is part of the work. */
 const IGNORE = '.gitignore';
 const IGNORE_ALL = Buffer.from('*\n');
 
-export interface PlacedFile {
+interface PlacedFile {
   /** Relative to the workspace. */
   readonly path: string;
   readonly mediaType: string;
@@ -21,9 +20,8 @@ export interface PlacedFile {
 }
 
 /**
- * Writes the files of a task below `inbox/` of the workspace, durably. Nothing there is replaced: a name that is taken gets
- * a number. A file that is there already with the same content, from a run that a crash interrupted, is not written again.
- * Throws ToolError when the folder is no folder of the workspace.
+ * Writes a task's files below `inbox/` of the workspace, durably: a name that is taken gets a number, and what an
+ * interrupted run wrote is not written again. Throws ToolError when the folder is none of the workspace.
  */
 export async function placeFiles(
   workspace: AnchoredFiles,
@@ -54,7 +52,6 @@ async function openInbox(workspace: AnchoredFiles, path: string): Promise<Anchor
   throw new ToolError(`${path} in the workspace is not a folder: a file or a symlink is in its way`);
 }
 
-/** Resolves with the name that the file has. */
 async function placeFile(
   folder: AnchoredFolder,
   wanted: string,

@@ -19,7 +19,6 @@ export interface ReadOptions extends FileLimits {
   readonly signal: AbortSignal;
 }
 
-/** A file that came with a task. */
 export interface ReceivedFile {
   /** As a file may be called. */
   readonly name: string;
@@ -29,7 +28,6 @@ export interface ReceivedFile {
 
 /** A file that cannot be read. The message names the part, and of an address the host only. */
 export class UnreadableFile extends Error {
-  /** True if another try may help. */
   readonly transient: boolean;
 
   constructor(message: string, transient: boolean, options?: ErrorOptions) {
@@ -40,10 +38,7 @@ export class UnreadableFile extends Error {
 
 const UNKNOWN_TYPE = 'application/octet-stream';
 
-/**
- * Reads the files of a task into memory, one after the other: bytes from the message, others from their addresses. Throws
- * UnreadableFile for the first that cannot be read or exceeds the limit, and the reason of `signal`.
- */
+/** Reads a task's files one by one. Throws UnreadableFile for one that fails or is too large, and the signal's reason. */
 export async function readFiles(options: ReadOptions, parts: readonly FilePart[]): Promise<ReceivedFile[]> {
   const files: ReceivedFile[] = [];
   let left = options.maxBytes;

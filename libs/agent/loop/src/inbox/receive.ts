@@ -19,9 +19,8 @@ const MAX_TYPE_CHARS = 100;
 const MAX_PATH_CHARS = 300;
 
 /**
- * Receives what came with a task: writes its files into the workspace, and data that is too long for its message beside
- * them (docs/agent.md#data-and-files). No model has been called. Refuses the task, with nothing written, when a file cannot
- * be read. Throws the reason of `signal`.
+ * Writes a task's files, and data too long for its message, into the workspace (docs/agent.md#data-and-files). Refuses the
+ * task, with nothing written, when a file cannot be read. Throws the reason of `signal`.
  */
 export async function receive(
   { files: limits, clock, log, resolve }: InboxOptions,

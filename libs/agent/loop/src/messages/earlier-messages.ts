@@ -6,23 +6,19 @@ import { z } from 'zod';
 import { abridged, MESSAGE_TOKENS, pendingCalls, toolMessage } from './history.ts';
 import { taskMessage } from './task-message.ts';
 
-/** What a task gets of the conversation that it continues. */
-export interface Continued {
+interface Continued {
   /** A history that any provider accepts: it begins with a user's message and ends with the assistant's. */
   readonly messages: readonly ModelMessage[];
-  /** False if the oldest messages are left out. */
   readonly isWhole: boolean;
 }
 
-/** The result of a call whose task ended before its own result came. */
 const ENDED = 'no result: the task ended before or during this call; check before repeating it';
 const NO_ANSWER = '[The task ended here, without an answer.]';
 const LEFT_OUT = '[The beginning of this conversation is left out.]';
 
 /**
- * Prepares an earlier conversation for another task, which may have another model: it has no reasoning and no provider
- * options, and every call has a result. Beyond `maxTokens`, long tool inputs and outputs are truncated, and then the oldest
- * messages left out. Returns undefined for a conversation that this version cannot read.
+ * Prepares a conversation for another task, and perhaps another model: no reasoning, no provider options, a result for
+ * every call, within `maxTokens`. Undefined for one that this version cannot read.
  */
 export async function continuedMessages(
   earlier: EarlierConversation,
@@ -92,7 +88,6 @@ function closed(messages: readonly ModelMessage[]): ModelMessage[] {
   return [...all, { role: 'assistant', content: NO_ANSWER }];
 }
 
-/** The index of the oldest message that fits, with all messages after it. */
 async function firstFitting(messages: readonly ModelMessage[], maxTokens: number): Promise<number> {
   let left = maxTokens;
   for (let index = messages.length - 1; index >= 0; index -= 1) {

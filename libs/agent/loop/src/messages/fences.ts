@@ -1,12 +1,9 @@
 /** A fenced code block (CommonMark 0.31, section 4.5). */
 export interface Fence {
-  /** The info string after the opening fence. */
   readonly info: string;
   /** The lines between the fences, each ended by a newline. */
   readonly content: string;
-  /** Offset of the opening line. */
   readonly start: number;
-  /** Offset of the line after the closing one. */
   readonly end: number;
 }
 

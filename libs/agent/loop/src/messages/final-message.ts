@@ -11,6 +11,8 @@ export interface Claim {
   readonly pr?: string;
 }
 
+export const DONE: Claim = { status: 'done', remaining: [], nextSteps: [] };
+
 const ClaimWire = z.object({
   status: z.enum(['done', 'partial', 'error']),
   remaining: z.array(z.string()).default([]),
@@ -19,7 +21,7 @@ const ClaimWire = z.object({
 });
 
 /** The info string of the block; the prompt's section Finishing names it. */
-export const OUTCOME_FENCE = 'outcome';
+const OUTCOME_FENCE = 'outcome';
 const OPENING = /^ {0,3}(?:`{3,}|~{3,})[ \t]*outcome[ \t]*\r?$/gm;
 
 export function renderClaim(claim: Claim): string {
@@ -34,10 +36,7 @@ export interface FinalMessage {
   readonly stated: boolean;
 }
 
-/**
- * The last outcome block that is not quoted in another block. A block after an unclosed one counts too, so that a
- * statement of remaining work is not lost.
- */
+/** The last outcome block that is not quoted in another one; one after an unclosed block counts too. */
 export function outcomeBlock(message: string): Fence | undefined {
   const own = fences(message).findLast(({ info }) => info === OUTCOME_FENCE);
   if (own !== undefined) return own;
@@ -49,10 +48,7 @@ export function outcomeBlock(message: string): Fence | undefined {
 /** Splits a last message into its text and its claim. */
 export function readFinalMessage(message: string): FinalMessage {
   const block = outcomeBlock(message);
-  if (block === undefined) {
-    const claim: Claim = { status: 'done', remaining: [], nextSteps: [] };
-    return { text: message.trim(), claim, stated: false };
-  }
+  if (block === undefined) return { text: message.trim(), claim: DONE, stated: false };
   const text = message.slice(0, block.start).trim();
   const parsed = ClaimWire.safeParse(parseJson(block.content));
   if (!parsed.success) return { text, claim: 'unreadable', stated: true };
@@ -64,9 +60,9 @@ export function readFinalMessage(message: string): FinalMessage {
 export function readJsonReply(text: string): JsonValue | undefined {
   const whole = parseJson(text);
   if (whole !== undefined) return whole;
-  const block = fences(text).findLast(({ info, content }) => {
-    return /^(json\b|$)/i.test(info) && parseJson(content) !== undefined;
-  });
+  const block = fences(text).findLast(
+    ({ info, content }) => /^(json\b|$)/i.test(info) && parseJson(content) !== undefined,
+  );
   return parseJson(block?.content ?? '');
 }
 

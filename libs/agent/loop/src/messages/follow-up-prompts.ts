@@ -1,6 +1,5 @@
 import type { UnfinishedEnding } from './unfinished-ending.ts';
 
-/** Writes that no check has verified. */
 export interface Unverified {
   /** Files, and in backticks commands that changed files they don't name; in the order of their last writes. */
   readonly files: readonly string[];
@@ -8,25 +7,13 @@ export interface Unverified {
   readonly why: string | undefined;
 }
 
-/** The prompts that the loop sends besides the task. */
-export type FollowUpKind =
-  | 'wrap_up'
-  | 'verify'
-  | 'repair'
-  | 'objections'
-  | 'verdict'
-  | 'summarize'
-  | 'summary'
-  | 'ending';
-
-/** Why a conversation must come to its end. */
 export type WrapUpReason =
   | { readonly limit: 'budget'; readonly leftTokens: number }
   | { readonly limit: 'steps'; readonly maxSteps: number }
   | { readonly limit: 'window' };
 
-/** The first words of each kind: offline/runbook recognizes a prompt by them. */
-const HEADS: Readonly<Record<FollowUpKind, string>> = {
+/** The first words of each prompt that the loop sends besides the task: offline/runbook recognizes it by them. */
+const HEADS = {
   wrap_up: 'Wrap up now.',
   verify: 'Not verified yet.',
   repair: 'The reply does not fit.',
@@ -36,6 +23,8 @@ const HEADS: Readonly<Record<FollowUpKind, string>> = {
   summary: 'Summary of the conversation so far.',
   ending: 'Not finished yet.',
 };
+
+export type FollowUpKind = keyof typeof HEADS;
 
 const KINDS: readonly FollowUpKind[] = [
   'wrap_up',
@@ -49,9 +38,8 @@ const KINDS: readonly FollowUpKind[] = [
 ];
 
 /** The kind of a user's message; undefined for the task itself. */
-export function followUpKind(message: string): FollowUpKind | undefined {
-  return KINDS.find((kind) => message.startsWith(HEADS[kind]));
-}
+export const followUpKind = (message: string): FollowUpKind | undefined =>
+  KINDS.find((kind) => message.startsWith(HEADS[kind]));
 
 function wrapUpReason(reason: WrapUpReason): string {
   if (reason.limit === 'budget')
@@ -114,9 +102,7 @@ export const summarizePrompt = (maxWords: number): string =>
 /** Takes the place of the messages that were summarized. */
 export function summaryMessage(options: {
   readonly summary: string;
-  /** The files written so far. */
   readonly wrote: readonly string[];
-  /** The last follow-up prompt, if it was among them. */
   readonly prompt: string | undefined;
 }): string {
   const { summary, wrote, prompt } = options;

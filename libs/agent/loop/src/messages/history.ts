@@ -1,7 +1,7 @@
 import type { JsonValue } from '@hermes-fleet/protocol';
 import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
-import type { ModelMessage } from 'ai';
+import type { ModelMessage, ToolCallPart } from 'ai';
 import { z } from 'zod';
 
 /** A tool call without a result. */
@@ -15,10 +15,7 @@ export interface PendingCall {
   readonly place: number;
 }
 
-/**
- * The unanswered calls of the model's last message. A result answers one call of the message before it, because some
- * providers reuse the ids of earlier calls.
- */
+/** The unanswered calls of the last message. A result answers the message before it: some providers reuse ids. */
 export function pendingCalls(messages: readonly ModelMessage[]): PendingCall[] {
   const at = messages.findLastIndex(({ role }) => role === 'assistant');
   const last = messages[at];
@@ -45,32 +42,29 @@ export const NOT_RUN = 'not run: the gateway was restarted before it';
 
 /** The message that carries a call's result. */
 export function toolMessage(call: Pick<PendingCall, 'id' | 'tool'>, result: ToolResult): ModelMessage {
+  const output = outputPart(result.ok, result.output);
   return {
     role: 'tool',
-    content: [
-      {
-        type: 'tool-result',
-        toolCallId: call.id,
-        toolName: call.tool,
-        output: outputPart(result.ok, result.output),
-      },
-    ],
+    content: [{ type: 'tool-result', toolCallId: call.id, toolName: call.tool, output }],
   };
 }
 
-function outputPart(ok: boolean, value: JsonValue) {
+export function outputPart(ok: boolean, value: JsonValue) {
   if (typeof value === 'string') return { type: ok ? ('text' as const) : ('error-text' as const), value };
   return { type: ok ? ('json' as const) : ('error-json' as const), value };
 }
 
-/** The input of the last call with this id. */
-export function inputOf(messages: readonly ModelMessage[], id: string): unknown {
-  const parts = messages.flatMap(({ role, content }) =>
-    role === 'assistant' && typeof content !== 'string' ? content : [],
+/** The calls in these messages. */
+export const callsIn = (messages: readonly ModelMessage[]): ToolCallPart[] =>
+  messages.flatMap(({ role, content }) =>
+    role === 'assistant' && typeof content !== 'string'
+      ? content.filter((part) => part.type === 'tool-call')
+      : [],
   );
-  const call = parts.findLast((part) => part.type === 'tool-call' && part.toolCallId === id);
-  return call?.type === 'tool-call' ? call.input : undefined;
-}
+
+/** The input of the last call with this id. */
+export const inputOf = (messages: readonly ModelMessage[], id: string): unknown =>
+  callsIn(messages).findLast(({ toolCallId }) => toolCallId === id)?.input;
 
 /** The model's last answer to the last user message; empty when there is none. */
 export function lastText(messages: readonly ModelMessage[]): string {

@@ -1,3 +1,5 @@
+import { cutTo } from './text.ts';
+
 const MAX_CHARS = 200;
 const REDACTED = '[redacted]';
 
@@ -27,5 +29,5 @@ export function redacted(text: string, maxChars: number): string {
     (line, [pattern, by]) => line.replace(pattern, by),
     text.slice(0, 10 * maxChars).replace(/\s+/g, ' '),
   );
-  return plain.length > maxChars ? `${plain.slice(0, maxChars)}…` : plain;
+  return cutTo(plain, maxChars);
 }

@@ -1,23 +1,20 @@
 import type { FinishReason, ModelMessage } from 'ai';
 import { inputOf } from './history.ts';
 
-export interface RefusedCallsOptions {
+interface RefusedCallsOptions {
   /** The offered tool that is meant by a name, if any. */
   meant(name: string): string | undefined;
   readonly finishReason: FinishReason;
-  /** The limit of the answer. */
   readonly maxOutputTokens: number;
   /** Counts a refused call; returns what the guards say to it. */
   refused(call: { readonly tool: string; readonly input: unknown }, reason: string): readonly string[];
 }
 
-/** Characters shown of an input that could not be read. */
 const SHOWN_CHARS = 160;
 
 /**
- * The messages of a step, with better answers to the calls that the SDK refused. A call by another name of an offered tool
- * loses its refusal, so that the loop carries it out. The answer to an input that is no JSON says whether the output limit
- * cut it, and shows only its beginning: the SDK's own text repeats it whole at every further step.
+ * Better answers to calls that the SDK refused: one by another name of an offered tool loses its refusal, and that to an
+ * input that is no JSON says whether the output limit cut it, and shows its beginning only.
  */
 export function withRefusedCalls(
   messages: readonly ModelMessage[],

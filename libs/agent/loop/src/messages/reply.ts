@@ -4,7 +4,6 @@ import { outputProblems } from '@hermes-fleet/protocol/handshake';
 import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
 import { type FinalMessage, readJsonReply } from './final-message.ts';
 
-/** The required form of a reply (docs/handshake.md#reply-schemas). */
 export interface ReplyContract {
   readonly kind: ReplySchema;
   /** `task.output_schema`, for a JSON reply. */

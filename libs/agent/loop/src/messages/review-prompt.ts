@@ -4,7 +4,6 @@ import { parseJson } from './final-message.ts';
 import { taskMessage } from './task-message.ts';
 import { cut } from './text.ts';
 
-/** The read-only tools of a review. */
 export const REVIEW_TOOLS: ReadonlySet<string> = new Set(['list_files', 'read_file']);
 
 /** The first words of a review's system prompt; offline/runbook recognizes a review by them. */

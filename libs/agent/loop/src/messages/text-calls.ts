@@ -3,8 +3,7 @@ import type { Fence } from './fences.ts';
 import { parseJson } from './final-message.ts';
 
 /** The parts of a message that may hold a call. */
-export interface MessageParts {
-  /** The text outside of fenced blocks. */
+interface MessageParts {
   readonly own: string;
   /** The same without what it quotes in backticks. */
   readonly prose: string;
@@ -12,20 +11,14 @@ export interface MessageParts {
   readonly block: Fence | undefined;
 }
 
-/**
- * True if a message holds a tool call as text: in the format of a chat template anywhere, or at its end as JSON, as an
- * element, in the form of a function call, or as a ReAct action, if it names one of `tools`.
- */
+/** True for a tool call as text: in the format of a chat template anywhere, or at the end in any form with a tool's name. */
 export function holdsCall({ own, prose, block }: MessageParts, tools: ReadonlySet<string>): boolean {
   if (TEMPLATES.some((pattern) => pattern.test(prose)) || isElement(prose, tools)) return true;
   if (block !== undefined) return isCallBlock(block, tools) && !PRESENTS.test(prose);
   return isAction(own, tools) || endsWithJson(own, tools) || endsWithFunction(own, tools);
 }
 
-/**
- * Calls in the formats of chat templates: Hermes and Qwen, Qwen Coder, Llama 3, Mistral, DeepSeek, Granite and Phi, Kimi,
- * gpt-oss (harmony), and XML invocations.
- */
+/** Calls of Hermes, Qwen (Coder), Llama 3, Mistral, DeepSeek, Granite, Phi, Kimi, gpt-oss (harmony), XML invocations. */
 const TEMPLATES = [
   /<tool_call>\s*(?:\{|<function=|[\w.-]+\s*<arg_key>)/,
   /<function=[\w.:-]+>/,
@@ -42,7 +35,6 @@ const TEMPLATES = [
 const PRESENTS =
   /example|format|looks? like|such as|e\.g\.|for instance|shape|syntax|signature|body|request|payload|schema|document|response|prints|returns/i;
 
-/** Places examined for the beginning of a call. */
 const MAX_STARTS = 5;
 
 const lastMatches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].slice(-MAX_STARTS);
@@ -60,7 +52,6 @@ function isElement(prose: string, tools: ReadonlySet<string>): boolean {
   });
 }
 
-/** A ReAct action in the last paragraph. */
 function isAction(text: string, tools: ReadonlySet<string>): boolean {
   const paragraph = text.slice(text.lastIndexOf('\n\n') + 1);
   const actions = lastMatches(paragraph, /^\**Action:\**[^\S\n]*`?(\w+)`?[^\S\n]*\n\**Action Input:/gm);

@@ -1,5 +1,15 @@
-const MAX_DETAIL = 500;
+/** Cuts a text to so many characters. */
+export const cutTo = (text: string, maxChars: number): string =>
+  text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
 
 /** Cuts a detail for the journal, a message or a log line to 500 characters. */
-export const cut = (text: string): string =>
-  text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text;
+export const cut = (text: string): string => cutTo(text, 500);
+
+/** The lines of a text, which may have millions: none is made before it is asked for. */
+export function* linesOf(text: string): Generator<string, undefined> {
+  for (let start = 0; start < text.length; ) {
+    const end = text.indexOf('\n', start);
+    yield text.slice(start, end === -1 ? text.length : end);
+    start = end === -1 ? text.length : end + 1;
+  }
+}

@@ -10,9 +10,8 @@ export type UnfinishedEnding = 'intention' | 'call';
 const MAX_CHARS = 20_000;
 
 /**
- * Reads whether a message without calls is no end of the work (docs/agent.md#endings). What it quotes in fenced blocks or in
- * backticks is not taken for its own words, except a lone block at its end that calls one of `tools`. Undefined for a report,
- * whatever it says.
+ * Whether a message without calls is no end (docs/agent.md#endings): quotes are not its own words, except a lone block at
+ * its end that calls a tool.
  */
 export function unfinishedEnding(message: string, tools: ReadonlySet<string>): UnfinishedEnding | undefined {
   const { text, stated } = readFinalMessage(message);

@@ -4,23 +4,22 @@ import { type ModelInfo, silentLog } from '@hermes-fleet/protocol/ports';
 import { type AgentConfig, fallbackConfigs } from '../config/config.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
-import type { AgentModel } from './call/agent-model.ts';
-import { withFallbacks } from './call/fallbacks.ts';
+import { type AgentModel, patienceOf, withFallbacks } from './call/agent-model.ts';
 import { type CallMeasurement, withMeasurement } from './call/measured-model.ts';
 import { type ModelCalls, observedFetch } from './call/model-calls.ts';
-import { patienceOf } from './call/patience.ts';
 import { createModelWindow, type ModelWindow } from './probe/model-window.ts';
 import { withPromptCache } from './provider/prompt-cache.ts';
 import {
   anthropicAddress,
   type Endpoint,
   endpointOf,
+  modelKey,
   type ReadableEnv,
 } from './provider/provider-address.ts';
+import { secretsOf } from './provider/provider-failure.ts';
 import { providerFetch } from './provider/provider-fetch.ts';
 import { packageModel } from './provider/provider-package.ts';
 import { changedBodyFetch } from './provider/request-body.ts';
-import { secretsOf } from './provider/secrets.ts';
 import { withSeparateThinking } from './provider/separate-thinking.ts';
 
 export type { AgentModel } from './call/agent-model.ts';
@@ -28,7 +27,6 @@ export type { AgentModel } from './call/agent-model.ts';
 export interface ModelDependencies {
   /** Read at every use, because the window may become known later; default: what is known without the provider. */
   readonly window?: ModelWindow | undefined;
-  /** Learns how calls of the provider end. */
   readonly calls?: ModelCalls | undefined;
   /** Learns how long calls take, also those of fallbacks and of `offline/runbook`. */
   readonly measurement?: CallMeasurement | undefined;
@@ -37,8 +35,7 @@ export interface ModelDependencies {
 }
 
 /**
- * Creates the model that config.yaml names, with its fallbacks, and loads only its provider's code. Throws CONFIG_INVALID when its key is
- * not set, or its package is not installed: there is no fallback.
+ * The model of config.yaml with its fallbacks; loads its provider's code only. Throws CONFIG_INVALID without key or code.
  */
 export async function createModel(
   config: AgentConfig,
@@ -79,7 +76,7 @@ async function createOne(
     measurement === undefined ? model : withMeasurement(model, measurement);
   if (named.provider === 'offline')
     return { model: measured(createRunbookModel()), info, usageSource: 'estimated' };
-  const endpoint = endpointOf(config, named, env);
+  const endpoint = endpointOf(config, named, (name) => modelKey(env, name, config.model));
   return {
     model: withSeparateThinking(measured(await remoteModel(config, named, endpoint, env, calls))),
     secrets: secretsOf(config, endpoint.key),
@@ -105,7 +102,9 @@ async function remoteModel(
   calls: ModelCalls | undefined,
 ): Promise<LanguageModelV4> {
   const { headers } = config;
-  const send = callFetch(config, endpoint, calls);
+  const direct = providerFetch(patienceOf(config.model_calls));
+  const observed = calls === undefined ? direct : observedFetch(direct, calls);
+  const send = changedBodyFetch(observed, { extra: config.extra_body, limitName: endpoint.limitName });
   if (named.provider === 'package') {
     const { baseUrl: baseURL, key: apiKey } = endpoint;
     const settings = {
@@ -142,14 +141,4 @@ async function remoteModel(
     supportsStructuredOutputs: true,
   });
   return provider(named.name);
-}
-
-function callFetch(
-  config: AgentConfig,
-  { limitName }: Endpoint,
-  calls: ModelCalls | undefined,
-): typeof fetch {
-  const send = providerFetch(patienceOf(config.model_calls));
-  const observed = calls === undefined ? send : observedFetch(send, calls);
-  return changedBodyFetch(observed, { extra: config.extra_body, limitName });
 }

@@ -10,7 +10,7 @@ import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
 import { AgentConfigSchema } from '../config/config.ts';
 import { createModel } from './create-model.ts';
-import { endpointOf } from './provider/provider-address.ts';
+import { endpointOf, modelKey } from './provider/provider-address.ts';
 
 const KEYS: Record<string, string> = { OPENAI_API_KEY: 'key-a', OPENROUTER_API_KEY: 'key-b' };
 const env = { read: (name: string) => KEYS[name] };
@@ -64,9 +64,10 @@ describe('a hosted provider', () => {
     });
 
   it('has an address and a key of its own, and needs the key', () => {
-    const of = (model: string, read = env) => {
+    const of = (model: string, { read } = env) => {
       const { provider } = { provider: model.startsWith('openai/') ? 'openai' : 'openrouter' } as const;
-      return endpointOf(AgentConfigSchema.parse({ model }), { provider }, read).baseUrl;
+      const key = (name: string) => modelKey({ read }, name, model);
+      return endpointOf(AgentConfigSchema.parse({ model }), { provider }, key).baseUrl;
     };
     assert.deepEqual(
       [of('openai/m'), of('openrouter/m')],

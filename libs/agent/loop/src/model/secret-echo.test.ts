@@ -8,8 +8,7 @@ import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
 import { AgentConfigSchema } from '../config/config.ts';
 import { contextOverflow } from './call/context-overflow.ts';
-import { cleanedError } from './provider/cleaned-error.ts';
-import { secretsOf } from './provider/secrets.ts';
+import { cleanedError, secretsOf } from './provider/provider-failure.ts';
 
 const SECRETS = ['k3y!', 'h3ader"value', 'nested-option', 'nested-body'] as const;
 const TOLD = `no: ${SECRETS.join(' ')}`;

@@ -6,7 +6,7 @@ import { streamAnswer } from './call/stream-answer.ts';
 import { createModel } from './create-model.ts';
 import type { ReadableEnv } from './provider/provider-address.ts';
 
-export interface TestCall {
+interface TestCall {
   readonly isOk: boolean;
   /** One line without secrets: the time and the tokens of the answer, or why there is none. */
   readonly detail: string;
@@ -15,10 +15,7 @@ export interface TestCall {
 /** Enough for a model that thinks before it says a word. */
 const MAX_OUTPUT_TOKENS = 256;
 
-/**
- * Calls the configured model once, with a prompt of about twenty tokens and without tools. Costs what the provider charges
- * for it; at most 256 tokens of output. Throws CONFIG_INVALID if the model cannot be created.
- */
+/** Calls the model once: about 20 tokens, no tools, at most 256 out. Throws CONFIG_INVALID if it cannot be created. */
 export async function testCall(config: AgentConfig, env: ReadableEnv, timeoutMs: number): Promise<TestCall> {
   const model = await createModel(config, 'none', env);
   const received: ReceivedAnswer = { text: '', usage: undefined };

@@ -10,13 +10,12 @@ import { createHostProxy, type OnRefused } from './host-proxy.ts';
 
 /** Commands without a network of their own reach the allowed hosts through it (docs/configuration.md#network-of-commands). */
 export interface AllowedNetwork extends AsyncDisposable {
-  /** One sentence for the model. */
   readonly description: string;
   /** The way of one command. `who` is logged with what is refused to it. */
   open(who: object): ProxiedCommand;
 }
 
-export interface AllowedNetworkOptions {
+interface AllowedNetworkOptions {
   /** A folder of it is made anew. */
   readonly stateDir: string;
   readonly resolve?: Resolve | undefined;
@@ -25,7 +24,7 @@ export interface AllowedNetworkOptions {
 }
 
 /** The port of the proxy on the loopback interface of a command. */
-export const PROXY_PORT = 3128;
+const PROXY_PORT = 3128;
 /** Connections of one command, and of all. */
 const MAX_SOCKETS = 64;
 const MAX_ALL_SOCKETS = 1024;
@@ -40,7 +39,7 @@ const MAX_LOGGED = 1000;
 const MAX_HOSTS_TOLD = 30;
 
 /** `tools.shell.network`. */
-export type ConfiguredNetwork =
+type ConfiguredNetwork =
   | 'full'
   | 'none'
   | { readonly allow: readonly string[]; readonly allow_internal: readonly string[] };
@@ -54,10 +53,7 @@ export async function openConfiguredNetwork(
   return openAllowedNetwork({ allow: network.allow, allowInternal: network.allow_internal }, options);
 }
 
-/**
- * Opens the proxy. Each command has a Unix socket of its own, which no other sees: its connections end with it, and leave
- * those of the others alone. Disposal ends all.
- */
+/** Each command has a socket of its own, which no other sees: its connections end with it. Disposal ends all. */
 async function openAllowedNetwork(
   hosts: AllowedHosts,
   { stateDir, resolve, clock, log }: AllowedNetworkOptions,

@@ -39,9 +39,8 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /**
- * An HTTP proxy that reaches the named hosts: `CONNECT`, and requests with an `http://` address. It looks names up itself,
- * connects to the addresses that it checked, and answers 403 with the reason to all else. Returns a function that serves a
- * connection until either side closes it.
+ * An HTTP proxy (`CONNECT`, `http://`) that reaches the named hosts at addresses that it looks up and checks itself; all
+ * else gets 403 with the reason. The function serves a connection until either side closes it.
  */
 export function createHostProxy({
   hosts,
@@ -127,7 +126,7 @@ export function createHostProxy({
       if (client.destroyed) gone();
       return await Promise.race([
         ended,
-        addressesFor(target, client).then((found) => open(target, found, ending)),
+        addressesFor(target, client).then((found) => openSocket(target, found, ending)),
       ]);
     } finally {
       client.removeListener('close', gone);
@@ -188,7 +187,7 @@ function refusalOf(error: unknown): { status: number; text: string } {
   };
 }
 
-function open(target: Target, addresses: readonly Address[], ending: AbortController): Promise<Socket> {
+function openSocket(target: Target, addresses: readonly Address[], ending: AbortController): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const { signal } = ending;
   if (signal.aborted) return promise;

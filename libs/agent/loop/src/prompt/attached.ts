@@ -27,7 +27,6 @@ export const safeJson = (value: unknown): string =>
     ).join(''),
   );
 
-/** A part as the model sees it. */
 const shownLine = (part: DataPart): string => `${typeOf(part)}: ${safeJson(part.data)}`;
 
 /** The part of the task's message after the brief; empty when nothing came with it (docs/agent.md#data-and-files). */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { CODING_GUIDANCE } from './coding-guidance.ts';
+import { CODING_GUIDANCE } from './sections.ts';
 
 test('every line of the coding guidance has its reason in the documentation, in the same order', () => {
   const text = readFileSync(new URL('../../../../../docs/agent.md', import.meta.url), 'utf8');

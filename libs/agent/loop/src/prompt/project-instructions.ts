@@ -84,7 +84,6 @@ function onePerFolder(paths: readonly string[]): string[] {
   });
 }
 
-/** The text up to the last line break within so many characters. */
 function wholeLines(text: string, maxChars: number): string {
   const start = text.slice(0, maxChars).toWellFormed();
   const end = start.lastIndexOf('\n');

@@ -2,7 +2,7 @@ import { isJsonObject } from '@hermes-fleet/protocol';
 import { parseJson } from '../messages/final-message.ts';
 
 /** The top-level files of a workspace. `read` returns undefined for a large or unreadable file. */
-export interface ProjectSource {
+interface ProjectSource {
   readonly names: ReadonlySet<string>;
   read(name: string): Promise<string | undefined>;
 }
@@ -18,7 +18,6 @@ type Describe = (source: ProjectSource) => Promise<string | undefined>;
 const line = (language: string, manager: string | undefined, tests: string | undefined): string =>
   `${language}${manager ? ` with ${manager}` : ''}${tests ? `, tests: ${tests}` : ''}`;
 
-/** An ecosystem that one file identifies. */
 const known =
   (file: string, language: string, manager: string | undefined, tests: string | undefined): Describe =>
   async ({ names }) =>

@@ -1,9 +1,8 @@
 import type { AdmittedTask, Budget } from '@hermes-fleet/protocol/ports';
-import { isSmall } from '../run/small-budget.ts';
-import type { Offer } from '../tools/toolbox.ts';
-import { CODING_GUIDANCE } from './coding-guidance.ts';
+import { isSmall, type Offer } from '../tools/toolbox.ts';
 import { projectInstructions } from './project-instructions.ts';
 import {
+  CODING_GUIDANCE,
   CONTINUITY,
   environmentLines,
   filesBlock,
@@ -22,7 +21,6 @@ import {
 import { type FactsOptions, workspaceFacts } from './workspace-facts.ts';
 
 export interface PromptOptions extends FactsOptions {
-  /** The text of IDENTITY.md. */
   readonly identity?: string | undefined;
   readonly task: AdmittedTask;
   readonly offer: Offer;

@@ -1,7 +1,8 @@
 import type { Dirent } from 'node:fs';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type AnchoredFiles, createGit, LEFT_OUT, type Workspace } from '@hermes-fleet/workspace';
-import { PROGRESS_FILE, readProgress } from '../tools/progress-file.ts';
+import { readWhole } from '../tools/files/text-file.ts';
+import { PROGRESS_FILE, readProgress } from '../tools/progress.ts';
 import { projectLines } from './project.ts';
 import { dataBlock, dataLine, dataName } from './untrusted-data.ts';
 
@@ -20,7 +21,6 @@ export interface WorkspaceFacts {
   /** The first top-level entries without dotfiles, and a line that counts the others. */
   readonly entries: readonly string[];
   readonly project: readonly string[];
-  /** The open items of PROGRESS.json. */
   readonly outstanding: string | undefined;
 }
 
@@ -95,12 +95,8 @@ async function outstandingWork(files: AnchoredFiles): Promise<string | undefined
 async function readSmallFile(files: AnchoredFiles, path: string): Promise<string | undefined> {
   try {
     await using file = await files.openFile(path, 'read');
-    const { size } = await file.stat();
-    if (size > MAX_READ_BYTES) return undefined;
-    const bytes = Buffer.alloc(size);
-    const { bytesRead } = await file.read(bytes, 0, size, 0);
-    const text = bytes.subarray(0, bytesRead);
-    return text.includes(0) ? undefined : text.toString('utf8');
+    const bytes = await readWhole(file, MAX_READ_BYTES, 'not read');
+    return bytes.includes(0) ? undefined : bytes.toString('utf8');
   } catch {
     return undefined;
   }

@@ -14,24 +14,20 @@ import type { AgentConfig } from '../config/config.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
 import type { MeasuredCall } from '../model/call/measured-model.ts';
 import type { AgentModel } from '../model/create-model.ts';
-import type { GuardStop } from './guard-state.ts';
 import type { Guards } from './guards.ts';
-import type { ConversationState, JournalEntry } from './run-state.ts';
+import type { ConversationState, GuardStop, JournalEntry } from './run-state.ts';
 
-/** Who learns what an agent does. */
 export interface Observation {
   readonly log: Log;
   readonly tracing?: Tracing | undefined;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
   /** Called after each metered model call with the provider's input token count divided by our estimate. */
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
-  /** Called each time a conversation was made shorter. */
   readonly onCompaction?: ((stage: CompactionStage) => void) | undefined;
   /** Called when a call of the model, or of a fallback, has ended, whoever made it. */
   readonly onModelCall?: ((call: MeasuredCall) => void) | undefined;
 }
 
-/** Shared by all conversations of a run. */
 export interface RunResources
   extends Observation,
     Pick<RunContext, 'budget' | 'signal' | 'stopping' | 'park' | 'ask' | 'report' | 'artifacts'> {
@@ -51,7 +47,6 @@ export interface ConversationOptions {
   readonly state: ConversationState;
   /** Prefix of the call keys, unique among the conversations of a run. */
   readonly key: string;
-  /** Checkpoints the whole run, including this conversation. */
   save(): Promise<void>;
   readonly instructions: string;
   readonly tools: readonly AgentTool[];
@@ -64,7 +59,6 @@ export interface ConversationOptions {
   readonly wrapUpPrompt: (reason: WrapUpReason) => string;
   /** Added to the data of its progress events. */
   readonly progressFields: JsonObject;
-  /** True when the caller sees the model's text. */
   readonly streamsText: boolean;
   /** True when the start is saved before the first call: a restart continues it, and does not begin another. Default false. */
   readonly savesStart?: boolean;
@@ -73,16 +67,12 @@ export interface ConversationOptions {
 export type CreateConversation = (options: ConversationOptions, resources: RunResources) => Conversation;
 
 export interface Conversation {
-  /**
-   * Runs the model until it finishes; resolves with false when a limit or a guard ends it before. Follow-up prompts, and all
-   * of the run's state, are durable before the model is called.
-   */
+  /** Runs to the model's end; false when a limit or a guard ends it before. All state is durable before each model call. */
   runToEnd(): Promise<boolean>;
   /** Prompts a model that has finished; the next `runToEnd` saves the prompt, and continues. */
   followUp(message: string, tools: 'on' | 'off'): void;
   /** Resolves with true when so many more steps, each with this prompt and a short answer, fit into every limit. */
   canAfford(steps: number, prompt?: string): Promise<boolean>;
-  /** The estimated input of the next step. */
   inputTokens(): Promise<number>;
   readonly guards: Guards;
   /** The guard that ended it: it takes no further step, except to answer a follow-up prompt without tools. */
@@ -91,7 +81,6 @@ export interface Conversation {
   close?(): Promise<void>;
 }
 
-/** The context of one call of the agent's own tools. */
 export interface ToolContext extends ToolCall {
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
@@ -103,15 +92,10 @@ export interface ToolContext extends ToolCall {
 }
 
 /** The calling conversation, as a tool sees it. */
-export interface CallingConversation {
-  /** The tools that it was offered. */
+interface CallingConversation {
   readonly tools: readonly AgentTool[];
-  /** The estimated input of its next step. */
   inputTokens(): Promise<number>;
-  /**
-   * Records work done on its behalf in its journal, before the call itself: evidence, and writes that it must verify.
-   * Durable with the call's result.
-   */
+  /** Records evidence and writes in its journal, before the call itself; durable with the call's result. */
   record(entries: readonly JournalEntry[]): void;
 }
 

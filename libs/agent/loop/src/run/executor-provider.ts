@@ -40,6 +40,5 @@ export interface ConversationLead {
   readonly hasBackground: boolean;
   /** Tokens it sends in addition to the agent's prompt and the brief. */
   readonly baseTokens: number;
-  /** Lines for the start-up log. */
   readonly notes: readonly string[];
 }

@@ -1,7 +1,6 @@
 import type { Priority, ReplySchema } from '@hermes-fleet/protocol/handshake';
 import type { ToolResult } from '@hermes-fleet/protocol/ports';
-import type { GuardState, GuardStop } from './guard-state.ts';
-import type { JournalEntry } from './run-state.ts';
+import type { GuardState, GuardStop, JournalEntry } from './run-state.ts';
 
 /** A tool call, by the names and inputs of the agent's own tools. */
 export interface GuardedCall {
@@ -22,7 +21,6 @@ export interface Verified {
   readonly tried: boolean;
 }
 
-/** The guards' judgment of an ended call. */
 export interface Guarded {
   /** Shown to the model instead of the tool's result. `withNotes` adds the notes. */
   readonly result: ToolResult;
@@ -31,18 +29,14 @@ export interface Guarded {
 }
 
 /**
- * The guards of one conversation (docs/agent.md#guards). They decide by the calls made and their results, never by the
- * model's claims. The loop and the hooks of Claude Code share them.
+ * The guards of a conversation of any executor (docs/agent.md#guards). They decide by calls and results, never by claims.
  */
 export interface Guards {
   /** Counts nothing: only ended calls count. */
   before(call: GuardedCall): { readonly kind: 'allow' } | { readonly kind: 'stop'; readonly stop: GuardStop };
   /** The part of a result that the model gets. Counts nothing. */
   shorten(call: GuardedCall, result: ToolResult): Promise<ToolResult>;
-  /**
-   * Must be called once for each call, with the tool's whole result. Records the call in the journal. The caller adds the
-   * result in the same turn, so that every checkpoint has both or neither.
-   */
+  /** Once for each call, with the whole result. The caller adds the result in the same turn: a checkpoint has both. */
   count(call: GuardedCall, result: ToolResult): Omit<Guarded, 'result'>;
   /** `count`, and then `shorten`: for a caller whose calls a restart does not repeat. */
   after(call: GuardedCall, result: ToolResult): Promise<Guarded>;
@@ -59,9 +53,8 @@ export interface Guards {
   state(): GuardState;
 }
 
-export interface EndOfTask {
+interface EndOfTask {
   readonly priority: Priority;
   readonly reply: ReplySchema;
-  /** The number of such prompts so far. */
   readonly nudges: number;
 }

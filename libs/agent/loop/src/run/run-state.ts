@@ -1,9 +1,107 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { modelMessageSchema } from 'ai';
 import { z } from 'zod';
-import { BudgetShare } from './budget-share.ts';
-import { ContextState } from './context-state.ts';
-import { GuardState } from './guard-state.ts';
+
+/** What one of several delegations that run at the same time may spend, and has spent. Part of the checkpoint. */
+export const BudgetShare = z.object({
+  /** Absent without a ceiling. */
+  limit: z.number().optional(),
+  /** What the task had spent when the share was made. */
+  before: z.number(),
+  spent: z.number(),
+});
+export type BudgetShare = z.output<typeof BudgetShare>;
+
+const Count = z.int().nonnegative();
+const counts = z.array(z.tuple([z.string(), Count])).default([]);
+const marks = z.array(z.string()).default([]);
+
+/** What a conversation knows about its model's context window; it survives a restart (docs/agent.md#long-conversations). */
+export const ContextState = z.object({
+  /** The model that the figures hold for. Another one starts without them. */
+  model: z.string(),
+  /** The highest metered input divided by our estimate, of the calls with a large input. */
+  ratio: z.number().positive().optional(),
+  /** The most metered tokens beyond our estimate, of the calls with a small input. */
+  extra: Count.default(0),
+  /** A window that is smaller than the configured one, learnt from the provider's refusal. */
+  window: z.int().positive().optional(),
+  /** Outputs moved to files so far; names the next file. */
+  kept: Count.default(0),
+  /** The size after the last compaction, in corrected tokens. */
+  floor: Count.default(0),
+  failures: Count.default(0),
+});
+export type ContextState = z.output<typeof ContextState>;
+
+export const newContextState = (model: string): ContextState => ContextState.parse({ model });
+
+/** An edit of a file, as far as later edits are compared with it. */
+export const EditRecord = z.object({
+  path: z.string(),
+  id: z.string(),
+  /** Edits of what an earlier edit wrote have the region of that edit. */
+  region: Count,
+  /** Marks of the lines that it removed and of those that it added. */
+  was: marks,
+  now: marks,
+  /** The call that made it, counted from the start of the conversation. */
+  at: Count,
+  /** How often its region was rewritten since a check passed, and of these since anything was looked at. */
+  depth: Count,
+  blind: Count,
+  /** True if it restored or repeated something. */
+  again: z.boolean().optional(),
+});
+export type EditRecord = z.output<typeof EditRecord>;
+
+/** The loop detector's state (docs/agent.md#guards). Only ended calls count. */
+export const LoopCounts = z.object({
+  /** The last edited file, and its edits since another file was edited or a verification tool ran. */
+  streak: z.object({ path: z.string(), edits: Count }).optional(),
+  /** Repetitions of calls with equal results, since anything changed. */
+  calls: counts,
+  /** Repetitions of errors, since anything changed. */
+  errors: counts,
+  /** The highest warning level given for each subject. */
+  warned: counts,
+  /** Calls with their results that are known: repeating one shows nothing new. */
+  seen: z.array(z.string()).default([]),
+  /** The last edits, oldest first. */
+  history: z.array(EditRecord).default([]),
+  /** The lines of the files that were last written whole, as marks. */
+  contents: z.array(z.tuple([z.string(), z.string()])).default([]),
+  /** How far the calls go in circles: repetitions raise it, news lower it. */
+  score: Count.default(0),
+  subject: z.string().optional(),
+  /** Calls so far; the last one that tried to verify or looked at something, and the last one that showed something new. */
+  ended: Count.default(0),
+  looked: Count.default(0),
+  news: Count.default(0),
+  /** Background processes that ran at the last look at each. */
+  processes: z.array(z.string()).default([]),
+  /** True if nothing was changed and no check has failed since a check passed. */
+  settled: z.boolean().default(false),
+  step: Count.default(0),
+  /** The step of the warning that is in force, and of the last repetition. */
+  warned_at: Count.optional(),
+  circled_at: Count.optional(),
+});
+export type LoopCounts = z.output<typeof LoopCounts>;
+
+export const GuardStop = z.object({ guard: z.string(), reason: z.string() });
+export type GuardStop = z.output<typeof GuardStop>;
+
+/** The state of one conversation's guards that survives a restart. */
+export const GuardState = z.object({
+  loop: LoopCounts.prefault({}),
+  /** Bytes of full outputs that are kept in the workspace. */
+  spilled_bytes: Count.default(0),
+  stop: GuardStop.optional(),
+});
+export type GuardState = z.output<typeof GuardState>;
+
+export const newGuardState = (): GuardState => GuardState.parse({});
 
 /** A tool call's effect, for evidence and verification. */
 const JournalEntry = z.object({
@@ -20,7 +118,6 @@ const JournalEntry = z.object({
 });
 export type JournalEntry = z.output<typeof JournalEntry>;
 
-/** A call that has started and whose result is not recorded yet. */
 const StartedCall = z.object({
   id: z.string(),
   /** The model's name for the tool. */
@@ -39,7 +136,6 @@ export const SessionState = z.object({
 });
 export type SessionState = z.output<typeof SessionState>;
 
-/** One conversation with the model. */
 export const ConversationState = z.object({
   step: z.int().nonnegative(),
   /** The finish reason, once the model has finished: a restart then continues after the conversation. */
@@ -79,7 +175,6 @@ function without<T>(record: Record<string, T> | undefined, key: string): Record<
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** The independent review: running, or its result. */
 const Review = z.discriminatedUnion('state', [
   z.object({ state: z.literal('open'), talk: ConversationState }),
   z.object({
@@ -98,9 +193,7 @@ const RunState = ConversationState.extend({
   keep_conversation: z.literal(true).optional(),
   /** The commit that the task started from; empty without a workspace. */
   base: z.string(),
-  /** The system prompt that the run started with. */
   instructions: z.string().optional(),
-  /** The number of prompts about unverified writes so far. */
   nudges: z.int().nonnegative(),
   /** The model was told that its last message is not an end, which happens once. */
   ending_told: z.boolean().optional(),
@@ -111,8 +204,7 @@ const RunState = ConversationState.extend({
 
 /** A run's checkpoint: everything that a restart needs (docs/agent.md#resume). */
 export type RunState = z.output<typeof RunState>;
-export type ReviewState = NonNullable<RunState['review']>;
-export type ClosedReview = Extract<ReviewState, { state: 'closed' }>;
+export type ClosedReview = Extract<RunState['review'], { state: 'closed' }>;
 
 export function newConversation(userMessage: string): ConversationState {
   return { step: 0, messages: [{ role: 'user', content: userMessage }], journal: [] };
@@ -130,10 +222,7 @@ export function readCheckpoint(checkpoint: JsonObject): RunState {
   });
 }
 
-/**
- * Writes the checkpoints of one run. Messages never change once they are in the conversation, so each is converted to
- * JSON once: the cost of a checkpoint does not grow with the conversation.
- */
+/** Writes checkpoints at a cost that does not grow: messages never change, so each is converted to JSON once. */
 export function checkpointWriter(): (state: RunState) => JsonObject {
   const written = new WeakMap<object, JsonObject>();
   return ({ messages, ...rest }) => ({

@@ -2,13 +2,11 @@ import { type AdmittedTask, inSpan, type Tracing } from '@hermes-fleet/protocol/
 import type { Opening, Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { ModelCallResult } from '../model/call/model-call.ts';
 
-/** What the spans of a run belong to. */
-export interface SpanParts {
+interface SpanParts {
   readonly task: AdmittedTask;
   readonly tracing?: Tracing | undefined;
 }
 
-/** The tracing and the task to which the span of a model call belongs. */
 export interface ModelSpanParts extends Pick<SpanParts, 'tracing'> {
   readonly task: Pick<AdmittedTask, 'traceparent'>;
 }
@@ -25,7 +23,6 @@ export function inModelSpan<T extends ModelCallFigures>(
   model: string,
   call: () => Promise<T>,
 ): Promise<T> {
-  if (tracing === undefined) return call();
   const start = {
     kind: 'client',
     parent: task.traceparent,
@@ -55,7 +52,6 @@ export function inToolSpan<T extends { readonly ok: boolean }>(
   tool: string,
   run: (task: AdmittedTask) => Promise<T>,
 ): Promise<T> {
-  if (tracing === undefined) return run(task);
   const start = {
     parent: task.traceparent,
     attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool },
@@ -74,7 +70,6 @@ export function inMcpSpan<T extends { readonly isError: boolean }>(
   tool: string,
   call: (traceparent: string | undefined) => Promise<T>,
 ): Promise<T> {
-  if (tracing === undefined) return call(task.traceparent);
   const start = {
     kind: 'client',
     parent: task.traceparent,
@@ -86,7 +81,7 @@ export function inMcpSpan<T extends { readonly isError: boolean }>(
     },
   } as const;
   return inSpan(tracing, `tools/call ${tool}`, start, async (span) => {
-    const result = await call(span?.traceparent);
+    const result = await call(span?.traceparent ?? task.traceparent);
     if (result.isError) span?.end('tool_error');
     return result;
   });
@@ -98,7 +93,6 @@ export async function openTraced(
   workspaces: Pick<Workspaces, 'open'>,
   opening: Opening,
 ): Promise<Workspace> {
-  if (tracing === undefined) return workspaces.open(task.contextId, opening);
   const start = { parent: task.traceparent, attributes: { 'hermes.task.id': task.id } };
   const traced = <T>(name: string, work: () => Promise<T>): Promise<T> => inSpan(tracing, name, start, work);
   const workspace = await traced('git open', () => workspaces.open(task.contextId, opening));

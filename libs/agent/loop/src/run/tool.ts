@@ -8,7 +8,6 @@ import {
 import { jsonSchema, type ToolSet, tool } from 'ai';
 import type { z } from 'zod';
 import type { AgentTool, ToolContext } from './conversation.ts';
-import { type Unsupported, unsupportedIn } from './unsupported.ts';
 
 const FILE_ERRORS: Readonly<Record<string, string>> = {
   E2BIG: 'it is too long for a command; write it to a file and run that',
@@ -23,10 +22,7 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   EPERM: 'no permission',
 };
 
-/**
- * Names of parameters in the tools of other agents, which models have learnt, and ours. A tool that has no such parameter
- * is not affected.
- */
+/** Names of parameters in other agents' tools, which models have learnt, and ours. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   file_path: 'path',
   filepath: 'path',
@@ -54,15 +50,12 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   glob: 'include',
 };
 
-export interface FileToolDefinition<S extends z.ZodType> extends ToolDefinition<S, ToolContext> {
+interface FileToolDefinition<S extends z.ZodType> extends ToolDefinition<S, ToolContext> {
   /** Parameters that the tool does not have, and without which a call that has them must not be carried out. */
   readonly unsupported?: Unsupported;
 }
 
-/**
- * Defines a tool whose file system errors become results that the model can act on. Its synonyms come before those that all
- * such tools have.
- */
+/** Defines a tool whose file system errors are results. Its synonyms come before those that all such tools have. */
 export function defineFileTool<S extends z.ZodType>(definition: FileToolDefinition<S>): AgentTool {
   const { unsupported = {}, synonyms } = definition;
   const tool = defineTool<S, ToolContext>({
@@ -104,3 +97,32 @@ export function toolDefinitions(tools: readonly AgentTool[]): { set: ToolSet; js
   });
   return { set, json: JSON.stringify(described) };
 }
+
+/** A parameter of other agents' tools that changes what a call does, and that a tool of ours does not have. */
+interface UnsupportedParameter {
+  /** The values, as text in lower case, with which the call is the same as without it. `null` always is. */
+  readonly same: readonly string[];
+  /** What to do instead. */
+  readonly instead: string;
+}
+
+/** Unsupported parameters by their names in snake case. */
+export type Unsupported = Readonly<Record<string, UnsupportedParameter>>;
+
+/** Why a call must not be carried out without the parameters that were dropped; undefined when it may. */
+function unsupportedIn(
+  dropped: NonNullable<ToolInput['dropped']>,
+  unsupported: Unsupported,
+): string | undefined {
+  const problems = dropped.flatMap(({ key, name, value }) => {
+    const known = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
+    if (known === undefined || value === null || known.same.includes(asText(value))) return [];
+    return [`${key} is not supported: ${known.instead}`];
+  });
+  return problems.length === 0 ? undefined : [...new Set(problems)].slice(0, MAX_PROBLEMS).join('; ');
+}
+
+const MAX_PROBLEMS = 4;
+
+const asText = (value: unknown): string =>
+  (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).trim().toLowerCase();

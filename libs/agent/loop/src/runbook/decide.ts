@@ -13,17 +13,13 @@ export interface RunbookConversation {
   readonly brief: string;
   readonly past: readonly PastCall[];
   readonly tools: ReadonlySet<string>;
-  /** True when the reply must be JSON. */
   readonly json: boolean;
   readonly followUp?: FollowUp | undefined;
 }
 
-/** The last follow-up prompt. */
 interface FollowUp {
   readonly kind: FollowUpKind;
-  /** The number of calls before it. */
   readonly since: number;
-  /** The files that it asks to verify. */
   readonly files: readonly string[];
 }
 
@@ -39,9 +35,8 @@ interface Progress {
 }
 
 /**
- * Decides the next step from the brief and the conversation alone, so it survives a restart: the next action, then a
- * second look at the written files, then the summary. It stops at the first failure, and never repeats a call that may
- * have had an effect.
+ * Decides by the brief and the conversation alone, so it survives a restart: the next action, a second look, the summary.
+ * Stops at the first failure, and never repeats a call that may have had an effect.
  */
 export function decide(conversation: RunbookConversation): Decision {
   const { brief, past, followUp } = conversation;
@@ -58,7 +53,6 @@ export function decide(conversation: RunbookConversation): Decision {
   return last.length > 0 ? { kind: 'call', calls: last } : finish(conversation, progress, 'ok');
 }
 
-/** The reason to carry out nothing at all. */
 function obstacleOf({ actions, problems }: Runbook, { tools }: RunbookConversation): string | undefined {
   if (problems.length > 0) return `This brief cannot be carried out: ${problems.join('; ')}.`;
   if (actions.length === 0) return NO_MODEL;

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { cutTo } from '../messages/text.ts';
 
 /** An answered tool call of the conversation. */
 export interface PastCall {
@@ -67,15 +68,12 @@ function indented(output: string, outcome: PastCall['outcome']): string {
   const trimmed = output.trim();
   if (trimmed === '') return '';
   const tail = outcome !== 'ok' && trimmed.length > MAX_OUTPUT_CHARS;
-  const kept = tail ? `…${trimmed.slice(-MAX_OUTPUT_CHARS)}` : cut(trimmed);
+  const kept = tail ? `…${trimmed.slice(-MAX_OUTPUT_CHARS)}` : cutTo(trimmed, MAX_OUTPUT_CHARS);
   return `\n${kept.replace(/^/gm, '      ')}`;
 }
 
-const cut = (value: string): string =>
-  value.length > MAX_OUTPUT_CHARS ? `${value.slice(0, MAX_OUTPUT_CHARS)}…` : value;
-
 const bounded = (output: JsonValue): JsonValue =>
-  text(output).length > MAX_OUTPUT_CHARS ? cut(text(output)) : output;
+  text(output).length > MAX_OUTPUT_CHARS ? cutTo(text(output), MAX_OUTPUT_CHARS) : output;
 
 const text = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value));
 const print = (value: JsonValue): string => text(value).replace(/\s+/g, ' ').slice(0, 300);

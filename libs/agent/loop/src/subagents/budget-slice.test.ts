@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createBudget } from '@hermes-fleet/protocol/tokens';
 import fc from 'fast-check';
 import { memoryTokens } from '../../testing/harness.ts';
-import { sliceBudget, sliceTokens } from './budget-slice.ts';
+import { sliceBudget, sliceTokens } from './delegate-tool.ts';
 
 test('a slice is the requested amount or a third, and leaves the caller enough', () => {
   const slice = (remainingTokens: number, callerNeedsTokens: number, askedTokens?: number): number =>

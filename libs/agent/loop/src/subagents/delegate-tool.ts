@@ -1,11 +1,17 @@
-import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
+import {
+  type Budget,
+  defineTool,
+  type RemoteAgents,
+  ToolError,
+  type ToolResult,
+} from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { FOLLOW_UP_TOKENS } from '../conversation/loop-conversation.ts';
+import { partOf } from '../conversation/shared-budget.ts';
 import { taskMessage } from '../messages/task-message.ts';
 import { dataBlock, dataLine } from '../prompt/untrusted-data.ts';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';
 import { newConversation } from '../run/run-state.ts';
-import { sliceBudget, sliceTokens } from './budget-slice.ts';
 import type { SubagentDefinition } from './definition.ts';
 import { type Answer, answerOutput, type Delegation, readDelegation, writeDelegation } from './delegation.ts';
 import { conversationOf, runLocal } from './local-agent.ts';
@@ -14,7 +20,6 @@ import { runRemote } from './remote-agent.ts';
 const MAX_BRIEF_CHARS = 40_000;
 const MAX_LISTED = 20;
 const MAX_LINE_CHARS = 160;
-/** Word limit of a remote agent's answer. */
 const REMOTE_WORDS = 2000;
 const MIN_WORDS = 100;
 /** An answer stays in the caller's conversation, so it may take only this share of the remaining budget. */
@@ -23,7 +28,7 @@ const TOKENS_PER_WORD = 1.5;
 /** The steps that a slice must cover at least: one of work, and one to answer. */
 const FIRST_STEPS = 2;
 
-export interface DelegateOptions {
+interface DelegateOptions {
   readonly definitions: readonly SubagentDefinition[];
   readonly remotes: RemoteAgents | undefined;
   readonly profile: string;
@@ -32,9 +37,8 @@ export interface DelegateOptions {
 }
 
 /**
- * The tool `delegate`: hands work to a sub-agent of this profile or to a remote agent, and waits for a condensed answer
- * (docs/agent.md#sub-agents). The agent sees only the brief, has the rights of the task's caller, and spends a slice of the
- * budget that leaves the caller enough to finish. After a restart, the delegated work resumes where it was.
+ * `delegate` hands work to a sub-agent or a remote agent, and waits for a condensed answer (docs/agent.md#sub-agents). It
+ * sees only the brief, has the rights of the task's caller, spends a slice of the budget, and resumes after a restart.
  */
 export function delegateTool(options: DelegateOptions): AgentTool {
   const tool = defineTool<typeof Input, ToolContext>({
@@ -178,3 +182,19 @@ async function begun(call: ToolContext, asked: number | undefined, maxWords: num
   const bounded = Number.isFinite(slice) ? { slice_tokens: slice } : {};
   return { ...bounded, spent_before: call.budget.spent(), max_words: words };
 }
+
+const SHARE = 1 / 3;
+
+/** What is asked, or a third of what is left, never what the caller needs to finish. Infinity without any budget. */
+export function sliceTokens(options: {
+  readonly remainingTokens: number;
+  readonly callerNeedsTokens: number;
+  readonly askedTokens: number | undefined;
+}): number {
+  const most = Math.max(0, options.remainingTokens - options.callerNeedsTokens);
+  return Math.min(options.askedTokens ?? Math.floor(options.remainingTokens * SHARE), Math.floor(most));
+}
+
+/** A budget that ends when the whole task has spent `ceilingTokens`, which survives restarts as the spent tokens do. */
+export const sliceBudget = (whole: Budget, ceilingTokens: number): Budget =>
+  partOf(whole, { left: () => ceilingTokens - whole.spent(), spent: () => whole.spent(), count: () => {} });

@@ -1,4 +1,4 @@
-import { FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { definedFields, FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { ConversationState } from '../run/run-state.ts';
 
@@ -8,18 +8,13 @@ const Delegation = z.object({
   slice_tokens: z.number().optional(),
   /** Tokens the whole task had spent when the work began. */
   spent_before: z.number(),
-  /** Word limit of the answer. */
   max_words: z.int(),
-  /** A local agent's conversation. */
   talk: ConversationState.optional(),
   /** True once the agent was asked to sum up because it may take no further step. */
   summed_up: z.boolean().optional(),
   /** Number of journal entries already copied to the caller's journal. */
   recorded: z.int().nonnegative().optional(),
-  /**
-   * Set once the agent was asked to condense an answer that was too long: the path of the full text, if it was kept, and
-   * what the full answer left undone.
-   */
+  /** Set once it was asked to condense: the path of the full text, if kept, and what that left undone. */
   condensed: z
     .object({
       full: z.string().optional(),
@@ -27,7 +22,6 @@ const Delegation = z.object({
       remaining: z.array(z.string()).optional(),
     })
     .optional(),
-  /** A remote agent's own memo. */
   remote: z.record(z.string(), z.json()).optional(),
 });
 export type Delegation = z.output<typeof Delegation>;
@@ -48,7 +42,6 @@ export const writeDelegation = (delegation: Delegation): JsonObject =>
 export interface Answer {
   readonly status: 'finished' | 'partial' | 'failed';
   readonly text: string;
-  /** The reason why it is not finished. */
   readonly why?: string | undefined;
   /** Files it wrote according to the journal, not according to its own claim. */
   readonly wrote?: readonly string[] | undefined;
@@ -60,14 +53,7 @@ export interface Answer {
 /** An answer as the output of the `delegate` call. */
 export function answerOutput(agent: string, answer: Answer, spentTokens: number): JsonValue {
   const { status, text, why, wrote, remaining = [], more } = answer;
-  return {
-    agent,
-    status,
-    ...(why === undefined ? {} : { why }),
-    answer: text,
-    ...(wrote === undefined ? {} : { wrote: [...wrote] }),
-    ...(remaining.length > 0 ? { remaining: [...remaining] } : {}),
-    ...more,
-    spent_tokens: spentTokens,
-  };
+  const left = remaining.length > 0 ? [...remaining] : undefined;
+  const fields = { agent, status, why, answer: text, wrote: wrote && [...wrote], remaining: left };
+  return { ...definedFields<JsonValue>(fields), ...more, spent_tokens: spentTokens };
 }

@@ -1,6 +1,5 @@
 import type { ToolContext } from '../run/conversation.ts';
 import { openScratchpad, scratchDir } from '../tools/scratchpad.ts';
-import { firstWords } from './words.ts';
 
 /** Stores the full text of an answer in the task's scratchpad. Returns its path, or undefined if that fails. */
 export async function keepFullText(options: {
@@ -25,4 +24,27 @@ export async function keepFullText(options: {
 export function cutAnswer(text: string, maxWords: number, full: string | undefined): string {
   const where = full === undefined ? 'the full text could not be kept' : `the full text is in ${full}`;
   return `${firstWords(text, maxWords)}…\n[cut at ${maxWords} words; ${where}]`;
+}
+
+/** Maximum characters counted as one word, so that a text without spaces is not one word. */
+const CHARS_PER_WORD = 12;
+
+/** Counts the words of a text; rather too many than too few. */
+export function countWords(text: string): number {
+  let words = 0;
+  for (const _word of text.matchAll(/\S+/g)) words += 1;
+  return Math.max(words, Math.ceil(text.length / CHARS_PER_WORD));
+}
+
+/** The first `maxWords` words of a text. */
+export function firstWords(text: string, maxWords: number): string {
+  if (countWords(text) <= maxWords) return text;
+  let words = 0;
+  let end = 0;
+  for (const { 0: word, index } of text.matchAll(/\S+/g)) {
+    words += 1;
+    if (words > maxWords || index + word.length > maxWords * CHARS_PER_WORD) break;
+    end = index + word.length;
+  }
+  return text.slice(0, end === 0 ? maxWords * CHARS_PER_WORD : end).toWellFormed();
 }

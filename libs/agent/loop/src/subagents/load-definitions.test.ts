@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { toolsFor } from './definition.ts';
+import { makeAgent } from '../../testing/harness.ts';
+import { readDefinition, toolsFor } from './definition.ts';
 import { loadSubagents } from './load-definitions.ts';
-import { readDefinition } from './read-definition.ts';
 
 function folder(t: TestContext, files: Readonly<Record<string, string>> = {}): string {
   const dir = tempDir(t);
@@ -21,6 +21,16 @@ const GOOD = definition(
 const load = (dir?: string) => loadSubagents({ dir, model: 'offline/runbook' });
 
 const READS = ['list_files', 'read_file', 'find_files', 'grep_files'];
+
+test('a definition may name each of the agent’s own tools, except those that no sub-agent may use', async (t) => {
+  const web = { search: { url: 'https://search.example/' } };
+  const agent = await makeAgent(t, { tools: { web } });
+  const others = ['terminal', 'file', 'patch', 'delegate', 'ask_caller'];
+  const own = agent.capabilities().tools.filter((name) => !others.includes(name));
+  const text = definition(`name: own\ndescription: Uses them.\ntools: [${own.join(', ')}]`);
+  const read = readDefinition('own.md', text);
+  assert.deepEqual('definition' in read ? read.definition.tools : read.problems, own);
+});
 
 test('each built-in sub-agent has its documented tools', async () => {
   const { definitions, notes } = await load();

@@ -2,8 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { hasCode } from '@hermes-fleet/workspace';
-import type { SubagentDefinition } from './definition.ts';
-import { readDefinition } from './read-definition.ts';
+import { readDefinition, type SubagentDefinition } from './definition.ts';
 
 const BUILT_IN = join(import.meta.dirname, 'builtin');
 const MAX_FILES = 50;
@@ -12,14 +11,10 @@ const MAX_BYTES = 64 * 1024;
 export interface Subagents {
   /** Sorted by name. */
   readonly definitions: readonly SubagentDefinition[];
-  /** Lines for the start-up log. */
   readonly notes: readonly string[];
 }
 
-/**
- * Loads the built-in sub-agents and those of a folder, one Markdown file each. A definition with the name of a built-in one
- * replaces it. A missing folder counts as empty. Throws one CONFIG_INVALID that lists all problems.
- */
+/** Loads the built-in sub-agents and a folder's, which replace them by name. Throws one CONFIG_INVALID for all problems. */
 export async function loadSubagents(options: {
   readonly dir: string | undefined;
   /** The profile's model, which its sub-agents use too. */

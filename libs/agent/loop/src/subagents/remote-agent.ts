@@ -2,13 +2,9 @@ import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { RemoteAgents } from '@hermes-fleet/protocol/ports';
 import type { ToolContext } from '../run/conversation.ts';
 import type { Answer, Delegation } from './delegation.ts';
-import { cutAnswer, keepFullText } from './full-text.ts';
-import { countWords } from './words.ts';
+import { countWords, cutAnswer, keepFullText } from './full-text.ts';
 
-/**
- * Sends work to a remote agent. A failure is returned as an answer, as for a local one. An answer that is too long is cut,
- * not condensed, because condensing would be another task.
- */
+/** A failure is an answer, as for a local agent. A long one is cut: to condense it would be another task. */
 export async function runRemote(options: {
   readonly name: string;
   readonly brief: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { countWords, firstWords } from './words.ts';
+import { countWords, firstWords } from './full-text.ts';
 
 test('a text without spaces counts as more than one word', () => {
   assert.equal(countWords(''), 0);

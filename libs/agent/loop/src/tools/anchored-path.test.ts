@@ -9,7 +9,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles, hasCode } from '@hermes-fleet/workspace';
 import { makeToolContext } from '../../testing/harness.ts';
 import { fileTools } from './file-tools.ts';
-import { listFilesTool } from './list-files.ts';
+import { listFilesTool } from './find-files.ts';
 
 function makeTree(t: TestContext): { root: string; outside: string } {
   const base = tempDir(t);

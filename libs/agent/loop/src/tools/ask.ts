@@ -11,10 +11,7 @@ import { z } from 'zod';
 /** Maximum characters of an answer shown to the model, the same as for a failed command. */
 const MAX_ANSWER_CHARS = 64_000;
 
-/**
- * `ask_caller` asks the caller of the task (docs/agent.md#asking). The answer has the authority of the brief. It may
- * take a day and outlast a restart: the same call then resumes with it.
- */
+/** `ask_caller` (docs/agent.md#asking): an answer has the authority of the brief, may take a day, and outlasts a restart. */
 export function askTool(): Tool {
   return defineTool({
     name: 'ask_caller',

@@ -1,14 +1,11 @@
 import type { FileHandle } from 'node:fs/promises';
-import { ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
+import { ToolError } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
 import { appended, applyEdits, type Edit, MAX_FILE_BYTES } from './files/edits.ts';
-import { decode, encodingOf } from './files/encoding.ts';
-import { readWhole } from './files/read-whole.ts';
-import { pageOf } from './text-page.ts';
+import { decode, encodingOf, pageOf, readWhole } from './files/text-file.ts';
 
-/** The most lines of one page. */
 const MAX_LINES = 2000;
 
 const path = z.string();
@@ -65,7 +62,8 @@ function writeTool(): AgentTool {
       const bytes = input.append ? appended(await readBytes(file), input.content) : content;
       if (bytes.length > MAX_FILE_BYTES) throw tooLong();
       await replace(file, bytes);
-      return written(files.normalize(input.path), bytes.length);
+      const name = files.normalize(input.path);
+      return { ok: true, output: { path: name, bytes: bytes.length }, detail: name };
     },
   });
 }
@@ -131,12 +129,6 @@ function editsOf(input: Partial<Edit> & { readonly edits?: readonly Edit[] | und
     throw new ToolError('new_text is missing: the text to put in its place; an empty one deletes old_text');
   return [{ old_text, new_text, replace_all }];
 }
-
-const written = (name: string, bytes: number): ToolResult => ({
-  ok: true,
-  output: { path: name, bytes },
-  detail: name,
-});
 
 const readBytes = (file: FileHandle): Promise<Buffer> =>
   readWhole(file, MAX_FILE_BYTES, 'look at parts of it with shell_exec');

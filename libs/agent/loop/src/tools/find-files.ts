@@ -9,6 +9,7 @@ import { parseGlob } from './search/glob.ts';
 
 const MAX_FOUND = 500;
 const LIMITS = { maxDepth: 40, maxEntries: 100_000, maxMs: 10_000 };
+const LISTED_DEPTH = 3;
 
 /** `find_files` lists the files whose path matches a pattern, sorted; bounded in time, depth and number. */
 export function findFilesTool(options: { readonly clock: Clock }): AgentTool {
@@ -27,17 +28,13 @@ export function findFilesTool(options: { readonly clock: Clock }): AgentTool {
       const below = start === '.' ? 0 : start.length + 1;
       const found: string[] = [];
       const packages = start.split('/').includes(PACKAGES);
-      const cut = await walkTree(
-        files,
-        start,
-        { ...LIMITS, ...options, packages, signal },
-        ({ path, kind }) => {
-          if (kind === 'directory' || !matches(path.slice(below))) return 'on';
-          if (found.length >= MAX_FOUND) return 'enough';
-          found.push(path);
-          return 'on';
-        },
-      );
+      const limits = { ...LIMITS, ...options, packages, signal };
+      const cut = await walkTree(files, start, limits, ({ path, kind }) => {
+        if (kind === 'directory' || !matches(path.slice(below))) return 'on';
+        if (found.length >= MAX_FOUND) return 'enough';
+        found.push(path);
+        return 'on';
+      });
       const output: JsonObject = { files: found.sort() };
       if (cut !== undefined) output.incomplete = `${WHY[cut]}; search a subdirectory`;
       return { ok: true, output, detail: `${input.pattern} in ${start}` };
@@ -45,10 +42,33 @@ export function findFilesTool(options: { readonly clock: Clock }): AgentTool {
   });
 }
 
-export const WHY: Readonly<Record<WalkCut, string>> = {
+const WHY: Readonly<Record<WalkCut, string>> = {
   enough: 'there are more',
   entries: `stopped after ${LIMITS.maxEntries} entries`,
   time: `stopped after ${LIMITS.maxMs / 1000} s`,
   crowd: `only ${MAX_SCANNED} entries of a directory are looked at`,
   depth: `not searched deeper than ${LIMITS.maxDepth} directories`,
 };
+
+/** `list_files` lists the tree below a directory, three levels deep, sorted; directories end in a slash. */
+export function listFilesTool(options: { readonly clock: Clock }): AgentTool {
+  return defineFileTool({
+    name: 'list_files',
+    description: 'List files, three directory levels deep.',
+    mutates: false,
+    inputSchema: z.strictObject({ path: z.string().optional() }),
+    async run(input, { files, signal }) {
+      const start = files.normalize(input.path ?? '.');
+      const found: string[] = [];
+      const limits = { ...LIMITS, maxDepth: LISTED_DEPTH, packages: true, ...options, signal };
+      const cut = await walkTree(files, start, limits, ({ path, kind }) => {
+        if (found.length >= MAX_FOUND) return 'enough';
+        found.push(kind === 'directory' ? `${path}/` : path);
+        return 'on';
+      });
+      const output: JsonObject = { entries: found };
+      if (cut !== undefined && cut !== 'depth') output.more = 'there is more; list a subdirectory';
+      return { ok: true, output, detail: start };
+    },
+  });
+}

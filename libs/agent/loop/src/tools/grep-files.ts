@@ -1,26 +1,21 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type Clock, ToolError } from '@hermes-fleet/protocol/ports';
-import type { AnchoredFiles } from '@hermes-fleet/workspace';
-import { hasCode } from '@hermes-fleet/workspace';
+import { type AnchoredFiles, hasCode } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
 import { PACKAGES } from './search/file-walk.ts';
-import { GrepMatches } from './search/matches.ts';
+import { GrepMatches, type GrepPlace, type GrepSearch } from './search/grep-search.ts';
 import { searchPlainly } from './search/plain.ts';
 import { runGrep } from './search/program.ts';
-import type { GrepPlace, GrepSearch } from './search/search.ts';
 
-export interface GrepOptions {
+interface GrepOptions {
   readonly clock: Clock;
   /** False when commands cannot run; then the tool searches for literal text only. */
   readonly commands: boolean;
 }
 
-/**
- * `grep_files` finds matching lines with the machine's `grep`, confined like the agent's commands and with a
- * deadline, so no expression can block the gateway. Without a `grep`, the gateway itself searches for literal text.
- */
+/** `grep_files`: the machine's `grep`, confined and with a deadline; without one, the gateway searches for literal text. */
 export function grepFilesTool(options: GrepOptions): AgentTool {
   return defineFileTool({
     name: 'grep_files',

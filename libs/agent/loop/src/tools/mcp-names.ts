@@ -13,10 +13,7 @@ export function mcpPrefix(server: string): string {
   return `mcp__${safe === server ? server : `${safe.slice(0, MAX_SERVER - 9)}-${digest(server)}`}`;
 }
 
-/**
- * The name of a server's tool in the loop, `mcp__<server>__<tool>`. Invalid characters are replaced and a long name is
- * cut; a digest of the original names then keeps it unique. The result is deterministic.
- */
+/** `mcp__<server>__<tool>`: invalid characters replaced, long names cut, kept unique by a digest. Deterministic. */
 export function mcpToolName(server: string, tool: string): string {
   const prefix = `${mcpPrefix(server)}__`;
   const safe = tool.replace(/[^a-zA-Z0-9_-]/g, '_');

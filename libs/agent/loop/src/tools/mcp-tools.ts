@@ -4,6 +4,7 @@ import {
   type AdmittedTask,
   type Clock,
   type Log,
+  raceSignal,
   type Tool,
   type ToolCall,
   type Tracing,
@@ -12,11 +13,12 @@ import {
 } from '@hermes-fleet/protocol/ports';
 import { throughProxy, type Workspace } from '@hermes-fleet/workspace';
 import { z } from 'zod';
+import { cutTo } from '../messages/text.ts';
 import type { AllowedNetwork } from '../network/allowed-network.ts';
 import { inMcpSpan } from '../run/spans.ts';
 import { mcpToolName } from './mcp-names.ts';
 
-export interface McpToolsConfig {
+interface McpToolsConfig {
   readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
   readonly tools: { readonly mcp: { readonly enabled: boolean } };
 }
@@ -26,10 +28,7 @@ export interface McpToolCall extends ToolCall {
   readonly workspace: Pick<Workspace, 'dir' | 'wrap'>;
 }
 
-/**
- * Maximum wait of a run for a server's list of tools. It is longer for a server that the task requires, and after a
- * restart, because the run may have used the server before.
- */
+/** Longest waits for a server's list; the longer one if the task requires it, or may have used it before a restart. */
 const WAIT_MS = 2_000;
 const PATIENT_MS = 10_000;
 const CALL_MS = 120_000;
@@ -38,7 +37,7 @@ const MAX_SCHEMA_CHARS = 16_000;
 const MAX_SCHEMA_DEPTH = 32;
 const MAX_DESCRIPTION_CHARS = 1_000;
 
-export interface McpToolsOptions {
+interface McpToolsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly tracing?: Tracing | undefined;
@@ -47,10 +46,8 @@ export interface McpToolsOptions {
 }
 
 /**
- * Provides the tools of all configured MCP servers, as `mcp__<server>__<tool>` (docs/agent.md#mcp-servers). A server
- * that is down, hangs or is slow is left out of a run after at most 2 s, and after 10 s when the task requires it; the
- * log says so. Tools of a server with a `scope` are offered to tasks whose caller has that scope. A tool acts on behalf
- * of the task's caller: calls carry `on_behalf_of` and `task_id` in their `_meta`.
+ * The tools of all MCP servers, as `mcp__<server>__<tool>` (docs/agent.md#mcp-servers). A server that does not list them in
+ * time is left out of a run, and logged. Calls carry `on_behalf_of` and `task_id` in `_meta`.
  */
 export function mcpToolSource(
   pool: Pick<McpPool, 'health' | 'listTools' | 'callTool'>,
@@ -78,32 +75,16 @@ export function mcpToolSource(
     try {
       if (state !== 'ok' && checkedAt !== 0 && !isRequired) throw new Error(detail);
       const waitMs = isRequired || task.resumes > 0 ? PATIENT_MS : WAIT_MS;
-      return await within(pool.listTools(server), waitMs, signal);
+      const late = new AbortController();
+      const tooLate = new Error(`it did not list its tools within ${waitMs} ms`);
+      using _limit = options.clock.timer(() => late.abort(tooLate), waitMs);
+      return await raceSignal(pool.listTools(server), AbortSignal.any([signal, late.signal]));
     } catch (error) {
       signal.throwIfAborted();
       const reason = error instanceof Error ? error.message : String(error);
-      options.log.warn(
-        { ...taskFields(task), server, reason },
-        'MCP server unavailable; its tools are not offered',
-      );
+      const fields = { ...taskFields(task), server, reason };
+      options.log.warn(fields, 'MCP server unavailable; its tools are not offered');
       return undefined;
-    }
-  }
-
-  async function within<T>(promise: Promise<T>, ms: number, signal: AbortSignal): Promise<T> {
-    const { promise: given, resolve, reject } = Promise.withResolvers<T>();
-    promise.then(resolve, reject);
-    using _limit = options.clock.timer(
-      () => reject(new Error(`it did not list its tools within ${ms} ms`)),
-      ms,
-    );
-    const abort = (): void => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    try {
-      return await given;
-    } finally {
-      signal.removeEventListener('abort', abort);
     }
   }
 
@@ -135,7 +116,6 @@ export function mcpToolSource(
 
 const UNKNOWN = { state: 'error', checkedAt: 1, detail: 'unknown to the pool' } as const;
 
-/** Returns why a tool cannot be offered, undefined when it can. */
 function problemOf({ name, inputSchema }: McpTool): string | undefined {
   const shown = name.slice(0, 100);
   if (depth(inputSchema) > MAX_SCHEMA_DEPTH)
@@ -160,8 +140,7 @@ function toTool(
   const said = description.trim();
   return {
     name: mcpToolName(server, tool.name),
-    description:
-      said.length > MAX_DESCRIPTION_CHARS ? `${said.slice(0, MAX_DESCRIPTION_CHARS)}…` : said || tool.name,
+    description: cutTo(said, MAX_DESCRIPTION_CHARS) || tool.name,
     parameters: inputSchema,
     mutates: !readOnly,
     repeatable: readOnly,

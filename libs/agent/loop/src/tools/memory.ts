@@ -15,14 +15,11 @@ const NOTES: Notes = {
   maxFiles: 200,
 };
 
-/**
- * `memory_read`, `memory_write` and `memory_list` manage Markdown files that all tasks of the profile share
- * (docs/agent.md#progress-scratchpad-memory). Commands cannot access the folder. Concurrent writes are serialized.
- */
+/** `memory_*`: Markdown files that all tasks of the profile share, out of reach of commands. Writes are serialized. */
 export function memoryTools(options: { readonly dir: string }): AgentTool[] {
   const inTurn = createSerialQueue();
 
-  async function open(): Promise<AnchoredFolder> {
+  async function openMemory(): Promise<AnchoredFolder> {
     await mkdir(options.dir, { recursive: true, mode: 0o700 });
     const folder = await anchoredFiles(options.dir, false).openFolder('.');
     if (folder === undefined) throw new ToolError('the memory of this profile cannot be opened');
@@ -36,7 +33,7 @@ export function memoryTools(options: { readonly dir: string }): AgentTool[] {
     inputSchema: noteInput(NOTES),
     run: (note) =>
       inTurn(async (): Promise<ToolResult> => {
-        await using folder = await open();
+        await using folder = await openMemory();
         const { name } = note;
         if (note.content === '' && !note.append) {
           if (!(await listNotes(folder, NOTES)).includes(name)) throw new ToolError(`there is no ${name}`);
@@ -54,10 +51,10 @@ export function memoryTools(options: { readonly dir: string }): AgentTool[] {
     mutates: false,
     inputSchema: z.strictObject({}),
     async run() {
-      await using folder = await open();
+      await using folder = await openMemory();
       return { ok: true, output: { files: await listNotes(folder, NOTES) } };
     },
   });
 
-  return [readNoteTool('memory_read', 'the memory', NOTES, open), write, list];
+  return [readNoteTool('memory_read', 'the memory', NOTES, openMemory), write, list];
 }

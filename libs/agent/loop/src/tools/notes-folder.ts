@@ -3,12 +3,11 @@ import type { AnchoredFolder } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { pageOf, textOf } from './text-page.ts';
+import { pageOf, textOf } from './files/text-file.ts';
 
 /** Files that tasks keep in a folder of the gateway's, and how they may be. */
 export interface Notes {
   readonly pattern: RegExp;
-  /** Says which names the pattern allows. */
   readonly names: string;
   readonly maxBytes: number;
   readonly maxFiles: number;

@@ -15,8 +15,7 @@ import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { makeToolContext } from '../../testing/harness.ts';
-import { progressTools } from './progress.ts';
-import { readProgress } from './progress-file.ts';
+import { progressTools, readProgress } from './progress.ts';
 
 function workspaceOf(t: TestContext) {
   const base = tempDir(t);

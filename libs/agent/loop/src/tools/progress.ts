@@ -1,18 +1,9 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { ToolError } from '@hermes-fleet/protocol/ports';
+import type { AnchoredFiles, AnchoredFolder } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import {
-  MAX_PROGRESS_BYTES,
-  NO_PROGRESS,
-  PROGRESS_FILE,
-  type Progress,
-  ProgressList,
-  readProgress,
-  readProgressIn,
-  setAside,
-} from './progress-file.ts';
 
 /** `progress_read` and `progress_update` keep progress across sessions (docs/agent.md#progress-scratchpad-memory). */
 export function progressTools(): AgentTool[] {
@@ -51,7 +42,8 @@ function updateTool(): AgentTool {
       await using folder = await files.openFolder('.');
       if (folder === undefined) throw new ToolError('the workspace no longer exists');
       const found = await readProgressIn(folder);
-      const progress = merged(found.kind === 'progress' ? found.progress : NO_PROGRESS, input);
+      const before = found.kind === 'progress' ? found.progress : {};
+      const progress = ProgressSchema.parse({ ...before, ...input });
       const bytes = Buffer.from(`${JSON.stringify(progress, undefined, 2)}\n`);
       if (bytes.length > MAX_PROGRESS_BYTES)
         throw new ToolError(
@@ -68,9 +60,70 @@ function updateTool(): AgentTool {
   });
 }
 
-const merged = (before: Progress, given: { [K in keyof Progress]?: string[] | undefined }): Progress => ({
-  accomplished: given.accomplished ?? before.accomplished,
-  remaining: given.remaining ?? before.remaining,
-  decisions: given.decisions ?? before.decisions,
-  blockers: given.blockers ?? before.blockers,
+export const PROGRESS_FILE = 'PROGRESS.json';
+const MAX_PROGRESS_BYTES = 64 * 1024;
+const MAX_SET_ASIDE = 20;
+
+const ProgressList = z.array(z.string().max(2000)).max(200);
+
+const ProgressSchema = z.strictObject({
+  accomplished: ProgressList.default([]),
+  remaining: ProgressList.default([]),
+  decisions: ProgressList.default([]),
+  blockers: ProgressList.default([]),
 });
+
+/** State that an agent leaves for its next session (docs/agent.md#progress-scratchpad-memory). */
+export type Progress = z.output<typeof ProgressSchema>;
+
+/** The validated content of a progress file, or why it is invalid. */
+type FoundProgress =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'progress'; readonly progress: Progress }
+  | { readonly kind: 'invalid'; readonly problem: string };
+
+/** Reads PROGRESS.json, which is never followed, and invalid when it is a link, a pipe, huge or of another form. */
+export async function readProgress(files: AnchoredFiles): Promise<FoundProgress> {
+  await using folder = await files.openFolder('.');
+  return folder === undefined ? { kind: 'none' } : await readProgressIn(folder);
+}
+
+async function readProgressIn(folder: AnchoredFolder): Promise<FoundProgress> {
+  const invalid = (problem: string): FoundProgress => ({ kind: 'invalid', problem });
+  let bytes: Buffer | undefined;
+  try {
+    bytes = await folder.read(PROGRESS_FILE, MAX_PROGRESS_BYTES);
+  } catch (error) {
+    if (error instanceof ToolError) return invalid(error.message);
+    if (error instanceof Error && 'code' in error) return invalid(`it cannot be read (${error.code})`);
+    throw error;
+  }
+  if (bytes === undefined) return { kind: 'none' };
+  const json = parseJson(bytes);
+  if (json === undefined) return invalid('it is not JSON in UTF-8');
+  const parsed = ProgressSchema.safeParse(json);
+  if (parsed.success) return { kind: 'progress', progress: parsed.data };
+  return invalid(z.prettifyError(parsed.error).slice(0, 500));
+}
+
+/** Renames an invalid progress file to keep it; resolves with the new name. */
+export async function setAside(folder: AnchoredFolder): Promise<string> {
+  const taken = new Set((await folder.entries()).map(({ name }) => name));
+  for (let n = 1; n <= MAX_SET_ASIDE; n += 1) {
+    const name = `PROGRESS.invalid-${n}.json`;
+    if (taken.has(name)) continue;
+    await folder.rename(PROGRESS_FILE, name);
+    return name;
+  }
+  throw new ToolError(
+    `${PROGRESS_FILE} is invalid, and there are ${MAX_SET_ASIDE} of its kind already: remove PROGRESS.invalid-*.json`,
+  );
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

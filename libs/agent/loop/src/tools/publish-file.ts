@@ -11,7 +11,7 @@ import {
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { readWhole } from './files/read-whole.ts';
+import { readWhole } from './files/text-file.ts';
 
 /** `publish_file` hands a file of the workspace to the caller of the task, as an artifact (docs/agent.md#products). */
 export function publishFileTool(): AgentTool {
@@ -36,18 +36,12 @@ export function publishFileTool(): AgentTool {
         throw new ToolError('this work is a part of another task, which has no products of its own');
       const name = files.normalize(path);
       await using file = await files.openFile(path, 'read');
-      const bytes = await readWhole(
-        file,
-        artifacts.maxBytes,
-        `at most ${artifacts.maxBytes} can be published; tell the caller where it is`,
-      );
+      const instead = `at most ${artifacts.maxBytes} can be published; tell the caller where it is`;
+      const bytes = await readWhole(file, artifacts.maxBytes, instead);
       const mediaType = media_type ?? mediaTypeOf(name, bytes);
       await publish(artifacts, { name, bytes, mediaType, description });
-      return {
-        ok: true,
-        output: { published: name, bytes: bytes.length, media_type: mediaType },
-        detail: name,
-      };
+      const output = { published: name, bytes: bytes.length, media_type: mediaType };
+      return { ok: true, output, detail: name };
     },
   });
 }
@@ -103,13 +97,11 @@ async function add(
   }
 }
 
-/** The id of a file's artifact: its path, or a digest of a long one. */
 function idOf(name: string): string {
   const id = `file:${name}`;
   return id.length <= MAX_ARTIFACT_NAME ? id : `file:${createHash('sha256').update(name).digest('hex')}`;
 }
 
-/** By the file's name, else by whether it is text. */
 function mediaTypeOf(name: string, bytes: Buffer): string {
   const isText = !bytes.includes(0) && isUtf8(bytes);
   return mediaTypeOfName(name) ?? (isText ? 'text/plain' : 'application/octet-stream');

@@ -12,6 +12,7 @@ import {
   runCommand,
 } from '@hermes-fleet/workspace';
 import { HOME, OUTPUTS, SCRATCH, scratchName } from './scratchpad.ts';
+import { unlessGone } from './search/file-walk.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -21,7 +22,7 @@ export interface UnfinishedTask {
   readonly rootId: string;
 }
 
-export interface SweepOptions {
+interface SweepOptions {
   readonly workspaces: Pick<Workspaces, 'trees' | 'contexts'>;
   readonly keepDays: number;
   /** Tasks whose scratchpad and outputs stay, whatever their age. Called right before each removal. */
@@ -32,11 +33,9 @@ export interface SweepOptions {
 }
 
 /**
- * Removes the scratchpads of finished tasks from every tree, `keepDays` after their last use
- * (docs/agent.md#progress-scratchpad-memory); in place, spilled outputs too. The outputs of a context go with its tree,
- * because a conversation that names them may go on until then. Each is first renamed in one step, then removed by a confined command,
- * with the rights of a command. Symlinks are removed, not followed. Resolves with the number of scratchpads and
- * outputs.
+ * Removes scratchpads `keepDays` after their last use (docs/agent.md#progress-scratchpad-memory); in place, spilled outputs
+ * too: others go with their tree. Each is renamed, then removed with the rights of a command; symlinks are not followed.
+ * Resolves with their number.
  */
 export async function sweepScratch(options: SweepOptions, signal: AbortSignal): Promise<number> {
   let removed = 0;
@@ -44,8 +43,8 @@ export async function sweepScratch(options: SweepOptions, signal: AbortSignal): 
     signal.throwIfAborted();
     try {
       await using opened = await tree.open();
-      if (opened === undefined) continue;
-      removed += await sweepTree(opened, options, signal);
+      await using scratch = await opened?.files.openFolder(SCRATCH);
+      if (opened && scratch) removed += await sweepFolder({ tree: opened, scratch }, options, signal);
     } catch (err) {
       signal.throwIfAborted();
       options.log.warn({ tree: tree.dir, err }, 'cannot remove the old scratchpads of a tree');
@@ -82,11 +81,6 @@ export function startSweeping(options: SweepOptions): { close(): Promise<void> }
   };
 }
 
-async function sweepTree(tree: OpenTree, options: SweepOptions, signal: AbortSignal): Promise<number> {
-  await using scratch = await tree.files.openFolder(SCRATCH);
-  return scratch === undefined ? 0 : await sweepFolder({ tree, scratch }, options, signal);
-}
-
 interface Place {
   readonly tree: OpenTree;
   readonly scratch: AnchoredFolder;
@@ -100,7 +94,7 @@ async function sweepFolder(place: Place, options: SweepOptions, signal: AbortSig
   let left = entries.some(({ name }) => name.startsWith(SWEPT));
   let removed = 0;
 
-  function take(from: AnchoredFolder, name: string): void {
+  function setAside(from: AnchoredFolder, name: string): void {
     renameSync(at(from.handle, name), at(scratch.handle, `${SWEPT}${options.ids.uuid()}`));
     removed += 1;
     left = true;
@@ -111,7 +105,7 @@ async function sweepFolder(place: Place, options: SweepOptions, signal: AbortSig
     const { name } = entry;
     if (name.startsWith(SWEPT) || name === HOME || (name === OUTPUTS && entry.isDirectory())) continue;
     const used = await (entry.isDirectory() ? lastUse(files, scratch, name) : changed(scratch, name));
-    if (used < before && !scratchInUse(name, options)) take(scratch, name);
+    if (used < before && !scratchInUse(name, options)) setAside(scratch, name);
   }
   const sweepsOutputs = options.workspaces.contexts === undefined;
   const hasOutputs = sweepsOutputs && entries.some((entry) => entry.name === OUTPUTS && entry.isDirectory());
@@ -119,13 +113,12 @@ async function sweepFolder(place: Place, options: SweepOptions, signal: AbortSig
   for (const { name } of (await outputs?.entries()) ?? []) {
     signal.throwIfAborted();
     if (outputs && (await changed(outputs, name)) < before && !outputInUse(name, options))
-      take(outputs, name);
+      setAside(outputs, name);
   }
   if (left) await removeSwept(place, options, signal);
   return removed;
 }
 
-/** Name prefix of entries that are about to be removed. */
 const SWEPT = '.swept-';
 
 function scratchInUse(name: string, options: SweepOptions): boolean {
@@ -151,9 +144,7 @@ async function changed(folder: AnchoredFolder, name: string): Promise<number> {
 
 async function lastUse(files: AnchoredFiles, scratch: AnchoredFolder, name: string): Promise<number> {
   const used = await changed(scratch, name);
-  const handle = await files.enter(scratch.handle, name).catch((error) => {
-    if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP')) throw error;
-  });
+  const handle = await files.enter(scratch.handle, name).catch(unlessGone);
   if (handle === undefined) return used;
   await using pad = anchoredFolder(handle, async () => {});
   const times = await Promise.all((await pad.entries()).map((entry) => changed(pad, entry.name)));

@@ -34,10 +34,7 @@ export function scratchName(rootId: string): string {
 /** Path of a task's scratchpad, relative to the workspace (docs/agent.md#progress-scratchpad-memory). */
 export const scratchDir = (task: AdmittedTask): string => `${SCRATCH}/${scratchName(rootIdOf(task))}`;
 
-/**
- * `scratchpad_read`, `scratchpad_write` and `scratchpad_list` manage intermediate results that a task and its
- * sub-agents share. An agent's access depends on which of these tools it gets.
- */
+/** `scratchpad_*`: intermediate results that a task and its sub-agents share. */
 export function scratchpadTools(): AgentTool[] {
   const read = readNoteTool('scratchpad_read', 'the scratchpad', NOTES, ({ files, task }) =>
     openScratchpad(files, task, false),

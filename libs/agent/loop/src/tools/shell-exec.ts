@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
-import { type Clock, ToolError } from '@hermes-fleet/protocol/ports';
+import { definedFields, type JsonValue } from '@hermes-fleet/protocol';
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type CommandLimits, type CommandResult, limitMet, runCommand } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
@@ -10,6 +10,7 @@ import {
   CWD_SYNONYMS,
   commandIn,
   commandShape,
+  notNow,
   refusedBy,
   type ShellOptions,
   shellLine,
@@ -19,12 +20,11 @@ import {
 /** Bytes kept per stream, enough for most outputs; fewer when many commands run at the same time. */
 const KEEP_BYTES = 4 * 1024 * 1024;
 const LEAST_BYTES = 64 * 1024;
-/** Bytes kept of all concurrent commands together. */
 const KEEP_ALL_BYTES = 64 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_TIMEOUT_S = 3600;
 
-export interface ShellExecOptions extends ShellOptions {
+interface ShellExecOptions extends ShellOptions {
   readonly timeoutS: number;
   /** The limits that the result of a command names. */
   readonly limits: CommandLimits;
@@ -37,10 +37,7 @@ const IN_BACKGROUND = {
 };
 const TIMEOUT = { same: [''], instead: 'give timeout_s, in seconds' };
 
-/**
- * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
- * its exit.
- */
+/** `shell_exec` runs a confined command; its processes are killed on timeout, on abort and after its exit. */
 export function shellExecTool(options: ShellExecOptions): AgentTool {
   let kept = 0;
   const tool = defineFileTool({
@@ -66,7 +63,7 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
     async run(input, call) {
       const { workspace, signal } = call;
       const command = commandIn(input.command, input.cwd);
-      if (command.includes('\0')) return { ok: false, output: 'a command must not contain a null byte' };
+
       const timeoutS = input.timeout_s ?? options.timeoutS;
       const { line, env, proxied } = shellLine(options, call, command);
       const keepBytes = Math.max(LEAST_BYTES, Math.min(KEEP_BYTES, Math.floor((KEEP_ALL_BYTES - kept) / 2)));
@@ -77,13 +74,12 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
         const result = await runCommand(line, { ...place, ...limits, signal, clock: options.clock });
         return {
           ok: result.exitCode === 0 && result.killed === undefined,
-          output: { ...report(result, timeoutS, options.limits), ...refusedBy(proxied) },
+          output: { ...outputOf(result, timeoutS, options.limits), ...refusedBy(proxied) },
           detail: command,
           exitCode: result.killed === undefined ? result.exitCode : null,
         };
       } catch (error) {
-        if (!(error instanceof FleetError) || error.code !== 'CAPACITY') throw error;
-        throw new ToolError(`the command did not run: ${error.message}; try again later`);
+        throw notNow(error, 'run');
       } finally {
         kept -= 2 * keepBytes;
       }
@@ -92,23 +88,19 @@ export function shellExecTool(options: ShellExecOptions): AgentTool {
   return withFolderInCommand(tool);
 }
 
-function report(result: CommandResult, timeoutS: number, limits: CommandLimits) {
+function outputOf(result: CommandResult, timeoutS: number, limits: CommandLimits) {
   const { exitCode, stdout, stderr, killed } = result;
   const met = killed === undefined ? limitMet(result, limits) : undefined;
-  return {
+  return definedFields<JsonValue>({
     exit_code: killed === undefined ? exitCode : null,
-    ...(killed === undefined ? {} : { killed: reasonOf(killed, result, timeoutS) }),
-    ...(met === undefined ? {} : { limit: met }),
-    ...(stdout === '' ? {} : { stdout }),
-    ...(stderr === '' ? {} : { stderr }),
-  };
+    killed: killed && reasonOf(killed, result, timeoutS),
+    limit: met,
+    stdout: stdout || undefined,
+    stderr: stderr || undefined,
+  });
 }
 
-function reasonOf(
-  killed: NonNullable<CommandResult['killed']>,
-  { limit }: CommandResult,
-  timeoutS: number,
-): string {
+function reasonOf(killed: string, { limit }: CommandResult, timeoutS: number): string {
   if (killed === 'timeout') return `killed after ${timeoutS} s`;
   return killed === 'output' ? 'killed: it printed too much' : `killed: ${limit}`;
 }

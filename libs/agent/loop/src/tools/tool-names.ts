@@ -11,10 +11,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   web_search: ['websearch'],
 };
 
-/**
- * The tool that a model means by `name`: the one of this name, or one of ours by another spelling (`ReadFile`) or by its
- * name in other agents (`bash`, `Read`). Undefined when none or more than one fits.
- */
+/** The tool that `name` means: ours, in any spelling, or by its name in other agents. Undefined unless just one fits. */
 export function meantTool(name: string, offered: ReadonlySet<string>): string | undefined {
   if (offered.has(name)) return name;
   if (name.length > 40) return undefined;

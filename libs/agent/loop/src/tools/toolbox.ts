@@ -1,9 +1,14 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { type AdmittedTask, type Log, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AgentTool } from '../run/conversation.ts';
-import { isSmall } from '../run/small-budget.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
+
+/** A smaller budget gets the short prompt, and the tools a task needs, in short (docs/agent.md#prompt). In tokens. */
+const SMALL_BELOW = 8000;
+
+export const isSmall = (budgetLimit: number | undefined): boolean =>
+  budgetLimit !== undefined && budgetLimit < SMALL_BELOW;
 
 /** The tools of a run, and the groups of tools that do not fit its budget. */
 export interface Offer {
@@ -14,34 +19,24 @@ export interface Offer {
 /** Provides external tools at the start of a run. */
 export type AgentToolSource = (task: AdmittedTask, signal: AbortSignal) => Promise<readonly AgentTool[]>;
 
-export interface Toolbox {
-  /** The names of the agent's own tools. */
-  readonly names: readonly string[];
-  offer(task: AdmittedTask, budgetLimit: number | undefined, signal: AbortSignal): Promise<Offer>;
-}
+export type Toolbox = ReturnType<typeof createToolbox>;
 
-/**
- * Combines the agent's own tools with those that the sources provide at the start of a run. A source that fails is
- * logged and left out of that run.
- */
+/** The agent's own tools and those of the sources. A source that fails is logged, and left out of that run. */
 export function createToolbox(options: {
   readonly own: readonly AgentTool[];
   readonly sources: readonly AgentToolSource[];
   readonly log: Log;
-}): Toolbox {
+}) {
   return {
-    names: options.own.map(({ name }) => name),
-    async offer(task, budgetLimit, signal) {
+    async offer(task: AdmittedTask, budgetLimit: number | undefined, signal: AbortSignal): Promise<Offer> {
       const found = await Promise.all(
         options.sources.map(async (source) => {
           try {
             return await source(task, signal);
           } catch (error) {
             signal.throwIfAborted();
-            options.log.warn(
-              { ...taskFields(task), err: error },
-              'a tool source failed; its tools are not offered',
-            );
+            const fields = { ...taskFields(task), err: error };
+            options.log.warn(fields, 'a tool source failed; its tools are not offered');
             return [];
           }
         }),
@@ -69,10 +64,9 @@ export const essentialTools = (tools: readonly AgentTool[]): AgentTool[] =>
   tools.filter(({ name }) => essentialOf(tools).has(name)).map(shortDefinition);
 
 /**
- * Every tool definition costs tokens at every step. A limited budget therefore gets the workspace tools, the tools that the
- * task requires or its brief names, and as many groups of other tools, in order, as a twentieth of it pays for. A small
- * budget gets only those that the task requires or its brief names besides the essential ones, and short definitions of
- * the workspace tools. The selection depends only on the task and the available tools, so a resumed run gets the same ones.
+ * The tools that a budget pays for at every step: the workspace's, those that the task requires or names, and others up to
+ * a twentieth of it; of a small one, the essential, required and named ones, in short. Depends on the task and the tools
+ * alone, so that a resumed run gets the same.
  */
 export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit: number | undefined): Offer {
   if (budgetLimit === undefined) return { tools, leftOut: [] };
@@ -113,10 +107,7 @@ function groupOf(name: string): string {
   return server ?? name.split('_')[0] ?? name;
 }
 
-/**
- * The tool with a definition of as few tokens as possible: the first sentence of its description, and of its parameters
- * those that it must have, without their limits. The tool itself still accepts the others, and checks all of them.
- */
+/** The first sentence of its description, and only the parameters that it must have: the tool still takes the others. */
 function shortDefinition(tool: AgentTool): AgentTool {
   const [sentence = ''] = /^[^.;]*/.exec(tool.description) ?? [];
   return { ...tool, description: `${sentence}.`, parameters: requiredOnly(tool) };

@@ -1,8 +1,7 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
 import { AgentConfigSchema } from '../../src/config/config.ts';
 import { createGuards } from '../../src/guards/guards.ts';
-import { GuardState } from '../../src/run/guard-state.ts';
-import type { JournalEntry } from '../../src/run/run-state.ts';
+import { GuardState, type JournalEntry } from '../../src/run/run-state.ts';
 import type { Trace, TraceCall } from './trace.ts';
 
 const READ_ONLY =

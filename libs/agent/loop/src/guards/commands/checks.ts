@@ -1,18 +1,15 @@
 import { type CommandWords, hasOption, operands } from './command-words.ts';
 import { stemOf } from './file-kind.ts';
 
-/**
- * How a command verifies. `tests` counts only if at least one test ran; `check` is a build, a linter or a type check;
- * `run` executes the written program; `look` inspects the files that it names, and `read` shows them.
- */
+/** `tests`: one must run; `check`: a build, linter or type check; `run`: the program itself; `look` at and `read` files. */
 export type CheckKind = 'tests' | 'check' | 'run' | 'look' | 'read';
 
 type Judge = (args: readonly string[]) => CheckKind | undefined;
 type Rule = CheckKind | Judge;
 
 const words = (text: string): string[] => text.split(' ');
-const rules = (kind: CheckKind, programs: string): [string, Rule][] =>
-  words(programs).map((program) => [program, kind]);
+const rules = (rule: Rule, programs: string): [string, Rule][] =>
+  words(programs).map((program) => [program, rule]);
 
 /** Decides by the first operand. */
 const verbs =
@@ -101,6 +98,31 @@ const python: Rule = (args) => {
 
 const coverage: Judge = (args) => (args[0] === 'run' ? kindOf('python', args.slice(1)) : undefined);
 
+/** Reads unless it edits in place. */
+const sed: Judge = (args) => (args.some((arg) => /^-[a-zA-Z]*i|^--in-place/.test(arg)) ? undefined : 'read');
+
+/** -n, -p and -i process files line by line. */
+const script: Judge = (args) => {
+  if (hasOption(args, '-c')) return 'check';
+  return args.some((arg) => /^-[a-zA-Z0-9]*[npi]/.test(arg)) ? undefined : 'run';
+};
+
+const node: Judge = (args) => {
+  if (hasOption(args, '--test')) return 'tests';
+  return hasOption(args, '--check', '-c') ? 'check' : 'run';
+};
+
+const shell: Judge = (args) =>
+  args.some((arg) => /^-[a-z]+$/.test(arg) && arg.includes('n')) ? 'check' : 'run';
+
+const deno: Judge = (args) =>
+  args[0] === 'task'
+    ? named(operands(args)[1] ?? '')
+    : verbs({ tests: 'test', check: 'check lint compile bench', run: 'run eval' })(args);
+
+const docker: Judge = (args) =>
+  /^(?:build|buildx build|compose (?:config|build))\b/.test(operands(args).join(' ')) ? 'check' : undefined;
+
 const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ...rules(
     'tests',
@@ -118,82 +140,46 @@ const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
       'codespell cspell lychee kubeconform kubeval sqlfluff ansible-lint xmllint jsonlint ajv dotenv-linter',
   ),
   ...rules('read', 'cat head tail less more bat nl tac'),
-  ...words('sed gsed').map((name): [string, Rule] => [
-    name,
-    (args) => (args.some((arg) => /^-[a-zA-Z]*i|^--in-place/.test(arg)) ? undefined : 'read'),
-  ]),
+  ...rules(sed, 'sed gsed'),
   ...rules('look', 'test [ [[ grep egrep fgrep rg ag ack diff cmp jq'),
   ...rules('run', 'php lua luajit Rscript julia elixir racket ts-node java kotlin scala groovy swipl gforth'),
-  // -n, -p and -i process files line by line.
-  ...words('ruby perl').map((name): [string, Rule] => [
-    name,
-    (args) =>
-      hasOption(args, '-c')
-        ? 'check'
-        : args.some((arg) => /^-[a-zA-Z0-9]*[npi]/.test(arg))
-          ? undefined
-          : 'run',
-  ]),
-  ...words('npm').map((name): [string, Rule] => [name, scripts(false)]),
-  ...words('pnpm yarn bun').map((name): [string, Rule] => [name, scripts(true)]),
-  ...words('make gmake just task rake invoke inv mage ant scons nmake moon turbo nx lerna doit').map(
-    (name): [string, Rule] => [name, targets],
+  ...rules(script, 'ruby perl'),
+  ...rules(scripts(false), 'npm'),
+  ...rules(scripts(true), 'pnpm yarn bun'),
+  ...rules(targets, 'make gmake just task rake invoke inv mage ant scons nmake moon turbo nx lerna doit'),
+  ...rules(python, 'python python3 pypy pypy3 py'),
+  ...rules(node, 'node tsx'),
+  ...rules(shell, 'sh bash dash zsh ksh'),
+  ...rules(jvm, 'mvn mvnw gradle gradlew'),
+  ...rules(
+    verbs({ tests: 'test runtest', check: 'build compile check analyze dialyzer credo run vet lint' }),
+    'swift mix sbt lein zig bazel bazelisk buck2 stack cabal dune rebar3 flutter dart crystal nimble gleam pio',
   ),
-  ...words('python python3 pypy pypy3 py').map((name): [string, Rule] => [name, python]),
-  ...words('node tsx').map((name): [string, Rule] => [
-    name,
-    (args) => (hasOption(args, '--test') ? 'tests' : hasOption(args, '--check', '-c') ? 'check' : 'run'),
-  ]),
+  ...rules(
+    verbs({ tests: 'test', check: 'build check lint' }),
+    'vite next astro parcel nuxt ng hugo mkdocs gatsby remix',
+  ),
+  ...rules(verbs({ tests: 'test', check: 'validate plan' }), 'terraform tofu'),
+  ...rules(only('check', '--check'), 'black rustfmt'),
   ['coverage', coverage],
   ['rails', (args) => named(operands(args)[0] ?? '')],
   ['composer', (args) => named(operands(args).find((arg) => !/^run(?:-script)?$/.test(arg)) ?? '')],
   ['pre-commit', verbs({ check: 'run' })],
-  ...words('sh bash dash zsh ksh').map((name): [string, Rule] => [
-    name,
-    (args) => (args.some((arg) => /^-[a-z]+$/.test(arg) && arg.includes('n')) ? 'check' : 'run'),
-  ]),
-  [
-    'deno',
-    (args) =>
-      args[0] === 'task'
-        ? named(operands(args)[1] ?? '')
-        : verbs({ tests: 'test', check: 'check lint compile bench', run: 'run eval' })(args),
-  ],
+  ['deno', deno],
   ['go', verbs({ tests: 'test', check: 'build vet run' })],
   ['cargo', (args) => (args[0] === 'fmt' ? only('check', '--check')(args) : cargo(args))],
-  ...words('mvn mvnw gradle gradlew').map((name): [string, Rule] => [name, jvm]),
   ['dotnet', verbs({ tests: 'test', check: 'build publish run' })],
-  ...words(
-    'swift mix sbt lein zig bazel bazelisk buck2 stack cabal dune rebar3 flutter dart crystal nimble gleam pio',
-  ).map((name): [string, Rule] => [
-    name,
-    verbs({ tests: 'test runtest', check: 'build compile check analyze dialyzer credo run vet lint' }),
-  ]),
   ['meson', verbs({ tests: 'test', check: 'compile' })],
   ['cmake', only('check', '--build')],
-  ...words('playwright').map((name): [string, Rule] => [name, verbs({ tests: 'test' })]),
-  ...words('vite next astro parcel nuxt ng hugo mkdocs gatsby remix').map((name): [string, Rule] => [
-    name,
-    verbs({ tests: 'test', check: 'build check lint' }),
-  ]),
+  ['playwright', verbs({ tests: 'test' })],
   ['biome', verbs({ check: 'check lint ci' })],
   ['prettier', only('check', '--check', '-c', '-l', '--list-different')],
   ['ruff', (args) => (args[0] === 'format' ? only('check', '--check')(args) : 'check')],
-  ['black', only('check', '--check')],
   ['isort', only('check', '--check', '--check-only', '-c')],
-  ['rustfmt', only('check', '--check')],
-  ['terraform', verbs({ tests: 'test', check: 'validate plan' })],
-  ['tofu', verbs({ tests: 'test', check: 'validate plan' })],
   ['helm', verbs({ check: 'lint template' })],
   ['promtool', verbs({ tests: 'test', check: 'check' })],
   ['buf', verbs({ check: 'lint build' })],
-  [
-    'docker',
-    (args) =>
-      /^(?:build|buildx build|compose (?:config|build))\b/.test(operands(args).join(' '))
-        ? 'check'
-        : undefined,
-  ],
+  ['docker', docker],
   ['nginx', only('check', '-t')],
   ['visudo', only('check', '-c')],
 ]);
@@ -215,21 +201,10 @@ function jvm(args: readonly string[]): CheckKind | undefined {
 }
 
 /** Options that only print information, or what the program would do. */
-const IDLE = [
-  ...[
-    '--help',
-    '--version',
-    '-help',
-    '-version',
-    '-h',
-    '-V',
-    '--collect-only',
-    '--co',
-    '--listTests',
-    '--list',
-  ],
-  ...['--list-tests', '--dry-run', '--showConfig', '--init', '--print-config', '--if-present'],
-];
+const IDLE = words(
+  '--help --version -help -version -h -V --collect-only --co --listTests --list --list-tests --dry-run --showConfig ' +
+    '--init --print-config --if-present',
+);
 
 /** How a command verifies, or undefined if it does not. Its outcome is judged elsewhere. */
 export function checkKind({ program, path, args }: CommandWords): CheckKind | undefined {

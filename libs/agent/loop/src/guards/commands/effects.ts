@@ -21,10 +21,7 @@ export type Effect =
       readonly given: readonly string[];
     };
 
-/**
- * The writes, removals and checks of a command line, in order (docs/agent.md#guards). It judges by the text alone: it does
- * not know the effects of a program that runs, the values of variables, or the content of package scripts.
- */
+/** The writes, removals and checks of a command line in order, as far as its text shows them (docs/agent.md#guards). */
 export function effectsOf(line: string): Effect[] {
   const effects: Effect[] = [];
   let directory = '.';
@@ -72,10 +69,7 @@ const isElsewhere = (path: string): boolean =>
     path,
   );
 
-/**
- * The written files that a check covers. Its arguments may name a file by path, as a module, by its stem, or inside a
- * script text that loads or expands it.
- */
+/** The written files that a check names: by path, as a module, by stem, or in a script text that loads or expands it. */
 export function filesGiven(how: CheckKind, given: readonly string[], written: Iterable<string>): string[] {
   const exact = new Set(given);
   if (how === 'read') return [...written].filter((path) => exact.has(path));

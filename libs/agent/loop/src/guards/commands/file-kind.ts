@@ -7,10 +7,7 @@ const CODE = new Set(
 );
 const CODE_NAMES = /^(?:(?:gnu)?makefile|jenkinsfile|rakefile|gemfile|justfile)$/i;
 
-/**
- * True for source code, which only running something verifies. For prose, data, configuration, what needs another program
- * to be run (SQL, CSS, a Dockerfile) and unknown types, reading the file again is enough (docs/agent.md#guards).
- */
+/** True for source code, which only running verifies; reading again is enough for all else (docs/agent.md#guards). */
 export function isCode(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const dot = name.lastIndexOf('.');

@@ -9,7 +9,7 @@ import {
 } from 'unbash';
 
 /** The files and texts that the redirections of a command name. */
-export interface Redirects {
+interface Redirects {
   /** Files that its output is redirected to, as written. */
   readonly outputs: readonly string[];
   /** Those of `outputs` that it appends to. */
@@ -47,10 +47,7 @@ export interface Parsed {
   readonly broken: boolean;
 }
 
-/**
- * Parses a command line. Never throws: a line that is no shell script yields what can be read of it. Undefined for a line
- * that the parser cannot read: it recurses, and overflows the stack for one that is nested too deep.
- */
+/** What can be read of a command line, even with errors. Undefined for one nested so deep that the parser overflows. */
 export function parseShell(line: string): Parsed | undefined {
   try {
     const { commands, errors } = unbash(line);
@@ -77,10 +74,7 @@ function listOf(statements: readonly Statement[], source: string, depth: number)
   });
 }
 
-/**
- * sh reads `a &> b` as the background command `a &`, whose exit code is lost, and `> b`. bash redirects both streams. The
- * line is judged as the stricter of the two does.
- */
+/** sh reads `a &> b` as `a &` and `> b`; bash redirects both streams. The line is judged as the stricter does. */
 function parted(andOr: AndOr): AndOr[] {
   const both = andOr.pipelines.flatMap(({ elements }) =>
     elements.flatMap(({ outputs }) => outputs.filter(isBoth)),

@@ -28,10 +28,7 @@ const NONE =
 const SKIPPED =
   /\b\d+ (?:skipped|deselected|ignored|pending|todo)\b|^[^\w\n]{0,8}(?:skipped|todo) [1-9]\d*$/im;
 
-/**
- * The number of tests that a runner reports; 0 if it reports that there were none or that all were skipped; undefined if it
- * reports nothing.
- */
+/** The number of tests that a runner reports; 0 if none, or all were skipped; undefined if it reports nothing. */
 export function testsRun(output: string): number | undefined {
   const text =
     output.length > 2 * LOOK_CHARS ? `${output.slice(0, LOOK_CHARS)}\n${output.slice(-LOOK_CHARS)}` : output;

@@ -72,30 +72,31 @@ const packages = verb(
   /^(?:install|i|add|remove|rm|uninstall|un|update|upgrade|up|dedupe|link|init|create|import|set)\b/,
 );
 
+const each = (programs: string, rule: Rule): Record<string, Rule> =>
+  Object.fromEntries(programs.split(' ').map((program) => [program, rule]));
+
 const TABLE: Readonly<Record<string, Rule>> = {
-  tee: all,
-  touch: all,
+  ...each('tee touch sponge dos2unix ed ex', all),
+  ...each('cp ln install rsync', last),
+  ...each('npm pnpm yarn bun', packages),
+  ...each('pip pip3', verb(/^(?:install|uninstall)\b/)),
+  ...each('sed gsed', inPlace(1, /^-[a-zA-Z]*i/, /^--in-place/)),
+  ...each(
+    'eslint stylelint',
+    when((args) => hasOption(args, '--fix')),
+  ),
+  ...each('rm unlink', (args) => ({ removed: operands(args) })),
   truncate: (args) => ({ files: operands(args).slice(hasOption(args, '-s') ? 1 : 0) }),
-  sponge: all,
-  cp: last,
   mv: move,
-  ln: last,
-  install: last,
-  rsync: last,
-  rm: (args) => ({ removed: operands(args) }),
-  unlink: (args) => ({ removed: operands(args) }),
   dd: (args) => ({ files: args.flatMap((arg) => (arg.startsWith('of=') ? [arg.slice(3)] : [])) }),
-  sed: inPlace(1, /^-[a-zA-Z]*i/, /^--in-place/),
-  gsed: inPlace(1, /^-[a-zA-Z]*i/, /^--in-place/),
+
   perl: inPlace(1, /^-[a-z0-9]*i/),
   ruby: inPlace(1, /^-[a-z]*i/),
   yq: inPlace(1, /^-[a-z]*i/, /^--inplace/),
   gawk: when((args) => args.includes('inplace')),
   'clang-format': inPlace(0, /^-i$/),
   gofmt: inPlace(0, /^-w$/),
-  dos2unix: all,
-  ed: all,
-  ex: all,
+
   patch: (args) => (hasOption(args, '--dry-run') ? NOTHING : OTHERS),
   git,
   tar: when(
@@ -108,12 +109,7 @@ const TABLE: Readonly<Record<string, Rule>> = {
     args.some((arg) => /^-[a-zA-Z]*O|^--remote-name/.test(arg)) ? OTHERS : named('-o', '--output')(args),
   wget: (args) =>
     hasOption(args, '-O', '--output-document') ? named('-O', '--output-document')(args) : OTHERS,
-  npm: packages,
-  pnpm: packages,
-  yarn: packages,
-  bun: packages,
-  pip: verb(/^(?:install|uninstall)\b/),
-  pip3: verb(/^(?:install|uninstall)\b/),
+
   poetry: verb(/^(?:add|remove|update|lock|init|new)\b/),
   uv: verb(/^(?:add|remove|lock|init|sync|pip install)\b/),
   cargo: (args) =>
@@ -126,8 +122,7 @@ const TABLE: Readonly<Record<string, Rule>> = {
   dotnet: verb(/^(?:add|remove|new|format)\b/),
   rails: verb(/^(?:new|generate|g|destroy)\b/),
   prettier: when((args) => hasOption(args, '--write', '-w')),
-  eslint: when((args) => hasOption(args, '--fix')),
-  stylelint: when((args) => hasOption(args, '--fix')),
+
   biome: when((args) => hasOption(args, '--write', '--fix', '--apply', '--unsafe')),
   ruff: when(
     (args) => hasOption(args, '--fix') || (args[0] === 'format' && !hasOption(args, '--check', '--diff')),

@@ -1,4 +1,4 @@
-import type { EditRecord, LoopCounts } from '../../run/guard-state.ts';
+import type { EditRecord, LoopCounts } from '../../run/run-state.ts';
 import { type Edit, MAX_LINES } from './edits.ts';
 import { areAlike, fromShort, overlap, shortOf } from './line-marks.ts';
 
@@ -21,10 +21,7 @@ export interface EditJudgment {
   readonly writes: 'news' | 'new' | 'nothing';
 }
 
-/**
- * Compares an edit with the earlier ones of its file, and remembers it. Restoring or repeating counts from the second time on
- * in one region: once is an undo.
- */
+/** Compares an edit with earlier ones of its file, and remembers it. In one region, once is an undo, not a repetition. */
 export function judgeEdit(state: LoopCounts, edit: Edit, wasLooked: (at: number) => boolean): EditJudgment {
   const mine = state.history.filter(({ path, at }) => path === edit.path && state.ended - at <= MAX_DISTANCE);
   const { was, now, grows } = changedLines(state, edit);

@@ -31,10 +31,7 @@ const EditInput = z.union([
 const WriteInput = z.object({ content: z.string(), append: z.boolean().default(false) });
 const ShellInput = z.object({ command: z.string() });
 
-/**
- * The edits of a successful call. `wrote` are the files that it wrote, by their normalized paths. Empty if the input does not
- * show what was written, as for a program that writes a file.
- */
+/** The edits of a successful call; `wrote` are its normalized paths. Empty where the input does not show the content. */
 export function editsOf(
   { tool, input }: Pick<GuardedCall, 'tool' | 'input'>,
   wrote: readonly string[],

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { linesOf } from '../../messages/text.ts';
 
 /** Longer lines are known by their hash alone. */
 const MAX_RAW = 48;
@@ -28,19 +29,15 @@ export const shortOf = (mark: string): string =>
 export const fromShort = (short: string): string => `#:${short}`;
 
 /** Marks of the first lines that say something: brackets and blank lines are in every file. */
-export function marksOf(text: string, max: number): string[] {
-  const found: string[] = [];
-  for (let at = 0; at < text.length && found.length < max; ) {
-    const end = text.indexOf('\n', at);
-    const line = text.slice(at, end === -1 ? text.length : end);
-    if (/[\p{L}\p{N}]/u.test(line)) found.push(markOf(line));
-    at = end === -1 ? text.length : end + 1;
-  }
-  return found;
-}
+export const marksOf = (text: string, max: number): string[] =>
+  linesOf(text)
+    .filter((line) => /[\p{L}\p{N}]/u.test(line))
+    .take(max)
+    .map(markOf)
+    .toArray();
 
 /** True if both marks stand for the same line, or one for a fragment of the other's line. */
-export function isSameLine(a: string, b: string): boolean {
+function isSameLine(a: string, b: string): boolean {
   if (a === b || shortOf(a) === shortOf(b)) return true;
   if (a.startsWith('#:') || b.startsWith('#:')) return false;
   const [short, long] = a.length < b.length ? [a, b] : [b, a];

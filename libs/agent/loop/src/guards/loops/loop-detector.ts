@@ -1,7 +1,7 @@
 import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
-import type { GuardStop, LoopCounts } from '../../run/guard-state.ts';
 import type { GuardedCall, Verified } from '../../run/guards.ts';
+import type { GuardStop, LoopCounts } from '../../run/run-state.ts';
 import { type CallKind, kindOf, namedFiles, runningAfter } from './call-kinds.ts';
 import { type EditJudgment, editedAgain, judgeEdit, settleEdits } from './edit-history.ts';
 import { type Edit, editsOf } from './edits.ts';
@@ -19,13 +19,6 @@ const NEWS = 1;
 /** The subject of a warning about consecutive edits. */
 const FILE = 'file ';
 
-export interface LoopDetector {
-  /** Counts a finished call. Returns the warnings for the model. */
-  after(call: GuardedCall, result: ToolResult, verified: Verified): readonly string[];
-  /** Must be called before each step, with its number. Returns the reason to end the run. */
-  beforeStep(step: number): GuardStop | undefined;
-}
-
 interface Edited {
   readonly writes: EditJudgment['writes'];
   /** True if it only writes what other files hold: an error that comes after it is no other one. */
@@ -40,18 +33,15 @@ function limitsFor(threshold: number) {
 }
 
 /**
- * Detects a model that goes in circles (docs/agent.md#guards). A call is a repetition if it was made several times with
- * the same input and the same result (or failed with the same error) while nothing changed, or if it restores, repeats
- * or rewrites again and again what earlier edits wrote. Repetitions raise a score; results and changes that are new lower
- * it, so that what is far apart does not count; a check that passes sets it to 0. The run ends between two steps, if the
- * score is at its limit and a call of the last step repeated something although a warning was in its request. The detector
- * continues from `state` and mutates it.
+ * Detects a model that goes in circles (docs/agent.md#guards). Calls that come to the same, and edits that restore, repeat
+ * or rewrite, raise a score; news lowers it, and a passing check clears it. The run ends between two steps, at the limit,
+ * if a call of the last step repeated something after a warning. Mutates `state`.
  */
 export function createLoopDetector(
   hooks: AgentConfig['hooks'],
   state: LoopCounts,
   onGuard?: (guard: string, level: string) => void,
-): LoopDetector {
+) {
   const limits = limitsFor(hooks.loopDetectionThreshold);
 
   /** The warning, if its level was not given before. */
@@ -181,7 +171,8 @@ export function createLoopDetector(
   }
 
   return {
-    after(call, result, { wrote, passed, tried }) {
+    /** Counts a finished call. Returns the warnings for the model. */
+    after(call: GuardedCall, result: ToolResult, { wrote, passed, tried }: Verified): readonly string[] {
       if (!hooks.loopDetection) return [];
       state.ended += 1;
       state.processes = runningAfter(state.processes, call, result);
@@ -212,7 +203,8 @@ export function createLoopDetector(
       if (tried || (call.tool === 'shell_exec' && wrote.length === 0)) state.looked = state.ended;
       return notes;
     },
-    beforeStep(step) {
+    /** Must be called before each step, with its number. Returns the reason to end the run. */
+    beforeStep(step: number): GuardStop | undefined {
       if (step <= state.step) return undefined;
       const { warned_at: warnedAt, circled_at: circledAt, score, subject } = state;
       state.step = step;

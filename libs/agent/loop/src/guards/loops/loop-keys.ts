@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
-import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { isJsonObject } from '@hermes-fleet/protocol';
 import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import type { GuardedCall } from '../../run/guards.ts';
+import { commandWords } from '../commands/command-words.ts';
 import { outputText } from '../commands/output-text.ts';
-import { targetsOf } from './targets.ts';
+import { shellCommands } from '../commands/shell-line.ts';
 
 /** Characters compared at the start and at the end of an output. */
 const LOOK_CHARS = 32 * 1024;
@@ -16,10 +17,7 @@ const Input = z.record(z.string(), z.unknown());
 /** The processes that these tools start have a new id each time. */
 const PROCESS_TOOLS = /^shell_(?:start|output|stop)$/;
 
-/**
- * Identifies equal calls with equal results: the same tool, input and output. With `masks`, apart from times and addresses,
- * as the output of tests has them.
- */
+/** Identifies equal calls with equal results; with `masks`, apart from times and addresses, which tests print. */
 export function callKey(
   { tool, input }: Pick<GuardedCall, 'tool' | 'input'>,
   result: ToolResult,
@@ -36,10 +34,7 @@ const withoutId = (json: string): string => json.replace(/"id":(?:"[^"]*"|\d+)/g
 /** Results with fewer characters are too common to be told apart. */
 const MIN_RESULT_CHARS = 80;
 
-/**
- * Identifies equal results of different calls about the same targets: what they show, without its frame. Undefined for a
- * short one.
- */
+/** Identifies equal results of different calls about the same targets, without their frame. Undefined for short ones. */
 export function resultKey(
   call: Pick<GuardedCall, 'tool' | 'input'>,
   { output }: ToolResult,
@@ -49,12 +44,6 @@ export function resultKey(
     .replace(/\s+/g, ' ')
     .trim();
   return shown.length < MIN_RESULT_CHARS ? undefined : hash(['=', ...targetsOf(call), shown]);
-}
-
-function textsOf(value: JsonValue): string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(textsOf);
-  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }
 
 /** Identifies equal errors: same tool, same target, and same text apart from times and addresses. */
@@ -108,4 +97,36 @@ function hash(parts: readonly string[]): string {
   const digest = createHash('sha256');
   for (const part of parts) digest.update(`${part.length}:${part}`);
   return digest.digest('hex').slice(0, KEY_CHARS);
+}
+
+/** Programs that show a file, or a part of it that a number names. */
+const SHOW: ReadonlySet<string> = new Set('cat head tail less more nl bat'.split(' '));
+/** Programs whose first operand is a script. */
+const SCRIPTED: ReadonlySet<string> = new Set(['sed', 'awk', 'gawk']);
+
+/** The targets of a call: the texts of its input, or what a command line names, without options and line numbers. */
+function targetsOf({ tool, input }: Pick<GuardedCall, 'tool' | 'input'>): string[] {
+  const isCommand = tool === 'shell_exec' && isJsonObject(input) && typeof input.command === 'string';
+  const found = isCommand ? givenIn(String(input.command)) : textsOf(input);
+  return [...new Set(found.map((name) => posix.normalize(name)))].sort();
+}
+
+function givenIn(line: string): string[] {
+  return shellCommands(line).flatMap(({ words, inputs }) => {
+    const command = commandWords(words);
+    if (command === undefined) return [...words, ...inputs];
+    const { program, args } = command;
+    const before = words.filter((word) => /^[A-Za-z_]\w*=/.test(word) && !args.includes(word));
+    const named = args.flatMap((arg) =>
+      arg.startsWith('-') ? arg.slice(arg.indexOf('=') + 1 || arg.length) || [] : arg,
+    );
+    const about = SHOW.has(program) ? named.filter((arg) => !/^\d+$/.test(arg)) : named;
+    return [...before, ...(SCRIPTED.has(program) ? about.slice(1) : about), ...inputs];
+  });
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }

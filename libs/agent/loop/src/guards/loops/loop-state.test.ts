@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { times } from '../../../testing/acts.ts';
 import { type Act, edit, fails, guarded, look, shell } from '../../../testing/guarded.ts';
-import { GuardState } from '../../run/guard-state.ts';
 import type { Guards } from '../../run/guards.ts';
+import { GuardState } from '../../run/run-state.ts';
 
 const anyAct: fc.Arbitrary<Act> = fc.oneof(
   fc.constantFrom('a.ts', 'b.ts', 'c.md').map((path) => edit(path)),

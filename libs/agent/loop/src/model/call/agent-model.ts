@@ -1,9 +1,10 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { Clock, ModelInfo } from '@hermes-fleet/protocol/ports';
+import type { z } from 'zod';
 import type { AgentConfig } from '../../config/config.ts';
+import { ModelCallsConfig } from '../../config/model-config.ts';
 import type { CallMeasurement } from './measured-model.ts';
 import type { ModelCalls } from './model-calls.ts';
-import type { Patience } from './patience.ts';
 
 export interface AgentModel {
   readonly model: LanguageModelV4;
@@ -22,16 +23,60 @@ export interface AgentModel {
   readonly fallbacks?: Fallbacks;
 }
 
-/** What config.yaml sets for every call. */
-export interface CallSettings {
+interface CallSettings {
   readonly temperature?: number;
   readonly reasoning?: NonNullable<AgentConfig['effort']>;
 }
 
 /** The models that a call tries (docs/agent.md#fallback-models). */
-export interface Fallbacks {
+interface Fallbacks {
   /** Those that failed lately come last. */
   inOrder(clock: Clock): readonly AgentModel[];
   /** The model could not be called: for a while, others are tried first. */
   failed(model: AgentModel, clock: Clock): void;
+}
+
+/** How patient a call of a model is (docs/agent.md#calls-that-fail). */
+export interface Patience {
+  /** How long a call is repeated that is refused for the moment, or does not reach the provider. */
+  readonly patienceMs: number;
+  /** The same for a task that has spent nothing, while the provider is down. */
+  readonly newTaskPatienceMs: number;
+  /** How often an answer that broke off is asked for again. */
+  readonly brokenAnswers: number;
+  readonly firstTokenMs: number;
+  readonly idleMs: number;
+}
+
+export const patienceOf = (config: z.output<typeof ModelCallsConfig>): Patience => ({
+  patienceMs: config.patience_s * 1000,
+  newTaskPatienceMs: config.new_task_patience_s * 1000,
+  brokenAnswers: config.broken_answers,
+  firstTokenMs: config.first_token_s * 1000,
+  idleMs: config.idle_s * 1000,
+});
+
+export const DEFAULT_PATIENCE: Patience = patienceOf(ModelCallsConfig.parse({}));
+
+/** After this time, a model that could not be called is tried first again. */
+const PAUSE_MS = 60_000;
+
+/** A model with others behind it. It has the identity and the window of the first. */
+export function withFallbacks(first: AgentModel, others: readonly AgentModel[]): AgentModel {
+  if (others.length === 0) return first;
+  const all = [first, ...others];
+  const pausedUntil = new Map<AgentModel, number>();
+  return {
+    ...first,
+    fallbacks: {
+      inOrder(clock) {
+        const now = clock.monotonic();
+        const isPaused = (model: AgentModel): boolean => (pausedUntil.get(model) ?? now) > now;
+        return [...all.filter((model) => !isPaused(model)), ...all.filter(isPaused)];
+      },
+      failed(model, clock) {
+        pausedUntil.set(model, clock.monotonic() + PAUSE_MS);
+      },
+    },
+  };
 }

@@ -1,19 +1,20 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
-import { cleanedError } from '../provider/cleaned-error.ts';
-import { providerFailure, redirectFailure, redirectIn } from '../provider/provider-failure.ts';
-import { saidBy } from '../provider/said.ts';
+import {
+  cleanedError,
+  providerFailure,
+  redirectFailure,
+  redirectIn,
+  saidBy,
+} from '../provider/provider-failure.ts';
 import { SilenceError, silenceFailure } from './silence.ts';
 
-/** Why a call gave no answer, and what may help. */
 export interface CallFailure {
   /**
-   * `final`: another attempt would fail too. `refused` and `unreachable`: nothing was processed, and that may pass.
-   * `broken` and `silent`: the answer did not end, or not begin.
+   * `final`: no use in another try; `refused`, `unreachable`: nothing was processed; `broken`, `silent`: no end or start.
    */
   readonly kind: 'final' | 'refused' | 'unreachable' | 'broken' | 'silent';
   readonly status: number | undefined;
-  /** The delay that the provider asks for. */
   readonly retryAfterMs: number | undefined;
   /** MODEL_FAILED, with the provider's error as its cause, without secrets (`cleanedError`). */
   readonly error: FleetError;
@@ -24,12 +25,10 @@ export class UnfinishedAnswerError extends Error {
   override readonly name = 'UnfinishedAnswerError';
 }
 
-export interface FailedAttempt {
-  /** A part of the answer was received. */
+interface FailedAttempt {
   readonly hasBegun: boolean;
   /** In ms since the epoch, for a `Retry-After` that is a date. */
   readonly now: number;
-  /** Cut out of what the provider said. */
   readonly secrets: readonly string[];
 }
 
@@ -55,12 +54,8 @@ export function callFailure(thrown: unknown, { hasBegun, now, secrets }: FailedA
       ? 'the answer of the model broke off'
       : `the model's provider broke an answer off with ${status}`;
   const message = said === undefined ? `${what}; the log has the reason` : `${what}: ${said}`;
-  return {
-    ...plain,
-    status,
-    kind: mayPass ? 'broken' : 'final',
-    error: modelFailed(message, mayPass, cause),
-  };
+  const error = new FleetError('MODEL_FAILED', message, { retryable: mayPass, cause });
+  return { ...plain, status, kind: mayPass ? 'broken' : 'final', error };
 }
 
 function refusal(
@@ -80,9 +75,6 @@ function refusal(
 
 const isSuccess = (status: number | undefined): boolean =>
   status !== undefined && status >= 200 && status < 300;
-
-const modelFailed = (message: string, retryable: boolean, cause: unknown): FleetError =>
-  new FleetError('MODEL_FAILED', message, { retryable, cause });
 
 /** Timeout, too early, too many requests, and errors of the server, but not of a method or version that it lacks. */
 const isTransient = (status: number): boolean =>

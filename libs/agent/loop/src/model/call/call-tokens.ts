@@ -4,25 +4,16 @@ import type { Reservation } from '@hermes-fleet/protocol/ports';
 type Settlement = Parameters<Reservation['settle']>[0];
 
 /** The tokens of model calls that no event has told of yet. */
-export interface CallTokens {
-  /** Must be called for each call, and for each attempt that failed, with what is booked for it, which may be nothing. */
-  add(usage: Settlement): void;
-  /**
-   * The fields `usage` and `model` of the next event of progress (docs/events.md#the-events): the sum of the calls since the
-   * last one, and the model of the last of them. Empty without a call that cost
-   * something.
-   */
-  take(): JsonObject;
-}
-
-export function createCallTokens(): CallTokens {
+export function createCallTokens() {
   let calls: Settlement[] = [];
   return {
-    add(usage) {
+    /** Must be called for each call, and for each attempt that failed, with what is booked for it, which may be nothing. */
+    add(usage: Settlement): void {
       const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
       if (inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens > 0) calls.push(usage);
     },
-    take() {
+    /** The fields `usage` and `model` of the next progress event (docs/events.md#the-events); empty if nothing was spent. */
+    takeFields(): JsonObject {
       const taken = calls;
       calls = [];
       const model = taken.at(-1)?.model;

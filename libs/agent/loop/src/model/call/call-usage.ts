@@ -17,15 +17,11 @@ export interface ReceivedAnswer {
 
 interface Call {
   readonly model: AgentModel;
-  /** Our estimate. */
   readonly inputTokens: number;
   readonly signal: AbortSignal;
 }
 
-/**
- * The usage to settle for a call: the provider's figures when they are plausible, else our estimate of the input and our
- * count of the received output, at most `maxOutputTokens`. A call that was refused before it was processed costs nothing.
- */
+/** The provider's figures when plausible, else our estimate; nothing for a call that was refused unprocessed. */
 export async function callUsage(
   call: Call,
   received: ReceivedAnswer,
@@ -62,11 +58,7 @@ const MAX_WINDOWS = 2;
 const MAX_OVERESTIMATE = 4;
 const MAX_CHARS_PER_TOKEN = 32;
 
-/**
- * The provider's figures, or undefined when they are implausible: no input; a negative or fractional number; more cached
- * tokens than input; far more input than the model accepts, or far less than was sent; more output than allowed, or far
- * less than was received.
- */
+/** Undefined when implausible: no input, no whole number, more cached than sent, far from our counts, or over a limit. */
 function meteredCounts(call: Call, received: ReceivedAnswer, maxOutputTokens: number): Counts | undefined {
   const { usage } = received;
   if (!usage?.inputTokens || usage.outputTokens === undefined) return undefined;

@@ -13,10 +13,7 @@ const STATUSES: ReadonlySet<number> = new Set([400, 413, 422, 500]);
 /** A body too large for the server needs no text; a small one is refused for another reason (`Meter.refused`). */
 const TOO_LARGE = 413;
 
-/**
- * The texts and codes of OpenAI, Azure, vLLM, DeepSeek, OpenRouter, Groq, Anthropic, Gemini, xAI, llama.cpp, LM Studio,
- * Ollama and SGLang.
- */
+/** Of OpenAI, Azure, vLLM, DeepSeek, OpenRouter, Groq, Anthropic, Gemini, xAI, llama.cpp, LM Studio, Ollama and SGLang. */
 const TEXTS: readonly RegExp[] = [
   /context_length_exceeded|exceed_context_size_error/i,
   /(?:maximum|max|model's) context length (?:is|of)(?: only)? \d/i,
@@ -69,10 +66,7 @@ const MAX_DEPTH = 8;
 const MAX_TEXT = 20_000;
 const MAX_TOKENS = 100_000_000;
 
-/**
- * Recognizes a provider's refusal of a request that does not fit the model's context window, in an error or in its causes
- * (docs/agent.md#long-conversations). Undefined for any other error.
- */
+/** Recognizes, in an error or its causes, a refusal of what does not fit the window; undefined for any other error. */
 export function contextOverflow(error: unknown): ContextOverflow | undefined {
   let next: unknown[] = [error];
   for (let depth = 0; depth < MAX_DEPTH && next.length > 0; depth += 1) {

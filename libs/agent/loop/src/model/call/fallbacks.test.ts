@@ -7,7 +7,7 @@ import { makeAgent, makeContext, makeTask } from '../../../testing/harness.ts';
 import { startProvider } from '../../../testing/provider.ts';
 import { env, type Reply, say, scriptedServer } from '../../../testing/scripted-server.ts';
 import { AgentConfigSchema } from '../../config/config.ts';
-import { createModelMonitors } from '../probe/model-monitors.ts';
+import { createModelMonitors } from '../probe/model-monitor.ts';
 import { probedModel } from '../probe/probe-model.ts';
 
 const USAGE = { prompt_tokens: 900, completion_tokens: 5 };

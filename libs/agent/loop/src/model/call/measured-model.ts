@@ -2,7 +2,6 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { wrapLanguageModel } from 'ai';
 
-/** How long a call of a model took. */
 export interface MeasuredCall {
   /** `canceled`: the task was canceled, or its side ended the answer at a limit. */
   readonly outcome: 'ok' | 'error' | 'canceled';
@@ -24,23 +23,17 @@ const TOKENS: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
   'tool-call',
 ]);
 
-export interface TimedCall {
-  /** A token came. */
-  heard(): void;
-  /** Reports the call, which `signal` may have canceled. */
-  ended(isFinished: boolean, signal: AbortSignal | undefined): void;
-}
-
 /** Times a call from now on. */
-export function timeCall({ clock, onCall }: CallMeasurement): TimedCall {
+export function timeCall({ clock, onCall }: CallMeasurement) {
   const startedAt = clock.monotonic();
   const elapsed = (): number => (clock.monotonic() - startedAt) / 1000;
   let firstTokenSeconds: number | undefined;
   return {
-    heard: () => {
+    heard(): void {
       firstTokenSeconds ??= elapsed();
     },
-    ended(isFinished, signal) {
+    /** Reports the call, which `signal` may have canceled. */
+    ended(isFinished: boolean, signal: AbortSignal | undefined): void {
       const unfinished = signal?.aborted ? 'canceled' : 'error';
       onCall({ outcome: isFinished ? 'ok' : unfinished, seconds: elapsed(), firstTokenSeconds });
     },

@@ -2,11 +2,10 @@ import { RedirectError } from '@hermes-fleet/net';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Budget, type Clock, type Reservation, systemClock } from '@hermes-fleet/protocol/ports';
 import { APICallError, type FinishReason, type ModelMessage } from 'ai';
-import type { AgentModel } from './agent-model.ts';
+import { type AgentModel, DEFAULT_PATIENCE } from './agent-model.ts';
 import { type CallFailure, callFailure } from './call-failure.ts';
 import { callUsage, meteredInputTokens, type ReceivedAnswer } from './call-usage.ts';
 import { contextOverflow } from './context-overflow.ts';
-import { DEFAULT_PATIENCE } from './patience.ts';
 import { createRetries, type ModelRetry } from './retries.ts';
 import { type AnswerRequest, streamAnswer } from './stream-answer.ts';
 
@@ -34,7 +33,6 @@ export interface ModelCallRequest extends AnswerRequest {
   readonly deadlineAt?: number | undefined;
   /** Called before the wait for another attempt. The call rethrows its error. */
   readonly onRetry?: (retry: ModelRetry) => Promise<void>;
-  /** Called when an attempt is over, with what is booked for it. */
   readonly onUsage?: (usage: Parameters<Reservation['settle']>[0]) => void;
   /** Called before another model is tried. What it starts to write is for `ready` to wait for. */
   readonly onFallback?: (from: AgentModel, to: AgentModel) => void;
@@ -43,24 +41,20 @@ export interface ModelCallRequest extends AnswerRequest {
 export interface ModelCallResult {
   readonly messages: ModelMessage[];
   readonly finishReason: FinishReason;
-  /** The limit that the answer had. */
   readonly maxOutputTokens: number;
   /** The provider's figure for the input, if plausible. */
   readonly meteredInputTokens: number | undefined;
-  /** What the call was settled with. */
   readonly usage: Parameters<Reservation['settle']>[0];
   /** Resolves when the call's settlement is durable. */
   readonly settled: Promise<void>;
 }
 
 /**
- * Calls the model, again where an attempt failed in a way that may pass, and then its fallbacks
- * (docs/agent.md#calls-that-fail). Each attempt is reserved in the budget beforehand, its output is limited to what is left,
- * and it is settled with the provider's usage, or with an estimate if it was interrupted (docs/handshake.md#tokens). An
- * answer that exceeds the limit is cut and finishes with `length`. On return the budget includes the call, and its
- * settlement is being written. Throws BUDGET_EXHAUSTED, MODEL_FAILED with the provider's error as its cause, the reason of
- * `signal` or `stopping`, or the error of `ready`; after the last, no call was made and nothing is charged. A refusal as too
- * long is always that of the first model: a fallback that is too small is passed over.
+ * Calls the model, again where a failure may pass, then its fallbacks (docs/agent.md#calls-that-fail). Each attempt is
+ * reserved in the budget, limited to what is left, and settled with the provider's usage or an estimate
+ * (docs/handshake.md#tokens); one that exceeds the limit is cut, and finishes with `length`. On return its settlement is
+ * being written. Throws BUDGET_EXHAUSTED, MODEL_FAILED (also for a refusal as too long, which is the first model's), the
+ * reason of `signal` or `stopping`, or the error of `ready`, after which nothing is charged.
  */
 export async function callModel(request: ModelCallRequest): Promise<ModelCallResult> {
   const { model: first, clock = systemClock } = request;
@@ -203,7 +197,6 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
   };
 }
 
-/** The error of the last attempt, with the number of attempts. */
 function givenUp({ error }: CallFailure, attempts: number, ms: number): FleetError {
   if (attempts === 1) return error;
   const { code, message, retryable, cause } = error;

@@ -1,17 +1,13 @@
 import { redirectIn } from '../provider/provider-failure.ts';
 import { SilenceError } from './silence.ts';
 
-/**
- * How an attempt to call the model ended: with an answer, with an HTTP status, without any answer, or by an answer that
- * broke off.
- */
+/** How an attempt ended: with an answer, an HTTP status, no answer, or one that broke off. */
 export type ModelCallEnd =
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused'; readonly status: number }
   | { readonly kind: 'unreachable' }
   | { readonly kind: 'broken' };
 
-/** Learns of the calls of a model. */
 export interface ModelCalls {
   /** A call runs until it is disposed of, with all its attempts. */
   begin(): Disposable;

@@ -5,9 +5,8 @@ const SLACK = 1 / 8;
 const SLACK_TOKENS = 16;
 
 /**
- * Watches the length of a streamed answer, for providers that ignore `max_tokens`. `add` resolves with true once the
- * answer certainly exceeds the limit. It runs the tokenizer only when the bytes since the last count could reach the
- * limit: a token has at least one byte.
+ * Watches the length of an answer for providers that ignore `max_tokens`. `add` resolves with true once it certainly
+ * exceeds the limit; the tokenizer runs only when the bytes could reach it: a token has at least one.
  */
 export function createOutputCap(maxTokens: number): { add(delta: string): Promise<boolean> } {
   const ceiling = Math.ceil(maxTokens * (1 + SLACK)) + SLACK_TOKENS;

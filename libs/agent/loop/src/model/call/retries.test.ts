@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock, START } from '@hermes-fleet/protocol/testing';
 import { APICallError } from 'ai';
+import { DEFAULT_PATIENCE } from './agent-model.ts';
 import { callFailure } from './call-failure.ts';
-import { DEFAULT_PATIENCE } from './patience.ts';
 import { createRetries } from './retries.ts';
 
 const refusal = (

@@ -1,26 +1,23 @@
 import { backoffMs } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import type { Patience } from './agent-model.ts';
 import type { CallFailure } from './call-failure.ts';
-import type { Patience } from './patience.ts';
 
 /** An attempt that failed and is repeated, for logs and progress events. Contains no text of the provider. */
 export interface ModelRetry {
-  /** The attempts that have failed so far. */
   readonly attempt: number;
   readonly reason: 'refused' | 'unreachable' | 'broken' | 'silent';
-  /** The provider's HTTP status, if it gave one. */
   readonly status: number | undefined;
   readonly waitMs: number;
   /** True when text of the attempt was passed on: it is void. */
   readonly isTextVoid: boolean;
 }
 
-export interface RetryLimits {
+interface RetryLimits {
   readonly patience: Patience;
   /** In ms since the epoch: an attempt that could begin only later is not waited for. */
   readonly deadlineAt: number | undefined;
   readonly clock: Clock;
-  /** 0 to 1, for jitter. */
   readonly random: () => number;
   /** True while the task has spent nothing: another worker may do it. */
   readonly isNewTask: () => boolean;
@@ -30,15 +27,8 @@ const BACKOFF = { firstMs: 1_000, longestMs: 30_000 };
 /** Calls that were told to wait for the same time do not return together. */
 const RETRY_AFTER_JITTER = 0.1;
 
-export interface Retries {
-  /** The attempts so far have failed; `attempts` counts this one too. */
-  readonly attempts: number;
-  /** Decides about the next attempt; undefined when the call is given up. */
-  next(failure: CallFailure): Pick<ModelRetry, 'attempt' | 'waitMs' | 'reason' | 'status'> | undefined;
-}
-
 /** The attempts of one call: which failure is worth another one, and when (docs/agent.md#calls-that-fail). */
-export function createRetries({ patience, deadlineAt, clock, random, isNewTask }: RetryLimits): Retries {
+export function createRetries({ patience, deadlineAt, clock, random, isNewTask }: RetryLimits) {
   let attempts = 0;
   let broken = 0;
   let failingSince: number | undefined;
@@ -52,10 +42,11 @@ export function createRetries({ patience, deadlineAt, clock, random, isNewTask }
   }
 
   return {
-    get attempts() {
+    get attempts(): number {
       return attempts;
     },
-    next(failure) {
+    /** Decides about the next attempt; undefined when the call is given up. */
+    next(failure: CallFailure): Omit<ModelRetry, 'isTextVoid'> | undefined {
       const { kind, status, retryAfterMs } = failure;
       attempts += 1;
       if (kind === 'final') return undefined;

@@ -1,10 +1,9 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type FinishReason, type ModelMessage, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
-import type { AgentModel } from './agent-model.ts';
+import { type AgentModel, DEFAULT_PATIENCE } from './agent-model.ts';
 import { UnfinishedAnswerError } from './call-failure.ts';
 import type { ReceivedAnswer } from './call-usage.ts';
 import { createOutputCap } from './output-cap.ts';
-import { DEFAULT_PATIENCE } from './patience.ts';
 import { watchSilence } from './silence.ts';
 
 export interface AnswerRequest {

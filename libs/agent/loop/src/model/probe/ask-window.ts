@@ -12,9 +12,8 @@ const MAX_PARAMETERS_CHARS = 65_536;
 type Asked = Pick<ProbedModel, 'provider' | 'name' | 'api' | 'headers'>;
 
 /**
- * Asks a model's provider for the model's window (docs/agent.md#context-window); costs no token. Resolves with undefined
- * if the provider states none, or gives no readable answer. Rejects when it cannot be reached or is busy, and with the
- * signal's reason.
+ * Asks a provider for the model's window, for no token (docs/agent.md#context-window). Undefined if it states none. Rejects
+ * when it cannot be reached or is busy, and with the signal's reason.
  */
 export async function askWindow(model: Asked, signal: AbortSignal): Promise<StatedWindow | undefined> {
   const ask = (url: string, body?: object): Promise<unknown> => readJson(url, model.headers, signal, body);
@@ -32,10 +31,7 @@ export async function askWindow(model: Asked, signal: AbortSignal): Promise<Stat
   );
 }
 
-/**
- * Asks for a window that is open, and records the answer; a provider that gives none in time leaves it open. Returns true
- * when the number of tokens has changed. Never rejects.
- */
+/** Asks for a window that is open, and records the answer, if one comes in time. True when it changed. Never rejects. */
 export async function learnWindow(
   model: Asked,
   window: ModelWindow,
@@ -75,10 +71,7 @@ function entryOf(list: unknown, name: string): JsonObject | undefined {
   );
 }
 
-/**
- * The names of the window in a model's entry: vLLM and SGLang; OpenRouter and Together; Groq; Mistral; Anthropic. The
- * API of LM Studio has `max_context_length` too, and is asked elsewhere.
- */
+/** Of vLLM and SGLang; OpenRouter and Together; Groq; Mistral; Anthropic. LM Studio's API is asked elsewhere. */
 const FIELDS = [
   'max_model_len',
   'context_length',
@@ -112,10 +105,7 @@ async function askLlamaCpp(root: string, ask: Ask): Promise<StatedWindow | undef
 
 const Shown = z.object({ parameters: z.string().optional(), model_info: z.unknown().optional() });
 
-/**
- * https://docs.ollama.com/api: the window of a loaded model, else that of its Modelfile. The
- * window that a model can have says little: Ollama loads it with less, by the memory of the machine, and cuts prompts.
- */
+/** https://docs.ollama.com/api: the window of a loaded model, else of its Modelfile: Ollama loads less than it can have. */
 async function askOllama(root: string, name: string, ask: Ask): Promise<StatedWindow | undefined> {
   const running = objectsIn(await ask(`${root}/api/ps`), 'models');
   if (running === undefined) return undefined;

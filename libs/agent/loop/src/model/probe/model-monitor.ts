@@ -1,21 +1,19 @@
 import { backoffMs } from '@hermes-fleet/protocol';
 import type { Clock, Log, MeasuredModel, ModelWatch } from '@hermes-fleet/protocol/ports';
-import type { AgentConfig } from '../../config/config.ts';
+import { type AgentConfig, fallbackConfigs } from '../../config/config.ts';
 import type { ModelCallEnd, ModelCalls } from '../call/model-calls.ts';
 import { learnWindow } from './ask-window.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';
 import { answered, isServerError, type ProbedModel, probeModel, refusesCalls } from './probe-model.ts';
 
 export interface ModelMonitor extends ModelWatch {
-  /** The source of the evidence beside the probes. */
   readonly calls: ModelCalls;
   /** The model's window, for which the provider is asked after a successful probe. */
   readonly window: ModelWindow;
-  /** Ends a running probe. */
   close(): void;
 }
 
-export interface ModelMonitorOptions {
+interface ModelMonitorOptions {
   readonly config: AgentConfig;
   /** Finds what a probe asks; undefined where there is nothing to ask, see `ExecutorProvider`. */
   readonly probed: (config: AgentConfig) => ProbedModel | undefined;
@@ -25,10 +23,7 @@ export interface ModelMonitorOptions {
   readonly random?: () => number;
 }
 
-/**
- * Measures the health of the configured model by probes and by the ends of real calls (docs/agent.md#model-health). A
- * profile that calls no provider has a healthy model. Returns at once and probes in the background.
- */
+/** Measures the model's health by probes, in the background, and by the ends of calls (docs/agent.md#model-health). */
 export function createModelMonitor(options: ModelMonitorOptions): ModelMonitor {
   const { config, log } = options;
   const probed = options.probed(config);
@@ -56,7 +51,6 @@ class Monitor implements ModelMonitor {
   readonly #listeners = new Set<() => void>();
   readonly #closing = new AbortController();
   #health: MeasuredModel = { state: 'error', detail: 'was not probed yet' };
-  /** Monotonic time of the last evidence. */
   #measuredAt = Number.NEGATIVE_INFINITY;
   #measurement: Promise<void> | undefined;
   #timer: Disposable | undefined;
@@ -213,7 +207,6 @@ class Monitor implements ModelMonitor {
 
   readonly #random = (): number => (this.#options.random ?? Math.random)();
 
-  /** Schedules the next probe: soon after a failure, else after the interval. */
   #schedule(): void {
     this.#timer?.[Symbol.dispose]();
     if (this.#closing.signal.aborted) return;
@@ -257,3 +250,33 @@ class Monitor implements ModelMonitor {
 }
 
 const UNREACHABLE: MeasuredModel = { state: 'error', detail: 'its provider could not be reached for a call' };
+
+/**
+ * Measures the model of config.yaml and its fallbacks (docs/agent.md#fallback-models), which `others` are: healthy while any
+ * of them is. Calls and window are those of the first model. Returns at once.
+ */
+export function createModelMonitors(
+  options: ModelMonitorOptions,
+): ModelMonitor & { readonly others: readonly ModelMonitor[] } {
+  const first = createModelMonitor(options);
+  const others = fallbackConfigs(options.config).map((config) => createModelMonitor({ ...options, config }));
+  const all = [first, ...others];
+  return {
+    calls: first.calls,
+    window: first.window,
+    others,
+    health: () => all.map((each) => each.health()).find(({ state }) => state === 'ok') ?? first.health(),
+    async probe(limits) {
+      const found = await Promise.all(all.map((each) => each.probe(limits)));
+      return found.find(({ state }) => state === 'ok') ?? first.health();
+    },
+    onChange(listener) {
+      const watches = new DisposableStack();
+      for (const each of all) watches.use(each.onChange(listener));
+      return watches;
+    },
+    close() {
+      for (const each of all) each.close();
+    },
+  };
+}

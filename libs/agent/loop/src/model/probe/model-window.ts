@@ -2,7 +2,6 @@ import type { Log } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
 import { parseModelName } from '../../config/model-name.ts';
 
-/** What a provider said about the window of a model. */
 export interface StatedWindow {
   readonly tokens: number;
   /** The field that it was in, for logs. */
@@ -12,20 +11,7 @@ export interface StatedWindow {
 }
 
 /** The context window of one model, which may become known or change while the profile runs (docs/agent.md#context-window). */
-export interface ModelWindow {
-  /** In tokens. */
-  tokens(): number;
-  /** Says where the number comes from, for people. */
-  source(): string;
-  /** True when the provider should be asked: it can be, config.yaml sets no window, and it has not stated one for good. */
-  isOpen(): boolean;
-  /** True until the provider has answered for the first time, if only it can know: the number is an assumption until then. */
-  isPending(): boolean;
-  /** Records the provider's answer, undefined if it states no window. Returns true when `tokens` has changed. */
-  learn(stated: StatedWindow | undefined): boolean;
-  /** The provider was away and may have changed: it should be asked again. */
-  reopen(): void;
-}
+export type ModelWindow = ReturnType<typeof createModelWindow>;
 
 interface SourcedWindow {
   readonly tokens: number;
@@ -49,7 +35,7 @@ const ASSUMED = 'the context window of the model is assumed: set context_window 
 type WindowConfig = Pick<AgentConfig, 'model' | 'context_window' | 'provider'>;
 
 /** The window of a configured model, before its provider was asked. Warns where nobody can be asked. */
-export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {
+export function createModelWindow(config: WindowConfig, log: Log) {
   const { model } = config;
   const fixed = fixedWindow(config);
   const family = knownWindow(model);
@@ -92,11 +78,15 @@ export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {
   if (current.source === NOT_ASKED) tell('warn', ASSUMED);
 
   return {
-    tokens: () => current.tokens,
-    source: () => current.source,
-    isOpen: () => isOpen,
-    isPending: () => !isAnswered && canBeAsked && known === undefined,
-    learn(stated) {
+    tokens: (): number => current.tokens,
+    /** Says where the number comes from, for people. */
+    source: (): string => current.source,
+    /** True when the provider should be asked: it can be, config.yaml sets no window, and it has not stated one for good. */
+    isOpen: (): boolean => isOpen,
+    /** True until the provider has answered for the first time, if only it can know: the number is an assumption until then. */
+    isPending: (): boolean => !isAnswered && canBeAsked && known === undefined,
+    /** Records the provider's answer, undefined if it states no window. Returns true when `tokens` has changed. */
+    learn(stated: StatedWindow | undefined): boolean {
       if (!canBeAsked) return false;
       const before = current.tokens;
       isAnswered = true;
@@ -104,7 +94,8 @@ export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {
       adopt(stated);
       return current.tokens !== before;
     },
-    reopen() {
+    /** The provider was away and may have changed: it should be asked again. */
+    reopen(): void {
       isOpen = canBeAsked;
     },
   };

@@ -2,48 +2,36 @@ import { createClient } from '@hermes-fleet/net';
 import type { MeasuredModel } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config.ts';
 import { type ModelName, parseModelName } from '../../config/model-name.ts';
-import { anthropicAddress, hostedOf, type ReadableEnv } from '../provider/provider-address.ts';
+import { anthropicAddress, endpointOf, type ReadableEnv } from '../provider/provider-address.ts';
 
 const ANTHROPIC = 'https://api.anthropic.com';
 const ANTHROPIC_VERSION = '2023-06-01';
-const DEFAULT_KEY = 'ANTHROPIC_API_KEY';
 
 /** The addresses of a model's provider that a probe asks. */
 export interface ProbedModel {
   readonly provider: ModelName['provider'];
-  /** The model's name at its provider. */
   readonly name: string;
   /** The address of the provider's API, without a slash at its end. */
   readonly api: string;
   /** Lists the models; costs nothing. */
   readonly listUrl: string;
-  /** Takes the calls. */
   readonly callUrl: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/**
- * Returns the provider of the configured model, or undefined for `offline/runbook`, which has none, and for a package of
- * another provider, whose API is not known.
- */
+/** The provider of the configured model; undefined for `offline/runbook` and another package, whose API is not known. */
 export function probedModel(config: AgentConfig, env: ReadableEnv): ProbedModel | undefined {
-  const { base_url: baseUrl, api_key_env: keyName } = config;
   const named = parseModelName(config.model, config.provider !== undefined);
   if (named === undefined || named.provider === 'offline' || named.provider === 'package') return undefined;
   const { provider, name } = named;
+  const { baseUrl, key } = endpointOf(config, named, (variable) => env.read(variable));
   if (provider === 'anthropic') {
-    const address = baseUrl ?? env.read('ANTHROPIC_BASE_URL') ?? ANTHROPIC;
-    const api = `${anthropicAddress(address)}/v1`;
-    const key = env.read(keyName ?? DEFAULT_KEY) ?? '';
-    const headers = { 'x-api-key': key, 'anthropic-version': ANTHROPIC_VERSION, ...config.headers };
+    const api = `${anthropicAddress(baseUrl ?? env.read('ANTHROPIC_BASE_URL') ?? ANTHROPIC)}/v1`;
+    const headers = { 'x-api-key': key ?? '', 'anthropic-version': ANTHROPIC_VERSION, ...config.headers };
     return { provider, name, api, listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages`, headers };
   }
-  const hosted = hostedOf(provider);
-  const address = baseUrl ?? hosted?.baseUrl;
-  if (address === undefined) return undefined;
-  const api = address.replace(/\/+$/, '');
-  const variable = keyName ?? hosted?.keyName;
-  const key = variable === undefined ? undefined : env.read(variable);
+  if (baseUrl === undefined) return undefined;
+  const api = baseUrl.replace(/\/+$/, '');
   return {
     provider,
     name,

@@ -10,9 +10,8 @@ import { wrapLanguageModel } from 'ai';
 const BREAKPOINT = { anthropic: { cacheControl: { type: 'ephemeral' } } };
 
 /**
- * A model of Anthropic whose calls mark what the provider keeps for the next call: tools and system prompt, and the
- * conversation up to its last message. The message before the model's last answer is marked too, because it is where the
- * call before this one ended.
+ * Marks what Anthropic keeps for the next call: tools and system prompt, the conversation, and the message before the last
+ * answer, where the call before ended.
  */
 export function withPromptCache(model: LanguageModelV4): LanguageModelV4 {
   return wrapLanguageModel({

@@ -15,8 +15,8 @@ export interface Endpoint {
   readonly limitName: 'max_tokens' | 'max_completion_tokens' | undefined;
 }
 
-/** Address and key of the hosted providers that config.yaml need not name. */
-const HOSTED = {
+/** What config.yaml need not name: the address of a provider, the variable of its key, and the name of its limit. */
+const KNOWN: Readonly<Record<ModelName['provider'], Partial<Endpoint> & { readonly keyName?: string }>> = {
   openai: {
     baseUrl: 'https://api.openai.com/v1',
     keyName: 'OPENAI_API_KEY',
@@ -27,40 +27,23 @@ const HOSTED = {
     keyName: 'OPENROUTER_API_KEY',
     limitName: 'max_tokens',
   },
-} as const;
+  anthropic: { keyName: 'ANTHROPIC_API_KEY' },
+  'openai-compatible': { limitName: 'max_tokens' },
+  package: {},
+  offline: {},
+};
 
-/** Throws CONFIG_INVALID when the key that the provider needs, or that config.yaml names, is not set. */
+/** The endpoint that config.yaml or the provider names. Throws what `read` throws for the name of its key. */
 export function endpointOf(
-  { model, base_url: baseUrl, api_key_env: named }: Pick<AgentConfig, 'model' | 'base_url' | 'api_key_env'>,
+  { base_url: baseUrl, api_key_env: named }: Pick<AgentConfig, 'base_url' | 'api_key_env'>,
   { provider }: Pick<ModelName, 'provider'>,
-  env: ReadableEnv,
+  read: (name: string) => string | undefined,
 ): Endpoint {
-  const keyOf = (name: string | undefined): string | undefined =>
-    name === undefined ? undefined : modelKey(env, name, model);
-  switch (provider) {
-    case 'openai':
-    case 'openrouter': {
-      const known = HOSTED[provider];
-      return {
-        baseUrl: baseUrl ?? known.baseUrl,
-        key: keyOf(named ?? known.keyName),
-        limitName: known.limitName,
-      };
-    }
-    case 'anthropic':
-      return { baseUrl, key: keyOf(named ?? 'ANTHROPIC_API_KEY'), limitName: undefined };
-    case 'openai-compatible':
-      return { baseUrl, key: keyOf(named), limitName: 'max_tokens' };
-    default:
-      return { baseUrl, key: keyOf(named), limitName: undefined };
-  }
+  const known = KNOWN[provider];
+  const keyName = named ?? known.keyName;
+  const key = keyName === undefined ? undefined : read(keyName);
+  return { baseUrl: baseUrl ?? known.baseUrl, key, limitName: known.limitName };
 }
-
-/** The addresses of `openai` and `openrouter`, and the variables with their keys. */
-export const hostedOf = (
-  provider: ModelName['provider'],
-): { baseUrl: string; keyName: string } | undefined =>
-  provider === 'openai' || provider === 'openrouter' ? HOSTED[provider] : undefined;
 
 /** Removes `/v1` from the address of an Anthropic API: both forms may be configured. */
 export const anthropicAddress = (baseUrl: string): string => baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');

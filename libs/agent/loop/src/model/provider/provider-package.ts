@@ -7,7 +7,7 @@ import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /** Names the folder that packages of other providers are installed in. */
-export const PACKAGES_VARIABLE = 'MODEL_PACKAGES_DIR';
+const PACKAGES_VARIABLE = 'MODEL_PACKAGES_DIR';
 
 const AnyFunction = z.custom<(...args: unknown[]) => unknown>((value) => typeof value === 'function');
 const Model = z.custom<LanguageModelV4>(
@@ -15,19 +15,16 @@ const Model = z.custom<LanguageModelV4>(
     z.object({ specificationVersion: z.literal('v4'), doStream: AnyFunction }).safeParse(value).success,
 );
 
-export interface PackageRequest {
+interface PackageRequest {
   readonly package: string;
   readonly factory?: string | undefined;
-  /** The model's name at the provider. */
   readonly name: string;
-  /** Passed to the factory. */
   readonly settings: object;
 }
 
 /**
- * Creates a model with the code of an optional package of the `ai` family, from the folder of MODEL_PACKAGES_DIR, else from
- * the application's own packages (docs/agent.md#other-providers). Throws CONFIG_INVALID, with the command that installs
- * the package, or with what is wrong with it.
+ * Creates a model with an `ai` package from MODEL_PACKAGES_DIR, else from the application's own
+ * (docs/agent.md#other-providers). Throws CONFIG_INVALID with the command that installs it, or with what is wrong with it.
  */
 export async function packageModel(
   request: PackageRequest,

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
 type LimitName = 'max_tokens' | 'max_completion_tokens';
 
-export interface BodyChanges {
+interface BodyChanges {
   /** Added to the JSON of every call; replaces what is there. */
   readonly extra: JsonObject;
   /** The name of the output limit that the provider is known to take; undefined for an API without this choice. */
@@ -10,9 +10,8 @@ export interface BodyChanges {
 }
 
 /**
- * `fetch` that changes the JSON of calls. Where the provider refuses the name of the output limit with 400 and asks for the
- * other one (https://platform.openai.com/docs/api-reference/chat), the call is sent again at once with that name, and so
- * are all later ones. The refusal costs nothing.
+ * `fetch` that changes the JSON of calls. Where a provider refuses the name of the output limit with 400
+ * (https://platform.openai.com/docs/api-reference/chat), this call and all later ones are sent with the other name.
  */
 export function changedBodyFetch(next: typeof fetch, { extra, limitName }: BodyChanges): typeof fetch {
   let sent = limitName;
@@ -44,7 +43,6 @@ function changed(body: string, { extra, limitName }: BodyChanges): string {
 /** The first fields of a body, as far as their values are short texts, numbers and the like. */
 const AHEAD = /^\{(?:"\w+":(?:"(?:[^"\\]|\\.){0,200}"|[\w.+-]+),)*?"(max_tokens|max_completion_tokens)":/;
 
-/** The name of the output limit, where it is among the first fields. */
 const limitAhead = (body: string): string | undefined => AHEAD.exec(body)?.[1];
 
 function hasLimit(body: string): boolean {

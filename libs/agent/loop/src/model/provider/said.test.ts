@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { APICallError, StreamProviderError } from 'ai';
-import { saidBy } from './said.ts';
+import { saidBy } from './provider-failure.ts';
 
 const answered = (responseBody: string) =>
   new APICallError({ message: 'x', url: 'http://x', requestBodyValues: {}, statusCode: 400, responseBody });

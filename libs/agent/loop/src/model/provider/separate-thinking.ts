@@ -8,8 +8,7 @@ const OPENING = TAGS.map((tag) => `<${tag}>`);
 type TextPart = Extract<LanguageModelV4StreamPart, { type: 'text-start' | 'text-delta' | 'text-end' }>;
 
 /**
- * A model whose streamed text has no thinking: what is in `<think>…</think>` at the start of an answer becomes reasoning,
- * also if the tag is never closed, and in upper case. A tag anywhere else is text.
+ * Turns `<think>…</think>` at the start of an answer into reasoning, also unclosed or in upper case; elsewhere it is text.
  */
 export function withSeparateThinking(model: LanguageModelV4): LanguageModelV4 {
   return wrapLanguageModel({
@@ -36,7 +35,7 @@ export function separatingStream(): TransformStream<LanguageModelV4StreamPart, L
         return;
       }
       splitter ??= new Splitter(part.id);
-      splitter.take(part, controller);
+      splitter.takePart(part, controller);
     },
     flush: (controller) => splitter?.release(controller),
   });
@@ -59,7 +58,7 @@ class Splitter {
     this.#id = id;
   }
 
-  take(part: TextPart, controller: Controller): void {
+  takePart(part: TextPart, controller: Controller): void {
     if (part.id !== this.#id) {
       this.release(controller);
       controller.enqueue(part);
@@ -136,7 +135,6 @@ class Splitter {
 const isText = (part: LanguageModelV4StreamPart): part is TextPart =>
   part.type === 'text-start' || part.type === 'text-delta' || part.type === 'text-end';
 
-/** Where the tag begins, in whatever case; -1 if it is not there. */
 const indexOfTag = (text: string, tag: string): number => text.search(new RegExp(tag, 'i'));
 
 /** How many characters at the end of the text may be the beginning of the tag. */

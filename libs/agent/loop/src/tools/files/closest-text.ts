@@ -1,5 +1,5 @@
 /** The part of a file that is most like a text that the file does not have. */
-export interface CloseText {
+interface CloseText {
   /** `line 7` or `lines 7-9`. */
   readonly where: string;
   /** Its lines as they are in the file, limited in number and length. */
@@ -8,7 +8,6 @@ export interface CloseText {
   readonly isWhitespace: boolean;
 }
 
-/** Bounds of the search. */
 const MAX_LINES = 50_000;
 const MAX_COMPARED_CHARS = 300;
 const MAX_VOTES = 200_000;

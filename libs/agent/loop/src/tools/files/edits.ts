@@ -1,8 +1,7 @@
 import { ToolError } from '@hermes-fleet/protocol/ports';
 import { closestText } from './closest-text.ts';
-import { decode, type Encoding, encode, encodingOf, missingIn } from './encoding.ts';
+import { decode, type Encoding, encode, encodingOf, missingIn } from './text-file.ts';
 
-/** One replacement. */
 export interface Edit {
   readonly old_text: string;
   readonly new_text: string;
@@ -20,10 +19,8 @@ export const MAX_FILE_BYTES = 8 * 1024 * 1024;
 const MAX_LINES_NAMED = 5;
 
 /**
- * Applies edits in order. All bytes but those of the replaced texts stay as they are, in any encoding. A line break in
- * `old_text` matches LF and CRLF, and the line breaks of `new_text` become those of the place. In a file that is not UTF-8, a
- * text is looked for in UTF-8 and in Windows-1252. Throws ToolError when one edit has no single place, or makes the file longer
- * than MAX_FILE_BYTES; then none applies.
+ * Applies edits in order, all or none, whatever the encoding. Line breaks of `old_text` match LF and CRLF, and those of
+ * `new_text` become the place's. Throws ToolError without one single place, or beyond MAX_FILE_BYTES.
  */
 export function applyEdits(before: Buffer, edits: readonly Edit[]): Edited {
   const encoding = encodingOf(before);
@@ -43,10 +40,7 @@ export function applyEdits(before: Buffer, edits: readonly Edit[]): Edited {
   return { content: Buffer.from(content, 'latin1'), encoding, replaced };
 }
 
-/**
- * A file with a text added to its end, in the encoding of the file and with its last line end. Throws ToolError when the encoding
- * lacks characters of the text.
- */
+/** A file with a text at its end, in its encoding and line end. Throws ToolError for characters that it lacks. */
 export function appended(before: Buffer, text: string): Buffer {
   const content = before.toString('latin1');
   const added = encodedFor(text, encodingOf(before), 'content');
@@ -67,7 +61,7 @@ function encodedFor(text: string, encoding: Encoding, parameter: string): string
 }
 
 function applied(content: string, edit: Edit, encoding: Encoding): { content: string; replaced: number } {
-  const { matches, written } = find(content, edit.old_text, encoding);
+  const { matches, written } = findMatches(content, edit.old_text, encoding);
   if (matches.length === 0) throw new ToolError(notFound(content, edit.old_text, encoding));
   if (matches.length > 1 && !edit.replace_all) {
     const named = matches.slice(0, MAX_LINES_NAMED).map(({ start }) => lineAt(content, start));
@@ -96,8 +90,7 @@ function applied(content: string, edit: Edit, encoding: Encoding): { content: st
   return { content: parts.join(''), replaced: matches.length };
 }
 
-/** The matches, and the encoding in which the text is written in the file. */
-function find(
+function findMatches(
   content: string,
   text: string,
   encoding: Encoding,
@@ -154,10 +147,7 @@ interface Match {
 
 const MAX_MATCHES = 100_000;
 
-/**
- * Where a text occurs, in order and without overlaps. A line break in the text matches LF and CRLF, always as a whole; a text
- * with a carriage return that ends no line is looked for as it is. Throws ToolError for more than 100,000 matches.
- */
+/** Where a text occurs, without overlaps; a line break matches LF and CRLF. Throws ToolError beyond 100,000 matches. */
 function findText(content: string, text: string): Match[] {
   const wanted = withLf(text);
   if (!wanted.includes('\n') || wanted.includes('\r') || !content.includes('\r\n'))

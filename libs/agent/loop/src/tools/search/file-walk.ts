@@ -9,11 +9,10 @@ import { entriesOf, hasCode, MAX_SCANNED } from '@hermes-fleet/workspace';
 const HIDDEN: ReadonlySet<string> = new Set(['.git', '.scratch']);
 export const PACKAGES = 'node_modules';
 
-export interface WalkLimits {
+interface WalkLimits {
   readonly maxDepth: number;
   readonly maxEntries: number;
   readonly maxMs: number;
-  /** True to enter `node_modules`. */
   readonly packages: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -28,16 +27,12 @@ export interface Found {
   readonly kind: 'file' | 'directory' | 'other';
 }
 
-/** The limit that ended a walk early. */
 export type WalkCut = 'depth' | 'crowd' | 'entries' | 'time' | 'enough';
 
 /** A walk yields to the event loop at this interval. */
 const TURN_MS = 20;
 
-/**
- * Visits the tree below a directory, each directory in sorted order, until `visit` returns `enough`. Follows no symlink
- * and skips `.git` and `.scratch`. A directory that cannot be entered does not end the walk.
- */
+/** Visits a tree in order until `enough`; skips symlinks, `.git`, `.scratch` and what cannot be entered. */
 export async function walkTree(
   files: AnchoredFiles,
   start: string,
@@ -87,7 +82,7 @@ export async function walkTree(
   return (await inside(directory, start === '.' ? '' : start, 1)) ?? missed;
 }
 
-/** Ignores a directory that only the commands' user may enter, or that has just been replaced. */
-function unlessGone(error: unknown): undefined {
-  if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP')) throw error;
+/** Ignores what only the commands' user may open, or what has just been replaced. */
+export function unlessGone(error: unknown): undefined {
+  if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO')) throw error;
 }

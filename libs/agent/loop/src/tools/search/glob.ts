@@ -2,12 +2,11 @@ import { ToolError } from '@hermes-fleet/protocol/ports';
 
 const MAX_ALTERNATIVES = 64;
 
-export type Glob = (path: string) => boolean;
+type Glob = (path: string) => boolean;
 
 /**
- * Parses a path pattern: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any directories, `{a,b}`. A
- * pattern without a slash matches names in any directory. Matching time is at most proportional to the product of the
- * lengths of pattern and path. Throws ToolError for an invalid pattern.
+ * `*`, `?`, `[a-z]`, `[!a-z]`, `**` and `{a,b}`; without a slash, names in any directory. Time is at most proportional to
+ * pattern times path. Throws ToolError for an invalid pattern.
  */
 export function parseGlob(pattern: string): Glob {
   const alternatives = expand(pattern).map((alternative) => {
@@ -86,7 +85,6 @@ function parseClass(inner: string): (character: string) => boolean {
     ) !== negated;
 }
 
-/** Expands the braces of a pattern into all combinations. */
 function expand(pattern: string): string[] {
   const open = pattern.lastIndexOf('{');
   if (open < 0) return [pattern];

@@ -1,12 +1,11 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { at, hasCode } from '@hermes-fleet/workspace';
+import { at } from '@hermes-fleet/workspace';
 import type { ToolContext } from '../../run/conversation.ts';
-import { type Found, walkTree } from './file-walk.ts';
+import { type Found, unlessGone, walkTree } from './file-walk.ts';
 import { parseGlob } from './glob.ts';
-import type { GrepMatches } from './matches.ts';
-import type { GrepPlace, GrepSearch } from './search.ts';
+import type { GrepMatches, GrepPlace, GrepSearch } from './grep-search.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
@@ -59,8 +58,4 @@ export async function searchPlainly(
     ...(cut === undefined ? [] : [`stopped at a limit (${cut}), so there may be more: narrow the path`]),
     ...(tooLong === 0 ? [] : [`${tooLong} files above ${MAX_FILE_BYTES} bytes were not searched`]),
   ];
-}
-
-function unlessGone(error: unknown): undefined {
-  if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ELOOP', 'ENXIO')) throw error;
 }

@@ -3,8 +3,7 @@ import { type Clock, ToolError } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV, type CommandResult, runCommand } from '@hermes-fleet/workspace';
 import type { ToolContext } from '../../run/conversation.ts';
 import { PACKAGES } from './file-walk.ts';
-import type { GrepMatches } from './matches.ts';
-import type { GrepPlace, GrepSearch } from './search.ts';
+import type { GrepMatches, GrepPlace, GrepSearch } from './grep-search.ts';
 
 const TIMEOUT_S = 20;
 const KEEP_BYTES = 8 * 1024;
@@ -19,9 +18,8 @@ const SCRIPT = `echo; test "$1" = - || test "$1" = "$(stat -c %d:%i .)" || exit 
 command -v grep >/dev/null || exit ${NO_PROGRAM}; ulimit -v ${MAX_MEMORY_KB}; exec grep "$@"`;
 
 /**
- * Searches with `grep`, confined to the workspace, so it reads only files that the agent's commands can read. It
- * starts in the open directory itself, or reads the open file, so a symlink planted in the meantime has no effect.
- * Resolves with notes for the model.
+ * Searches with `grep`, confined, in the open directory or file itself, so that no planted symlink has an effect. Resolves
+ * with notes for the model.
  */
 export async function runGrep(
   search: GrepSearch,

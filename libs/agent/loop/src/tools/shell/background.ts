@@ -1,26 +1,20 @@
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import { type Clock, ToolError, type ToolResult } from '@hermes-fleet/protocol/ports';
 import { type BackgroundProcess, type ProxiedCommand, startBackground } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import type { AgentTool, ToolContext } from '../../run/conversation.ts';
+import type { ToolContext } from '../../run/conversation.ts';
 import { defineFileTool } from '../../run/tool.ts';
 import {
   COMMAND_UNSUPPORTED,
   CWD_SYNONYMS,
   commandIn,
   commandShape,
+  notNow,
   refusedBy,
   type ShellOptions,
   shellLine,
   withFolderInCommand,
 } from './command-line.ts';
-
-export interface Background {
-  /** `shell_start`, `shell_output` and `shell_stop`. */
-  readonly tools: readonly AgentTool[];
-  /** Ends all processes of a context, also those that are being started; resolves when they are gone, or after 10 s. */
-  release(contextId: string): Promise<void>;
-}
 
 /** Processes of one context that run at a time, and those whose output is kept. */
 const MAX_RUNNING = 4;
@@ -28,7 +22,6 @@ const MAX_KEPT = 16;
 const KEEP_BYTES = 256 * 1024;
 /** A process that prints more is killed. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Bytes shown by one call. */
 const SHOWN_BYTES = 16 * 1024;
 const MAX_WAIT_S = 60;
 const START_WAIT_S = 1;
@@ -46,7 +39,6 @@ interface Started {
   read: number;
   /** All bytes of the output at the last look. */
   looked: number;
-  /** True when it was killed for what it printed. */
   isTooLong: boolean;
 }
 
@@ -56,11 +48,8 @@ interface Processes {
   readonly starting: Map<string, Promise<unknown>>;
 }
 
-/**
- * The tools for processes that run on while the agent works (docs/agent.md#background-processes). They are confined and
- * limited as commands are, end with the task, and do not survive a restart.
- */
-export function createBackground(options: ShellOptions & { readonly clock: Clock }): Background {
+/** Processes that run on beside the agent's steps (docs/agent.md#background-processes), confined and limited as commands. */
+export function createBackground(options: ShellOptions & { readonly clock: Clock }) {
   const contexts = new Map<string, Processes>();
   const { clock } = options;
   const id = z.string().min(1).max(200);
@@ -72,7 +61,7 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     return known;
   }
 
-  function find(call: ToolContext, name: string): Started {
+  function processOf(call: ToolContext, name: string): Started {
     const { started } = processesOf(call.task.contextId);
     const found = started.get(name);
     if (found !== undefined) return found;
@@ -99,8 +88,7 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     const { line, env, proxied } = shellLine(options, call, command);
     const place = { cwd: call.workspace.dir, env, keepBytes: KEEP_BYTES, clock };
     const process = await startBackground(line, place).catch((error: unknown) => {
-      if (!(error instanceof FleetError) || error.code !== 'CAPACITY') throw error;
-      throw new ToolError(`the command did not start: ${error.message}; try again later`);
+      throw notNow(error, 'start');
     });
     const started = { process, command, proxied, read: 0, looked: 0, isTooLong: false };
     all.started.set(name, started);
@@ -124,7 +112,7 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     unsupported: COMMAND_UNSUPPORTED,
     async run(input, call) {
       const command = commandIn(input.command, input.cwd);
-      if (command.includes('\0')) throw new ToolError('a command must not contain a null byte');
+
       const all = processesOf(call.task.contextId);
       makeRoom(all);
       const name = `p${call.key.replaceAll('/', '-')}`;
@@ -148,7 +136,7 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     isConcurrent: false,
     inputSchema: z.strictObject({ id, wait_s: wait_s.describe('wait so long for more output or its end') }),
     async run({ id: name, wait_s: seconds = 0 }, call) {
-      const started = find(call, name);
+      const started = processOf(call, name);
       if (seconds > 0 && started.process.output.totalBytes === started.looked)
         await started.process.change(seconds * 1000, untilStop(call));
       call.signal.throwIfAborted();
@@ -163,7 +151,7 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     repeatable: true,
     inputSchema: z.strictObject({ id }),
     async run({ id: name }, call) {
-      const started = find(call, name);
+      const started = processOf(call, name);
       await ended(started);
       if (started.process.end() === undefined)
         throw new ToolError(
@@ -175,7 +163,8 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
 
   return {
     tools: [withFolderInCommand(start), output, stop],
-    async release(contextId) {
+    /** Ends all processes of a context, also those that are being started; resolves when they are gone, or after 10 s. */
+    async release(contextId: string): Promise<void> {
       const all = contexts.get(contextId);
       contexts.delete(contextId);
       // A start that fails has no process.

@@ -1,14 +1,13 @@
-import { taskFields } from '@hermes-fleet/protocol/ports';
+import { FleetError } from '@hermes-fleet/protocol';
+import { ToolError, taskFields } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV, gitIdentity, type ProxiedCommand, throughProxy } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AllowedNetwork } from '../../network/allowed-network.ts';
 import type { AgentTool, ToolContext } from '../../run/conversation.ts';
-import type { Unsupported } from '../../run/unsupported.ts';
+import type { Unsupported } from '../../run/tool.ts';
 
-/** How the agent's commands run. */
 export interface ShellOptions {
   readonly profile: string;
-  /** The absolute path of the shell. */
   readonly shell: string;
   /** `tools.shell.env`. */
   readonly env: Readonly<Record<string, string>>;
@@ -24,12 +23,13 @@ const TRUST_WORKSPACE = {
 };
 const IN_HOME = '[ -d "$HOME" ] || mkdir -p "$HOME"; exec "$@"';
 
-/** The confined command line that runs a command in the shell, and its environment. */
+/** The confined command line that runs a command in the shell, and its environment. Throws ToolError for a null byte. */
 export function shellLine(
   { profile, shell, env, network }: ShellOptions,
   { workspace, task }: Pick<ToolContext, 'workspace' | 'task'>,
   command: string,
 ) {
+  if (command.includes('\0')) throw new ToolError('a command must not contain a null byte');
   const proxied = network?.open(taskFields(task));
   // Set within the confinement: the programs that confine a command do not get them.
   const configured = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -41,19 +41,23 @@ export function shellLine(
   };
 }
 
+/** A failure of a command for want of room, for the model; any other error as it is. */
+export const notNow = (error: unknown, what: 'run' | 'start'): unknown =>
+  error instanceof FleetError && error.code === 'CAPACITY'
+    ? new ToolError(`the command did not ${what}: ${error.message}; try again later`)
+    : error;
+
 /** The field of a result that names what the network refused. */
 export const refusedBy = (proxied: ProxiedCommand | undefined): { network_refused?: string[] } => {
   const refused = proxied?.refused() ?? [];
   return refused.length === 0 ? {} : { network_refused: [...refused] };
 };
 
-/** The parameters of a tool that runs a command. */
 export const commandShape = {
   command: z.string().min(1),
   cwd: z.string().min(1).optional(),
 };
 
-/** Names of `cwd` in the tools of other agents. */
 export const CWD_SYNONYMS: Readonly<Record<string, string>> = Object.fromEntries(
   ['workdir', 'work_dir', 'working_directory', 'working_dir', 'directory', 'dir', 'folder'].map((name) => [
     name,

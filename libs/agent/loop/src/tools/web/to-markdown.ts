@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '@hermes-fleet/protocol/ports';
+import { type Clock, raceSignal } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 
 /** A page of 1 MB takes about a second; only a hostile page takes much longer. */
@@ -7,9 +7,8 @@ const TIMEOUT_MS = 10_000;
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
 
 /**
- * Converts a page to Markdown with absolute links. Resolves with undefined when this takes too long or too much memory.
- * No script of the page runs. The conversion has its own thread, so a hostile page does not block the event loop. On
- * abort, rejects with the signal's reason.
+ * Converts a page to Markdown in a thread of its own, so that a hostile page blocks nothing, and no script runs. Undefined
+ * when it takes too long or too much memory. Rejects with the signal's reason.
  */
 export async function toMarkdown(
   page: { readonly html: string; readonly url: string },
@@ -29,17 +28,15 @@ export async function toMarkdown(
     stderr: true,
   });
   const ended = Promise.withResolvers<string | undefined>();
-  const onAbort = (): void => ended.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
+
   using _deadline = clock.timer(() => ended.resolve(undefined), timeoutMs);
   worker.once('message', (message: unknown) => ended.resolve(z.string().parse(message)));
   // Out of memory or stack: the page is the cause, and a retry would fail again.
   worker.once('error', () => ended.resolve(undefined));
   worker.once('exit', () => ended.resolve(undefined));
   try {
-    return await ended.promise;
+    return await raceSignal(ended.promise, signal);
   } finally {
-    signal.removeEventListener('abort', onAbort);
     await worker.terminate();
   }
 }

@@ -1,3 +1,22 @@
+import type { FileHandle } from 'node:fs/promises';
+import { cutTo } from '../../messages/text.ts';
+
+/** The open directory or file to search; a symlink planted later cannot replace it. */
+export interface GrepPlace {
+  readonly handle: FileHandle;
+  readonly kind: 'file' | 'directory';
+  /** Relative to the workspace. */
+  readonly path: string;
+}
+
+export interface GrepSearch {
+  readonly pattern: string;
+  readonly fixed: boolean;
+  readonly ignoreCase: boolean;
+  readonly include: string | undefined;
+  readonly packages: boolean;
+}
+
 const MAX_SHOWN = 100;
 const MAX_SHOWN_CHARS = 16_000;
 const MAX_LINE_CHARS = 300;
@@ -16,9 +35,9 @@ export class GrepMatches {
     if (path !== this.#last) this.files += 1;
     this.#last = path;
     if (this.#shown.length >= MAX_SHOWN || this.#chars >= MAX_SHOWN_CHARS) return;
-    const cut = text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)}…` : text;
-    this.#chars += path.length + cut.length;
-    this.#shown.push({ path, line, text: cut });
+    const shown = cutTo(text, MAX_LINE_CHARS);
+    this.#chars += path.length + shown.length;
+    this.#shown.push({ path, line, text: shown });
   }
 
   /** The report for the model, sorted by path. */
