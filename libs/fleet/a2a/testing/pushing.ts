@@ -9,8 +9,8 @@ import {
   recordingLog,
   tempDir,
 } from '@hermes-fleet/protocol/testing';
-import { createPushService, type PushOptions, type PushService } from '../src/push/push-service.ts';
-import type { PushResult } from '../src/push/target.ts';
+import { createPushService, type PushService } from '../src/push/push-service.ts';
+import type { PushOptions, PushResult } from '../src/push/target.ts';
 
 export interface Pushing {
   readonly ledger: Ledger;

@@ -7,8 +7,10 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { buildAgentCard } from '../src/card/agent-card.ts';
-import { createPushService, type PushOptions, type PushService } from '../src/push/push-service.ts';
-import { type A2AOptions, registerA2A } from '../src/register.ts';
+import { createPushService, type PushService } from '../src/push/push-service.ts';
+import type { PushOptions } from '../src/push/target.ts';
+import { registerA2A } from '../src/register.ts';
+import type { A2AOptions } from '../src/rpc/exchange.ts';
 import { finish, type Script, type ScriptedIntake, scriptedIntake } from './script.ts';
 
 export const TOKEN = 'token-of-switch-0123456789';

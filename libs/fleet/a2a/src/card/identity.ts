@@ -89,18 +89,18 @@ function readSkills(sections: readonly Section[]): Skill[] {
   const at = sections.findIndex(({ level, title }) => level === 2 && /^skills$/i.test(title));
   const found = sections[at];
   if (found === undefined) {
-    return sections
-      .filter(({ level }) => level === 2)
-      .map(({ title, lines }) => ({ name: title, description: firstParagraph(lines) || title }));
+    return headedSkills(sections, 2);
   }
   const rest = sections.slice(at + 1);
   const end = rest.findIndex(({ level }) => level <= 2);
   const below = end === -1 ? rest : rest.slice(0, end);
-  const headed = below
-    .filter(({ level }) => level === 3)
-    .map(({ title, lines }) => ({ name: title, description: firstParagraph(lines) || title }));
-  return [...readBullets(found.lines), ...headed];
+  return [...readBullets(found.lines), ...headedSkills(below, 3)];
 }
+
+const headedSkills = (sections: readonly Section[], level: number): Skill[] =>
+  sections
+    .filter((section) => section.level === level)
+    .map(({ title, lines }) => ({ name: title, description: firstParagraph(lines) || title }));
 
 /** Reads `- **Name**: description`, `- Name - description` or `- Name`; an indented line continues the item above. */
 function readBullets(lines: readonly string[]): Skill[] {

@@ -1,8 +1,9 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import { createClient, createTextExchange, type TlsFetch } from '@hermes-fleet/net';
 import type { TlsKeys, TlsSource } from '@hermes-fleet/net/tls';
-import { HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
+import { definedFields, HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
 import { type Clock, encodePart, type Log, type MessagePart } from '@hermes-fleet/protocol/ports';
+import type { z } from 'zod';
 import { type DiscoveredAgent, discoverAgent } from './discover.ts';
 import { fetchCard, readCard } from './fetch-card.ts';
 import { fetchFile } from './fetch-file.ts';
@@ -33,8 +34,8 @@ const HISTORY_LENGTH = 50;
 
 export interface OutboundMessage {
   readonly messageId: string;
-  readonly contextId?: string;
-  readonly taskId?: string;
+  readonly contextId?: string | undefined;
+  readonly taskId?: string | undefined;
   readonly text?: string;
   /** A handshake message, as wire JSON. */
   readonly data?: JsonObject;
@@ -113,33 +114,24 @@ export function createA2AClient(options: {
       throw err;
     }
   };
-  const task = async (
+  const call = <S extends z.ZodType>(
     peer: PeerEndpoint,
     method: string,
-    id: string,
+    params: JsonObject,
+    schema: S,
     options: CallOptions,
-  ): Promise<PeerTask> =>
-    toPeerTask(await logged(peer.name, method, callPeer(deps, peer, method, { id }, TaskReply, options)));
+  ) => logged(peer.name, method, callPeer(deps, peer, method, params, schema, options));
+  const task = (peer: PeerEndpoint, method: string, id: string, options: CallOptions) =>
+    call(peer, method, { id }, TaskReply, options);
 
   return {
-    send: async (peer, message, options) => {
-      const params = sendParams(message, deps.extensions);
-      return toPeerReply(
-        await logged(
-          peer.name,
-          'SendMessage',
-          callPeer(deps, peer, 'SendMessage', params, SendReply, options),
-        ),
-      );
-    },
+    send: async (peer, message, options) =>
+      toPeerReply(await call(peer, 'SendMessage', sendParams(message, deps.extensions), SendReply, options)),
     stream: (peer, message, options) =>
       streamMessage(deps, peer, sendParams(message, deps.extensions), options),
-    getTask: (peer, id, options) => task(peer, 'GetTask', id, options),
-    inspectTask: async (peer, id, options) =>
-      toListedTask(
-        await logged(peer.name, 'GetTask', callPeer(deps, peer, 'GetTask', { id }, TaskReply, options)),
-      ),
-    cancelTask: (peer, id, options) => task(peer, 'CancelTask', id, options),
+    getTask: async (peer, id, options) => toPeerTask(await task(peer, 'GetTask', id, options)),
+    inspectTask: async (peer, id, options) => toListedTask(await task(peer, 'GetTask', id, options)),
+    cancelTask: async (peer, id, options) => toPeerTask(await task(peer, 'CancelTask', id, options)),
     listTasks: (peer, contextId, options) =>
       logged(peer.name, 'ListTasks', listContext(deps, peer, contextId, options)),
     watch: (peer, id, options) => watchTask(deps, peer, id, options),
@@ -151,19 +143,17 @@ export function createA2AClient(options: {
 }
 
 function sendParams(message: OutboundMessage, extensions: readonly string[]): JsonObject {
-  const { messageId, contextId, taskId, text, data, blocking } = message;
-  const more = message.parts?.map(encodePart) ?? [];
-  const parts: JsonObject[] = [];
-  if (data !== undefined) parts.push({ data, mediaType: HANDSHAKE_MEDIA_TYPE });
-  if (text !== undefined) parts.push({ text, mediaType: 'text/plain' });
-  parts.push(...more);
+  const { messageId, contextId, taskId, text, data, parts = [], blocking } = message;
   return {
     message: {
       messageId,
-      ...(contextId === undefined ? {} : { contextId }),
-      ...(taskId === undefined ? {} : { taskId }),
+      ...definedFields({ contextId, taskId }),
       role: 'ROLE_USER',
-      parts,
+      parts: [
+        ...(data === undefined ? [] : [{ data, mediaType: HANDSHAKE_MEDIA_TYPE }]),
+        ...(text === undefined ? [] : [{ text, mediaType: 'text/plain' }]),
+        ...parts.map(encodePart),
+      ],
       ...(data === undefined ? {} : { extensions: [...extensions] }),
     },
     configuration: { returnImmediately: !blocking },

@@ -1,15 +1,25 @@
+import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { type Called, timedOut, unreachable } from './peer-errors.ts';
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
-  /** True when the time ran out, false when the caller's own signal aborted. */
-  readonly expired: boolean;
   /** Restarts the timer. */
   touch(): void;
+  /**
+   * Runs a part of the request. Converts its failures to catalogue errors: PEER_UNREACHABLE where the time ran out or the network
+   * failed, and the reason of the caller's own signal.
+   */
+  during<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** A signal that aborts after `ms` or with the caller's own; disposing it clears the timer. */
-export function createDeadline(clock: Clock, ms: number, outer: AbortSignal | undefined): Deadline {
+export function createDeadline(
+  clock: Clock,
+  called: Called,
+  ms: number,
+  outer: AbortSignal | undefined,
+): Deadline {
   const controller = new AbortController();
   let expired = false;
   const start = (): Disposable =>
@@ -23,12 +33,19 @@ export function createDeadline(clock: Clock, ms: number, outer: AbortSignal | un
   let timer = start();
   return {
     signal: controller.signal,
-    get expired() {
-      return expired;
-    },
     touch: () => {
       timer[Symbol.dispose]();
       timer = start();
+    },
+    async during(work) {
+      try {
+        return await work();
+      } catch (thrown) {
+        if (expired) throw timedOut(called, ms);
+        if (outer?.aborted) throw outer.reason;
+        if (thrown instanceof FleetError) throw thrown;
+        throw unreachable(called, thrown);
+      }
     },
     [Symbol.dispose]: () => {
       timer[Symbol.dispose]();

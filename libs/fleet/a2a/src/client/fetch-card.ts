@@ -1,11 +1,10 @@
 import { AgentCard } from '@a2a-js/sdk';
-import { readBounded } from '@hermes-fleet/net';
 import { isJsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { fromLegacyCard } from './legacy.ts';
 import { invalidAnswer, refusedBy } from './peer-errors.ts';
-import { type CallOptions, MAX_ANSWER_BYTES, type TransportDeps, withNetworkErrors } from './transport.ts';
+import { type CallOptions, readText, type TransportDeps } from './transport.ts';
 
 /** Fetches an agent card and reads it. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
 export async function fetchCard(
@@ -14,43 +13,25 @@ export async function fetchCard(
   read: (json: unknown) => AgentCard,
   { timeoutMs, signal }: CallOptions,
 ): Promise<AgentCard> {
-  const name = new URL(url).host;
-  const method = 'its agent card';
-  const { tlsKeys } = deps;
-  using deadline = createDeadline(deps.clock, timeoutMs, signal);
-  return await withNetworkErrors({ name, url, tlsKeys, method, timeoutMs, deadline, signal }, async () => {
-    const init = {
+  const called = { name: new URL(url).host, url, method: 'its agent card', tlsKeys: deps.tlsKeys };
+  using deadline = createDeadline(deps.clock, called, timeoutMs, signal);
+  return await deadline.during(async () => {
+    const response = await (deps.request ?? deps.fetch)(url, {
+      method: 'GET',
       signal: deadline.signal,
       headers: { accept: 'application/json', 'a2a-version': '1.0' },
-    };
-    const response = await (deps.request ?? deps.fetch)(url, { ...init, method: 'GET' });
-    const text = await readBounded(response, MAX_ANSWER_BYTES, () =>
-      invalidAnswer(name, method, 'more than 4 MiB'),
-    );
-    if (response.status !== 200) {
-      const retryAfter = response.headers.get('retry-after');
-      throw refusedBy({
-        peer: name,
-        url,
-        tlsKeys,
-        method,
-        status: response.status,
-        retryAfter,
-        error: errorIn(text),
-      });
+    });
+    const { text, status, retryAfter } = await readText(called, response);
+    if (status !== 200) {
+      const body = parseJson(text);
+      throw refusedBy(called, { status, retryAfter }, isJsonObject(body) ? body.error : undefined);
     }
     try {
       return read(JSON.parse(text));
     } catch {
-      throw invalidAnswer(name, method, 'something that is not an agent card of A2A 1.0');
+      throw invalidAnswer(called, 'something that is not an agent card of A2A 1.0');
     }
   });
-}
-
-/** The `error` member of a body; undefined for one that is not JSON. */
-function errorIn(text: string): unknown {
-  const body = parseJson(text);
-  return isJsonObject(body) ? body.error : undefined;
 }
 
 const Interface = z.looseObject({

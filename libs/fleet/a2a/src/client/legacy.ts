@@ -36,11 +36,11 @@ export function fromLegacyResult(method: string, result: unknown): unknown {
     case 'task':
       return { task: fromLegacyTask(result) };
     case 'message':
-      return { message: fromLegacyMessage(result) };
+      return { message: withCurrentParts(result) };
     case 'status-update':
       return { statusUpdate: { ...result, status: fromLegacyStatus(result.status) } };
     case 'artifact-update':
-      return { artifactUpdate: { ...result, artifact: fromLegacyArtifact(result.artifact) } };
+      return { artifactUpdate: { ...result, artifact: withCurrentParts(result.artifact) } };
     default:
       return result;
   }
@@ -85,8 +85,8 @@ function fromLegacyTask(task: JsonObject): JsonObject {
   return {
     ...task,
     status: fromLegacyStatus(task.status),
-    artifacts: listOf(task.artifacts).map(fromLegacyArtifact),
-    history: listOf(task.history).map(fromLegacyMessage),
+    artifacts: listOf(task.artifacts).map(withCurrentParts),
+    history: listOf(task.history).map(withCurrentParts),
   };
 }
 
@@ -96,17 +96,14 @@ function fromLegacyStatus(status: JsonValue | undefined): JsonValue {
   return {
     ...status,
     state: typeof state === 'string' ? state.replaceAll('-', '_') : (state ?? null),
-    ...(message === undefined ? {} : { message: fromLegacyMessage(message) }),
+    ...(message === undefined ? {} : { message: withCurrentParts(message) }),
   };
 }
 
-function fromLegacyMessage(message: JsonValue): JsonValue {
-  return isJsonObject(message) ? { ...message, parts: listOf(message.parts).map(fromLegacyPart) } : message;
-}
-
-function fromLegacyArtifact(artifact: JsonValue | undefined): JsonValue {
-  if (!isJsonObject(artifact)) return artifact ?? null;
-  return { ...artifact, parts: listOf(artifact.parts).map(fromLegacyPart) };
+/** A message or an artifact. */
+function withCurrentParts(holder: JsonValue | undefined): JsonValue {
+  if (!isJsonObject(holder)) return holder ?? null;
+  return { ...holder, parts: listOf(holder.parts).map(fromLegacyPart) };
 }
 
 function fromLegacyPart(part: JsonValue): JsonValue {

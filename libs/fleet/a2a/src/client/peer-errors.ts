@@ -1,3 +1,4 @@
+import type { TextAnswer } from '@hermes-fleet/net';
 import { connectionFault, connectionRefusal, type TlsKeys } from '@hermes-fleet/net/tls';
 import { ERRORS, type ErrorCode, type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
@@ -49,40 +50,49 @@ const CODES = new Map<string, ErrorCode>([
   ...Object.entries(A2A_REASONS).map(([code, reason]): [string, ErrorCode] => [reason, code as ErrorCode]),
 ]);
 
-export interface Refusal {
-  readonly peer: string;
+/** Who is called for what. */
+export interface Called {
+  /** The name of the peer. */
+  readonly name: string;
   readonly url: string;
-  readonly tlsKeys?: TlsKeys | undefined;
   readonly method: string;
-  readonly status: number;
-  readonly retryAfter: string | null;
-  /** The body's `error` member, as it came. */
-  readonly error: unknown;
+  /** Where the certificates are configured, for messages; default: fleet.yaml. */
+  readonly tlsKeys?: TlsKeys | undefined;
 }
 
 /**
- * Converts an error answer to PEER_REFUSED, with the peer's field list and its code as the cause (see peerErrorCode).
- * Retryable for 429, for 503, and when the peer says so. A refusal of the connection itself is PEER_UNREACHABLE.
+ * Converts an error answer, whose body has `error`, to PEER_REFUSED, with the peer's field list and its code as the cause (see
+ * peerErrorCode). Retryable for 429, for 503, and when the peer says so. A refusal of the connection itself is PEER_UNREACHABLE.
  */
-export function refusedBy({ peer, url, method, status, retryAfter, error, tlsKeys }: Refusal): FleetError {
+export function refusedBy(
+  called: Called,
+  { status, retryAfter }: Pick<TextAnswer, 'status' | 'retryAfter'>,
+  error: unknown,
+): FleetError {
   const body = RpcErrorBody.safeParse(error).data;
   const info = detail(body?.data, 'ErrorInfo', ErrorInfo);
   const fields = fieldsOf(detail(body?.data, 'BadRequest', BadRequest));
   const known =
     (info && CODES.get(info.reason)) ?? CODE_OF_STATUS.get(status) ?? (body && CODE_OF_RPC.get(body.code));
   const refusal = connectionRefusal(info?.reason ?? (isJsonObject(error) ? error.code : undefined));
-  if (refusal) return unreachable({ name: peer, url, tlsKeys }, method, refusal);
-  const name = [info?.reason ?? known, body?.code, status === 200 ? undefined : `HTTP ${status}`]
+  if (refusal) return unreachable(called, refusal);
+  const answer = [info?.reason ?? known, body?.code, status === 200 ? undefined : `HTTP ${status}`]
     .filter((part) => part !== undefined)
     .join(', ');
   const retryAfterS = seconds(retryAfter) ?? seconds(info?.metadata.retry_after_s ?? null);
   const where = fields.length === 0 ? '' : `; wrong fields: ${fields.map(({ path }) => path).join(', ')}`;
-  return new FleetError('PEER_REFUSED', `peer "${peer}" refused ${method} (${name})${where}`, {
-    fields,
-    retryable: status === 429 || status === 503 || info?.metadata.retryable === 'true',
-    ...(retryAfterS === undefined ? {} : { retryAfterS }),
-    ...(known === undefined ? {} : { cause: new FleetError(known, `answer of peer "${peer}"`, { fields }) }),
-  });
+  return new FleetError(
+    'PEER_REFUSED',
+    `peer "${called.name}" refused ${called.method} (${answer})${where}`,
+    {
+      fields,
+      retryable: status === 429 || status === 503 || info?.metadata.retryable === 'true',
+      ...(retryAfterS === undefined ? {} : { retryAfterS }),
+      ...(known === undefined
+        ? {}
+        : { cause: new FleetError(known, `answer of peer "${called.name}"`, { fields }) }),
+    },
+  );
 }
 
 /** The catalogue code that a peer answered with; undefined for other errors and for unknown codes. */
@@ -92,23 +102,11 @@ export function peerErrorCode(thrown: unknown): ErrorCode | undefined {
 }
 
 /** PEER_REFUSED for an answer that is not A2A. */
-export function invalidAnswer(peer: string, method: string, what: string): FleetError {
-  return new FleetError(
-    'PEER_REFUSED',
-    `peer "${peer}" answered ${method} with ${what}; is it an A2A agent?`,
-  );
-}
+export const invalidAnswer = ({ name, method }: Pick<Called, 'name' | 'method'>, what: string): FleetError =>
+  new FleetError('PEER_REFUSED', `peer "${name}" answered ${method} with ${what}; is it an A2A agent?`);
 
 /** PEER_UNREACHABLE for a request without an answer. The message holds a system error code, never text of the peer. */
-export function unreachable(
-  {
-    name,
-    url,
-    tlsKeys,
-  }: { readonly name: string; readonly url: string; readonly tlsKeys?: TlsKeys | undefined },
-  method: string,
-  cause: unknown,
-): FleetError {
+export function unreachable({ name, url, method, tlsKeys }: Called, cause: unknown): FleetError {
   const fault = connectionFault(cause, tlsKeys);
   const message = fault
     ? `peer "${name}" at ${new URL(url).origin} cannot be reached for ${method}: ${fault.what}: ${fault.remedy}`
@@ -116,9 +114,8 @@ export function unreachable(
   return new FleetError('PEER_UNREACHABLE', message, { cause });
 }
 
-export function timedOut(peer: string, method: string, ms: number): FleetError {
-  return new FleetError('PEER_UNREACHABLE', `peer "${peer}" did not answer ${method} within ${ms} ms`);
-}
+export const timedOut = ({ name, method }: Called, ms: number): FleetError =>
+  new FleetError('PEER_UNREACHABLE', `peer "${name}" did not answer ${method} within ${ms} ms`);
 
 function systemCode(thrown: unknown): string {
   for (let error = thrown; error instanceof Error; error = error.cause) {

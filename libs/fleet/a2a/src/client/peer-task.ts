@@ -61,7 +61,7 @@ const Status = z.looseObject({
   message: Message.nullish(),
   timestamp: z.unknown().optional(),
 });
-const Task = z.looseObject({
+export const TaskReply = z.looseObject({
   id: z.string().min(1).max(256),
   contextId: z.string().nullish(),
   status: Status,
@@ -70,19 +70,17 @@ const Task = z.looseObject({
   metadata: json,
 });
 
-export const TaskReply = Task;
-
 export const ListReply = z.looseObject({
-  tasks: z.array(Task).nullish(),
+  tasks: z.array(TaskReply).nullish(),
   nextPageToken: z.string().nullish(),
 });
 
 export const SendReply = z
-  .object({ task: Task.optional(), message: Message.optional() })
+  .object({ task: TaskReply.optional(), message: Message.optional() })
   .refine(({ task, message }) => (task === undefined) !== (message === undefined));
 
 export const StreamReply = z.object({
-  task: Task.optional(),
+  task: TaskReply.optional(),
   message: Message.optional(),
   statusUpdate: z.object({ status: Status, metadata: json }).optional(),
   artifactUpdate: z
@@ -90,7 +88,7 @@ export const StreamReply = z.object({
     .optional(),
 });
 
-export type WireTask = z.output<typeof Task>;
+export type WireTask = z.output<typeof TaskReply>;
 
 /** Text, data and artifacts are computed on first read: a stream yields a snapshot per event, and few are read. */
 export function toPeerTask(task: WireTask, updateMetadata?: JsonObject): PeerTask {

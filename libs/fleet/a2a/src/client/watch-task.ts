@@ -1,5 +1,5 @@
 import { parseSseStream } from '@a2a-js/sdk';
-import { type FleetError, isAsking, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
+import { type FleetError, isAsking, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { invalidAnswer, peerErrorCode, unreachable } from './peer-errors.ts';
@@ -19,10 +19,9 @@ import {
   type PeerEndpoint,
   post,
   type RpcCall,
-  readAnswer,
   readResult,
+  readText,
   type TransportDeps,
-  withNetworkErrors,
 } from './transport.ts';
 
 export interface WatchOptions {
@@ -52,10 +51,10 @@ export async function* watchTask(
   options: WatchOptions,
 ): AsyncGenerator<PeerTask, void, undefined> {
   const { signal, idleTimeoutMs, traceparent } = options;
-  const call = streamCall(peer, 'SubscribeToTask', { id }, options);
+  const call = streamCall(deps, peer, 'SubscribeToTask', { id }, options);
   try {
     for await (const { task, metadata } of eventsOf(deps, call, options)) {
-      if (task === undefined) throw invalidAnswer(peer.name, call.method, 'an update before the task');
+      if (task === undefined) throw invalidAnswer(call, 'an update before the task');
       const snapshot = toPeerTask(task, metadata);
       yield snapshot;
       if (snapshot.terminal) return;
@@ -77,10 +76,10 @@ export async function* streamMessage(
   params: JsonObject,
   options: WatchOptions,
 ): AsyncGenerator<PeerReply, void, undefined> {
-  const call = streamCall(peer, 'SendStreamingMessage', params, options);
+  const call = streamCall(deps, peer, 'SendStreamingMessage', params, options);
   for await (const seen of eventsOf(deps, call, options)) {
     if (seen.task === undefined && seen.message === undefined)
-      throw invalidAnswer(peer.name, call.method, 'an update before the task');
+      throw invalidAnswer(call, 'an update before the task');
     const reply = toPeerReply(seen, seen.metadata);
     yield reply;
     // A2A ends the stream of a task that asks, too.
@@ -89,12 +88,15 @@ export async function* streamMessage(
   throw endedEarly(call);
 }
 
-function streamCall(peer: PeerEndpoint, method: string, params: JsonObject, options: WatchOptions): RpcCall {
-  return { peer, method, params, accept: 'text/event-stream', traceparent: options.traceparent };
-}
+const streamCall = (
+  { tlsKeys }: TransportDeps,
+  peer: PeerEndpoint,
+  method: string,
+  params: JsonObject,
+  { traceparent }: WatchOptions,
+): RpcCall => ({ ...peer, method, params, accept: 'text/event-stream', traceparent, tlsKeys });
 
-const endedEarly = ({ peer, method }: RpcCall): FleetError =>
-  unreachable(peer, method, new Error('the stream ended early'));
+const endedEarly = (call: RpcCall): FleetError => unreachable(call, new Error('the stream ended early'));
 
 interface StreamState {
   readonly task?: WireTask;
@@ -109,16 +111,8 @@ async function* eventsOf(
   call: RpcCall,
   { signal, idleTimeoutMs }: WatchOptions,
 ): AsyncGenerator<StreamState, void, undefined> {
-  using deadline = createDeadline(deps.clock, idleTimeoutMs, signal);
-  const context = {
-    ...call.peer,
-    tlsKeys: deps.tlsKeys,
-    method: call.method,
-    timeoutMs: idleTimeoutMs,
-    deadline,
-    signal,
-  };
-  const opened = await withNetworkErrors(context, () => open(deps, call, deadline.signal));
+  using deadline = createDeadline(deps.clock, call, idleTimeoutMs, signal);
+  const opened = await deadline.during(() => openStream(deps, call, deadline.signal));
   if (!(opened instanceof Response)) {
     yield nextState(undefined, opened);
     return;
@@ -128,13 +122,13 @@ async function* eventsOf(
   let chars = 0;
   try {
     for (;;) {
-      const next = await withNetworkErrors(context, () => events.next());
+      const next = await deadline.during(() => events.next());
       if (next.done) return;
       const event = readEvent(call, next.value.data);
       chars += sizeOf(event) + copiedItems(seen.task, event) / COPIES_PER_CHAR;
       // The caller may watch again: a new stream starts with the whole task, which has its own limit.
       if (chars > MAX_STREAM_CHARS)
-        throw unreachable(call.peer, call.method, new Error('the stream holds more than a task may'));
+        throw unreachable(call, new Error('the stream holds more than a task may'));
       seen = nextState(seen.task, event);
       yield seen;
     }
@@ -153,7 +147,7 @@ function nextState(known: WireTask | undefined, event: z.output<typeof StreamRep
 }
 
 /** The open stream, or the single answer of a peer that does not stream. Throws PEER_REFUSED for anything else. */
-async function open(
+async function openStream(
   deps: TransportDeps,
   call: RpcCall,
   signal: AbortSignal,
@@ -161,14 +155,9 @@ async function open(
   const response = await post(deps, call, signal);
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   if (response.status === 200 && isStream) return response;
-  const answer = readResult(
-    { ...call, tlsKeys: deps.tlsKeys },
-    response.status,
-    await readAnswer(call, response),
-    StreamReply,
-  );
+  const answer = readResult(call, await readText(call, response), StreamReply);
   if (call.method === 'SendStreamingMessage' && (answer.task ?? answer.message) !== undefined) return answer;
-  throw invalidAnswer(call.peer.name, call.method, 'no stream');
+  throw invalidAnswer(call, 'no stream');
 }
 
 /** Calls back for every chunk, because the SSE parser drops the comments that are heartbeats. */
@@ -201,8 +190,5 @@ function copiedItems(task: WireTask | undefined, { artifactUpdate }: z.output<ty
   return artifacts.length + (known?.parts?.length ?? 0);
 }
 
-function readEvent(call: RpcCall, data: string) {
-  const body = parseJson(data);
-  if (body === undefined) throw invalidAnswer(call.peer.name, call.method, 'an event that is not JSON');
-  return readResult(call, 200, { body, retryAfter: null }, StreamReply);
-}
+const readEvent = (call: RpcCall, text: string) =>
+  readResult(call, { status: 200, text, retryAfter: null }, StreamReply);

@@ -1,19 +1,12 @@
 import type { PushConfig } from '@hermes-fleet/ledger';
-import type { JsonObject } from '@hermes-fleet/protocol';
 import { partUrlAt } from '../server/artifact-route.ts';
 import { followTask, type StreamItem } from '../server/follow-task.ts';
 import { requireTask } from '../server/read-tasks.ts';
 import { ownArtifacts } from '../wire/artifact-view.ts';
 import { taskView } from '../wire/task-view.ts';
-import { isTold, notificationOf } from './notification.ts';
 import { createSlotHolder, pacedLedger } from './paced-ledger.ts';
-import { createTarget, type Sent, type Target, type TargetDeps } from './target.ts';
-
-export interface DeliveryDeps extends TargetDeps {
-  readonly metadata: (taskId: string) => JsonObject | undefined;
-  /** The URL of this agent, below which clients read the parts of artifacts that a notification refers to. */
-  readonly rpcUrl: () => string;
-}
+import { isTold, notificationOf } from './send-notification.ts';
+import { createTarget, type PushDeps, type Sent, type Target } from './target.ts';
 
 /** The first updates of an event that were acknowledged without a position in the ledger: those of the task's end. */
 interface Acknowledged {
@@ -27,11 +20,7 @@ interface Acknowledged {
  * made anew for each attempt: a config that waits, for an event, a slot or its target, holds its position only.
  * Returns when the config is finished, given up or gone. Rejects with the signal's reason.
  */
-export async function deliverConfig(
-  config: PushConfig,
-  deps: DeliveryDeps,
-  signal: AbortSignal,
-): Promise<void> {
+export async function deliverConfig(config: PushConfig, deps: PushDeps, signal: AbortSignal): Promise<void> {
   const target = createTarget(config, deps, signal);
   const acknowledged = { seq: 0, count: 0 };
   for (;;) {
@@ -48,18 +37,18 @@ async function deliverUpdates(
   { n, caller, taskId, version, url }: PushConfig,
   target: Target,
   acknowledged: Acknowledged,
-  deps: DeliveryDeps,
+  deps: PushDeps,
   signal: AbortSignal,
 ): Promise<Sent> {
   const { ledger } = deps;
   const { host } = new URL(url);
-  using slot = createSlotHolder(() => deps.slots.take({ caller, host }, signal));
-  if (ledger.push.get(n)?.hasBegun === false) await slot.take();
+  using slot = createSlotHolder(() => deps.slots.takeSlot({ caller, host }, signal));
+  if (ledger.push.get(n)?.hasBegun === false) await slot.renew();
   const config = ledger.push.get(n);
   const record = ledger.get(taskId);
   if (config?.state !== 'active' || record === undefined) return 'over';
   const { position, hasBegun } = config;
-  const metadata = deps.metadata(taskId);
+  const metadata = deps.metadata?.(taskId);
   const urlOf = partUrlAt(deps.rpcUrl, taskId);
   const current = () => ({
     ...taskView(requireTask(ledger, taskId), [], {

@@ -1,24 +1,21 @@
 import type { Ledger, TaskEvent } from '@hermes-fleet/ledger';
 
-/** The slot of one delivery: at most one, and none while nothing is to be sent. */
-export interface SlotHolder extends Disposable {
-  /** Resolves when the delivery has a slot, in place of one that it had. */
-  take(): Promise<void>;
-  /** Gives the slot back, if there is one. */
-  release(): void;
-}
+export type SlotHolder = ReturnType<typeof createSlotHolder>;
 
-export function createSlotHolder(take: () => Promise<Disposable>): SlotHolder {
+/** The slot of one delivery: at most one, and none while nothing is to be sent. */
+export function createSlotHolder(takeSlot: () => Promise<Disposable>) {
   let held: Disposable | undefined;
   const release = (): void => {
     held?.[Symbol.dispose]();
     held = undefined;
   };
   return {
-    async take() {
+    /** Resolves when the delivery has a slot, in place of one that it had. */
+    async renew(): Promise<void> {
       release();
-      held = await take();
+      held = await takeSlot();
     },
+    /** Gives the slot back, if there is one. */
     release,
     [Symbol.dispose]: release,
   };
@@ -55,7 +52,7 @@ async function* pacedEvents(
     const next = await nextEvent(ledger, taskId, seq, signal);
     if (next === undefined) return;
     if (isTold(next.type)) {
-      await slot.take();
+      await slot.renew();
       const [event] = ledger.events(taskId, seq, 1);
       // The task was removed meanwhile.
       if (event === undefined) return;

@@ -1,38 +1,17 @@
-import type { Ledger, PushConfig, PushLimits } from '@hermes-fleet/ledger';
-import { checkDestination, type DestinationRules } from '@hermes-fleet/net';
-import { backoffMs, FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import type { PushConfig } from '@hermes-fleet/ledger';
+import { checkDestination } from '@hermes-fleet/net';
+import { backoffMs, FleetError } from '@hermes-fleet/protocol';
+import { shuttingDown } from '../server/open-calls.ts';
 import type { PlannedPush, PushPort } from '../server/push-methods.ts';
-import { type DeliveryDeps, deliverConfig } from './deliver-config.ts';
-import type { PushSigner } from './signature.ts';
-import type { PushResult } from './target.ts';
-import { checkPort } from './target-port.ts';
+import { deliverConfig } from './deliver-config.ts';
+import { checkPort } from './send-notification.ts';
+import type { PushOptions } from './target.ts';
 import { createTargetSlots } from './target-slots.ts';
 
 /** The longest time of a look-up when a config is created. */
 const LOOKUP_MS = 5_000;
 /** The configs that a start reads at a time. */
 const PAGE = 100;
-
-export interface PushOptions {
-  readonly ledger: Ledger;
-  /** Internal hosts that targets may be at, and the resolver. */
-  readonly rules?: DestinationRules;
-  readonly limits: PushLimits;
-  /** The time of failures without a delivery after which a config is given up, ms. */
-  readonly giveUpAfterMs: number;
-  /** Becomes Task.metadata of the snapshot, as in streams. */
-  readonly metadata?: (taskId: string) => JsonObject | undefined;
-  /** The public URL of this agent, below which the content of large artifacts is. */
-  readonly rpcUrl: () => string;
-  /** Absent: notifications are not signed. */
-  readonly signer?: PushSigner | undefined;
-  readonly onAttempt?: (result: PushResult) => void;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** 0 to 1, for jitter; default: Math.random. */
-  readonly random?: () => number;
-}
 
 /** The delivery of push notifications (docs/push.md). */
 export interface PushService extends PushPort {
@@ -50,31 +29,19 @@ interface Delivery {
 const isFault = (err: unknown): boolean => !(err instanceof FleetError) || err.code === 'INTERNAL';
 
 export function createPushService(options: PushOptions): PushService {
-  const { ledger, rules = {}, limits, clock, log, random = Math.random, signer } = options;
+  const { ledger, rules = {}, limits, clock, log, random = Math.random } = options;
   const stopping = new AbortController();
   const deliveries = new Map<number, Delivery>();
   /** The configs of a caller that were planned and not stored yet. */
   const planned = new Map<string, number>();
   let starting: Promise<void> = Promise.resolve();
-  const deps: DeliveryDeps = {
-    ledger,
-    rules,
-    giveUpAfterMs: options.giveUpAfterMs,
-    slots: createTargetSlots(),
-    clock,
-    log,
-    random,
-    rpcUrl: options.rpcUrl,
-    metadata: options.metadata ?? (() => undefined),
-    headers: (id, body) => ({ 'webhook-id': id, ...signer?.sign(id, body) }),
-    onAttempt: options.onAttempt ?? (() => undefined),
-  };
+  const deps = { ...options, slots: createTargetSlots() };
 
   /** Ends a config that cannot be delivered through a fault of this program, where its caller and the operator see it. */
   const giveUpAfterFault = async (n: number, err: unknown): Promise<void> => {
     await ledger.push.failed(n, clock.now(), 'this agent could not make or send the notification');
     await ledger.push.end(n, 'given_up');
-    deps.onAttempt('given_up');
+    options.onAttempt?.('given_up');
     log.error({ err, config: n }, 'push notifications given up after an internal error');
   };
 
@@ -166,8 +133,7 @@ export function createPushService(options: PushOptions): PushService {
   };
 
   const plan: PushPort['plan'] = async (wanted, caller, task): Promise<PlannedPush> => {
-    if (stopping.signal.aborted)
-      throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
+    if (stopping.signal.aborted) throw shuttingDown();
     await checkAddress(wanted.url);
     const before = task && ledger.push.find(task.id, task.config);
     // A config that is known takes no further place.
@@ -201,9 +167,7 @@ export function createPushService(options: PushOptions): PushService {
       );
     },
     async stop() {
-      stopping.abort(
-        new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 }),
-      );
+      stopping.abort(shuttingDown());
       await starting;
       await Promise.all(
         [...deliveries.values()].map(({ abort, done }) => {

@@ -1,9 +1,9 @@
-import type { PushConfig } from '@hermes-fleet/ledger';
-import { createClient, type DestinationRules } from '@hermes-fleet/net';
+import { StreamResponse, type Task } from '@a2a-js/sdk';
+import { V03PushNotificationSerializer } from '@a2a-js/sdk/compat/v0_3/server';
+import type { PushConfig, PushVersion } from '@hermes-fleet/ledger';
+import { createClient, type DestinationRules, namesPort, parseDestination, portOf } from '@hermes-fleet/net';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import type { Notification } from './notification.ts';
-import { checkPort } from './target-port.ts';
 
 /** The longest time of one attempt (A2A 1.0, section 4.3.3). */
 const ATTEMPT_MS = 15_000;
@@ -73,4 +73,50 @@ export async function sendNotification(
 function retryAfter({ headers }: Response): number | undefined {
   const value = headers.get('retry-after') ?? '';
   return /^\d{1,6}$/.test(value) ? Number(value) : undefined;
+}
+
+/** The ports of mail, remote shells, databases and the like begin below this one. */
+const FIRST_FREE_PORT = 1024;
+const WEB_PORTS: ReadonlySet<number> = new Set([80, 443]);
+
+/**
+ * Throws INVALID_PARAMS for a target at a port below 1024 that is neither 80 nor 443, unless `allowInternal` names the port with
+ * its host (docs/push.md#configs), and for what is no address.
+ */
+export function checkPort(address: string, { allowInternal = [] }: DestinationRules): void {
+  const url = parseDestination(address);
+  const port = portOf(url);
+  if (port >= FIRST_FREE_PORT || WEB_PORTS.has(port) || namesPort(url, allowInternal)) return;
+  const remedy = 'have the operator name the host with this port in fleet.push.allow_internal';
+  throw new FleetError(
+    'INVALID_PARAMS',
+    `port ${port} is below ${FIRST_FREE_PORT} and neither 80 nor 443: use another port, or ${remedy}`,
+  );
+}
+
+/** The body of one push notification. */
+export interface Notification {
+  readonly body: string;
+  readonly contentType: string;
+}
+
+const LEGACY = new V03PushNotificationSerializer();
+
+/** True if targets are told of an event of this type; of A2A 0.3, targets are not told of parts of the output. */
+export const isTold = (version: PushVersion, type: string): boolean =>
+  version === '1.0' || (type !== 'text' && type !== 'artifact');
+
+/**
+ * The notification of an update: the StreamResponse that a stream would carry (A2A 1.0, section 4.3.3). A2A 0.3 gets the
+ * whole task as it is now, without one for a part of its output: a thousand parts would carry their text a thousand times.
+ */
+export function notificationOf(
+  version: PushVersion,
+  update: StreamResponse,
+  task: () => Task,
+): Notification | undefined {
+  if (version === '1.0')
+    return { body: JSON.stringify(StreamResponse.toJSON(update)), contentType: 'application/a2a+json' };
+  if (update.payload?.$case === 'artifactUpdate') return undefined;
+  return LEGACY.serialize(update, update.payload?.$case === 'task' ? update.payload.value : task());
 }

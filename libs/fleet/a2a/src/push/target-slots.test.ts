@@ -9,7 +9,7 @@ function asking(slots: TargetSlots, caller = 'a') {
   const given: { readonly host: string; readonly slot: Disposable }[] = [];
   return {
     ask: (host: string): void =>
-      void slots.take({ caller, host }, never).then((slot) => given.push({ host, slot })),
+      void slots.takeSlot({ caller, host }, never).then((slot) => given.push({ host, slot })),
     async given(): Promise<string[]> {
       await new Promise(setImmediate);
       return given.map(({ host }) => host);

@@ -22,7 +22,7 @@ export interface TargetHost {
 /** The slots in which notifications are sent; the others wait in the order in which they asked. */
 export interface TargetSlots {
   /** Resolves with a slot, which must be disposed. Rejects with the signal's reason. */
-  take(target: TargetHost, signal: AbortSignal): Promise<Disposable>;
+  takeSlot(target: TargetHost, signal: AbortSignal): Promise<Disposable>;
   /** Records whether the host answered the last attempt, with whatever status. */
   heard(target: TargetHost, isAnswered: boolean): void;
 }
@@ -41,17 +41,17 @@ export function createTargetSlots(): TargetSlots {
   const standingOf = (key: string): Standing => known.get(key) ?? 'new';
 
   return {
-    async take(target, signal) {
+    async takeSlot(target, signal) {
       const key = keyOf(target);
       using taken = new DisposableStack();
       // The host's turn comes first: those that wait for a host take no slot of the caller.
-      taken.use(await ofHost.take(key, signal));
+      taken.use(await ofHost.takeTurn(key, signal));
       for (;;) {
         const standing = standingOf(key);
         using tried = new DisposableStack();
-        if (standing !== 'answering') tried.use(await ofUnprovenHost.take(key, signal));
+        if (standing !== 'answering') tried.use(await ofUnprovenHost.takeTurn(key, signal));
         if (standing !== standingOf(key)) continue;
-        tried.use(await ofCaller[standing].take(target.caller, signal));
+        tried.use(await ofCaller[standing].takeTurn(target.caller, signal));
         // Another attempt may have ended while this one waited: a silent host takes no slot of new ones.
         if (standing !== standingOf(key)) continue;
         taken.use(tried.move());

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { at, READ_TOKEN, serve } from '../../testing/serve.ts';
-import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
+import type { CustomMethod, CustomMethodCall } from './exchange.ts';
 import type { RefusedRequest } from './refused-request.ts';
 
 /** A method that records its calls. */

@@ -2,7 +2,7 @@ import { Extensions } from '@a2a-js/sdk';
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { Caller, Clock, Deadlines, Log, Scope } from '@hermes-fleet/protocol/ports';
+import type { Caller, Clock, Deadlines, Ids, Log, Scope } from '@hermes-fleet/protocol/ports';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardSource } from '../card/card-route.ts';
 import { extendedCard } from '../card/extended-card.ts';
@@ -13,27 +13,72 @@ import {
   type createRequestHandler,
   type HandlerDeps,
 } from '../server/request-handler.ts';
-import type { CustomMethod } from './custom-method.ts';
 import type { RpcId } from './envelope.ts';
 import type { RpcReply } from './heartbeat-reply.ts';
 import type { Method } from './methods.ts';
 import { type OnRefused, reportRefusal } from './refused-request.ts';
 import { errorReply, httpStatusOf } from './rpc-error.ts';
 
-export interface RouteDeps extends HandlerDeps {
+export interface CustomMethodCall {
+  /** The raw JSON of `params`; undefined when absent. */
+  readonly paramsText: string | undefined;
+  readonly caller: Caller;
+  /** The W3C trace context of the request. */
+  readonly traceparent: string;
+}
+
+export interface CustomMethodReply {
+  /** The HTTP status. */
+  readonly status: number;
+  readonly result: JsonObject;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A JSON-RPC method that a service adds to those of A2A. It takes precedence over them and ignores `A2A-Version`. Only
+ * authentication is checked before it runs. An error that it throws becomes a JSON-RPC error.
+ */
+export interface CustomMethod {
+  run(call: CustomMethodCall): Promise<CustomMethodReply>;
+}
+
+export interface A2AOptions extends Omit<HandlerDeps, 'ids'> {
+  /** Builds the agent card for the requested host; called per request, with an untrusted Host header. */
   readonly card: CardSource;
+  /** Supported extension URIs: echoed in `A2A-Extensions` when a client requests them. */
   readonly extensions: readonly string[];
+  readonly log: Log;
   readonly clock: Clock;
+  readonly ids?: Ids;
+  /** Default 256. */
+  readonly maxStreamsPerCaller?: number;
+  /** Default 1,000: a waiting copy of a dispatch costs only its connection. */
+  readonly maxWaitingPerCaller?: number;
+  /** Default 15 s. */
+  readonly heartbeatMs?: number;
+  /** The part of the extended card that is about a caller, beside its scopes, in wire form; read at each request for that card. */
+  readonly callerView?: (caller: Caller) => JsonObject;
+  /** Further JSON-RPC methods, by name. */
+  readonly methods?: Readonly<Record<string, CustomMethod>>;
+  /**
+   * Awaited before an authenticated request is answered with an error, unless a method or the intake has received it:
+   * invalid JSON, not a request, too large, forbidden, invalid params, …
+   */
+  readonly onRefused?: OnRefused;
+  /** Scopes beside `dispatch` and `announce` that let a caller send messages; the intake checks their use. */
+  readonly sendScopes?: readonly Scope[];
+  /**
+   * True for data parts that the intake parses from their raw text. A message that such a part nests too deeply is not
+   * refused: the part keeps its scalar members and its whole text.
+   */
+  readonly readsText?: (data: JsonObject) => boolean;
+}
+
+export interface RouteDeps extends A2AOptions {
+  readonly ids: Ids;
   readonly calls: OpenCalls;
   /** Deadlines of HEARTBEAT_MS. */
   readonly heartbeats: Deadlines;
-  readonly log: Log;
-  /** See A2AOptions. */
-  readonly callerView?: ((caller: Caller) => JsonObject) | undefined;
-  readonly methods?: Readonly<Record<string, CustomMethod>> | undefined;
-  readonly onRefused?: OnRefused | undefined;
-  readonly sendScopes?: readonly Scope[] | undefined;
-  readonly readsText?: ((data: JsonObject) => boolean) | undefined;
 }
 
 /** Progress of a request. */
@@ -105,24 +150,22 @@ export function callOf(exchange: Exchange, signal: AbortSignal): Call {
   };
 }
 
-/** The SDK's transport handlers of both versions. */
-export interface Transports {
-  /** Answers a request. Do not send its error replies: see Call.failure. */
-  handle(exchange: Exchange, call: Call, rpc: Rpc): Promise<unknown>;
-}
-
 interface Rpc {
   readonly method: string;
   readonly params: JsonObject;
 }
 
-export function createTransports(methods: ReturnType<typeof createRequestHandler>): Transports {
+export type Transports = ReturnType<typeof createTransports>;
+
+/** The SDK's transport handlers of both versions. */
+export function createTransports(methods: ReturnType<typeof createRequestHandler>) {
   const current = new JsonRpcTransportHandler({
     ...methods,
     getAgentCard: () => Promise.reject(new TypeError('the transport of A2A 1.0 asked for the card')),
   });
   return {
-    handle({ id, method }, call, rpc) {
+    /** Answers a request. Do not send its error replies: see Call.failure. */
+    handle({ id, method }: Pick<Exchange, 'id' | 'method'>, call: Call, rpc: Rpc): Promise<unknown> {
       const context = new CallContext(method.version, call);
       const request = { jsonrpc: '2.0', id, ...rpc };
       if (method.version === '1.0') return current.handle(request, context);

@@ -60,15 +60,20 @@ const part = proto({
   message: 'must have exactly one of text, raw, url, data',
 });
 
-const message = proto({
+/** The fields of a message that both versions have. */
+const messageFields = {
   messageId: id,
   contextId: optionalId,
   taskId: optionalId,
-  role: z.literal(['ROLE_USER', 'ROLE_AGENT', 1, 2], 'must be "ROLE_USER"'),
-  parts: z.array(part).min(1, 'must have at least one part'),
   metadata,
   extensions: strings,
   referenceTaskIds: strings,
+};
+
+const message = proto({
+  ...messageFields,
+  role: z.literal(['ROLE_USER', 'ROLE_AGENT', 1, 2], 'must be "ROLE_USER"'),
+  parts: z.array(part).min(1, 'must have at least one part'),
 });
 
 const state = z
@@ -171,14 +176,9 @@ export const LegacyPushConfigParams = z.looseObject({ id, pushNotificationConfig
 /** `message/send` and `message/stream` of A2A 0.3. */
 export const LegacySendParams = z.looseObject({
   message: z.looseObject({
-    messageId: id,
-    contextId: optionalId,
-    taskId: optionalId,
+    ...messageFields,
     role: z.enum(['user', 'agent']),
     parts: z.array(legacyPart).min(1, 'must have at least one part'),
-    metadata,
-    extensions: strings,
-    referenceTaskIds: strings,
   }),
   configuration: z
     .looseObject({

@@ -16,14 +16,9 @@ export interface RefusedRequest {
 
 export type OnRefused = (refused: RefusedRequest) => Promise<void>;
 
-export interface RefusalDeps {
-  readonly onRefused?: OnRefused | undefined;
-  readonly log: Log;
-}
-
 /** Reports a refusal to the service. Never rejects: the caller must get the original error. */
 export async function reportRefusal(
-  { onRefused, log }: RefusalDeps,
+  { onRefused, log }: { readonly onRefused?: OnRefused | undefined; readonly log: Log },
   request: FastifyRequest,
   refusal: Pick<RefusedRequest, 'text' | 'method' | 'error'>,
 ): Promise<void> {

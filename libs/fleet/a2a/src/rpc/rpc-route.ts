@@ -1,14 +1,15 @@
 import { Extensions } from '@a2a-js/sdk';
-import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CLIENT_GONE } from '../server/open-calls.ts';
 import { pushNotSupported } from '../server/push-methods.ts';
 import { type Call, createRequestHandler } from '../server/request-handler.ts';
 import { requestedVersion } from '../wire/requested-version.ts';
-import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
 import { readEnvelope } from './envelope.ts';
 import {
   activeExtensions,
+  type CustomMethod,
+  type CustomMethodCall,
   callOf,
   createTransports,
   type Exchange,
@@ -21,7 +22,6 @@ import {
 } from './exchange.ts';
 import { type RpcReply, replyWithHeartbeat, sendReply } from './heartbeat-reply.ts';
 import { authorize, findMethod, readParams } from './methods.ts';
-import { runNotification } from './notification.ts';
 import { isStream, streamReplies } from './sse-stream.ts';
 
 /** The handler of POST /jsonrpc. Every answer is JSON-RPC, and none holds the text of an unexpected exception. */
@@ -129,6 +129,32 @@ async function answer(exchange: Exchange): Promise<void> {
   } finally {
     open[Symbol.dispose]();
   }
+}
+
+/** The methods that wait or stream, by name: the one that has the same effect at once, with `returnImmediately`. */
+const WITHOUT_STREAM: Readonly<Record<string, string>> = {
+  SendStreamingMessage: 'SendMessage',
+  'message/stream': 'message/send',
+};
+
+/** Runs a request without an id, which is never answered; failures are only logged (JSON-RPC 2.0, section 4.1). */
+async function runNotification(exchange: Exchange): Promise<void> {
+  const { deps, request, method, params, progress, transports } = exchange;
+  // No other method has an effect.
+  if (!method.takesMessage && !/cancel/i.test(method.name)) return;
+  using open = openCall(exchange);
+  const call = callOf(exchange, open.signal);
+  const name = WITHOUT_STREAM[method.name] ?? method.name;
+  await transports.handle(exchange, call, { method: name, params: withoutWaiting(params) });
+  if (call.failure === undefined) return;
+  request.failure = FleetError.from(call.failure);
+  await reportIfRefused(deps, progress, call.failure);
+}
+
+function withoutWaiting(params: JsonObject): JsonObject {
+  if (params.message === undefined) return params;
+  const configuration = isJsonObject(params.configuration) ? params.configuration : {};
+  return { ...params, configuration: { ...configuration, returnImmediately: true, blocking: false } };
 }
 
 /** Converts a reply of the SDK's transport and replaces its error with the original one. */

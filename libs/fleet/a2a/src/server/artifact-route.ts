@@ -44,7 +44,7 @@ export function registerArtifactRoute(
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort(CLIENT_GONE));
     try {
-      closing.use(await turns.take(caller.name, gone.signal));
+      closing.use(await turns.takeTurn(caller.name, gone.signal));
     } catch (thrown) {
       if (thrown === CLIENT_GONE) return reply.hijack();
       throw thrown;

@@ -1,4 +1,4 @@
-import type { StreamResponse } from '@a2a-js/sdk';
+import type { Artifact, StreamResponse, TaskStatus } from '@a2a-js/sdk';
 import {
   impliedState,
   isTerminal,
@@ -8,14 +8,13 @@ import {
   type TaskEvent,
   type TaskRecord,
 } from '@hermes-fleet/ledger';
-import { FleetError, type JsonObject, type TaskState, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { invalidParams, type JsonObject, type TaskState, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { chunkArtifact, ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
 import { EVENT_METADATA } from '../wire/event-metadata.ts';
 import { a2aState } from '../wire/task-state.ts';
 import {
   artifactsOf,
   deltaOf,
-  questionMessage,
   type RunningState,
   runningView,
   statusMessage,
@@ -83,7 +82,7 @@ async function* updates(options: FollowOptions, place: Place): AsyncGenerator<St
     }
     if (event.type === 'text') {
       using _turn = await turnFor(options, deltaOf(event).length);
-      yield item(event.seq, textUpdate(record, event, place.hasText));
+      yield item(event.seq, artifactUpdate(record, textArtifact(deltaOf(event)), place.hasText, false));
       place.hasText = true;
     } else if (event.type === 'artifact') {
       yield* chunkUpdates(options, event);
@@ -212,33 +211,27 @@ const item = (eventId: number | undefined, payload: Payload): StreamItem => ({
   response: { payload },
 });
 
-function textUpdate({ id: taskId, contextId }: TaskRecord, event: TaskEvent, append: boolean): Payload {
-  const artifact = textArtifact(deltaOf(event));
-  return {
-    $case: 'artifactUpdate',
-    value: { taskId, contextId, artifact, append, lastChunk: false, metadata: undefined },
-  };
-}
+const artifactUpdate = (
+  { id: taskId, contextId }: TaskRecord,
+  artifact: Artifact,
+  append: boolean,
+  lastChunk: boolean,
+  metadata?: JsonObject,
+): Payload => ({
+  $case: 'artifactUpdate',
+  value: { taskId, contextId, artifact, append, lastChunk, metadata },
+});
 
 /** Undefined for a chunk that a later one has replaced: that one follows. */
 function chunkUpdate(
-  { id: taskId, contextId }: TaskRecord,
+  record: TaskRecord,
   event: TaskEvent,
   chunk: StoredChunk | undefined,
   urlOf: PartUrl,
 ): Payload | undefined {
   if (chunk === undefined || chunk.parts.length === 0) return undefined;
-  const artifact = chunkArtifact(chunk, urlOf);
   const append = chunk.place > 0 && !chunk.replaces;
-  const value = {
-    taskId,
-    contextId,
-    artifact,
-    append,
-    lastChunk: chunk.isLast,
-    metadata: eventMetadata(event),
-  };
-  return { $case: 'artifactUpdate', value };
+  return artifactUpdate(record, chunkArtifact(chunk, urlOf), append, chunk.isLast, eventMetadata(event));
 }
 
 function statusUpdate(
@@ -247,29 +240,27 @@ function statusUpdate(
   state: TaskState,
   question: Question | undefined,
 ): Payload {
-  const text = event.data.message;
-  const progress = typeof text === 'string' ? statusMessage(record, text, event.seq) : undefined;
-  const message = question ? questionMessage(record, question) : progress;
-  return {
-    $case: 'statusUpdate',
-    value: {
-      taskId: record.id,
-      contextId: record.contextId,
-      status: { state: a2aState(state), message, timestamp: new Date(event.at).toISOString() },
-      metadata: eventMetadata(event),
-    },
-  };
+  const { seq, at, data } = event;
+  const said = question ?? (typeof data.message === 'string' ? { text: data.message, seq } : undefined);
+  const message = said && statusMessage(record, said);
+  const timestamp = new Date(at).toISOString();
+  return statusPayload(record, event, { state: a2aState(state), message, timestamp });
 }
+
+const statusPayload = (
+  { id: taskId, contextId }: TaskRecord,
+  event: TaskEvent,
+  status: TaskStatus,
+): Payload => ({
+  $case: 'statusUpdate',
+  value: { taskId, contextId, status, metadata: eventMetadata(event) },
+});
 
 /** The final artifacts, which replace the streamed ones, and then the final status; a stream can resume only after that. */
 function* finalUpdates(record: TaskRecord, event: TaskEvent): Generator<StreamItem> {
-  const { id: taskId, contextId } = record;
-  for (const artifact of artifactsOf(record)) {
-    const value = { taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined };
-    yield item(undefined, { $case: 'artifactUpdate', value });
-  }
-  const value = { taskId, contextId, status: statusView(record), metadata: eventMetadata(event) };
-  yield item(event.seq, { $case: 'statusUpdate', value });
+  for (const artifact of artifactsOf(record))
+    yield item(undefined, artifactUpdate(record, artifact, false, true));
+  yield item(event.seq, statusPayload(record, event, statusView(record)));
 }
 
 function eventMetadata({ seq, type, data }: TaskEvent): JsonObject {
@@ -281,8 +272,5 @@ export function readLastEventId(header: string | undefined, record: TaskRecord):
   if (header === undefined || header === '') return undefined;
   const seq = /^\d{1,15}$/.test(header) ? Number(header) : Number.NaN;
   if (seq <= record.lastSeq) return seq;
-  const reason = 'is not an event of this task; subscribe without it';
-  throw new FleetError('INVALID_PARAMS', `Last-Event-ID ${reason}`, {
-    fields: [{ path: 'Last-Event-ID', reason }],
-  });
+  throw invalidParams('Last-Event-ID', 'is not an event of this task; subscribe without it');
 }

@@ -23,7 +23,7 @@ export function toInbound(message: Message, origin: Origin, modes: () => readonl
   message.parts.forEach(({ content, mediaType }, index) => {
     if (content?.$case === 'text') texts.push(content.value);
     else if (content?.$case === 'data')
-      data.push(new DataPart(content.value, mediaType || undefined, origin.text, index));
+      data.push(dataPart(content.value, mediaType || undefined, origin.text, index));
   });
   return {
     messageId: message.messageId,
@@ -37,23 +37,13 @@ export function toInbound(message: Message, origin: Origin, modes: () => readonl
 }
 
 /** A data part, whose raw text is located when it is read, since few need it; it has the same path in both A2A versions. */
-class DataPart {
-  readonly data: JsonValue;
-  readonly mediaType: string | undefined;
-  readonly #body: string;
-  readonly #index: number;
-
-  constructor(data: JsonValue, mediaType: string | undefined, body: string, index: number) {
-    this.data = data;
-    this.mediaType = mediaType;
-    this.#body = body;
-    this.#index = index;
-  }
-
-  get text(): string | undefined {
-    return jsonAt(this.#body, ['params', 'message', 'parts', this.#index, 'data']);
-  }
-}
+const dataPart = (data: JsonValue, mediaType: string | undefined, body: string, index: number) => ({
+  data,
+  mediaType,
+  get text() {
+    return jsonAt(body, ['params', 'message', 'parts', index, 'data']);
+  },
+});
 
 function toRaw(message: Message): JsonObject {
   const raw = Message.toJSON(message);

@@ -6,7 +6,7 @@ import type {
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { NewPushConfig, PushConfig, PushVersion, TaskRecord } from '@hermes-fleet/ledger';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, invalidParams, type JsonObject } from '@hermes-fleet/protocol';
 import type { Accepted, Caller, Ids } from '@hermes-fleet/protocol/ports';
 
 /** The key of Task.metadata under which GetTask tells how the deliveries of the task's push notifications stand. */
@@ -71,12 +71,8 @@ export function createPushMethods({ push, ids }: { readonly push: PushPort | und
       task: TaskRecord,
       params: ListTaskPushNotificationConfigsRequest,
     ): ListTaskPushNotificationConfigsResponse {
-      if (params.pageToken !== '') {
-        const reason = 'is not known: all configs are on the first page';
-        throw new FleetError('INVALID_PARAMS', `pageToken ${reason}`, {
-          fields: [{ path: 'pageToken', reason }],
-        });
-      }
+      if (params.pageToken !== '')
+        throw invalidParams('pageToken', 'is not known: all configs are on the first page');
       return { configs: enabled().list(task.id).map(toWire), nextPageToken: '' };
     },
     remove: (task: TaskRecord, { id }: DeleteTaskPushNotificationConfigRequest): Promise<void> =>
@@ -92,9 +88,8 @@ export function createPushMethods({ push, ids }: { readonly push: PushPort | und
       handOver: () => Promise<Accepted>,
     ): Promise<Accepted> {
       if (params.taskId !== '' && params.taskId !== taskId) {
-        const reason = 'is not the task of the message: leave it out';
         const path = 'configuration.taskPushNotificationConfig.taskId';
-        throw new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
+        throw invalidParams(path, 'is not the task of the message: leave it out');
       }
       const known = taskId === undefined ? undefined : { id: taskId, config: params.id || taskId };
       using planned = await enabled().plan(wantedPush(params, version), caller.name, known);

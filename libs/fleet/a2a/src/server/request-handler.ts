@@ -1,17 +1,4 @@
-import type {
-  AgentCard,
-  CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  GetTaskPushNotificationConfigRequest,
-  GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTasksRequest,
-  Message,
-  SendMessageRequest,
-  StreamResponse,
-  Task,
-  TaskPushNotificationConfig,
-} from '@a2a-js/sdk';
+import type { AgentCard, Message, SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk';
 import { type JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { isTerminal, type Ledger, type PushVersion, type TaskRecord } from '@hermes-fleet/ledger';
 import { FleetError, HANDSHAKE_EXTENSION, type JsonObject } from '@hermes-fleet/protocol';
@@ -20,13 +7,12 @@ import { ownArtifacts, type PartUrl } from '../wire/artifact-view.ts';
 import { agentMessage } from '../wire/parts.ts';
 import { type TaskViewOptions, taskView } from '../wire/task-view.ts';
 import { partUrlAt } from './artifact-route.ts';
-import { continuable } from './continuable.ts';
 import { followTask, readLastEventId } from './follow-task.ts';
 import { toInbound } from './inbound.ts';
 import { CLOSING, shuttingDown } from './open-calls.ts';
 import { acceptableTask, acceptableUpdate, type OutputModes, readOutputModes } from './output-modes.ts';
 import { createPushMethods, type PushPort } from './push-methods.ts';
-import { listTasks, requireTask, taskNotFound } from './read-tasks.ts';
+import { continuable, listTasks, requireTask, taskNotFound } from './read-tasks.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 /** The large updates that the streams of a caller have unsent at a time: each is in memory until its client has read it. */
@@ -39,8 +25,9 @@ export interface HandlerDeps {
   readonly ledger: Ledger;
   readonly intake: Intake;
   readonly ids: Ids;
+  /** Becomes Task.metadata of replies about a task, e.g. `{"urn:hermes-fleet:handshake:2": <announce>}`. */
   readonly replyMetadata?: ((taskId: string) => JsonObject | undefined) | undefined;
-  /** Absent: push notifications are not supported. */
+  /** Push notifications, which the card must then declare; absent: they are refused. */
   readonly push?: PushPort | undefined;
 }
 
@@ -191,7 +178,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
 
   return {
     getAuthenticatedExtendedAgentCard: capture(async (call) => call.extendedCard()),
-    sendMessage: capture(async (call, params: SendMessageRequest) => {
+    sendMessage: capture(async (call, params) => {
       const modes = modesOf(call, params);
       const accepted = await accept(call, params);
       if (accepted.kind === 'reply') return toMessage(accepted);
@@ -227,13 +214,13 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       const metadata = ofExtensions(call.activeExtensions(), metadataOf(id));
       yield* follow(call, record, resumeAfter ?? record.lastSeq, { untilAsked: false, isResumed, metadata });
     },
-    getTask: capture(async (call, { id, historyLength }: GetTaskRequest) =>
+    getTask: capture(async (call, { id, historyLength }) =>
       view(call, ownTask(call, id), historyLength, push.metadataOf(id)),
     ),
-    listTasks: capture(async (call, params: ListTasksRequest) =>
+    listTasks: capture(async (call, params) =>
       listTasks(ledger, call.caller, params, (record) => ownOf(call, record)),
     ),
-    cancelTask: capture(async (call, { id }: CancelTaskRequest) => {
+    cancelTask: capture(async (call, { id }) => {
       const record = ownTask(call, id);
       if (isTerminal(record.state)) {
         throw new FleetError('TASK_NOT_CANCELABLE', `task ${id} has ended (${record.state})`);
@@ -241,16 +228,16 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
       await intake.cancel(id, call.caller);
       return view(call, requireTask(ledger, id), undefined);
     }),
-    createTaskPushNotificationConfig: capture(async (call, params: TaskPushNotificationConfig) =>
+    createTaskPushNotificationConfig: capture(async (call, params) =>
       push.create(call, ownTask(call, params.taskId), params),
     ),
-    getTaskPushNotificationConfig: capture(async (call, params: GetTaskPushNotificationConfigRequest) =>
+    getTaskPushNotificationConfig: capture(async (call, params) =>
       push.get(ownTask(call, params.taskId), params),
     ),
-    listTaskPushNotificationConfigs: capture(async (call, params: ListTaskPushNotificationConfigsRequest) =>
+    listTaskPushNotificationConfigs: capture(async (call, params) =>
       push.list(ownTask(call, params.taskId), params),
     ),
-    deleteTaskPushNotificationConfig: capture(async (call, params: DeleteTaskPushNotificationConfigRequest) =>
+    deleteTaskPushNotificationConfig: capture(async (call, params) =>
       push.remove(ownTask(call, params.taskId), params),
     ),
   };
@@ -259,7 +246,7 @@ export function createRequestHandler(deps: HandlerDeps): Omit<A2ARequestHandler,
 /** Throws SHUTTING_DOWN to a call that waits for its turn when the service closes. */
 async function takeTurnOf(turns: Turns, { caller }: Call, signal: AbortSignal): Promise<Disposable> {
   try {
-    return await turns.take(caller.name, signal);
+    return await turns.takeTurn(caller.name, signal);
   } catch (thrown) {
     if (thrown !== CLOSING) throw thrown;
     throw shuttingDown();

@@ -8,7 +8,7 @@ test('a caller has so many turns at a time, the others wait in order, and no cal
   const turns = createTurns(2);
   const begun: string[] = [];
   const take = async (name: string, caller = 'a', signal = never): Promise<Disposable> => {
-    const turn = await turns.take(caller, signal);
+    const turn = await turns.takeTurn(caller, signal);
     begun.push(name);
     return turn;
   };
@@ -35,5 +35,5 @@ test('a caller has so many turns at a time, the others wait in order, and no cal
   (await five)[Symbol.dispose]();
   (await take('last'))[Symbol.dispose]();
   assert.deepEqual(begun.slice(-2), ['five', 'last']);
-  await assert.rejects(turns.take('a', AbortSignal.abort('before')), (reason) => reason === 'before');
+  await assert.rejects(turns.takeTurn('a', AbortSignal.abort('before')), (reason) => reason === 'before');
 });

@@ -1,7 +1,7 @@
 /** Works that each caller may have at a time; the others of that caller wait for their turn, in order. */
 export interface Turns {
   /** Resolves when it is the work's turn, which lasts until it is disposed. Rejects with the signal's reason. */
-  take(caller: string, signal: AbortSignal): Promise<Disposable>;
+  takeTurn(caller: string, signal: AbortSignal): Promise<Disposable>;
 }
 
 /** The turns that one caller has and waits for; removed when there are none. */
@@ -21,7 +21,7 @@ export function createTurns(limit: number): Turns {
   }
 
   return {
-    async take(caller, signal) {
+    async takeTurn(caller, signal) {
       signal.throwIfAborted();
       const line = lines.get(caller) ?? { running: 0, waiting: new Set() };
       lines.set(caller, line);

@@ -1,5 +1,6 @@
 import type { Artifact, Part } from '@a2a-js/sdk';
 import type { StoredChunk, StoredPart } from '@hermes-fleet/ledger';
+import { artifactOf, partOf } from './parts.ts';
 
 /** The URL at which the caller of a task reads a part of an artifact. */
 export type PartUrl = (chunk: Pick<StoredChunk, 'seq'>, index: number) => string;
@@ -22,14 +23,9 @@ export function ownArtifacts(chunks: readonly StoredChunk[], urlOf: PartUrl): Ar
 
 /** One chunk, as an update of a stream has it. */
 export function chunkArtifact(chunk: StoredChunk, urlOf: PartUrl): Artifact {
-  return {
-    artifactId: chunk.id,
-    name: chunk.name ?? '',
-    description: chunk.description ?? '',
-    parts: chunk.parts.map((part, index) => toPart(part, () => urlOf(chunk, index))),
-    metadata: undefined,
-    extensions: [],
-  };
+  const { id, name = '', description = '' } = chunk;
+  const parts = chunk.parts.map((part, index) => toPart(part, () => urlOf(chunk, index)));
+  return artifactOf(id, parts, { name, description });
 }
 
 /** Appends the parts of a chunk. Its first text goes on where the last one ended, so that no client sees two paragraphs. */
@@ -44,8 +40,7 @@ function joined(known: readonly Part[], more: readonly Part[]): Part[] {
 
 function toPart(part: StoredPart, urlOf: () => string): Part {
   const mediaType = part.mediaType ?? mediaTypeOf(part);
-  const filename = 'name' in part ? (part.name ?? '') : '';
-  return { content: contentOf(part, urlOf), metadata: undefined, filename, mediaType };
+  return partOf(contentOf(part, urlOf), mediaType, 'name' in part ? part.name : undefined);
 }
 
 function contentOf(part: StoredPart, urlOf: () => string): NonNullable<Part['content']> {

@@ -1,23 +1,33 @@
-import { type Message, type Part, Role } from '@a2a-js/sdk';
+import { type Artifact, type Message, type Part, Role } from '@a2a-js/sdk';
 import { HANDSHAKE_EXTENSION, HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
 
-export function textPart(text: string): Part {
-  return {
-    content: { $case: 'text', value: text },
-    metadata: undefined,
-    filename: '',
-    mediaType: 'text/plain',
-  };
-}
+export const partOf = (content: NonNullable<Part['content']>, mediaType: string, filename = ''): Part => ({
+  content,
+  metadata: undefined,
+  filename,
+  mediaType,
+});
+
+export const textPart = (text: string): Part => partOf({ $case: 'text', value: text }, 'text/plain');
 
 /** The data part that carries a handshake message (docs/handshake.md). */
-export function handshakePart(data: JsonObject): Part {
-  return dataPart(data, HANDSHAKE_MEDIA_TYPE);
-}
+export const handshakePart = (data: JsonObject): Part =>
+  partOf({ $case: 'data', value: data }, HANDSHAKE_MEDIA_TYPE);
 
-function dataPart(data: JsonObject, mediaType: string): Part {
-  return { content: { $case: 'data', value: data }, metadata: undefined, filename: '', mediaType };
-}
+/** An artifact, which is named as its id unless `more` says otherwise. */
+export const artifactOf = (
+  artifactId: string,
+  parts: Part[],
+  more: Partial<Pick<Artifact, 'name' | 'description' | 'extensions'>> = {},
+): Artifact => ({
+  artifactId,
+  name: artifactId,
+  description: '',
+  parts,
+  metadata: undefined,
+  extensions: [],
+  ...more,
+});
 
 export function agentMessage(options: {
   messageId: string;
@@ -36,7 +46,9 @@ export function agentMessage(options: {
     role: Role.ROLE_AGENT,
     parts: [
       ...(options.data === undefined ? [] : [handshakePart(options.data)]),
-      ...(options.remark === undefined ? [] : [dataPart(options.remark, 'application/json')]),
+      ...(options.remark === undefined
+        ? []
+        : [partOf({ $case: 'data', value: options.remark }, 'application/json')]),
       ...(options.text === undefined ? [] : [textPart(options.text)]),
     ],
     metadata: undefined,

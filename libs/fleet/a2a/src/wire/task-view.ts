@@ -1,7 +1,7 @@
 import { type Artifact, Message, type Task, type TaskStatus } from '@a2a-js/sdk';
 import type { Question, TaskEvent, TaskRecord } from '@hermes-fleet/ledger';
 import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject, type TaskState } from '@hermes-fleet/protocol';
-import { agentMessage, handshakePart, textPart } from './parts.ts';
+import { agentMessage, artifactOf, handshakePart, textPart } from './parts.ts';
 import { a2aState } from './task-state.ts';
 
 export const RESULT_ARTIFACT = 'task-result';
@@ -62,7 +62,7 @@ export function statusView(record: TaskRecord, questions: readonly Question[] = 
     message:
       text === undefined
         ? openQuestion(record, record.state, questions)
-        : statusMessage(record, text, record.lastSeq),
+        : statusMessage(record, { text, seq: record.lastSeq }),
     timestamp: new Date(record.updatedAt).toISOString(),
   };
 }
@@ -74,15 +74,13 @@ function openQuestion(
   questions: readonly Question[],
 ): Message | undefined {
   const open = questions.at(-1);
-  return open && state === 'input_required' ? questionMessage(record, open) : undefined;
+  return open && state === 'input_required' ? statusMessage(record, open) : undefined;
 }
 
-export function questionMessage(record: TaskRecord, { text, seq }: Question): Message {
-  return statusMessage(record, text, seq);
-}
-
-export function statusMessage(record: TaskRecord, text: string, seq: number): Message {
-  const { id, contextId } = record;
+export function statusMessage(
+  { id, contextId }: TaskRecord,
+  { text, seq }: Pick<Question, 'text' | 'seq'>,
+): Message {
   return agentMessage({ messageId: `${id}:${seq}`, contextId, taskId: id, text });
 }
 
@@ -125,27 +123,10 @@ function lateArtifact(late: JsonObject): Artifact {
   return resultArtifact(LATE_ARTIFACT, description, late);
 }
 
-function resultArtifact(name: string, description: string, result: JsonObject): Artifact {
-  return {
-    artifactId: name,
-    name,
-    description,
-    parts: [handshakePart(result)],
-    metadata: undefined,
-    extensions: [HANDSHAKE_EXTENSION],
-  };
-}
+const resultArtifact = (name: string, description: string, result: JsonObject): Artifact =>
+  artifactOf(name, [handshakePart(result)], { description, extensions: [HANDSHAKE_EXTENSION] });
 
-export function textArtifact(text: string): Artifact {
-  return {
-    artifactId: TEXT_ARTIFACT,
-    name: TEXT_ARTIFACT,
-    description: '',
-    parts: [textPart(text)],
-    metadata: undefined,
-    extensions: [],
-  };
-}
+export const textArtifact = (text: string): Artifact => artifactOf(TEXT_ARTIFACT, [textPart(text)]);
 
 /** Joins the text deltas of a log. */
 export function textOf(events: readonly TaskEvent[]): string {
@@ -169,7 +150,7 @@ function historyOf(
   const messages = [
     callerMessage(record, record.message),
     ...answered.flatMap((question) => [
-      questionMessage(record, question),
+      statusMessage(record, question),
       ...(question.answer ? [callerMessage(record, question.answer.message)] : []),
     ]),
   ];
