@@ -145,7 +145,7 @@ async function succeed(starting: Promise<readonly Outcome[]>): Promise<void> {
 
 async function untilSettled({ profiles }: FleetPlan): Promise<void> {
   const url = profiles[0]?.url ?? '';
-  const silent = await waitUntilSettled({ url, deadlineMs: 30_000, clock: systemClock });
+  const silent = await waitUntilSettled(url, 30_000, systemClock);
   if (silent.length > 0) throw new Error(`${url} has not heard of ${silent.join(', ')}`);
 }
 

@@ -3,7 +3,7 @@ import { CommanderError, Command as ParserNode } from 'commander';
 import type { Invocation, OptionSpecs, Streams } from './command-line/command.ts';
 import { agentOptions, UsageError } from './command-line/options.ts';
 import { printLines } from './command-line/output.ts';
-import { attach, outputIn, refusedLine } from './command-line/parse.ts';
+import { attach, outputIn } from './command-line/parse.ts';
 import { GROUPS, loadCommand, USAGES } from './commands.ts';
 
 const ABOUT = `Exit codes: 0 done; 1 error; 2 usage; 3 blocked: no peer can take the dispatch, the task waits for an
@@ -61,7 +61,7 @@ async function call(
   const print = await printerOf(output, stdout);
   const show: Invocation<OptionSpecs>['show'] = (value, render) =>
     print ? print(value) : printLines(stdout, render(value));
-  return run({ values, positionals, env, stdin, stdout, stderr, output, print, show });
+  return (await run({ values, positionals, env, stdin, stdout, stderr, output, print, show })) ?? 0;
 }
 
 /** The words for the parser, which would print the whole help for `--help` of an unknown command. */
@@ -103,8 +103,9 @@ function groupOf(nodes: Map<string, ParserNode>, words: readonly string[], quiet
 
 /** Why the parser refuses a command line; undefined when it has printed help or the version. */
 function refusal(thrown: CommanderError, group: ParserNode | undefined): UsageError | undefined {
-  if (thrown.exitCode === 0 || thrown.code !== 'commander.help' || group === undefined)
-    return refusedLine(thrown);
+  if (thrown.exitCode === 0) return undefined;
+  if (thrown.code !== 'commander.help' || group === undefined)
+    return new UsageError(thrown.message.replace(/^error: /, '').replaceAll('\n', ' '));
   // A group has no work of its own: the parser would print its help.
   const names = group.commands.map((each) => each.name()).join(', ');
   return new UsageError(`${group.name()} needs a command: ${names}`);

@@ -46,10 +46,7 @@ export async function startKeyedBus(t: TestContext): Promise<(user: string) => B
     await once(child, 'exit');
   });
   const url = `http://127.0.0.1:${monitorPort}/healthz`;
-  assert.equal(
-    await waitUntilReady({ url, deadlineMs: 20_000, ended: ended.signal, clock: systemClock }),
-    undefined,
-  );
+  assert.equal(await waitUntilReady(url, 20_000, ended.signal, systemClock), undefined);
   return (user: string) => ({
     servers: [`nats://127.0.0.1:${port}`],
     user,

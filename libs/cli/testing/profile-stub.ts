@@ -5,8 +5,7 @@ import type { TestContext } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { initKeys } from '../src/keys/init.ts';
-import { DEFAULT_SERVICES } from '../src/keys/layout.ts';
-import { readOperatorToken } from '../src/keys/operator-token.ts';
+import { DEFAULT_SERVICES, readOperatorToken } from '../src/keys/layout.ts';
 import { run } from '../src/run.ts';
 
 /** A request that the stub received. */

@@ -16,7 +16,7 @@ export async function startFleet(plan: FleetPlan): Promise<number> {
   const failed = outcomes.filter(({ state }) => state === 'failed');
   if (failed.length > 0) throw new Error(failed.map(({ name, reason }) => `${name} ${reason}`).join('\n'));
   const seconds = (performance.now() - startedAt) / 1000;
-  const silentPeers = await waitUntilSettled({ url: urlOf(plan, 'switch'), deadlineMs: SETTLE_MS, clock });
+  const silentPeers = await waitUntilSettled(urlOf(plan, 'switch'), SETTLE_MS, clock);
   if (silentPeers.length > 0) throw new Error(`switch has not heard from ${silentPeers.join(', ')}`);
   return seconds;
 }

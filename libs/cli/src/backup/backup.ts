@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { runningProcess } from '../local/pid-file.ts';
 import type { FleetPlan } from '../local/plan.ts';
@@ -34,20 +34,15 @@ export async function backUp(options: BackupOptions, out: Writable): Promise<Bac
     .map(({ name }) => name)
     .filter((name) => member === undefined || name === member);
   const pids = names.flatMap((name) => runningProcess(plan.runDir, name)?.pid ?? []);
-  if (pids.length === 0) {
-    const manifest = makeManifest(parts, release, clock.now());
-    await writeArchive(plan.dir, manifest, out);
-    return { manifest, pausedMs: 0 };
-  }
   const begunAt = clock.monotonic();
   const manifest = await (async () => {
-    await using pause = await pauseProcesses(pids);
+    await using pause = pids.length > 0 ? await pauseProcesses(pids) : undefined;
     const made = makeManifest(parts, release, clock.now());
     await writeArchive(plan.dir, made, out);
-    pause.check();
+    pause?.check();
     return made;
   })();
-  return { manifest, pausedMs: clock.monotonic() - begunAt };
+  return { manifest, pausedMs: pids.length > 0 ? clock.monotonic() - begunAt : 0 };
 }
 
 /**
@@ -62,7 +57,7 @@ export async function backUpToFile(
     throw new FleetError('CONFIG_INVALID', `${file} exists: name another file, or remove it`);
   const partial = `${file}.partial`;
   const handle = await open(partial, 'wx', 0o600).catch((cause: unknown) => {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+    if (systemCode(cause) !== 'EEXIST') throw cause;
     const reason = `${partial} exists, of a backup that runs or broke off: remove it`;
     throw new FleetError('CONFIG_INVALID', reason, { cause });
   });

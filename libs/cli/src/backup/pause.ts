@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { FleetError } from '@hermes-fleet/protocol';
+import { existsSync, readdirSync } from 'node:fs';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
+import { procStat } from '../local/pid-file.ts';
 
 /** Stopped processes; they continue with the disposal, and also if this process dies. */
 export interface Pause extends AsyncDisposable {
@@ -27,7 +28,7 @@ export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
       'UNSUPPORTED_OPERATION',
       'processes can be paused on Linux only: stop the fleet, back it up, and start it again',
     );
-  if (pids.some((pid) => statOf(pid)?.state === 'T'))
+  if (pids.some((pid) => procStat(pid)?.state === 'T'))
     throw new FleetError(
       'CAPACITY',
       `processes of the fleet are stopped, as during a backup: wait for it, or continue them (kill -CONT ${pids.join(' ')})`,
@@ -44,11 +45,11 @@ export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
     try {
       process.kill(pid, 'SIGSTOP');
     } catch (error) {
-      if (!hasEnded(error)) throw error;
+      if (systemCode(error) !== 'ESRCH') throw error;
     }
   };
   const running = (): number[] =>
-    [...stopped].filter((pid) => !['T', 'Z', 'X', undefined].includes(statOf(pid)?.state));
+    [...stopped].filter((pid) => !['T', 'Z', 'X', undefined].includes(procStat(pid)?.state));
   const pause: Pause = {
     check() {
       if (running().length === 0) return;
@@ -81,21 +82,5 @@ export async function pauseProcesses(pids: readonly number[]): Promise<Pause> {
 function descendantsOf(known: ReadonlySet<number>): number[] {
   return readdirSync('/proc')
     .map(Number)
-    .filter((pid) => Number.isInteger(pid) && !known.has(pid) && known.has(statOf(pid)?.parent ?? 0));
+    .filter((pid) => Number.isInteger(pid) && !known.has(pid) && known.has(procStat(pid)?.parent ?? 0));
 }
-
-/** The state of a process and its parent; undefined when it has ended. */
-function statOf(pid: number): { readonly state: string; readonly parent: number } | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the program's name in parentheses, which may contain spaces and parentheses.
-    const [state = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state, parent: Number(parent) };
-  } catch (error) {
-    if (hasEnded(error)) return undefined;
-    throw error;
-  }
-}
-
-const hasEnded = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'ENOENT');

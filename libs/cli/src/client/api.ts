@@ -2,6 +2,7 @@ import { type ApiClient, createApiClient, type Refusal, type Service } from '@he
 import type { TlsSource } from '@hermes-fleet/net/tls';
 import { FleetError, JOIN_PATH, MEMBERSHIP_PATH } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
+import { CONSOLE } from '../keys/layout.ts';
 import { ownTls, TLS_KEYS } from './tls.ts';
 
 /** A service of the fleet and its base URL, without a path. */
@@ -39,7 +40,8 @@ function refused({ service, path, status, code, message, fields, location }: Ref
   if (status === 401) {
     // Whoever joins has no other text that says why: its token may be used, expired or revoked.
     const why = path === JOIN_PATH || path.startsWith(MEMBERSHIP_PATH) ? message : undefined;
-    return new FleetError('UNAUTHENTICATED', why ?? `${name} does not accept the token`);
+    const own = name === CONSOLE ? 'CONSOLE_LOGIN of its keys: restart the console' : 'the token';
+    return new FleetError('UNAUTHENTICATED', why ?? `${name} does not accept ${own}`);
   }
   if (location !== null && status >= 300 && status < 400)
     return new FleetError('PEER_REFUSED', `${url} redirects to ${location}: use that address`);

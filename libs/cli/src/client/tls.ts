@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { createClient } from '@hermes-fleet/net';
 import { readTls, type TlsProblem, type TlsSource } from '@hermes-fleet/net/tls';
 import { FleetError } from '@hermes-fleet/protocol';
 
@@ -30,17 +29,13 @@ export const certificateVariables = (files: Partial<Record<TlsProblem['key'], st
     }),
   );
 
-const plain = createClient('configured', { redirects: 'returned' });
-
 let source: TlsSource | undefined;
-let send = plain;
 
 /** Takes the certificates of the environment into use for the whole command. Throws CONFIG_INVALID. */
 export function useCertificates(env: NodeJS.ProcessEnv): void {
   const { ca_file: caFile, cert_file: certFile, key_file: keyFile } = certificateFiles(env);
   const files = { caFile, certFile, keyFile };
   source = undefined;
-  send = plain;
   if (Object.values(files).every((file) => file === undefined)) return;
   const { material, problems } = readTls(files, { use: 'client', now: Date.now() });
   const fields = problems.map(({ key, reason }) => ({ path: VARIABLES[key], reason }));
@@ -54,11 +49,7 @@ export function useCertificates(env: NodeJS.ProcessEnv): void {
   if (material === undefined || fields.length > 0)
     throw new FleetError('CONFIG_INVALID', 'the certificates of the environment cannot be used', { fields });
   source = { current: () => material };
-  send = createClient('configured', { tls: source, redirects: 'returned' });
 }
 
 /** The certificates of the environment; undefined without any. */
 export const ownTls = (): TlsSource | undefined => source;
-
-/** As `fetch`, with the certificates of the environment. Follows no redirect. */
-export const tlsFetch: typeof fetch = (url, init) => send(url, init);

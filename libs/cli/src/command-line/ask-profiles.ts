@@ -34,8 +34,7 @@ export async function askProfiles<T>(
   if (answers.length > 0) return { answers, silent, failures };
   const refused = failures.find(({ error }) => error.code !== 'PEER_UNREACHABLE');
   if (refused) throw refused.error;
-  const reason = `no fleet runs (${silent.join(', ')}: no answer): make up first`;
-  throw new FleetError('PEER_UNREACHABLE', reason);
+  throw new FleetError('PEER_UNREACHABLE', `no answer of ${silent.join(', ')}`);
 }
 
 async function askOne<T>(target: Target, ask: (target: Target) => Promise<T>): Promise<Answer<T> | Failure> {

@@ -69,21 +69,29 @@ export interface Usage<T extends OptionSpecs = OptionSpecs> {
   readonly textOnly?: true;
 }
 
-/** Describes a command; its implementation sees the options with their types. */
-export const usage = <const T extends OptionSpecs>(of: Usage<T>): Usage<T> => of;
+/** Describes a command; its implementation sees the options with their types. Its name is the example of one without others. */
+export const usage = <const T extends OptionSpecs>(
+  name: string,
+  summary: string,
+  {
+    examples = [name],
+    ...more
+  }: Omit<Usage<T>, 'name' | 'summary' | 'examples'> & Partial<Pick<Usage<T>, 'examples'>>,
+): Usage<T> => ({ ...more, name, summary, examples });
 
-/** The implementation of a command; `run` resolves with the exit code. */
+type Run<T extends OptionSpecs> = (
+  invocation: Invocation<T>,
+) => Promise<number | undefined> | number | undefined;
+
+/** The implementation of a command; `run` resolves with the exit code, 0 if it gives none. */
 export interface Command {
   /** The words of its usage. */
   readonly name: string;
-  readonly run: (invocation: Invocation<OptionSpecs>) => Promise<number> | number;
+  readonly run: Run<OptionSpecs>;
 }
 
 /** Implements a command: `run` sees the options of its usage with their types. */
-export function command<T extends OptionSpecs>(
-  { name }: Usage<T>,
-  run: (invocation: Invocation<T>) => Promise<number> | number,
-): Command {
+export function command<T extends OptionSpecs>({ name }: Usage<T>, run: Run<T>): Command {
   // The parser fills `values` from the options of the usage, which is what the type of `run` says.
   return { name, run: (invocation) => run(invocation as Invocation<T>) };
 }

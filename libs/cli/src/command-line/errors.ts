@@ -12,11 +12,12 @@ type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
 const HINTS: Hints = {
   UNAUTHENTICATED:
     'fleet token prints the token of the operator, which FLEET_TOKEN replaces; after keys rotate, restart the services',
+  PEER_UNREACHABLE: 'make up starts the fleet where it does not run',
   TASK_NOT_FOUND: 'fleet tasks lists your tasks',
   TASK_NOT_CANCELABLE: 'fleet task <id> shows its result',
 };
 
-/** As HINTS, for `fleet join`, which presents a join token. */
+/** As HINTS, for a worker, whose orchestrator is elsewhere. */
 const JOIN_HINTS: Hints = {
   UNAUTHENTICATED: 'fleet join-token create, at the orchestrator, makes a join token',
 };
@@ -29,25 +30,18 @@ const agentHints = (options: string): Hints => ({
 
 function hintsOf(command: string, agent: string | undefined): Hints {
   if (agent !== undefined) return agentHints(agent);
-  return command === 'fleet join' ? JOIN_HINTS : HINTS;
-}
-
-/** The command that ended. */
-export interface Called {
-  /** Its words, such as `fleet trader audit`. */
-  readonly name: string;
-  /** The options that name the agent that it asked (`agentOptions`); undefined for the fleet. */
-  readonly agent: string | undefined;
+  return command === 'fleet join' || command === 'fleet leave' ? JOIN_HINTS : HINTS;
 }
 
 /**
- * Prints why a command ended, and returns its exit code: 2 for a UsageError, else 1. Text goes to stderr, one line and one
+ * Prints why a command ended: `name` is its words, such as `fleet trader audit`, and `agent` the options that name the agent that it
+ * asked (`agentOptions`), undefined for the fleet. Returns its exit code: 2 for a UsageError, else 1. Text goes to stderr, one line and one
  * more per invalid field and hint. With JSON or YAML the error is the only document on stdout
  * (docs/cli.md#errors).
  */
 export async function reportError(
   thrown: unknown,
-  { name, agent }: Called,
+  { name, agent }: { readonly name: string; readonly agent: string | undefined },
   output: Output,
   { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'>,
 ): Promise<number> {

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import type { JsonObject } from '@hermes-fleet/protocol';
 
 /** An invalid command line; the message says what is wrong. Ends the command with exit code 2. */
 export class UsageError extends Error {
@@ -12,11 +11,26 @@ export function oneArgument([word, ...more]: readonly string[], wanted: string):
   return word;
 }
 
-/** An integer, or `fallback` when the option is absent. Throws UsageError. */
-export function wholeNumber(name: string, value: string | undefined, fallback: number): number {
+/** An integer, in `range` if there is one; `fallback` when the option is absent. Throws UsageError. */
+export function wholeNumber<T>(
+  name: string,
+  value: string | undefined,
+  fallback: T,
+  range?: readonly [least: number, most: number],
+): number | T {
   if (value === undefined) return fallback;
-  if (!/^-?\d+$/.test(value)) throw new UsageError(`--${name} must be a whole number, not "${value}"`);
-  return Number(value);
+  const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN;
+  const [least, most] = range ?? [-Infinity, Infinity];
+  if (number >= least && number <= most) return number;
+  const bounds = range ? ` from ${least} ${most === Infinity ? 'on' : `to ${most}`}` : '';
+  throw new UsageError(`--${name} must be a whole number${bounds}, not "${value}"`);
+}
+
+/** An http or https address. Throws UsageError that begins with `what`, such as `--url`. */
+export function httpUrl(what: string, text: string): URL {
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol)) return url;
+  throw new UsageError(`${what} must be an http or https address, not "${text}"`);
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -40,13 +54,6 @@ export function namedAddress(option: string, text: string): { name: string; url:
   const match = /^([\w-]+)=(.+)$/.exec(text);
   if (!match?.[1] || !match[2]) throw new UsageError(`--${option} must be name=url, not "${text}"`);
   return { name: match[1], url: match[2] };
-}
-
-/** The fields that have a value, as a JSON object. */
-export function definedFields(fields: Record<string, JsonObject[string] | undefined>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
 }
 
 interface AgentValues {

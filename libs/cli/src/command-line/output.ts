@@ -17,6 +17,13 @@ export function columns(head: readonly string[], rows: readonly (readonly Cell[]
   );
 }
 
+/** A line of a list of names and values. Sanitized where it is printed. */
+export const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
+
+/** As `columns`, with the text `none` in place of a table without rows. */
+export const table = (head: readonly string[], rows: readonly (readonly Cell[])[], none: string): string[] =>
+  rows.length === 0 ? [none] : columns(head, rows);
+
 /** Control characters, line and paragraph separators, and bidirectional overrides. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
 

@@ -1,4 +1,4 @@
-import { type CommanderError, Option, type Command as ParserNode } from 'commander';
+import { Option, type Command as ParserNode } from 'commander';
 import type { Invocation, OptionSpec, OptionSpecs, Output, Usage } from './command.ts';
 import { UsageError } from './options.ts';
 
@@ -69,10 +69,4 @@ export function outputIn(argv: readonly string[]): Output {
     return joined?.[1] ? [joined[1]] : [];
   });
   return format.includes('yaml') ? 'yaml' : format.includes('json') ? 'json' : 'text';
-}
-
-/** The UsageError for a command line that the parser refuses; undefined when it has printed help or the version. */
-export function refusedLine(error: CommanderError): UsageError | undefined {
-  if (error.exitCode === 0) return undefined;
-  return new UsageError(error.message.replace(/^error: /, '').replaceAll('\n', ' '));
 }

@@ -3,11 +3,10 @@ import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
 import { silentLog, systemClock } from '@hermes-fleet/protocol/ports';
 import type { Target } from '../client/api.ts';
 import { ownTls, TLS_KEYS } from '../client/tls.ts';
-import { ORCHESTRATOR } from '../keys/layout.ts';
-import { readOperatorToken } from '../keys/operator-token.ts';
+import { ORCHESTRATOR, readOperatorToken } from '../keys/layout.ts';
 import type { Values } from './command.ts';
-import { agentOptions, namedAddress, UsageError } from './options.ts';
-import { plannedFleet } from './running-fleet.ts';
+import { agentOptions, httpUrl, UsageError } from './options.ts';
+import { memberNamed, membersOf, plannedFleet } from './running-fleet.ts';
 import type { REACH_OPTIONS } from './shared-options.ts';
 
 export type ReachValues = Values<typeof REACH_OPTIONS>;
@@ -48,20 +47,10 @@ export async function reachable(
   if (values.url !== undefined) return [await agentAt(client, values.url, values, env)];
   if (values['token-env'] !== undefined) throw new UsageError('--token-env needs --url');
   const plan = plannedFleet(values);
-  const given = (values.reach ?? []).map((text) => namedAddress('reach', text));
-  const members = given.length > 0 ? given : plan.profiles.map(({ name, url }) => ({ name, url }));
-  const chosen =
-    values.profile === undefined ? members : members.filter(({ name }) => name === values.profile);
-  if (chosen.length === 0) {
-    const names = members.map(({ name }) => name).join(', ');
-    throw new UsageError(`there is no profile ${values.profile}, only ${names}`);
-  }
+  const members = membersOf(values, plan.profiles);
+  const chosen = values.profile === undefined ? members : [memberNamed(members, values.profile, 'profile ')];
   const token = env.FLEET_TOKEN || readOperatorToken(plan.keysDir);
-  if (!token)
-    throw new FleetError(
-      'PEER_UNREACHABLE',
-      `no fleet runs (there are no keys in ${plan.keysDir}): make up first`,
-    );
+  if (!token) throw new FleetError('PEER_UNREACHABLE', `there are no keys in ${plan.keysDir}`);
   return chosen
     .toSorted((a, b) => Number(b.name === ORCHESTRATOR) - Number(a.name === ORCHESTRATOR))
     .map(({ name, url }) => ({
@@ -81,22 +70,20 @@ async function agentAt(
 ): Promise<Reachable> {
   if (values.profile !== undefined || values.reach !== undefined)
     throw new UsageError('--url names the agent: leave out --profile and --reach');
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new UsageError(`--url must be an http or https address, not "${url}"`);
+  const { host: name, origin } = httpUrl('--url', url);
   const variable = values['token-env'];
   const token = variable === undefined ? undefined : env[variable];
   if (variable !== undefined && !token)
     throw new UsageError(`--token-env: the variable ${variable} is not set`);
   const found = await client.discover(url, { timeoutMs: DISCOVER_MS });
-  const name = new URL(url).host;
   // A card may name any address, and a token is for the one that the user has named.
-  if (token !== undefined && new URL(found.url).origin !== new URL(url).origin)
+  if (token !== undefined && new URL(found.url).origin !== origin)
     throw new UsageError(
       `the card at ${name} names ${new URL(found.url).origin}: to send the token there, give that address with --url`,
     );
   return {
     name,
-    endpoint: { name, url: found.url, version: found.version, ...(token === undefined ? {} : { token }) },
+    endpoint: { name, url: found.url, version: found.version, token },
     target: undefined,
     streams: found.card.capabilities?.streaming === true,
     again: agentOptions(values) ?? '',

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Endpoint, Target } from '../client/api.ts';
-import { ORCHESTRATOR } from '../keys/layout.ts';
-import { readOperatorToken } from '../keys/operator-token.ts';
+import { ORCHESTRATOR, readOperatorToken, TRADER } from '../keys/layout.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/port-offset.ts';
@@ -36,11 +35,24 @@ export function plannedFleet(values: PlanValues): FleetPlan {
   return planFleet({ root, dir, portOffset });
 }
 
+/** The services that `--reach` names, else those of the plan. Throws UsageError. */
+export function membersOf({ reach = [] }: FleetValues, planned: readonly Endpoint[]): readonly Endpoint[] {
+  const given = reach.map((text) => namedAddress('reach', text));
+  return given.length > 0 ? given : planned.map(({ name, url }) => ({ name, url }));
+}
+
+/** The member of this name. Throws UsageError that names the others, with `kind` before the name. */
+export function memberNamed(members: readonly Endpoint[], name: string, kind = ''): Endpoint {
+  const found = members.find((each) => each.name === name);
+  if (found) return found;
+  throw new UsageError(`there is no ${kind}${name}, only ${members.map((each) => each.name).join(', ')}`);
+}
+
 /** The profile that `--profile` names, switch by default, to call as the operator. Throws UsageError when it is unknown. */
 export function findProfile(values: FleetValues, stdin: Streams['stdin']): Promise<FoundTarget> {
   const plan = plannedFleet(values);
-  const name = values.profile ?? ORCHESTRATOR;
-  return find(values, stdin, plan, plan.profiles, name, `profile ${name}`);
+  const members = membersOf(values, plan.profiles);
+  return asOperator(memberNamed(members, values.profile ?? ORCHESTRATOR, 'profile '), values, plan, stdin);
 }
 
 /** The trader, to call as the operator. Throws UsageError when `--reach` does not include it. */
@@ -49,24 +61,17 @@ export function findTrader(
   stdin: Streams['stdin'],
 ): Promise<FoundTarget> {
   const plan = plannedFleet(values);
-  return find(values, stdin, plan, [plan.trader], plan.trader.name, plan.trader.name);
+  return asOperator(memberNamed(membersOf(values, [plan.trader]), TRADER), values, plan, stdin);
 }
 
-async function find(
+async function asOperator(
+  { name, url }: Endpoint,
   values: FleetValues,
-  stdin: Streams['stdin'],
   plan: FleetPlan,
-  planned: readonly Endpoint[],
-  name: string,
-  label: string,
+  stdin: Streams['stdin'],
 ): Promise<FoundTarget> {
-  const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
-  const members = reach.length > 0 ? reach : planned;
-  const member = members.find((each) => each.name === name);
-  if (!member)
-    throw new UsageError(`there is no ${label}, only ${members.map((each) => each.name).join(', ')}`);
   const { token, input } = await operatorToken(values, plan, stdin);
-  return { target: { name, url: member.url, token }, input };
+  return { target: { name, url, token }, input };
 }
 
 /** The operator's token, from the first line of stdin or from the keys. Throws PEER_UNREACHABLE without keys. */
@@ -79,18 +84,6 @@ export async function operatorToken(
   const token = values['token-stdin'] ? first.trim() : readOperatorToken(plan.keysDir);
   if (!token) throw new FleetError('PEER_UNREACHABLE', `there are no keys in ${plan.keysDir}`);
   return { token, input: values['token-stdin'] ? rest.join('\n') : undefined };
-}
-
-/** Runs a command that calls the fleet; when no fleet answers, the error says what to do. */
-export async function requireFleet(work: () => Promise<number>): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof FleetError && error.code === 'PEER_UNREACHABLE')) throw error;
-    throw new FleetError('PEER_UNREACHABLE', `no fleet runs (${error.message}): make up first`, {
-      cause: error,
-    });
-  }
 }
 
 /**

@@ -19,17 +19,17 @@ export const commands = [
     const plan = plannedFleet(values);
     using _lock = lockFolder(plan.dir, 'fleet backup');
     const options = { plan, member: values.member, release: manifest.version, clock };
-    const summary = file === '-' ? await backUp(options, stdout) : await backUpToFile(options, resolve(file));
-    const { manifest: made, pausedMs } = summary;
-    const bytes = 'bytes' in summary ? Number(summary.bytes) : 0;
+    if (file === '-') {
+      await backUp(options, stdout);
+      return;
+    }
+    const { manifest: made, pausedMs, bytes } = await backUpToFile(options, resolve(file));
     const paused_s = Math.round(pausedMs) / 1000;
-    if (file === '-') return 0;
     const paused = pausedMs > 0 ? `; the fleet stood still for ${paused_s} s` : '';
     show({ file, bytes, paused_s, ...made }, ({ parts }) => [
       `${file}: ${parts.length} folders, ${Math.ceil(bytes / KB)} kB${paused}`,
       'it holds the keys and the content of all tasks: keep it where only you can read it',
     ]);
-    return 0;
   }),
   command(restoreUsage, async ({ values, positionals, show }) => {
     const file = oneArgument(positionals, 'restore takes the name of one file');
@@ -41,6 +41,5 @@ export const commands = [
       `restored ${parts.length} folders, as of ${created_at}: ${parts.join(', ')}`,
       'what happened later is not in them; make up starts the fleet',
     ]);
-    return 0;
   }),
 ];

@@ -20,7 +20,6 @@ const cardCommand = command(cardUsage, async ({ values, positionals, env, stdout
   }
   if (print) print(JSON.parse(card.stdout));
   else stdout.write(card.stdout);
-  return 0;
 });
 
 export const commands = [cardCommand];

@@ -11,7 +11,6 @@ export const completionCommand = (usages: readonly Usage[]) =>
     const [shell = '', ...more] = positionals;
     if (!SHELLS.includes(shell) || more.length > 0) throw new UsageError('completion takes bash or zsh');
     stdout.write(completionScript(shell, usages));
-    return 0;
   });
 
 /** The words that may follow each command or group. */

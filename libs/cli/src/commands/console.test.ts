@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { fleet, keysFolder } from '../../testing/profile-stub.ts';
-import { openInBrowser } from '../console/browser.ts';
+import { openInBrowser } from './console.ts';
 
 const CODE = { code: 'abc', path: '/login?code=abc', expires_at: '2030-01-01T00:05:00.000Z' };
 
@@ -68,7 +68,7 @@ test('a console that is away, or refuses, or has no keys is an error that says w
   assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
   assert.match(
     wrong.stderr,
-    /^fleet: the console does not accept CONSOLE_LOGIN .* restart the console\nhint: .*restart the services\n$/,
+    /^fleet: console does not accept CONSOLE_LOGIN .* restart the console\nhint: .*restart the services\n$/,
   );
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
@@ -78,9 +78,9 @@ test('a console that is away, or refuses, or has no keys is an error that says w
   await once(closed, 'close');
   const away = await fleet(['console', '--dir', refused.dir, '--port-offset', String(port - 9224)]);
   assert.deepEqual([away.code, away.stdout], [1, '']);
-  assert.match(away.stderr, /^fleet: console does not answer at .*: make up starts it, and says why/);
+  assert.match(away.stderr, /^fleet: console does not answer at .*\nhint: make up starts the fleet/);
   const none = await fleet(['console', '--dir', tempDir(t)]);
-  assert.match(none.stderr, /^fleet: no console runs \(it has no keys in .*\): make up first\n$/);
+  assert.match(none.stderr, /^fleet: the console has no keys in .*\nhint: make up starts the fleet .*\n$/);
 });
 
 test('a link is opened by the program of the desktop, and not without a display', async (t) => {

@@ -1,16 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Read } from '@hermes-fleet/net/api';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { CONSOLE } from '@hermes-fleet/protocol/api';
+import { CONSOLE as ROUTES } from '@hermes-fleet/protocol/api';
 import { createSecretEnv } from '@hermes-fleet/service';
+import { fleetApi, type Target } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
-import { columns } from '../command-line/output.ts';
+import { httpUrl, UsageError } from '../command-line/options.ts';
+import { table } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
-import { openInBrowser } from '../console/browser.ts';
-import { type ConsoleTarget, newLink, rebuild, seenHeads } from '../console/client.ts';
-import { keyPaths } from '../keys/layout.ts';
-import { readSecret } from '../keys/secret-file.ts';
-import type { FleetPlan } from '../local/plan.ts';
+import { consoleOf, newLink, seenHeads } from '../console/client.ts';
+import { CONSOLE } from '../keys/layout.ts';
 import { consoleUsage } from '../usage/fleet.ts';
 
 const DEFAULT_PORT = 9224;
@@ -27,68 +27,70 @@ const consoleCommand = command(
     if (rest.length > 0 || (verb !== undefined && verb !== 'rebuild' && verb !== 'heads'))
       throw new UsageError(`console takes no "${positionals.join(' ')}", only rebuild or heads`);
     const { address } = values;
-    if (address !== undefined && !/^https?:\/\/[^/]/.test(address))
-      throw new UsageError(`--address must be an http or https address, not "${address}"`);
+    if (address !== undefined) httpUrl('--address', address);
     const target = values['as-is'] ? consoleHere(env) : consoleOf(plannedFleet(values));
     if (verb === 'rebuild') {
-      const { reaches_back_to } = await rebuild(target);
+      const { reaches_back_to } = await fleetApi().call(target, ROUTES.rebuild);
       show({ reaches_back_to }, renderRebuild);
-      return 0;
+    } else if (verb === 'heads') show(await seenHeads(target), renderHeads);
+    else {
+      const link = await newLink(target, address);
+      show(link, () => [link.url]);
+      if (print || stdout.isTTY !== true) return;
+      stderr.write('The link works once, within five minutes.\n');
+      if (!values['no-open']) await openInBrowser(link.url, env);
     }
-    if (verb === 'heads') {
-      show(await seenHeads(target), renderHeads);
-      return 0;
-    }
-    const link = await newLink(target, address);
-    if (print) {
-      print(link);
-      return 0;
-    }
-    stdout.write(`${link.url}\n`);
-    if (stdout.isTTY !== true) return 0;
-    stderr.write('The link works once, within five minutes.\n');
-    if (!values['no-open']) await openInBrowser(link.url, env);
-    return 0;
   },
 );
 
 export const commands = [consoleCommand];
 
-const renderHeads = ({ heads }: Read<typeof CONSOLE.auditHeads>): string[] =>
-  heads.length === 0
-    ? ['the console has seen no head of an audit']
-    : columns(
-        ['service', 'record', 'at', 'hash', 'file'],
-        heads.map(({ service, seq, at, hash, store }) => [service, seq, at, hash, store]),
-      );
+const renderHeads = ({ heads }: Read<typeof ROUTES.auditHeads>): string[] =>
+  table(
+    ['service', 'record', 'at', 'hash', 'file'],
+    heads.map(({ service, seq, at, hash, store }) => [service, seq, at, hash, store]),
+    'the console has seen no head of an audit',
+  );
 
-const renderRebuild = ({
-  reaches_back_to: oldest,
-}: {
-  readonly reaches_back_to: string | null;
-}): string[] => [
+type Rebuilt = Pick<Read<typeof ROUTES.rebuild>, 'reaches_back_to'>;
+
+const renderRebuild = ({ reaches_back_to: oldest }: Rebuilt): string[] => [
   oldest === null
     ? 'the read model is made again; the streams have no event of a task'
     : `the read model is made again; it reaches back to ${oldest}, the oldest event that the streams have`,
 ];
 
-/** The console of a planned fleet. Throws PEER_UNREACHABLE without its keys. */
-export function consoleOf(plan: FleetPlan): ConsoleTarget {
-  const token = readSecret(keyPaths(plan.keysDir).consoleLogin);
-  if (token !== undefined) return { url: plan.console.url, token };
-  throw new FleetError(
-    'PEER_UNREACHABLE',
-    `no console runs (it has no keys in ${plan.keysDir}): make up first`,
-  );
-}
-
 /** The console in whose environment this process runs. Throws CONFIG_INVALID without its secret. */
-function consoleHere(env: NodeJS.ProcessEnv): ConsoleTarget {
+function consoleHere(env: NodeJS.ProcessEnv): Target {
   const token = createSecretEnv(env).read('CONSOLE_LOGIN');
   if (token === undefined)
     throw new FleetError(
       'CONFIG_INVALID',
       'CONSOLE_LOGIN is not set: --as-is needs the environment of the console',
     );
-  return { url: `http://${env.CONSOLE_HOST || '127.0.0.1'}:${env.CONSOLE_PORT || DEFAULT_PORT}`, token };
+  const url = `http://${env.CONSOLE_HOST || '127.0.0.1'}:${env.CONSOLE_PORT || DEFAULT_PORT}`;
+  return { name: CONSOLE, url, token };
+}
+
+/**
+ * Opens a link in the browser of the desktop: `open` on macOS, else `xdg-open` where there is a display. Resolves with false
+ * where neither is there or it fails; resolves once the program has ended or has run for `waitMs`.
+ */
+export async function openInBrowser(
+  link: string,
+  env: NodeJS.ProcessEnv,
+  { platform = process.platform, waitMs = 5_000 }: { platform?: NodeJS.Platform; waitMs?: number } = {},
+): Promise<boolean> {
+  // Without a display, xdg-open would start a browser in the terminal.
+  const program =
+    platform === 'darwin' ? 'open' : env.DISPLAY || env.WAYLAND_DISPLAY ? 'xdg-open' : undefined;
+  if (program === undefined) return false;
+  const child = spawn(program, [link], { env, stdio: 'ignore', detached: true });
+  try {
+    const [code] = await once(child, 'exit', { signal: AbortSignal.timeout(waitMs) });
+    return code === 0;
+  } catch (error) {
+    child.unref();
+    return error instanceof Error && error.name === 'AbortError';
+  }
 }

@@ -3,7 +3,7 @@ import { FLEET } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { oneArgument, UsageError } from '../command-line/options.ts';
-import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { findProfile } from '../command-line/running-fleet.ts';
 import { contextDeleteUsage } from '../usage/fleet.ts';
 
 const MODES = ['keep', 'delete'];
@@ -18,12 +18,10 @@ const contextDeleteCommand = command(contextDeleteUsage, async ({ values, positi
     throw new UsageError(`no URL can name the context "${id}": only the retention removes it`);
   const { results = 'keep' } = values;
   if (!MODES.includes(results)) throw new UsageError(`--results must be keep or delete, not "${results}"`);
-  return requireFleet(async () => {
-    const { target } = await findProfile(values, stdin);
-    const answer = await fleetApi().call(target, FLEET.deleteContext, { params: { id }, query: { results } });
-    show(answer, () => render(target.name, answer));
-    return answer.peers.every(({ state }) => state === 'deleted' || state === 'pending') ? 0 : 1;
-  });
+  const { target } = await findProfile(values, stdin);
+  const answer = await fleetApi().call(target, FLEET.deleteContext, { params: { id }, query: { results } });
+  show(answer, () => render(target.name, answer));
+  return answer.peers.every(({ state }) => state === 'deleted' || state === 'pending') ? 0 : 1;
 });
 
 export const commands = [contextDeleteCommand];

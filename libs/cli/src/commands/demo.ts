@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { command } from '../command-line/command.ts';
 import { namedAddress } from '../command-line/options.ts';
-import { operatorToken, plannedFleet, requireFleet } from '../command-line/running-fleet.ts';
+import { membersOf, operatorToken, plannedFleet } from '../command-line/running-fleet.ts';
 import { runDemo } from '../demo/demo.ts';
 import { TRADER } from '../keys/layout.ts';
 import { prometheusStatus } from '../local/prometheus.ts';
@@ -20,23 +20,20 @@ const demoCommand = command(demoUsage, async ({ values, stdin, stdout, stderr })
   const seen = given.length > 0 ? undefined : await prometheusStatus(plan);
   const own = [...plan.members, ...(seen?.state === 'ready' ? [seen] : [])];
   const shown = given.length > 0 ? given : own.map(({ name, url }) => ({ name, url }));
-  const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
-  const known = reach.length > 0 ? reach : shown;
-  return requireFleet(async () => {
-    const problems = await runDemo({
-      profiles: known.filter(({ name }) => !NOT_PROFILES.has(name)),
-      trader: known.find(({ name }) => name === TRADER),
-      shown,
-      token: (await operatorToken(values, plan, stdin)).token,
-      id: `demo-${randomUUID().slice(0, 8)}`,
-      write: (line) => stdout.write(`${line}\n`),
-    });
-    if (problems.length === 0) return 0;
-    const steps = problems.length === 1 ? 'a step' : `${problems.length} steps`;
-    const lines = [`\n${steps} did not go as expected:`, ...problems.map((problem) => `  ${problem}`)];
-    stderr.write(`${lines.join('\n')}\n`);
-    return 1;
+  const known = membersOf(values, shown);
+  const problems = await runDemo({
+    profiles: known.filter(({ name }) => !NOT_PROFILES.has(name)),
+    trader: known.find(({ name }) => name === TRADER),
+    shown,
+    token: (await operatorToken(values, plan, stdin)).token,
+    id: `demo-${randomUUID().slice(0, 8)}`,
+    write: (line) => stdout.write(`${line}\n`),
   });
+  if (problems.length === 0) return 0;
+  const steps = problems.length === 1 ? 'a step' : `${problems.length} steps`;
+  const lines = [`\n${steps} did not go as expected:`, ...problems.map((problem) => `  ${problem}`)];
+  stderr.write(`${lines.join('\n')}\n`);
+  return 1;
 });
 
 export const commands = [demoCommand];

@@ -8,8 +8,14 @@ test('events ends with one line when NATS does not answer, also with --follow, a
   for (const follow of [[], ['--follow']]) {
     const away = await fleet(['events', ...follow, '--dir', dir, '--port-offset', '20001']);
     assert.deepEqual([away.code, away.stdout], [1, '']);
-    assert.match(away.stderr, /^fleet: events cannot be read: no NATS server: 127\.0\.0\.1:24223 .*\n$/);
+    assert.match(
+      away.stderr,
+      /^fleet: events cannot be read: no NATS server: 127\.0\.0\.1:24223 .*\nhint: .*\n$/,
+    );
   }
   const empty = await fleet(['events', '--dir', tempDir(t)]);
-  assert.match(empty.stderr, /^fleet: the operator's NATS login is not in .*: start the fleet first\n$/);
+  assert.match(
+    empty.stderr,
+    /^fleet: the operator's NATS login is not in .*\nhint: make up starts the fleet .*\n$/,
+  );
 });

@@ -1,13 +1,13 @@
-import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
+import { type BusConnection, consume } from '@hermes-fleet/events';
 import { type CloudEvent, FleetError, LifecycleEvent } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { createLogger, createSecretEnv } from '@hermes-fleet/service';
-import { command } from '../command-line/command.ts';
+import { createLogger } from '@hermes-fleet/service';
+import { command, type Values } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
-import { keyPaths, OPERATOR } from '../keys/layout.ts';
-import { readSecret } from '../keys/secret-file.ts';
+import { OPERATOR } from '../keys/layout.ts';
+import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
 import { eventsUsage } from '../usage/fleet.ts';
 
 /**
@@ -25,7 +25,7 @@ const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr,
   let failure: string | undefined;
   try {
     await consume({
-      connection: values['as-is'] ? connectionFromEnv(env) : connectionFromKeys(values),
+      connection: connectionOf(values, env),
       filter,
       fromStart: true,
       untilEnd: !follow,
@@ -52,7 +52,6 @@ const eventsCommand = command(eventsUsage, async ({ values, env, stdout, stderr,
     process.removeListener('SIGINT', onInterrupt);
   }
   if (failure !== undefined) throw new FleetError('PEER_UNREACHABLE', `events cannot be read: ${failure}`);
-  return 0;
 });
 
 export const commands = [eventsCommand];
@@ -68,31 +67,14 @@ function typeToken(type: string | undefined): string {
   throw new UsageError(`--type must be one of ${LifecycleEvent.options.join(', ')}, not "${type}"`);
 }
 
-function connectionFromKeys(values: Parameters<typeof plannedFleet>[0]): BusConnection {
+function connectionOf(values: Values<typeof eventsUsage.options>, env: NodeJS.ProcessEnv): BusConnection {
   const { keysDir, nats } = plannedFleet(values);
-  const secret = (name: string): string | undefined => readSecret(keyPaths(keysDir).variable(OPERATOR, name));
-  return connectionTo(nats.url, secret('NATS_USER'), secret('NATS_PASSWORD'), keysDir);
-}
-
-function connectionFromEnv(env: NodeJS.ProcessEnv): BusConnection {
-  const secrets = createSecretEnv(env);
-  const url = `nats://${env.NATS_HOST ?? '127.0.0.1'}:${env.NATS_PORT ?? '4222'}`;
-  const where = env.HERMES_KEYS_DIR ?? 'the environment';
-  return connectionTo(url, secrets.read('NATS_USER'), secrets.read('NATS_PASSWORD'), where);
-}
-
-function connectionTo(
-  server: string,
-  user: string | undefined,
-  pass: string | undefined,
-  where: string,
-): BusConnection {
-  if (user === undefined || pass === undefined)
-    throw new FleetError(
-      'PEER_UNREACHABLE',
-      `the operator's NATS login is not in ${where}: start the fleet first`,
-    );
-  return { servers: [server], user, pass, name: 'fleet/events', inboxPrefix: inboxPrefix(OPERATOR) };
+  const connection = values['as-is']
+    ? connectionFromEnv(OPERATOR, env)
+    : connectionFromKeys(OPERATOR, keysDir, nats.url);
+  if (connection.pass !== '') return connection;
+  const where = values['as-is'] ? (env.HERMES_KEYS_DIR ?? 'the environment') : keysDir;
+  throw new FleetError('PEER_UNREACHABLE', `the operator's NATS login is not in ${where}`);
 }
 
 /** Fields that every event of a task has (docs/events.md#the-body). */

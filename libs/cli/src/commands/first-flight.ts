@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
 import { namedAddress, repositoryRoot } from '../command-line/options.ts';
+import { renderWelcome } from '../quick-start/first-flight.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';
-import { renderWelcome } from '../quick-start/welcome.ts';
 import { firstFlightUsage } from '../usage/processes.ts';
 
 /** `fleet first-flight`: prints the fleet's addresses and a first request to paste. */
@@ -14,11 +14,10 @@ const firstFlightCommand = command(firstFlightUsage, async ({ values, stdout, st
     renderWelcome({
       addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
       root: values.root ?? repositoryRoot(),
-      ...(values.console === undefined ? {} : { consoleLink: values.console }),
-      ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
+      consoleLink: values.console,
+      tokenCommand: values['token-command'],
     }),
   );
-  return 0;
 });
 
 export const commands = [firstFlightCommand];
@@ -27,6 +26,6 @@ const SETTLE_MS = 15_000;
 
 /** Waits up to 15 s until the profile at `url` has heard from its peers, and prints which ones are still silent. */
 export async function settle(url: string, stderr: Writable): Promise<void> {
-  const silent = await waitUntilSettled({ url, deadlineMs: SETTLE_MS, clock: systemClock });
+  const silent = await waitUntilSettled(url, SETTLE_MS, systemClock);
   if (silent.length > 0) stderr.write(`${url} has not heard from these peers yet: ${silent.join(', ')}\n`);
 }

@@ -1,11 +1,12 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import type { Read } from '@hermes-fleet/net/api';
+import { definedFields, type JsonValue } from '@hermes-fleet/protocol';
 import { JOINING } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
-import { definedFields, durationMs, oneArgument, UsageError } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
-import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { durationMs, oneArgument, UsageError } from '../command-line/options.ts';
+import { table } from '../command-line/output.ts';
+import { findProfile } from '../command-line/running-fleet.ts';
 import {
   joinTokenCreateUsage,
   joinTokenListUsage,
@@ -14,25 +15,23 @@ import {
   workersRevokeUsage,
 } from '../usage/workers.ts';
 
-const create = command(joinTokenCreateUsage, async ({ values, stdin, stdout, print }) => {
+const create = command(joinTokenCreateUsage, async ({ values, stdin, show }) => {
   const expires = durationMs('expires', values.expires, 15 * 60_000);
   const path = values['token-file'];
-  return requireFleet(async () => {
-    const { target } = await findProfile(values, stdin);
-    const body = definedFields({
-      name: values.name,
-      expires_s: Math.round(expires / 1000),
-      tier: values.tier,
-      endpoints: values.endpoint && [...values.endpoint],
-      scopes: values.scope && [...values.scope],
-    });
-    const make = () => fleetApi().call(target, JOINING.createToken, { body });
-    const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
-    if (print) print(path === undefined ? { ...made, token } : made);
-    else
-      printLines(stdout, [...(path === undefined ? [token, ''] : []), ...describe(made, values, target.url)]);
-    return 0;
+  const { target } = await findProfile(values, stdin);
+  const body = definedFields<JsonValue>({
+    name: values.name,
+    expires_s: Math.round(expires / 1000),
+    tier: values.tier,
+    endpoints: values.endpoint && [...values.endpoint],
+    scopes: values.scope && [...values.scope],
   });
+  const make = () => fleetApi().call(target, JOINING.createToken, { body });
+  const { token, ...made } = path === undefined ? await make() : await intoNewFile(path, make);
+  show(path === undefined ? { ...made, token } : made, () => [
+    ...(path === undefined ? [token, ''] : []),
+    ...describe(made, values, target.url),
+  ]);
 });
 
 type Created = Read<typeof JOINING.createToken>;
@@ -71,59 +70,45 @@ function describe(
   ];
 }
 
-const list = command(joinTokenListUsage, ({ values, stdin, show }) =>
-  requireFleet(async () => {
-    const { target } = await findProfile(values, stdin);
-    show(await fleetApi().call(target, JOINING.tokens), ({ join_tokens: tokens }) =>
-      tokens.length === 0
-        ? ['there is no join token']
-        : columns(
-            ['id', 'name', 'state', 'expires', 'used by', 'endpoints'],
-            tokens.map((each) => [
-              ...[each.id, each.name, each.state, each.expires_at, each.used_by],
-              each.endpoints.join(', '),
-            ]),
-          ),
-    );
-    return 0;
-  }),
-);
+const list = command(joinTokenListUsage, async ({ values, stdin, show }) => {
+  const { target } = await findProfile(values, stdin);
+  show(await fleetApi().call(target, JOINING.tokens), ({ join_tokens: tokens }) =>
+    table(
+      ['id', 'name', 'state', 'expires', 'used by', 'endpoints'],
+      tokens.map((each) => [
+        ...[each.id, each.name, each.state, each.expires_at, each.used_by],
+        each.endpoints.join(', '),
+      ]),
+      'there is no join token',
+    ),
+  );
+});
 
 const revokeToken = command(joinTokenRevokeUsage, async ({ values, positionals, stdin, show }) => {
   const id = oneArgument(positionals, 'join-token revoke needs the id of a join token');
-  return requireFleet(async () => {
-    const { target } = await findProfile(values, stdin);
-    show(await fleetApi().call(target, JOINING.revokeToken, { params: { id } }), () => [`${id} is revoked`]);
-    return 0;
-  });
+  const { target } = await findProfile(values, stdin);
+  show(await fleetApi().call(target, JOINING.revokeToken, { params: { id } }), () => [`${id} is revoked`]);
 });
 
-const workers = command(workersListUsage, ({ values, stdin, show }) =>
-  requireFleet(async () => {
-    const { target } = await findProfile(values, stdin);
-    show(await fleetApi().call(target, JOINING.workers), ({ workers: joined }) =>
-      joined.length === 0
-        ? ['no worker has joined with a join token']
-        : columns(
-            ['worker', 'state', 'peer', 'tasks', 'joined', 'address'],
-            joined.map((each) => [
-              ...[each.name, each.state, each.peer, each.tasks, each.joined_at, each.endpoint],
-            ]),
-          ),
-    );
-    return 0;
-  }),
-);
+const workers = command(workersListUsage, async ({ values, stdin, show }) => {
+  const { target } = await findProfile(values, stdin);
+  show(await fleetApi().call(target, JOINING.workers), ({ workers: joined }) =>
+    table(
+      ['worker', 'state', 'peer', 'tasks', 'joined', 'address'],
+      joined.map((each) => [
+        ...[each.name, each.state, each.peer, each.tasks, each.joined_at, each.endpoint],
+      ]),
+      'no worker has joined with a join token',
+    ),
+  );
+});
 
 const revokeWorker = command(workersRevokeUsage, async ({ values, positionals, stdin, show }) => {
   const id = oneArgument(positionals, 'workers revoke needs the name of a worker');
-  return requireFleet(async () => {
-    const { target } = await findProfile(values, stdin);
-    show(await fleetApi().call(target, JOINING.revokeWorker, { params: { id } }), ({ tasks }) => [
-      `${id} is revoked${tasks > 0 ? `; ${tasks} tasks that it had end as peer_unreachable` : ''}`,
-    ]);
-    return 0;
-  });
+  const { target } = await findProfile(values, stdin);
+  show(await fleetApi().call(target, JOINING.revokeWorker, { params: { id } }), ({ tasks }) => [
+    `${id} is revoked${tasks > 0 ? `; ${tasks} tasks that it had end as peer_unreachable` : ''}`,
+  ]);
 });
 
 /** `fleet join-token create|list|revoke` and `fleet workers list|revoke` (docs/peering.md#joining). */

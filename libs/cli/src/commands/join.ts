@@ -24,7 +24,7 @@ import { readSecret } from '../keys/secret-file.ts';
 import { lockFolder } from '../local/folder-lock.ts';
 import { joinUsage, leaveUsage } from '../usage/workers.ts';
 
-const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
+const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr, show }) => {
   const address = oneArgument(positionals, 'join needs the address of one orchestrator');
   const allowHttp = values['allow-http'] === true;
   const url = orchestratorUrl(address, allowHttp);
@@ -61,11 +61,8 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout
         'join needs --token-file: fleet join-token create, at the orchestrator, makes a join token',
       );
     const planned = await planWorker(url, token, {
+      ...values,
       name: values.name ?? known?.state.name,
-      endpoint: values.endpoint,
-      bind: values.bind,
-      tier: values.tier,
-      dir: values.dir,
       workspaceDir: values['workspace-dir'] ?? env.HERMES_WORKSPACE_DIR,
       allowHttp,
       tls: clientCertificate(env),
@@ -112,18 +109,13 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stdout
     checks: findings.length,
     failed: failed.length,
   };
-  if (print) print({ ...summary, findings });
-  else
-    stdout.write(
-      [
-        `${state.name} is a worker of ${state.orchestrator.name}: live at ${state.endpoint}`,
-        `checks    ${findings.length} in both directions, ${failed.length} failed`,
-        ...(gateway.exit ? [] : [`log       ${home.gateway.logFile}`]),
-        `folder    ${home.dir}`,
-        `to leave  fleet leave ${values.dir === undefined ? state.name : `--dir ${home.dir}`}`,
-        '',
-      ].join('\n'),
-    );
+  show({ ...summary, findings }, () => [
+    `${state.name} is a worker of ${state.orchestrator.name}: live at ${state.endpoint}`,
+    `checks    ${findings.length} in both directions, ${failed.length} failed`,
+    ...(gateway.exit ? [] : [`log       ${home.gateway.logFile}`]),
+    `folder    ${home.dir}`,
+    `to leave  fleet leave ${values.dir === undefined ? state.name : `--dir ${home.dir}`}`,
+  ]);
   if (gateway.exit) return gateway.exit;
   return failed.length > 0 ? 1 : 0;
 });
@@ -141,7 +133,7 @@ function joinToken(file: string | undefined, env: NodeJS.ProcessEnv): string | u
   return token;
 }
 
-const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
+const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stderr, show }) => {
   const [name] =
     positionals.length === 0 ? [] : [oneArgument(positionals, 'leave takes the name of one worker')];
   const { home, state } = findWorker(values.dir, name);
@@ -157,17 +149,11 @@ const leaveCommand = command(leaveUsage, async ({ values, positionals, env, stdo
     now: values.now === true,
   });
   const kept = { ledger: home.stateDir, workspace: state.workspaceDir, profile: home.profileDir };
-  if (print) print({ name: state.name, gateway: left.gateway, given_up: left.givenUp, kept });
-  else
-    stdout.write(
-      [
-        `${state.name} has left ${state.orchestrator.name}; its gateway ${left.gateway}, and its keys are removed`,
-        ...(left.givenUp > 0 ? [`given up  ${left.givenUp} tasks, which ended as peer_unreachable`] : []),
-        `kept      ${kept.ledger}, ${kept.workspace} and ${kept.profile}`,
-        '',
-      ].join('\n'),
-    );
-  return 0;
+  show({ name: state.name, gateway: left.gateway, given_up: left.givenUp, kept }, () => [
+    `${state.name} has left ${state.orchestrator.name}; its gateway ${left.gateway}, and its keys are removed`,
+    ...(left.givenUp > 0 ? [`given up  ${left.givenUp} tasks, which ended as peer_unreachable`] : []),
+    `kept      ${kept.ledger}, ${kept.workspace} and ${kept.profile}`,
+  ]);
 });
 
 /** `fleet join` and `fleet leave`: a worker on another machine (docs/peering.md#joining). */

@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { systemCode } from '@hermes-fleet/protocol';
 import { command, type Values } from '../command-line/command.ts';
 import { UsageError, wholeNumber } from '../command-line/options.ts';
 import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
@@ -12,23 +13,22 @@ import { keysInitUsage, keysKubernetesUsage, keysRotateUsage } from '../usage/ke
 import { folderOf } from './token.ts';
 
 const keysCommand = (usage: typeof keysInitUsage, renew: boolean) =>
-  command(usage, ({ values, env, stdout, print }) => {
+  command(usage, ({ values, env, show }) => {
     const { natsConfig, natsClusterConfig } = keyPaths(folderOf(values, env));
     const configs = () => [readSecret(natsConfig), readSecret(natsClusterConfig)];
     using _lock = lockOf(folderOf(values, env), `fleet ${usage.name}`);
     const before = configs();
     const summary = writeKeys(values, env, renew);
-    if (print) print(summary);
-    else {
-      const { created, repaired, kept } = summary;
-      stdout.write(`keys: ${created} created, ${repaired} repaired, ${kept} unchanged\n`);
-      if (!renew && configs().some((now, at) => before[at] !== undefined && now !== before[at]))
-        stdout.write(
-          'restart NATS: it does not know its new users and passwords, or the servers of its cluster, until then\n',
-        );
-      if (renew) stdout.write('restart NATS and every service: they use the old keys until then\n');
-    }
-    return 0;
+    const isChanged = configs().some((now, at) => before[at] !== undefined && now !== before[at]);
+    show(summary, ({ created, repaired, kept }) => [
+      `keys: ${created} created, ${repaired} repaired, ${kept} unchanged`,
+      ...(!renew && isChanged
+        ? [
+            'restart NATS: it does not know its new users and passwords, or the servers of its cluster, until then',
+          ]
+        : []),
+      ...(renew ? ['restart NATS and every service: they use the old keys until then'] : []),
+    ]);
   });
 
 /**
@@ -45,7 +45,7 @@ function isDenied(folder: string): boolean {
     accessSync(folder, constants.W_OK);
     return false;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EACCES';
+    return systemCode(error) === 'EACCES';
   }
 }
 
@@ -53,7 +53,6 @@ function isDenied(folder: string): boolean {
 const kubernetesCommand = command(keysKubernetesUsage, ({ values, env, stdout }) => {
   const secrets = keySecrets(folderOf(values, env), DEFAULT_SERVICES, values.namespace ?? 'hermes-fleet');
   for (const secret of secrets) stdout.write(`---\n${JSON.stringify(secret)}\n`);
-  return 0;
 });
 
 /** `fleet keys init|rotate|kubernetes`. */

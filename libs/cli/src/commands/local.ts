@@ -8,7 +8,7 @@ import { command, type Invocation, type OptionSpecs } from '../command-line/comm
 import { quote, UsageError, wholeNumber } from '../command-line/options.ts';
 import { type Cell, columns } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
-import { newLink } from '../console/client.ts';
+import { consoleOf, newLink } from '../console/client.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { fleetDown } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
@@ -16,9 +16,8 @@ import type { FleetPlan } from '../local/plan.ts';
 import { planPrometheus, prometheusDown, prometheusStatus, prometheusUp } from '../local/prometheus.ts';
 import { fleetStatus } from '../local/ps.ts';
 import { fleetUp } from '../local/up.ts';
-import { renderWelcome } from '../quick-start/welcome.ts';
+import { renderWelcome } from '../quick-start/first-flight.ts';
 import { localDownUsage, localLogsUsage, localPsUsage, localUpUsage } from '../usage/processes.ts';
-import { consoleOf } from './console.ts';
 import { settle } from './first-flight.ts';
 
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */

@@ -1,8 +1,9 @@
+import { createClient } from '@hermes-fleet/net';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { tlsFetch } from '../client/tls.ts';
+import { ownTls } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { httpUrl, UsageError } from '../command-line/options.ts';
 import { printLines } from '../command-line/output.ts';
 import { findProfile } from '../command-line/running-fleet.ts';
 import { mcpUsage } from '../usage/fleet.ts';
@@ -23,7 +24,7 @@ const mcpCommand = command(mcpUsage, async ({ values, env, stdin, stdout, stderr
     input: stdin(),
     output: stdout,
     clock: systemClock,
-    fetch: tlsFetch,
+    fetch: createClient('configured', { tls: ownTls(), redirects: 'returned' }),
     onError: (message) => printLines(stderr, [`fleet: ${message}`]),
   });
   return isDone ? 0 : 1;
@@ -36,8 +37,7 @@ function named(
   env: NodeJS.ProcessEnv,
 ): { url: string; token: string } {
   const { url = '', 'token-env': name } = values;
-  if (!URL.canParse(url) || !/^https?:/.test(url))
-    throw new UsageError(`--url ${url} is not an http address of a profile`);
+  httpUrl('--url', url);
   if (name === undefined)
     throw new UsageError('--url needs --token-env, the name of a variable with a token');
   const token = env[name];

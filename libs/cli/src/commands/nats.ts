@@ -6,15 +6,17 @@ import {
   setUpStreams,
 } from '@hermes-fleet/events';
 import { FleetError } from '@hermes-fleet/protocol';
+import { type Answer, RefillReport } from '@hermes-fleet/protocol/api';
 import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
 import { command } from '../command-line/command.ts';
 import { oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
-import { printLines } from '../command-line/output.ts';
-import { plannedFleet } from '../command-line/running-fleet.ts';
-import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
-import { natsForgetHeadUsage, natsSetupUsage } from '../usage/keys.ts';
-import { refillCommand } from './nats-refill.ts';
+import { columns, printLines } from '../command-line/output.ts';
+import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
+import { SETUP } from '../keys/layout.ts';
+import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
+import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
+import { natsForgetHeadUsage, natsRefillUsage, natsSetupUsage } from '../usage/keys.ts';
 
 const SETUP_MS = 60_000;
 const RETRY_MS = 1_000;
@@ -25,13 +27,10 @@ const FORGET_MS = 10_000;
  * environment or HERMES_KEYS_DIR. Retries for up to a minute while the server does not answer or the cluster forms.
  */
 const setupCommand = command(natsSetupUsage, async ({ values, env }) => {
-  const connection = setupConnectionFromEnv(env, values.server);
-  const replicas = values.replicas === undefined ? undefined : wholeNumber('replicas', values.replicas, 1);
-  if (replicas !== undefined && (replicas < 1 || replicas > 5))
-    throw new UsageError(`--replicas must be 1 to 5, not ${replicas}`);
+  const connection = connectionFromEnv(SETUP, env, values.server);
+  const replicas = wholeNumber('replicas', values.replicas, undefined, [1, 5]);
   const log = createLogger({ name: 'nats-setup', level: env.LOG_LEVEL });
   await setUpWithRetries(connection, log, replicas);
-  return 0;
 });
 
 async function setUpWithRetries(
@@ -66,11 +65,11 @@ const forgetHeadCommand = command(
       throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
     const planned = (): BusConnection => {
       const { keysDir, nats } = plannedFleet(values);
-      return setupConnectionFromKeys(keysDir, nats.url);
+      return connectionFromKeys(SETUP, keysDir, nats.url);
     };
     let found: FoundHead | undefined;
     const outcome = await forgetHead({
-      connection: values['as-is'] ? setupConnectionFromEnv(env, values.server) : planned(),
+      connection: values['as-is'] ? connectionFromEnv(SETUP, env, values.server) : planned(),
       service,
       timeoutMs: FORGET_MS,
       onFound: (head) => {
@@ -84,6 +83,66 @@ const forgetHeadCommand = command(
     return outcome === 'replaced' ? 1 : 0;
   },
 );
+
+/** A large ledger takes minutes on a cluster, which stores some hundred events a second. */
+const REFILL_MS = 40 * 60_000;
+
+/**
+ * `fleet nats refill`: publishes again, under the same ids, the events that the bus has acknowledged and its stream lacks,
+ * from the ledgers of all services or of `--profile`. Runs beside a service, or while it is down. `--as-is` uses this
+ * process's environment, as inside a container. Exit code 1 when a service could not be refilled.
+ */
+const refillCommand = command(natsRefillUsage, async ({ values, env, show }) => {
+  const names = values.profile ? [values.profile] : plannedFleet(values).members.map(({ name }) => name);
+  const reports: (Refilled | Problem)[] = [];
+  // One after the other: the events of each service come in order, and NATS is not flooded.
+  for (const name of names) {
+    const entryPoint = findEntryPoint(values, name, env);
+    reports.push(await refillService(name, entryPoint, values['dry-run'] ? ['--dry-run'] : []));
+  }
+  show({ services: reports }, ({ services }) => renderReports(services, values['dry-run'] === true));
+  return reports.some((each) => 'problem' in each) ? 1 : 0;
+});
+
+type Refilled = Answer<typeof RefillReport>;
+
+/** Why a service could not be refilled. */
+interface Problem {
+  readonly profile: string;
+  readonly problem: string;
+}
+
+async function refillService(
+  profile: string,
+  entryPoint: EntryPoint,
+  options: readonly string[],
+): Promise<Refilled | Problem> {
+  const { code, stdout, stderr } = await runEntryPoint(entryPoint, ['--refill', ...options], REFILL_MS);
+  if (code === 0) return RefillReport.parse(JSON.parse(stdout));
+  return { profile, problem: stderr.trim() || `no report within ${REFILL_MS / 60_000} minutes` };
+}
+
+function renderReports(reports: readonly (Refilled | Problem)[], isDryRun: boolean): string[] {
+  const done = reports.flatMap((each) => ('problem' in each ? [] : [each]));
+  const table = columns(
+    ['service', 'acknowledged', 'missing', 'published'],
+    done.map(({ profile, acknowledged, missing, published }) => [profile, acknowledged, missing, published]),
+  );
+  return [
+    ...(done.length > 0 ? table : []),
+    ...done.flatMap(({ profile, removed_tasks: removed }) =>
+      removed > 0
+        ? [
+            `${profile}: its ledger no longer has ${removed} ended tasks, whose events cannot be published again`,
+          ]
+        : [],
+    ),
+    ...reports.flatMap((each) => ('problem' in each ? [`${each.profile}: ${each.problem}`] : [])),
+    ...(isDryRun && done.some(({ missing }) => missing > 0)
+      ? ['fleet nats refill publishes what is missing']
+      : []),
+  ];
+}
 
 /** `fleet nats setup|refill|forget-head`: administers the event bus. */
 export const commands = [setupCommand, refillCommand, forgetHeadCommand];

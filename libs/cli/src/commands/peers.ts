@@ -2,20 +2,17 @@ import type { Read } from '@hermes-fleet/net/api';
 import { FLEET, type PeerState } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
-import { type Cell, columns } from '../command-line/output.ts';
-import { findProfile, requireFleet } from '../command-line/running-fleet.ts';
+import { type Cell, table } from '../command-line/output.ts';
+import { findProfile } from '../command-line/running-fleet.ts';
 import { peersUsage } from '../usage/fleet.ts';
 
 /** `fleet peers`: prints every peer that a profile knows, with its state. */
-const peersCommand = command(peersUsage, ({ values, stdin, show }) =>
-  requireFleet(async () => {
-    const { target } = await findProfile(values, stdin);
-    show(await fleetApi().call(target, FLEET.peers), ({ peers }) =>
-      peers.length === 0 ? [`${target.name} knows no peer`] : columns(HEAD, peers.map(row)),
-    );
-    return 0;
-  }),
-);
+const peersCommand = command(peersUsage, async ({ values, stdin, show }) => {
+  const { target } = await findProfile(values, stdin);
+  show(await fleetApi().call(target, FLEET.peers), ({ peers }) =>
+    table(HEAD, peers.map(row), `${target.name} knows no peer`),
+  );
+});
 
 export const commands = [peersCommand];
 

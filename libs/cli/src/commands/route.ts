@@ -1,12 +1,12 @@
 import type { Read } from '@hermes-fleet/net/api';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { FLEET } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command, type Streams } from '../command-line/command.ts';
 import { describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
 import { UsageError } from '../command-line/options.ts';
 import { columns } from '../command-line/output.ts';
-import { findProfile, readInput, requireFleet } from '../command-line/running-fleet.ts';
+import { findProfile, readInput } from '../command-line/running-fleet.ts';
 import { routeUsage } from '../usage/fleet.ts';
 
 const EXIT_BLOCKED = 3;
@@ -19,13 +19,11 @@ const routeCommand = command(routeUsage, async ({ values, stdin, show }) => {
   if (values.file !== undefined && describesDispatch(values))
     throw new UsageError('--file holds the whole dispatch: leave out the options that describe one');
   const described = values.file === undefined ? dispatchOf(values) : undefined;
-  return requireFleet(async () => {
-    const { target, input } = await findProfile(values, stdin);
-    const dispatch = described ?? (await readDispatch(values.file ?? '', input, stdin));
-    const decision = await fleetApi().call(target, FLEET.route, { body: dispatch });
-    show(decision, () => [...(values.explain ? renderConsidered(decision) : []), ...renderVerdict(decision)]);
-    return decision.chosen === null ? EXIT_BLOCKED : 0;
-  });
+  const { target, input } = await findProfile(values, stdin);
+  const dispatch = described ?? (await readDispatch(values.file ?? '', input, stdin));
+  const decision = await fleetApi().call(target, FLEET.route, { body: dispatch });
+  show(decision, () => [...(values.explain ? renderConsidered(decision) : []), ...renderVerdict(decision)]);
+  return decision.chosen === null ? EXIT_BLOCKED : 0;
 });
 
 export const commands = [routeCommand];
@@ -36,17 +34,9 @@ async function readDispatch(
   input: string | undefined,
   stdin: Streams['stdin'],
 ): Promise<JsonObject> {
-  const invalid = (reason: string, cause: unknown): FleetError =>
-    new FleetError('INVALID_PARAMS', `${file} ${reason}`, { cause });
-  const text = await readInput(file, input, stdin, 'a TASK_DISPATCH');
-  let dispatch: unknown;
-  try {
-    dispatch = JSON.parse(text);
-  } catch (cause) {
-    throw invalid('is not JSON: it must hold one TASK_DISPATCH', cause);
-  }
-  if (!isJsonObject(dispatch)) throw invalid('must hold one TASK_DISPATCH, as a JSON object', undefined);
-  return dispatch;
+  const dispatch = parseJson(await readInput(file, input, stdin, 'a TASK_DISPATCH'));
+  if (isJsonObject(dispatch)) return dispatch;
+  throw new FleetError('INVALID_PARAMS', `${file} must hold one TASK_DISPATCH, as a JSON object`);
 }
 
 type Decision = Read<typeof FLEET.route>;

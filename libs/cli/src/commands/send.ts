@@ -27,7 +27,8 @@ const SEND_MS = 30_000;
 type SendValues = Values<typeof sendUsage.options>;
 
 /** `fleet send`: dispatches a brief, shows the task while it runs, and prints its result (docs/cli.md#send-a-task-fleet-send). */
-const sendCommand = command(sendUsage, async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
+const sendCommand = command(sendUsage, async (call) => {
+  const { values, positionals, env, stdin } = call;
   refuseContract(values);
   const deadlineAt =
     values.deadline === undefined ? undefined : deadlineOf(values.deadline, systemClock.now());
@@ -39,16 +40,16 @@ const sendCommand = command(sendUsage, async ({ values, positionals, env, stdin,
   // After all that may be wrong: a brief that was written in an editor is not lost.
   const brief = await readBrief(positionals, env, stdin);
   const content =
-    values.url === undefined ? { data: dispatch(values, brief, { deadlineAt, schema }) } : { text: brief };
+    values.url === undefined ? { data: dispatch(values, brief, deadlineAt, schema) } : { text: brief };
   const message = {
     messageId: randomUUID(),
     ...content,
-    ...(values.context === undefined ? {} : { contextId: values.context }),
-    ...(files.length === 0 ? {} : { parts: files }),
+    contextId: values.context,
+    parts: files,
   };
   const client = fleetClient();
   const at = receiverOf(await reachable(client, values, env));
-  const awaited: Awaited = { client, at, env, stdin, stdout, stderr, print, deadlineAt };
+  const awaited: Awaited = { ...call, client, at, deadlineAt };
   if (values.detach === true) return detach(awaited, { ...message, blocking: false });
   return watch(awaited, { ...message, blocking: true });
 });
@@ -75,10 +76,8 @@ function receiverOf(among: readonly Reachable[]): Reachable {
 function dispatch(
   values: SendValues,
   brief: string,
-  {
-    deadlineAt,
-    schema,
-  }: { readonly deadlineAt: number | undefined; readonly schema: JsonObject | undefined },
+  deadlineAt: number | undefined,
+  schema: JsonObject | undefined,
 ): JsonObject {
   const { to, deadline: _, schema: __, ...contract } = values;
   const described = {
@@ -96,7 +95,7 @@ async function watch(awaited: Awaited, message: OutboundMessage): Promise<number
   const { client, at } = awaited;
   const leaving = new AbortController();
   const { reply, tasks } = await handOver(deliveryOf(at, message), () =>
-    open(client, at, message, leaving.signal),
+    openReply(client, at, message, leaving.signal),
   );
   if (reply.kind === 'message') return finishMessage(awaited, reply);
   if (reply.task.terminal) return finish(awaited, reply.task);
@@ -106,16 +105,13 @@ async function watch(awaited: Awaited, message: OutboundMessage): Promise<number
 }
 
 /** Sends the message; an agent without streams gets it as one that it may answer at once. */
-async function open(
+async function openReply(
   client: A2AClient,
   { endpoint, streams }: Reachable,
   message: OutboundMessage,
   signal: AbortSignal,
 ): Promise<Opened> {
-  if (streams) {
-    const options = { signal, idleTimeoutMs: IDLE_MS };
-    return openStream(client.stream(endpoint, message, options));
-  }
+  if (streams) return openStream(client.stream(endpoint, message, { signal, idleTimeoutMs: IDLE_MS }));
   const sent = { ...message, blocking: false };
   return { reply: await client.send(endpoint, sent, { timeoutMs: SEND_MS, isOnce: true }), tasks: undefined };
 }

@@ -1,15 +1,15 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
 import type { Read } from '@hermes-fleet/net/api';
-import { FleetError, isAsking } from '@hermes-fleet/protocol';
+import { definedFields, FleetError, isAsking } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { fleetApi } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
-import { command } from '../command-line/command.ts';
-import { definedFields, oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
-import { columns, printLines } from '../command-line/output.ts';
-import { fleetClient, type ReachValues, reachable } from '../command-line/reachable.ts';
+import { command, type Invocation, type Streams } from '../command-line/command.ts';
+import { oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
+import { printLines, table } from '../command-line/output.ts';
+import { fleetClient, reachable } from '../command-line/reachable.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
-import { type FoundTask, findTask } from '../task/find-task.ts';
+import { findTask } from '../task/find-task.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
 import {
   answerUsage,
@@ -28,8 +28,7 @@ const listCommand = command(tasksUsage, async ({ values, env, stderr, print, sho
   const { state, context } = values;
   if (state !== undefined && !STATES.includes(state))
     throw new UsageError(`--state must be one of ${STATES.join(', ')}, not "${state}"`);
-  const pageSize = wholeNumber('limit', values.limit, 20);
-  if (pageSize < 1 || pageSize > MAX_LIMIT) throw new UsageError(`--limit must be from 1 to ${MAX_LIMIT}`);
+  const pageSize = wholeNumber('limit', values.limit, 20, [1, MAX_LIMIT]);
   const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
   const params = definedFields({ pageSize, status, contextId: context });
   const asked = await askProfiles(await reachable(fleetClient(), values, env), (target) =>
@@ -40,16 +39,15 @@ const listCommand = command(tasksUsage, async ({ values, env, stderr, print, sho
     .flatMap(({ profile, answer }) => answer.tasks.map((task) => ({ profile, task })))
     .toSorted((a, b) => (changedAt(a.task) < changedAt(b.task) ? 1 : -1));
   show({ tasks: found, silent }, ({ tasks }) =>
-    tasks.length === 0
-      ? ['no task matches']
-      : columns(
-          ['changed', 'state', 'profile', 'context', 'task'],
-          tasks.map(({ profile, task }) => [
-            changedAt(task).replace(/\.\d+Z$/, 'Z'),
-            task.status.state.replace(/^TASK_STATE_/, '').toLowerCase(),
-            ...[profile, task.contextId, task.id],
-          ]),
-        ),
+    table(
+      ['changed', 'state', 'profile', 'context', 'task'],
+      tasks.map(({ profile, task }) => [
+        changedAt(task).replace(/\.\d+Z$/, 'Z'),
+        task.status.state.replace(/^TASK_STATE_/, '').toLowerCase(),
+        ...[profile, task.contextId, task.id],
+      ]),
+      'no task matches',
+    ),
   );
   if (!print) nameSilent(stderr, asked, 'not listed');
   return silent.length > 0 ? 1 : 0;
@@ -65,98 +63,82 @@ const LIST_TASKS = { method: 'ListTasks', answer: z.object({ tasks: z.array(Task
 
 const changedAt = ({ status }: Read<typeof Task>): string => status.timestamp ?? '-';
 
-/** Finds the task that the first argument names. */
-async function named(
-  name: string,
-  positionals: readonly string[],
-  values: ReachValues,
-  env: NodeJS.ProcessEnv,
-): Promise<FoundTask & { readonly client: ReturnType<typeof fleetClient> }> {
+type TaskCall = Streams & Pick<Invocation<typeof watchUsage.options>, 'values' | 'env' | 'print'>;
+
+/** The call of a command about a task, with the task that its first argument names. */
+async function named<T extends TaskCall>(name: string, call: T, positionals: readonly string[]) {
   const id = oneArgument(positionals, `${name} takes the id of one task`);
   const client = fleetClient();
-  return { client, ...(await findTask(client, await reachable(client, values, env), id)) };
+  return { ...call, client, ...(await findTask(client, await reachable(client, call.values, call.env), id)) };
 }
 
 /**
  * `fleet task <id>`: prints a task as it is now, or saves its artifacts. Exit code 0 whatever its state; 1 if a part was not
  * saved.
  */
-const showCommand = command(taskUsage, async ({ values, positionals, env, stdout, stderr, print }) => {
-  const { artifacts: folder, force = false } = values;
+const showCommand = command(taskUsage, async (call) => {
+  const { artifacts: folder, force = false } = call.values;
   if (folder === undefined && force) throw new UsageError('--force needs --artifacts');
-  const { client, at, task } = await named('task', positionals, values, env);
-  if (folder !== undefined) return saved({ client, at, folder, force }, task, { stdout, stderr, print });
-  finish({ at, stdout, print }, task);
+  const found = await named('task', call, call.positionals);
+  if (folder !== undefined) return saved({ ...found, folder, force }, found.task);
+  finish(found, found.task);
   return 0;
 });
 
 /** Saves the artifacts of a task, and prints the path of each file when it is written. */
 async function saved(
-  options: Omit<SaveOptions, 'onSaved' | 'onLeft'>,
+  options: SaveOptions & Pick<Awaited, 'stdout' | 'stderr' | 'print'>,
   task: PeerTask,
-  { stdout, stderr, print }: Pick<Awaited, 'stdout' | 'stderr' | 'print'>,
 ): Promise<number> {
+  const { stdout, stderr, print } = options;
   const files: SavedFile[] = [];
   const left: LeftFile[] = [];
-  await saveArtifacts(
-    {
-      ...options,
-      onSaved: (file) => {
-        files.push(file);
-        if (!print) printLines(stdout, [file.path]);
-      },
-      onLeft: (file) => {
-        left.push(file);
-        const { name, url, reason } = file;
-        if (!print) printLines(stderr, [`not saved: ${name}${url === null ? '' : ` at ${url}`}: ${reason}`]);
-      },
-    },
-    task,
-  );
+  for await (const file of saveArtifacts(options, task)) {
+    if ('path' in file) {
+      files.push(file);
+      if (!print) printLines(stdout, [file.path]);
+    } else {
+      left.push(file);
+      const { name, url, reason } = file;
+      if (!print) printLines(stderr, [`not saved: ${name}${url === null ? '' : ` at ${url}`}: ${reason}`]);
+    }
+  }
   if (print) print({ id: task.id, profile: options.at.name, saved: files, not_saved: left });
   else if (files.length + left.length === 0) printLines(stderr, ['the task has no artifacts']);
   return left.length > 0 ? 1 : 0;
 }
 
 /** `fleet watch <id>`: shows a task until it ends, as `fleet send` does. */
-const watchCommand = command(
-  watchUsage,
-  async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
-    const { client, at, task } = await named('watch', positionals, values, env);
-    if (task.terminal) return finish({ at, stdout, print }, task);
-    return awaitTask({ client, at, env, stdin, stdout, stderr, print }, task.id);
-  },
-);
+const watchCommand = command(watchUsage, async (call) => {
+  const found = await named('watch', call, call.positionals);
+  return found.task.terminal ? finish(found, found.task) : awaitTask(found, found.task.id);
+});
 
 /** `fleet cancel <id>`: cancels a task and prints it. */
-const cancelCommand = command(cancelUsage, async ({ values, positionals, env, stdout, print }) => {
-  const { client, at, task } = await named('cancel', positionals, values, env);
-  finish({ at, stdout, print }, await client.cancelTask(at.endpoint, task.id, { timeoutMs: CALL_MS }));
-  return 0;
+const cancelCommand = command(cancelUsage, async (call) => {
+  const found = await named('cancel', call, call.positionals);
+  const { client, at, task } = found;
+  finish(found, await client.cancelTask(at.endpoint, task.id, { timeoutMs: CALL_MS }));
 });
 
 /** `fleet answer <id> <text>`: answers the question of a task, and watches it. */
-const answerCommand = command(
-  answerUsage,
-  async ({ values, positionals, env, stdin, stdout, stderr, print }) => {
-    const [id = '', answer, ...more] = positionals;
-    if (answer === undefined || answer.trim() === '' || more.length > 0)
-      throw new UsageError('answer takes the id of a task and one text: quote it');
-    const found = await named('answer', [id], values, env);
-    const { client, at, task } = found;
-    if (!isAsking(task.state))
-      throw new FleetError(
-        'INVALID_PARAMS',
-        `task ${task.id} asks nothing: it is ${task.state.replaceAll('_', ' ')}`,
-      );
-    const stream = answerStream({ client, at }, task, answer);
-    if (values.detach !== true)
-      return awaitTask({ client, at, env, stdin, stdout, stderr, print }, task.id, stream);
-    const { value: now } = await stream.next();
-    finish({ at, stdout, print }, now ?? task);
-    return 0;
-  },
-);
+const answerCommand = command(answerUsage, async (call) => {
+  const [id = '', answer, ...more] = call.positionals;
+  if (answer === undefined || answer.trim() === '' || more.length > 0)
+    throw new UsageError('answer takes the id of a task and one text: quote it');
+  const found = await named('answer', call, [id]);
+  const { task } = found;
+  if (!isAsking(task.state))
+    throw new FleetError(
+      'INVALID_PARAMS',
+      `task ${task.id} asks nothing: it is ${task.state.replaceAll('_', ' ')}`,
+    );
+  const stream = answerStream(found, task, answer);
+  if (call.values.detach !== true) return awaitTask(found, task.id, stream);
+  const { value: now } = await stream.next();
+  finish(found, now ?? task);
+  return 0;
+});
 
 /** The commands about tasks that exist. */
 export const commands = [listCommand, showCommand, watchCommand, cancelCommand, answerCommand];

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { command, type Values } from '../command-line/command.ts';
 import { repositoryRoot } from '../command-line/options.ts';
-import { readOperatorToken } from '../keys/operator-token.ts';
+import { readOperatorToken } from '../keys/layout.ts';
 import { keysTokenUsage, operatorTokenUsage } from '../usage/keys.ts';
 
 const tokenCommand = (usage: typeof operatorTokenUsage) =>
@@ -12,7 +12,6 @@ const tokenCommand = (usage: typeof operatorTokenUsage) =>
     if (token === undefined)
       throw new FleetError('CONFIG_INVALID', `no keys in ${dir}: make up (or fleet keys init) creates them`);
     show({ token }, () => [token]);
-    return 0;
   });
 
 /** `fleet token` and `fleet keys token`; of a module without a library of NATS, as scripts call them often. */

@@ -1,10 +1,10 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Answer, AuditLine, AuditRecord, AuditReport } from '@hermes-fleet/protocol/api';
 import { command } from '../command-line/command.ts';
-import { UsageError, wholeNumber } from '../command-line/options.ts';
+import { wholeNumber } from '../command-line/options.ts';
 import { type Cell, columns, printLines, shown } from '../command-line/output.ts';
 import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
-import { seenHeads } from '../console/client.ts';
+import { consoleOf, seenHeads } from '../console/client.ts';
 import { TRADER } from '../keys/layout.ts';
 import { type EntryPoint, readReport, readReports } from '../local/entry-point.ts';
 import {
@@ -13,7 +13,6 @@ import {
   traderAuditShowUsage,
   traderAuditVerifyUsage,
 } from '../usage/trader.ts';
-import { consoleOf } from './console.ts';
 
 /** Long enough to verify millions of records. */
 const VERIFY_MS = 10 * 60_000;
@@ -33,16 +32,13 @@ const verifyCommand = command(traderAuditVerifyUsage, async ({ values, env, show
 /** `fleet trader audit show`: prints records of the audit from the trader's file; with JSON, one document per record. */
 const showCommand = command(traderAuditShowUsage, async ({ values, env, stdout, print }) => {
   const after = wholeNumber('after', values.after, 0);
-  const limit = wholeNumber('limit', values.limit, AUDIT_LIMIT);
-  if (limit < 1 || limit > MAX_AUDIT_LIMIT)
-    throw new UsageError(`--limit must be from 1 to ${MAX_AUDIT_LIMIT}`);
+  const limit = wholeNumber('limit', values.limit, AUDIT_LIMIT, [1, MAX_AUDIT_LIMIT]);
   const records = await readAudit(findEntryPoint(values, TRADER, env), { after, limit });
   if (print) for (const record of records) print(record);
   else printLines(stdout, renderRecords(records));
   const last = records.at(-1);
   if (!print && records.length === limit && last)
     printLines(stdout, ['', `for the records after these: --after ${last.seq}`]);
-  return 0;
 });
 
 export const commands = [verifyCommand, showCommand];

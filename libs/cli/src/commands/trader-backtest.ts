@@ -1,12 +1,12 @@
 import { join, resolve } from 'node:path';
-import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { definedFields, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { type Answer, BacktestRefusal, BacktestReport } from '@hermes-fleet/protocol/api';
 import { z } from 'zod';
 import { command, type Values } from '../command-line/command.ts';
 import { readableReason } from '../command-line/field-errors.ts';
-import { definedFields, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { repositoryRoot, UsageError } from '../command-line/options.ts';
 import { type EntryPoint, readReport } from '../local/entry-point.ts';
-import { nodeOptions } from '../local/node-options.ts';
+import { nodeOptions } from '../local/plan.ts';
 import { renderBacktest, renderComparison } from '../trader/render-backtest.ts';
 import { traderBacktestUsage } from '../usage/trader-books.ts';
 
@@ -97,7 +97,7 @@ function requestOf(values: BacktestValues): JsonObject {
     concern,
     strategies: strategiesOf(values),
     compare: values.compare ?? false,
-    market: values.market === undefined ? undefined : objectOf('market', values.market),
+    market: objectOf('market', values.market),
     risk_mode: values['risk-mode'],
     decisions: decisions && resolve(decisions),
     orders: orders && resolve(orders),
@@ -110,24 +110,16 @@ function strategiesOf({ strategy = [], params = [], compare }: BacktestValues): 
     throw new UsageError(
       `--params must be given once per --strategy: ${params.length} for ${strategy.length}`,
     );
-  return strategy.map((name, at) => {
-    const given = params[at];
-    return definedFields({
-      strategy: name,
-      params: given === undefined ? undefined : objectOf('params', given),
-    });
-  });
+  return strategy.map((name, at) =>
+    definedFields({ strategy: name, params: objectOf('params', params[at]) }),
+  );
 }
 
-function objectOf(option: string, text: string): JsonObject {
-  let value: JsonValue;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new UsageError(`--${option} must be a JSON object, such as '{"levels": 8}'`);
-  }
+function objectOf(option: string, text: string | undefined): JsonObject | undefined {
+  if (text === undefined) return undefined;
+  const value = parseJson(text);
   if (isJsonObject(value)) return value;
-  throw new UsageError(`--${option} must be a JSON object`);
+  throw new UsageError(`--${option} must be a JSON object, such as '{"levels": 8}'`);
 }
 
 function numberOf(option: string, text: string | undefined): number | undefined {

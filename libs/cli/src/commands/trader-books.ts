@@ -1,10 +1,11 @@
 import type { Writable } from 'node:stream';
 import { csvPages, type Service } from '@hermes-fleet/net/api';
+import { definedFields } from '@hermes-fleet/protocol';
 import { TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
-import { definedFields, UsageError } from '../command-line/options.ts';
-import { findTrader, requireFleet } from '../command-line/running-fleet.ts';
+import { UsageError, wholeNumber } from '../command-line/options.ts';
+import { findTrader } from '../command-line/running-fleet.ts';
 import { type OrdersKind, readOrders, renderOrders, renderPerformance } from '../trader/books.ts';
 import { traderFillsUsage, traderOrdersUsage, traderPerformanceUsage } from '../usage/trader-books.ts';
 
@@ -15,32 +16,26 @@ const ordersCommand = (usage: typeof traderOrdersUsage, kind: OrdersKind) =>
   command(usage, async ({ values, stdin, stdout, print, show }) => {
     const limit = limitOf(values);
     assertOneForm(values, print);
-    return requireFleet(async () => {
-      const { target } = await findTrader(values, stdin);
-      const query = {
-        ...rangeOf(values),
-        ...texts({ strategy_id: values.strategy, decision_id: values.decision }),
-        ...(values.oldest === true && { order: 'oldest' }),
-      };
-      if (values.csv === true) await writeCsv(stdout, target, TRADER[kind].path, query, limit);
-      else {
-        const rows = await readOrders(target, kind, query, limit);
-        show({ [kind]: rows }, () => renderOrders(rows));
-      }
-      return 0;
-    });
+    const { target } = await findTrader(values, stdin);
+    const query = {
+      ...rangeOf(values),
+      ...definedFields({ strategy_id: values.strategy, decision_id: values.decision }),
+      ...(values.oldest === true && { order: 'oldest' }),
+    };
+    if (values.csv === true) await writeCsv(stdout, target, TRADER[kind].path, query, limit);
+    else {
+      const rows = await readOrders(target, kind, query, limit);
+      show({ [kind]: rows }, () => renderOrders(rows));
+    }
   });
 
 /** `fleet trader performance`: prints what an account, its strategies and its decisions have gained; or its equity as CSV. */
 const performanceCommand = command(traderPerformanceUsage, async ({ values, stdin, stdout, print, show }) => {
   assertOneForm(values, print);
-  return requireFleet(async () => {
-    const { target } = await findTrader(values, stdin);
-    const query = { ...rangeOf(values), ...texts({ points: values.points }) };
-    if (values.csv === true) await writeCsv(stdout, target, TRADER.performance.path, query);
-    else show(await fleetApi().call(target, TRADER.performance, { query }), renderPerformance);
-    return 0;
-  });
+  const { target } = await findTrader(values, stdin);
+  const query = { ...rangeOf(values), ...definedFields({ points: values.points }) };
+  if (values.csv === true) await writeCsv(stdout, target, TRADER.performance.path, query);
+  else show(await fleetApi().call(target, TRADER.performance, { query }), renderPerformance);
 });
 
 export const commands = [
@@ -59,15 +54,12 @@ async function writeCsv(
   for await (const page of csvPages(fleetApi(), trader, path, query, limit)) stdout.write(page);
 }
 
-// What is defined of texts is texts.
-const texts = (values: Record<string, string | undefined>) => definedFields(values) as Record<string, string>;
-
 const rangeOf = ({
   concern,
   from,
   to,
 }: Values<typeof traderPerformanceUsage.options>): Record<string, string> =>
-  texts({ concern_id: concern, from, to });
+  definedFields({ concern_id: concern, from, to });
 
 function assertOneForm(values: { readonly csv?: boolean | undefined }, print: unknown): void {
   if (values.csv === true && print !== undefined) throw new UsageError('choose one of --csv and --json');
@@ -76,7 +68,5 @@ function assertOneForm(values: { readonly csv?: boolean | undefined }, print: un
 function limitOf({ limit, all }: Values<typeof traderOrdersUsage.options>): number {
   if (all === true && limit !== undefined) throw new UsageError('choose one of --limit and --all');
   if (all === true) return Number.POSITIVE_INFINITY;
-  if (limit === undefined) return DEFAULT_LIMIT;
-  if (/^[1-9]\d{0,6}$/.test(limit)) return Number(limit);
-  throw new UsageError(`--limit must be a whole number from 1 on, not "${limit}"`);
+  return wholeNumber('limit', limit, DEFAULT_LIMIT, [1, Infinity]);
 }

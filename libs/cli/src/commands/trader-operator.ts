@@ -3,7 +3,7 @@ import { TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
-import { findTrader, requireFleet } from '../command-line/running-fleet.ts';
+import { findTrader } from '../command-line/running-fleet.ts';
 import { traderAccountResetUsage, traderAuditAcceptUsage } from '../usage/trader.ts';
 
 /**
@@ -15,15 +15,13 @@ const acceptCommand = command(traderAuditAcceptUsage, async ({ values, stdin, sh
   const { finding, reason } = values;
   if ((finding === undefined) !== (reason === undefined))
     throw new UsageError('--finding and --reason go together: what is accepted, and why');
-  return requireFleet(async () => {
-    const { target } = await findTrader(values, stdin);
-    const found: Found =
-      finding === undefined
-        ? await fleetApi().call(target, TRADER.audit)
-        : await fleetApi().call(target, TRADER.acceptAudit, { body: { finding, reason: reason ?? '' } });
-    show(found, renderFinding);
-    return found.finding === null ? 0 : 1;
-  });
+  const { target } = await findTrader(values, stdin);
+  const found: Found =
+    finding === undefined
+      ? await fleetApi().call(target, TRADER.audit)
+      : await fleetApi().call(target, TRADER.acceptAudit, { body: { finding, reason: reason ?? '' } });
+  show(found, renderFinding);
+  return found.finding === null ? 0 : 1;
 });
 
 /** `fleet trader account reset`: opens a paper account anew with the balances of trader.yaml. */
@@ -31,16 +29,13 @@ const resetCommand = command(traderAccountResetUsage, async ({ values, stdin, sh
   const { concern: concern_id, reason } = values;
   if (concern_id === undefined || reason === undefined)
     throw new UsageError('trader account reset takes --concern and --reason');
-  return requireFleet(async () => {
-    const { target } = await findTrader(values, stdin);
-    const done = await fleetApi().call(target, TRADER.reset, { body: { concern_id, reason } });
-    show(done, ({ before, after }) => [
-      `the account of ${done.concern_id} is reset`,
-      `  equity    ${before.equity} -> ${after.equity}`,
-      `  position  ${before.position} -> ${after.position}`,
-    ]);
-    return 0;
-  });
+  const { target } = await findTrader(values, stdin);
+  const done = await fleetApi().call(target, TRADER.reset, { body: { concern_id, reason } });
+  show(done, ({ before, after }) => [
+    `the account of ${done.concern_id} is reset`,
+    `  equity    ${before.equity} -> ${after.equity}`,
+    `  position  ${before.position} -> ${after.position}`,
+  ]);
 });
 
 export const commands = [acceptCommand, resetCommand];

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { JsonObject } from '@hermes-fleet/protocol';
+import { definedFields, type JsonObject } from '@hermes-fleet/protocol';
 import { TRADER_RPC } from '@hermes-fleet/protocol/api';
 import { readControlDecision } from '@hermes-fleet/protocol/control';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetApi, type Target } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
 import { invalidOptions } from '../command-line/field-errors.ts';
-import { definedFields, oneArgument, UsageError } from '../command-line/options.ts';
-import { columns } from '../command-line/output.ts';
-import { findTrader, readInput, requireFleet } from '../command-line/running-fleet.ts';
+import { oneArgument, UsageError } from '../command-line/options.ts';
+import { table } from '../command-line/output.ts';
+import { findTrader, readInput } from '../command-line/running-fleet.ts';
 import { decide, renderDecision } from '../trader/decide.ts';
 import { renderStrategy } from '../trader/render.ts';
 import { DECISION_OPTIONS, traderDecideUsage, traderGetUsage, traderListUsage } from '../usage/trader.ts';
@@ -16,33 +16,26 @@ import { DECISION_OPTIONS, traderDecideUsage, traderGetUsage, traderListUsage } 
 const EXIT_CODES: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
 
 /** `fleet trader list`: prints the strategies that match the options. */
-const listCommand = command(traderListUsage, ({ values, stdin, show }) =>
-  requireFleet(async () => {
-    const { account: account_id, market: market_symbol, status } = values;
-    const filter = definedFields({ account_id, market_symbol, status });
-    const { target } = await findTrader(values, stdin);
-    show(await fleetApi().rpc(target, TRADER_RPC.listStrategies, filter), ({ strategies }) =>
-      strategies.length === 0
-        ? ['no strategy matches']
-        : columns(
-            ['status', 'name', 'kind', 'account', 'market', 'id'],
-            strategies.map((each) => [
-              ...[each.status, each.name, each.kind, each.account_id, each.market_symbol, each.id],
-            ]),
-          ),
-    );
-    return 0;
-  }),
-);
+const listCommand = command(traderListUsage, async ({ values, stdin, show }) => {
+  const { account: account_id, market: market_symbol, status } = values;
+  const filter = definedFields({ account_id, market_symbol, status });
+  const { target } = await findTrader(values, stdin);
+  show(await fleetApi().rpc(target, TRADER_RPC.listStrategies, filter), ({ strategies }) =>
+    table(
+      ['status', 'name', 'kind', 'account', 'market', 'id'],
+      strategies.map((each) => [
+        ...[each.status, each.name, each.kind, each.account_id, each.market_symbol, each.id],
+      ]),
+      'no strategy matches',
+    ),
+  );
+});
 
 /** `fleet trader get <strategy>`: prints a strategy with its control state, position and orders. */
 const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, show }) => {
   const strategy_id = oneArgument(positionals, 'trader get takes the id of one strategy');
-  return requireFleet(async () => {
-    const { target } = await findTrader(values, stdin);
-    show(await fleetApi().rpc(target, TRADER_RPC.getStrategy, { strategy_id }), renderStrategy);
-    return 0;
-  });
+  const { target } = await findTrader(values, stdin);
+  show(await fleetApi().rpc(target, TRADER_RPC.getStrategy, { strategy_id }), renderStrategy);
 });
 
 /**
@@ -56,16 +49,14 @@ const decideCommand = command(traderDecideUsage, async ({ values, positionals, s
     throw new UsageError('a file holds the whole decision: leave out the options that describe one');
   if (file === undefined && values.action === undefined)
     throw new UsageError('trader decide takes a file, - for stdin, or --action and --reason');
-  return requireFleet(async () => {
-    const { target, input } = await findTrader(values, stdin);
-    const payload =
-      file === undefined
-        ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()))
-        : await readInput(file, input, stdin, 'a control decision');
-    const response = await decide(target, payload);
-    show(response, renderDecision);
-    return EXIT_CODES[response.status] ?? 1;
-  });
+  const { target, input } = await findTrader(values, stdin);
+  const payload =
+    file === undefined
+      ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()))
+      : await readInput(file, input, stdin, 'a control decision');
+  const response = await decide(target, payload);
+  show(response, renderDecision);
+  return EXIT_CODES[response.status] ?? 1;
 });
 
 export const commands = [listCommand, getCommand, decideCommand];
@@ -93,23 +84,19 @@ const describesDecision = (values: DecisionValues): boolean =>
  * strategy is active. Throws UsageError that names every invalid option.
  */
 function decisionOf(values: DecisionValues, concern: string, now: number): JsonObject {
-  const text = (name: keyof DecisionValues): string | undefined => {
-    const value = values[name];
-    return typeof value === 'string' ? value : undefined;
-  };
   const [account = '', ...market] = concern.split(':');
-  const expected = text('expected');
+  const { expected } = values;
   const decision = definedFields({
-    decision_id: text('id') ?? `cli-${randomUUID()}`,
+    decision_id: values.id ?? `cli-${randomUUID()}`,
     concern_id: concern,
     account_id: account,
     market_symbol: market.join(':'),
-    action: text('action'),
-    target_strategy_id: text('target'),
+    action: values.action,
+    target_strategy_id: values.target,
     expected_active_strategy_id: expected === 'none' ? null : expected,
-    risk_mode: text('risk-mode'),
-    reason: text('reason'),
-    confidence: confidenceOf(text('confidence')),
+    risk_mode: values['risk-mode'],
+    reason: values.reason,
+    confidence: confidenceOf(values.confidence),
     dry_run: values['dry-run'] === true ? true : undefined,
     override: values.override === true ? true : undefined,
     requested_at: new Date(now).toISOString(),

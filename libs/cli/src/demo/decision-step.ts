@@ -2,27 +2,21 @@ import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { TRADER_RPC } from '@hermes-fleet/protocol/api';
 import { fleetApi, type Target } from '../client/api.ts';
-import { shown } from '../command-line/output.ts';
+import { line, shown } from '../command-line/output.ts';
 import { type Decided, decide } from '../trader/decide.ts';
-import { row } from './steps.ts';
 
 type Strategy = Read<typeof TRADER_RPC.listStrategies>['strategies'][number];
 
 /**
  * Switches the trader to a standby strategy as a careful caller does: a dry run, the decision, and the same decision
- * again, as after a lost answer. A second decision switches back, so that the trader ends as it began. Resolves with
- * what was not as expected.
+ * again, as after a lost answer. A second decision switches back, so that the trader ends as it began. `id` begins the ids of
+ * the decisions, and must be new for every demo. Resolves with what was not as expected.
  */
-export async function switchAndBack({
-  trader,
-  id,
-  write,
-}: {
-  readonly trader: Target;
-  /** Prefix of the decision ids; must be new for every demo. */
-  readonly id: string;
-  readonly write: (line: string) => void;
-}): Promise<readonly string[]> {
+export async function switchAndBack(
+  trader: Target,
+  id: string,
+  write: (line: string) => void,
+): Promise<readonly string[]> {
   const { strategies } = await fleetApi().rpc(trader, TRADER_RPC.listStrategies, {});
   const { active, standby } = pick(strategies);
   const nameOf = (strategyId: string | null): string =>
@@ -36,30 +30,22 @@ export async function switchAndBack({
   const summary = ({ status, from_strategy_id: from, to_strategy_id: to, risk_mode }: Decided): string =>
     `${status}: ${nameOf(from)} -> ${nameOf(to)}, risk mode ${shown(risk_mode)}`;
 
-  const there = switchDecision({ id: `${id}-there`, from: active, to: standby });
+  const there = switchDecision(`${id}-there`, active, standby);
   const dry = await send('the dry run', { ...there, dry_run: true }, 'noop');
-  write(row('dry run', `${dry.status}, would be ${shown(dry.result.would_status)}`));
-  write(row('decision', summary(await send('the decision', there, 'applied'))));
+  write(line('dry run', `${dry.status}, would be ${shown(dry.result.would_status)}`));
+  write(line('decision', summary(await send('the decision', there, 'applied'))));
   const copy = await send('the copy of the decision', there, 'noop');
   const warnings = copy.warnings.map(({ code }) => code);
-  write(row('its copy', `${copy.status}: ${warnings.join(', ') || 'no warning'}`));
+  write(line('its copy', `${copy.status}: ${warnings.join(', ') || 'no warning'}`));
   if (!warnings.includes('duplicate_decision')) problems.push('the copy is not reported as a duplicate');
   if (active) {
-    const back = switchDecision({ id: `${id}-back`, from: standby, to: active });
-    write(row('and back', summary(await send('the decision to switch back', back, 'applied'))));
+    const back = switchDecision(`${id}-back`, standby, active);
+    write(line('and back', summary(await send('the decision to switch back', back, 'applied'))));
   }
   return problems;
 }
 
-const switchDecision = ({
-  id,
-  from,
-  to,
-}: {
-  readonly id: string;
-  readonly from: Strategy | undefined;
-  readonly to: Strategy;
-}): JsonObject => ({
+const switchDecision = (id: string, from: Strategy | undefined, to: Strategy): JsonObject => ({
   decision_id: id,
   concern_id: `${to.account_id}:${to.market_symbol}`,
   account_id: to.account_id,

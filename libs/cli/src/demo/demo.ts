@@ -1,9 +1,10 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { SessionAnnounce } from '@hermes-fleet/protocol/handshake';
 import { type Endpoint, fleetApi, type Target } from '../client/api.ts';
+import { firstFlight } from '../quick-start/first-flight.ts';
 import { silentPeers } from '../quick-start/settled.ts';
 import { switchAndBack } from './decision-step.ts';
-import { announceIn, firstFlight, SEND_MESSAGE, textMessage, tinyBudget } from './messages.ts';
+import { announceIn, SEND_MESSAGE, textMessage } from './messages.ts';
 import { type Answered, readBlocked, readDone, readRefusedByAll, type Step } from './steps.ts';
 
 const SEND_MS = 120_000;
@@ -68,28 +69,26 @@ export async function runDemo(options: DemoOptions): Promise<readonly string[]> 
   };
   await dispatch(
     `Routed: ${orchestrator.name} picks a worker, which writes a file and checks it`,
-    firstFlight({ id: `${id}-routed` }),
-    (answer) => readDone(answer, 'hello.txt'),
+    firstFlight(`${id}-routed`),
+    readDone('hello.txt'),
   );
   await dispatch(
     'Blocked: the task requires an MCP server that no peer has',
-    firstFlight({ id: `${id}-blocked`, requiredMcp: ['nope'] }),
+    firstFlight(`${id}-blocked`, { required_mcp: ['nope'] }),
     readBlocked,
   );
   await dispatch(
     `Passed on: every worker refuses a budget of one token, and ${orchestrator.name} asks the next one`,
-    tinyBudget(`${id}-poor`),
+    firstFlight(`${id}-poor`, { token_budget: 1 }),
     readRefusedByAll,
   );
-  await dispatch('Plain text: a message without a contract', textMessage(`${id}-text`), (answer) =>
-    readDone(answer, 'note.txt'),
-  );
+  await dispatch('Plain text: a message without a contract', textMessage(`${id}-text`), readDone('note.txt'));
 
   if (trader) {
     write(
       '\nDecided: the trader switches to another strategy and back; a duplicate decision changes nothing',
     );
-    await check(() => switchAndBack({ trader: withToken(trader), id, write }));
+    await check(() => switchAndBack(withToken(trader), id, write));
   }
 
   write('\nMetrics, summed over all profiles');

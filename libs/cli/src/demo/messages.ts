@@ -1,5 +1,5 @@
 import type { Read } from '@hermes-fleet/net/api';
-import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import {
   decodeAnnounce,
   decodeResult,
@@ -7,7 +7,6 @@ import {
   type TaskResult,
 } from '@hermes-fleet/protocol/handshake';
 import { z } from 'zod';
-import { firstFlightRequest } from '../quick-start/first-flight.ts';
 
 const BRIEF = [
   'Write a note and read it back.',
@@ -30,26 +29,6 @@ export const textMessage = (id: string, text: string = BRIEF, contextId?: string
     parts: [{ text }],
   },
 });
-
-/** The parameters of the first-flight request. */
-export function firstFlight(...given: Parameters<typeof firstFlightRequest>): JsonObject {
-  const { params } = firstFlightRequest(...given);
-  if (isJsonObject(params)) return params;
-  throw new TypeError('first-flight.json must hold a request with params');
-}
-
-/** The first-flight request with a budget of one token, which every worker refuses. */
-export function tinyBudget(id: string): JsonObject {
-  const set = (value: JsonValue): JsonValue => {
-    if (Array.isArray(value)) return value.map(set);
-    return isJsonObject(value) ? inside(value) : value;
-  };
-  const inside = (value: JsonObject): JsonObject =>
-    Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, key === 'token_budget' ? 1 : set(item ?? null)]),
-    );
-  return inside(firstFlight({ id }));
-}
 
 const Holder = z.object({
   parts: z.array(z.object({ data: z.record(z.string(), z.unknown()).optional() })),

@@ -1,4 +1,5 @@
 import type { Evidence, TaskResult } from '@hermes-fleet/protocol/handshake';
+import { line } from '../command-line/output.ts';
 import { resultIn, type Sent } from './messages.ts';
 
 /** The answer to a message, and the latency that the caller measured. */
@@ -14,65 +15,55 @@ export interface Step {
   readonly tokens: number;
 }
 
-/** A dispatch that a worker runs; `file` must be among the changed files. */
-export function readDone({ result: answer, ms }: Answered, file: string): Step {
-  const result = resultIn(answer);
-  const files = result.artifacts.filesChanged;
-  return {
-    lines: [
-      row('status', result.status),
-      row('worker', result.executedBy ?? 'unknown'),
-      row('files', files.join(', ') || 'none'),
-      ...(result.evidence ?? []).flatMap(commandRow),
-      row('tokens', String(result.tokensSpent)),
-      row('took', duration(ms)),
-    ],
-    problems: [
-      ...(result.status === 'done' ? [] : [`the status is ${result.status}, not done${reasonOf(result)}`]),
-      ...(files.includes(file) ? [] : [`${file} is not among the changed files`]),
-      ...(result.tokensSpent > 0 ? [] : ['no tokens are accounted for']),
-    ],
-    tokens: result.tokensSpent,
+type Read = (result: TaskResult) => Pick<Step, 'lines' | 'problems'>;
+
+const stepOf =
+  (read: Read) =>
+  ({ result: answer, ms }: Answered): Step => {
+    const result = resultIn(answer);
+    const { lines, problems } = read(result);
+    const { status, tokensSpent: tokens } = result;
+    const figures = [line('tokens', String(tokens)), line('took', duration(ms))];
+    return { lines: [line('status', status), ...lines, ...figures], problems, tokens };
   };
-}
+
+/** A dispatch that a worker runs; `file` must be among the changed files. */
+export const readDone = (file: string) =>
+  stepOf((result) => {
+    const files = result.artifacts.filesChanged;
+    return {
+      lines: [
+        line('worker', result.executedBy ?? 'unknown'),
+        line('files', files.join(', ') || 'none'),
+        ...(result.evidence ?? []).flatMap(commandLines),
+      ],
+      problems: [
+        ...(result.status === 'done' ? [] : [`the status is ${result.status}, not done${reasonOf(result)}`]),
+        ...(files.includes(file) ? [] : [`${file} is not among the changed files`]),
+        ...(result.tokensSpent > 0 ? [] : ['no tokens are accounted for']),
+      ],
+    };
+  });
 
 /** A dispatch that is blocked before it costs a token. */
-export function readBlocked({ result: answer, ms }: Answered): Step {
-  const result = resultIn(answer);
-  return {
-    lines: [
-      row('status', result.status),
-      row('reason', result.blockedReason ?? 'none'),
-      row('tokens', String(result.tokensSpent)),
-      row('took', duration(ms)),
-    ],
-    problems: notBlocked(result),
-    tokens: result.tokensSpent,
-  };
-}
+export const readBlocked = stepOf((result) => ({
+  lines: [line('reason', result.blockedReason ?? 'none')],
+  problems: notBlocked(result),
+}));
 
 /** A dispatch that is offered to one worker after the other and refused by all of them. */
-export function readRefusedByAll({ result: answer, ms }: Answered): Step {
-  const result = resultIn(answer);
+export const readRefusedByAll = stepOf((result) => {
   const attempts = result.attempts ?? [];
   return {
-    lines: [
-      row('status', result.status),
-      ...attempts.map(({ peer, status, reason }) =>
-        row(`- ${peer}`, [status, reason].filter(Boolean).join(': ')),
-      ),
-      row('tokens', String(result.tokensSpent)),
-      row('took', duration(ms)),
-    ],
+    lines: attempts.map(({ peer, status, reason }) =>
+      line(`- ${peer}`, [status, reason].filter(Boolean).join(': ')),
+    ),
     problems: [
       ...notBlocked(result),
       ...(attempts.length > 1 ? [] : [`it was not passed on: ${attempts.length} worker was asked`]),
     ],
-    tokens: result.tokensSpent,
   };
-}
-
-export const row = (name: string, value: string): string => `  ${name.padEnd(11)}${value}`;
+});
 
 const duration = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
@@ -90,8 +81,8 @@ function reasonOf({ blockedReason, error, remaining }: TaskResult): string {
   return reason ? ` (${reason})` : '';
 }
 
-function commandRow({ kind, detail, exitCode }: Evidence): string[] {
+function commandLines({ kind, detail, exitCode }: Evidence): string[] {
   if (kind !== 'command') return [];
   const code = typeof exitCode === 'number' ? ` (exit code ${exitCode})` : '';
-  return [row('ran', `${detail.trim().replaceAll('\n', '; ')}${code}`)];
+  return [line('ran', `${detail.trim().replaceAll('\n', '; ')}${code}`)];
 }

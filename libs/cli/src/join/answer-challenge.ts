@@ -1,7 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import { CHALLENGE_PATH, FleetError, JoinChallenge, joinProof, parseJson } from '@hermes-fleet/protocol';
+import {
+  CHALLENGE_PATH,
+  FleetError,
+  JoinChallenge,
+  joinProof,
+  parseJson,
+  systemCode,
+} from '@hermes-fleet/protocol';
 
 const MAX_BODY_BYTES = 4_096;
 
@@ -34,7 +41,7 @@ export async function answerChallenge({
     server.listen(bind.port, bind.host);
     await once(server, 'listening');
   } catch (cause) {
-    const isTaken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
+    const isTaken = systemCode(cause) === 'EADDRINUSE';
     const reason = isTaken ? 'another process listens there; choose another with --bind' : String(cause);
     throw new FleetError('BIND_FAILED', `cannot listen on ${bind.host}:${bind.port}: ${reason}`, { cause });
   }

@@ -3,14 +3,11 @@ import { FLEET, JOINING } from '@hermes-fleet/protocol/api';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { fleetApi, serviceAt } from '../client/api.ts';
 import { readSecret } from '../keys/secret-file.ts';
-import { stopProcess } from '../local/down.ts';
-import { adoptGateway } from './adopt-gateway.ts';
-import { runs } from './run-gateway.ts';
+import { runs, stopGateway } from './run-gateway.ts';
 import { type WorkerHome, type WorkerState, writeWorkerState } from './worker-home.ts';
 import { presentedToken, removeWorkerKeys } from './worker-keys.ts';
 
 const EVERY_MS = 500;
-const GRACE_MS = 25_000;
 
 export interface LeaveOptions {
   readonly clock: Clock;
@@ -29,7 +26,7 @@ export interface LeaveOptions {
 export interface Left {
   /** Tasks that the orchestrator has given up. */
   readonly givenUp: number;
-  readonly gateway: 'stopped' | 'killed' | 'was not running';
+  readonly gateway: Awaited<ReturnType<typeof stopGateway>>;
 }
 
 /**
@@ -41,10 +38,9 @@ export async function leaveFleet(home: WorkerHome, state: WorkerState, options: 
   const givenUp = state.phase === 'left' ? 0 : await endMembership(home, state, options);
   using _lock = options.lock();
   writeWorkerState(home, { ...state, phase: 'left' });
-  adoptGateway(home);
-  const stopped = await stopProcess(home.runDir, home.gateway.name, GRACE_MS, options.clock);
+  const gateway = await stopGateway(home, options.clock);
   removeWorkerKeys(home);
-  return { givenUp, gateway: stopped.state };
+  return { givenUp, gateway };
 }
 
 /** Resolves, when the orchestrator has forgotten the worker and it has no task left, with the tasks that were given up. */

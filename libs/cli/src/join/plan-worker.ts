@@ -7,8 +7,10 @@ import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, negotiate, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import { JOINING } from '@hermes-fleet/protocol/api';
 import { fleetApi, serviceAt } from '../client/api.ts';
-import { repositoryRoot, UsageError } from '../command-line/options.ts';
+import type { Values } from '../command-line/command.ts';
+import { httpUrl, repositoryRoot, UsageError } from '../command-line/options.ts';
 import { tokenHash } from '../keys/init.ts';
+import type { joinUsage } from '../usage/workers.ts';
 import { PROFILE_NAME, type WorkerState } from './worker-home.ts';
 
 /** The port of a worker that names none. */
@@ -16,12 +18,8 @@ const DEFAULT_PORT = 9230;
 const CONNECT_MS = 10_000;
 
 /** The options of `fleet join` that describe the worker. */
-export interface JoinWishes {
-  readonly name: string | undefined;
-  readonly endpoint: string | undefined;
-  readonly bind: string | undefined;
-  readonly tier: string | undefined;
-  readonly dir: string | undefined;
+export interface JoinWishes
+  extends Pick<Values<typeof joinUsage.options>, 'name' | 'endpoint' | 'bind' | 'tier' | 'dir'> {
   readonly workspaceDir: string | undefined;
   readonly allowHttp: boolean;
   readonly tls: WorkerState['tls'];
@@ -42,9 +40,7 @@ export const defaultFolder = (name: string): string => join(repositoryRoot(), '.
  * another machine without `--allow-http`: tokens could be read on the way.
  */
 export function orchestratorUrl(text: string, allowHttp: boolean): string {
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new UsageError(`the orchestrator must be an http or https address, not "${text}"`);
-  const url = new URL(text);
+  const url = httpUrl('the orchestrator', text);
   if (url.username !== '' || url.search !== '' || url.hash !== '')
     throw new UsageError('the address of the orchestrator has no user, no query and no fragment');
   checkScheme(url, allowHttp);
@@ -119,9 +115,7 @@ async function chooseEndpoint(
   { endpoint, bind, allowHttp, serverTls }: JoinWishes,
 ): Promise<string> {
   if (endpoint !== undefined) {
-    if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
-      throw new UsageError(`--endpoint must be an http or https address, not "${endpoint}"`);
-    checkScheme(new URL(endpoint), allowHttp);
+    checkScheme(httpUrl('--endpoint', endpoint), allowHttp);
     if (serverTls && !endpoint.startsWith('https:'))
       throw new UsageError('--cert-file makes the worker serve https: --endpoint must be an https address');
     return endpoint;

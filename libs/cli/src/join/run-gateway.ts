@@ -1,16 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { type Stopped, stopProcess } from '../local/down.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { forgetProcess, isAlive, recordProcess, runningProcess } from '../local/pid-file.ts';
-import { isTaken, waitUntilReady } from '../local/ready.ts';
-import { logTail, startProcess } from '../local/start.ts';
-import { adoptGateway } from './adopt-gateway.ts';
+import { isTaken } from '../local/ready.ts';
+import { ensureRunning, startProcess } from '../local/start.ts';
 import type { WorkerHome } from './worker-home.ts';
 
-const READY_MS = 60_000;
-const TAIL_LINES = 15;
+const GRACE_MS = 25_000;
 
 /** A gateway that serves. */
 export interface RunningGateway {
@@ -22,63 +23,37 @@ export interface RunningGateway {
   stop(): Promise<void>;
 }
 
-const runsOn = async (): Promise<void> => undefined;
-
 /**
  * Starts the gateway of a worker, in the background as `fleet local up` does, or in the foreground, where it takes over the
- * output and gets the signals of this process. Resolves when it serves. Throws BIND_FAILED and CONFIG_INVALID.
+ * output and gets the signals of this process. Resolves when it serves. Throws BIND_FAILED, CONFIG_INVALID, and
+ * PROFILE_ALREADY_SERVED where one runs that is to be in the foreground.
  */
 export async function runGateway(
   home: WorkerHome,
-  entryPoint: EntryPoint,
+  { command, env, cwd }: EntryPoint,
   { foreground, clock }: { readonly foreground: boolean; readonly clock: Clock },
 ): Promise<RunningGateway> {
   const { gateway, runDir } = home;
   adoptGateway(home);
   const known = runningProcess(runDir, gateway.name);
-  if (known) {
-    if (foreground)
-      throw new FleetError('PROFILE_ALREADY_SERVED', `${gateway.name} runs already, as process ${known.pid}`);
-    const ready = await waitUntilReady({
-      url: gateway.readyUrl,
-      deadlineMs: READY_MS,
-      ended: new AbortController().signal,
-      clock,
-    });
-    if (ready !== undefined) throw notServing(home, ready);
-    return { pid: known.pid, state: 'already running', exit: undefined, stop: runsOn };
-  }
-  if (await isTaken(gateway.port, clock))
+  if (known && foreground)
+    throw new FleetError('PROFILE_ALREADY_SERVED', `${gateway.name} runs already, as process ${known.pid}`);
+  if (!known && (await isTaken(gateway.port, clock)))
     throw new FleetError(
       'BIND_FAILED',
       `port ${gateway.port} is in use by another process: stop it, and join again`,
     );
-  const started = foreground ? startHere(home, entryPoint) : startBehind(home, entryPoint);
-  const reason = await waitUntilReady({
-    url: gateway.readyUrl,
-    deadlineMs: READY_MS,
-    ended: started.ended,
-    clock,
+  let here: ReturnType<typeof startHere> | undefined;
+  const { state, reason } = await ensureRunning({ plan: { root: cwd, runDir }, clock }, gateway, () => {
+    if (!foreground)
+      return startProcess(runDir, gateway, { file: process.execPath, args: command, env, cwd });
+    here = startHere(home, { command, env, cwd });
+    return here;
   });
-  if (reason !== undefined) throw notServing(home, reason);
-  started.release();
-  return started;
-}
-
-function notServing({ gateway: { name, logFile } }: WorkerHome, reason: string): FleetError {
-  const tail = logTail(logFile, TAIL_LINES);
-  const shown = tail === '' ? '' : `\n--- ${logFile}\n${tail}`;
-  return new FleetError('CONFIG_INVALID', `${name} has joined, but does not serve: it ${reason}${shown}`);
-}
-
-function startBehind(home: WorkerHome, { command, env, cwd }: EntryPoint) {
-  const started = startProcess(home.runDir, home.gateway, {
-    file: process.execPath,
-    args: command,
-    env,
-    cwd,
-  });
-  return { ...started, state: 'started' as const, exit: undefined, stop: runsOn };
+  if (state === 'failed')
+    throw new FleetError('CONFIG_INVALID', `${gateway.name} has joined, but does not serve: it ${reason}`);
+  const pid = here?.pid ?? runningProcess(runDir, gateway.name)?.pid ?? 0;
+  return { pid, state, exit: here?.exit, stop: async () => here?.stop() };
 }
 
 function startHere({ runDir, gateway }: WorkerHome, { command, env, cwd }: EntryPoint) {
@@ -92,7 +67,6 @@ function startHere({ runDir, gateway }: WorkerHome, { command, env, cwd }: Entry
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
   return {
     pid: child.pid ?? 0,
-    state: 'started' as const,
     ended: ended.signal,
     exit,
     async stop() {
@@ -114,4 +88,49 @@ export function runs(home: WorkerHome): boolean {
   const { runDir, gateway } = home;
   const known = runningProcess(runDir, gateway.name);
   return known !== undefined && isAlive(known);
+}
+
+/** Stops the gateway of the worker; resolves with how it ended. */
+export async function stopGateway(home: WorkerHome, clock: Clock): Promise<Stopped['state']> {
+  adoptGateway(home);
+  return (await stopProcess(home.runDir, home.gateway.name, GRACE_MS, clock)).state;
+}
+
+/**
+ * Records the gateway of this worker that an earlier call started without recording it, because it was killed in between.
+ * Such a process is found, on Linux, by its arguments and by the state directory in its environment.
+ */
+function adoptGateway({ runDir, stateDir, gateway: { name } }: WorkerHome): void {
+  if (runningProcess(runDir, name)) return;
+  const pid = processes().find(
+    (each) =>
+      wordsOf(each, 'environ').includes(`HERMES_STATE_DIR=${stateDir}`) &&
+      isGateway(wordsOf(each, 'cmdline'), name),
+  );
+  if (pid !== undefined) recordProcess(runDir, name, Number(pid));
+}
+
+/** `node … services/profile/src/main.ts --profile <name>`, and not with `--doctor`. */
+function isGateway(words: readonly string[], name: string): boolean {
+  const at = words.findIndex((word) => word.endsWith('services/profile/src/main.ts'));
+  return at > 0 && words[at + 1] === '--profile' && words[at + 2] === name && words.length === at + 3;
+}
+
+function processes(): string[] {
+  try {
+    return readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
+  } catch {
+    return [];
+  }
+}
+
+/** The command line of a process; empty for one that has ended, or is another user's. */
+function wordsOf(pid: string, file: 'cmdline' | 'environ'): string[] {
+  try {
+    return readFileSync(join('/proc', pid, file), 'utf8')
+      .split('\0')
+      .slice(0, -1);
+  } catch {
+    return [];
+  }
 }

@@ -12,8 +12,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { OPERATOR, tokenVariable } from '../keys/layout.ts';
 import { LOCK_FILES } from '../local/folder-lock.ts';
-import { nodeOptions } from '../local/node-options.ts';
-import type { PlannedProcess } from '../local/plan.ts';
+import { nodeOptions, type PlannedProcess } from '../local/plan.ts';
 
 /** The names of gateways, and so of workers and orchestrators. */
 export const PROFILE_NAME = /^[a-z][a-z0-9-]{0,62}$/;

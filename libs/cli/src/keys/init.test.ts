@@ -16,7 +16,7 @@ import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { initKeys, type KeysOptions, tokenHash } from './init.ts';
-import { readOperatorToken } from './operator-token.ts';
+import { readOperatorToken } from './layout.ts';
 
 const SERVICES = ['switch', 'neo'];
 const nats = { storeDir: '/data', host: '127.0.0.1', port: 4222, monitorPort: 8222, syncAlways: true };

@@ -3,25 +3,11 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE, keyPaths, SETUP } from './layout.ts';
 
-/** A Secret of Kubernetes with the keys of one reader. */
-export interface KeySecret {
-  readonly apiVersion: 'v1';
-  readonly kind: 'Secret';
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace: string;
-    readonly labels: Readonly<Record<string, string>>;
-  };
-  readonly type: 'Opaque';
-  /** The content of each file, in base64. */
-  readonly data: Readonly<Record<string, string>>;
-}
-
 /**
- * A Secret for each reader of a keys folder, `keys-<reader>`, as the manifests of deploy/kubernetes mount them. The operator's
+ * A Secret of Kubernetes for each reader of a keys folder, `keys-<reader>`, with the content of each file in base64, as the manifests of deploy/kubernetes mount them. The operator's
  * keys stay where they are: no pod needs them. Throws CONFIG_INVALID for a folder without the keys of a reader or of a NATS cluster.
  */
-export function keySecrets(dir: string, services: readonly string[], namespace: string): KeySecret[] {
+export function keySecrets(dir: string, services: readonly string[], namespace: string) {
   const paths = keyPaths(dir);
   if (!existsSync(paths.natsClusterConfig))
     throw new FleetError(

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
+import { readSecret } from './secret-file.ts';
 
 /** The profile that takes tasks from users and sends decisions to the trader. */
 export const ORCHESTRATOR = 'switch';
@@ -49,6 +50,9 @@ export const keyPaths = (dir: string) => ({
   natsServers: join(dir, NATS, 'CLUSTER_SERVERS'),
   natsRoutePassword: join(dir, NATS, 'ROUTE_PASSWORD'),
 });
+
+/** The operator's token; undefined when there are no keys. */
+export const readOperatorToken = (dir: string): string | undefined => readSecret(keyPaths(dir).operatorToken);
 
 /** Throws CONFIG_INVALID that names every invalid service name. */
 export function checkServices(services: readonly string[]): void {

@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
 
 /** The user who owns a secret's file and folder. */
 export interface Owner {
@@ -38,7 +38,7 @@ export function readSecret(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw new FleetError(
       'CONFIG_INVALID',
       `${file} cannot be read: run this as the user that it belongs to`,
@@ -71,7 +71,7 @@ export function keepSecret(
     linkSync(temporary, file);
     return { value: readFileSync(file, 'utf8').trim(), change: 'created' };
   } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
+    if (systemCode(error) !== 'EEXIST') throw error;
     return { value: readFileSync(file, 'utf8').trim(), change: 'kept' };
   } finally {
     rmSync(temporary);
@@ -113,6 +113,3 @@ function own(path: string, mode: number, owner: Owner | undefined): boolean {
   if (wrongOwner) chownSync(path, owner.uid, owner.gid);
   return wrongMode || wrongOwner;
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code;

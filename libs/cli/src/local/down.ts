@@ -1,3 +1,4 @@
+import { systemCode } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { forgetProcess, isAlive, type RunningProcess, runningProcess } from './pid-file.ts';
 import type { FleetPlan } from './plan.ts';
@@ -74,6 +75,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
     process.kill(pid, name);
   } catch (error) {
     // The process may end before the signal arrives.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    if (systemCode(error) !== 'ESRCH') throw error;
   }
 }

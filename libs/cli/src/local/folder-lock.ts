@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { processIdentity } from './pid-file.ts';
 
@@ -46,7 +46,7 @@ export function lockFolder(dir: string, command: string): Disposable {
       };
     }
   } catch (error) {
-    const code = codeOf(error);
+    const code = systemCode(error);
     if (code === 'EROFS') return { [Symbol.dispose]: () => undefined };
     if (error instanceof FleetError || code === undefined) throw error;
     const reason = error instanceof Error ? error.message : code;
@@ -64,7 +64,7 @@ function makeFolder(folder: string, isLast: boolean): string | undefined {
   try {
     return mkdirSync(folder, { recursive: true, mode: 0o711 });
   } catch (error) {
-    if (isLast || codeOf(error) !== 'ENOENT') throw error;
+    if (isLast || systemCode(error) !== 'ENOENT') throw error;
     return undefined;
   }
 }
@@ -74,8 +74,8 @@ function lockInPlace(file: string, isLast: boolean): Disposable | 'held' | 'gone
   try {
     writeFileSync(file, '', { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return 'gone';
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (systemCode(error) === 'ENOENT') return 'gone';
+    if (systemCode(error) !== 'EEXIST') throw error;
   }
   const before = identityOf(file);
   const isInPlace = (): boolean => before !== undefined && identityOf(file) === before;
@@ -128,7 +128,7 @@ function holderIn(file: string): z.output<typeof Holder> | undefined {
     const { data } = Holder.safeParse(JSON.parse(readFileSync(file, 'utf8')));
     return data && processIdentity(data.pid) === data.identity ? data : undefined;
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    if (systemCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
@@ -141,9 +141,6 @@ function removeEmpty(folder: string, top: string): void {
       if (at === top) return;
     }
   } catch (error) {
-    if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '')) throw error;
+    if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(systemCode(error) ?? '')) throw error;
   }
 }
-
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;

@@ -13,24 +13,15 @@ const ACCEPTED = 'Reloaded server configuration';
 /** Matches the line that nats-server logs after SIGHUP. */
 const RELOADED = new RegExp(`${ACCEPTED}|Failed to reload server configuration`);
 
-export interface NatsServer {
-  readonly command: string;
-  readonly version: string;
-  /** True when this version can fsync every event before it acknowledges it. */
-  readonly syncAlways: boolean;
-}
-
 /** Debian and others install servers here, which is rarely on the PATH of a user other than root. */
 const SERVER_FOLDERS = ['/usr/local/sbin', '/usr/sbin'];
 
 /**
- * Finds nats-server: NATS_SERVER_BIN, else on the PATH, else in the usual folders for servers. Throws CONFIG_INVALID
- * that says what to install.
+ * Finds nats-server: NATS_SERVER_BIN, else on the PATH, else in the usual folders for servers. `syncAlways`: this version can fsync
+ * every event before it acknowledges it. Throws CONFIG_INVALID that says what to install.
  */
-export function findNatsServer(env: NodeJS.ProcessEnv): NatsServer {
-  const folders = [...(env.PATH ?? '').split(delimiter), ...SERVER_FOLDERS].filter((folder) => folder !== '');
-  const found = folders.map((folder) => join(folder, 'nats-server')).find(isExecutable);
-  const command = env.NATS_SERVER_BIN ?? found ?? 'nats-server';
+export function findNatsServer(env: NodeJS.ProcessEnv) {
+  const command = env.NATS_SERVER_BIN ?? findProgram('nats-server', env, SERVER_FOLDERS) ?? 'nats-server';
   const run = spawnSync(command, ['--version'], { encoding: 'utf8', env, timeout: 10_000 });
   const version = /v?(\d+\.\d+\.\d+)/.exec(`${run.stdout ?? ''}${run.stderr ?? ''}`)?.[1];
   if (run.error !== undefined || version === undefined) {
@@ -43,7 +34,18 @@ export function findNatsServer(env: NodeJS.ProcessEnv): NatsServer {
   return { command, version, syncAlways: supportsSyncInterval(version) };
 }
 
-export function isExecutable(file: string): boolean {
+/** The file of a program on the PATH, or else in one of `more` folders; undefined without one. */
+export const findProgram = (
+  name: string,
+  { PATH = '' }: NodeJS.ProcessEnv,
+  more: readonly string[] = [],
+): string | undefined =>
+  [...PATH.split(delimiter), ...more]
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+
+function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
     return true;

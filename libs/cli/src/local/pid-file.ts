@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseJson, systemCode } from '@hermes-fleet/protocol';
+import { z } from 'zod';
 
+/** `identity` is its processIdentity at the start. */
+const RunningProcess = z.object({ name: z.string(), pid: z.number(), identity: z.string() }).readonly();
 /** A process that `up` started. */
-export interface RunningProcess {
-  readonly name: string;
-  readonly pid: number;
-  /** Its processIdentity at the start. */
-  readonly identity: string;
-}
+export type RunningProcess = z.output<typeof RunningProcess>;
 
 const fileOf = (runDir: string, name: string): string => join(runDir, `${name}.json`);
 
@@ -41,29 +40,15 @@ export function forgetProcess(runDir: string, name: string): void {
 
 function readRecord(file: string): RunningProcess | undefined {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return isRecord(value) ? value : undefined;
+    return RunningProcess.safeParse(parseJson(readFileSync(file, 'utf8'))).data;
   } catch (error) {
     // An unreadable pid file must not look like a process that does not run.
-    const absent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    if (absent || error instanceof SyntaxError) return undefined;
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
 
-const isRecord = (value: unknown): value is RunningProcess =>
-  typeof value === 'object' &&
-  value !== null &&
-  'name' in value &&
-  typeof value.name === 'string' &&
-  'pid' in value &&
-  typeof value.pid === 'number' &&
-  'identity' in value &&
-  typeof value.identity === 'string';
-
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
-const START_TIME_FIELD = 22;
-const STATE_FIELD = 3;
 
 /**
  * Tells a process apart from a later one with the same pid, by the boot id and the start time. Undefined when no such
@@ -75,18 +60,21 @@ export function processIdentity(pid: number): string | undefined {
 }
 
 function fromProc(pid: number): string | undefined {
-  let stat: string;
+  const { state = 'X', startTime } = procStat(pid) ?? {};
+  return 'ZX'.includes(state) ? undefined : `${readFileSync(BOOT_ID, 'utf8').trim()}:${startTime}`;
+}
+
+/** What Linux says of a process (proc_pid_stat(5)); undefined when it has ended. */
+export function procStat(pid: number) {
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  } catch {
-    return undefined;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field is the program's name in parentheses, which may contain spaces and parentheses.
+    const [state, parent, ...more] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, parent: Number(parent), startTime: more[17] };
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes(systemCode(error) ?? '')) return undefined;
+    throw error;
   }
-  // The second field is the program's name in parentheses, which may contain spaces and parentheses.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const state = fields[STATE_FIELD - 3];
-  const startTime = fields[START_TIME_FIELD - 3];
-  if (state === 'Z' || state === 'X' || startTime === undefined) return undefined;
-  return `${readFileSync(BOOT_ID, 'utf8').trim()}:${startTime}`;
 }
 
 function fromPs(pid: number): string | undefined {

@@ -1,7 +1,6 @@
 import { join, resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE, PROFILES, TRADER } from '../keys/layout.ts';
-import { nodeOptions } from './node-options.ts';
 
 /** Default ports (docs/operations.md#ports). */
 const PORTS: Readonly<Record<string, number>> = {
@@ -148,6 +147,12 @@ export function memberEnv(
     ),
   };
 }
+
+/**
+ * The NODE_OPTIONS of a process: its own, then those of the operator, which take precedence because Node.js uses the last
+ * of two values.
+ */
+export const nodeOptions = (own: string, operators = ''): string => `${own} ${operators}`.trimEnd();
 
 /**
  * The environment of a service that this process starts: its own variables over the inherited ones, except NODE_OPTIONS,

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, parseJson } from '@hermes-fleet/protocol';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan } from './plan.ts';
 
@@ -20,9 +20,8 @@ export function recordOffset(plan: FleetPlan): void {
 /** The port offset of the last `up` in this folder. */
 export function recordedOffset(dir: string): number | undefined {
   try {
-    const value: unknown = JSON.parse(readFileSync(join(dir, 'fleet.json'), 'utf8'));
-    if (typeof value !== 'object' || value === null || !('port_offset' in value)) return undefined;
-    return typeof value.port_offset === 'number' ? value.port_offset : undefined;
+    const value = parseJson(readFileSync(join(dir, 'fleet.json'), 'utf8'));
+    return isJsonObject(value) && typeof value.port_offset === 'number' ? value.port_offset : undefined;
   } catch {
     return undefined;
   }

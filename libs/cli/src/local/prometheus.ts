@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type Stopped, stopProcess } from './down.ts';
-import { isExecutable } from './nats-server.ts';
+import { findProgram } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
 import { type ProcessStatus, statusOf } from './ps.ts';
-import { startProcess } from './start.ts';
-import { ensureRunning, type Outcome } from './up.ts';
+import { ensureRunning, type Outcome, startProcess } from './start.ts';
+import type { UpOptions } from './up.ts';
 
 const NAME = 'prometheus';
 const PORT = 9090;
@@ -38,13 +38,8 @@ export function planPrometheus(plan: FleetPlan): PlannedPrometheus {
 }
 
 /** PROMETHEUS_BIN, else `prometheus` on the PATH. Undefined without one, or if PROMETHEUS_BIN is empty. */
-function findPrometheus({ PROMETHEUS_BIN: named, PATH = '' }: NodeJS.ProcessEnv): string | undefined {
-  if (named !== undefined) return named === '' ? undefined : named;
-  return PATH.split(delimiter)
-    .filter((folder) => folder !== '')
-    .map((folder) => join(folder, NAME))
-    .find(isExecutable);
-}
+const findPrometheus = (env: NodeJS.ProcessEnv): string | undefined =>
+  env.PROMETHEUS_BIN === undefined ? findProgram(NAME, env) : env.PROMETHEUS_BIN || undefined;
 
 /** What it scrapes, with the rules of the repository. JSON is YAML. */
 function configurationOf(plan: FleetPlan, { port }: PlannedPrometheus): string {
@@ -66,17 +61,15 @@ function configurationOf(plan: FleetPlan, { port }: PlannedPrometheus): string {
   );
 }
 
-export interface PrometheusOptions {
-  readonly plan: FleetPlan;
-  readonly env: NodeJS.ProcessEnv;
-  readonly clock: Clock;
-}
-
 /**
  * Starts Prometheus on loopback beside the fleet, or makes a running one read a configuration that has changed. Undefined
  * where its program is not there. The fleet works without it, so a failure is an outcome and throws nothing.
  */
-export async function prometheusUp({ plan, env, clock }: PrometheusOptions): Promise<Outcome | undefined> {
+export async function prometheusUp({
+  plan,
+  env,
+  clock,
+}: Pick<UpOptions, 'plan' | 'env' | 'clock'>): Promise<Outcome | undefined> {
   const planned = planPrometheus(plan);
   const file = findPrometheus(env);
   const running = runningProcess(plan.runDir, NAME);

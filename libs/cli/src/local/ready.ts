@@ -10,17 +10,12 @@ const MAX_BYTES = 1_048_576;
  * Polls a URL until it answers 2xx. Resolves with undefined on success, else with the reason: that of `ended`, which
  * aborts when the process ends, or the last answer once `deadlineMs` is over.
  */
-export async function waitUntilReady({
-  url,
-  deadlineMs,
-  ended,
-  clock,
-}: {
-  readonly url: string;
-  readonly deadlineMs: number;
-  readonly ended: AbortSignal;
-  readonly clock: Clock;
-}): Promise<string | undefined> {
+export async function waitUntilReady(
+  url: string,
+  deadlineMs: number,
+  ended: AbortSignal,
+  clock: Clock,
+): Promise<string | undefined> {
   const giveUpAt = clock.now() + deadlineMs;
   while (!ended.aborted) {
     const problem = await probe(url);

@@ -10,8 +10,14 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { recordProcess } from './pid-file.ts';
-import type { PlannedProcess } from './plan.ts';
+import type { Clock } from '@hermes-fleet/protocol/ports';
+import { isAlive, recordProcess, runningProcess } from './pid-file.ts';
+import type { FleetPlan, PlannedProcess } from './plan.ts';
+import { portOwner } from './port-owner.ts';
+import { isTaken, waitUntilReady } from './ready.ts';
+
+const READY_MS = 60_000;
+const TAIL_LINES = 15;
 
 /** A larger log is rotated at the next start; one old log is kept. */
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
@@ -65,7 +71,7 @@ function openLog(file: string): number {
 }
 
 /** The last lines of a log, at most 8 KiB. */
-export function logTail(file: string, lines: number): string {
+function logTail(file: string, lines: number): string {
   const bytes = 8192;
   if (!existsSync(file)) return '';
   const { size } = statSync(file);
@@ -77,4 +83,51 @@ export function logTail(file: string, lines: number): string {
     closeSync(handle);
   }
   return buffer.toString('utf8').trimEnd().split('\n').slice(-lines).join('\n');
+}
+
+export interface Outcome {
+  readonly name: string;
+  readonly url: string;
+  readonly state: 'started' | 'already running' | 'failed';
+  /** The reason of a failure, and the end of the log. */
+  readonly reason?: string;
+}
+
+/** Starts a process unless it runs, and waits until it is ready. */
+export async function ensureRunning(
+  {
+    plan,
+    clock,
+    readyMs = READY_MS,
+  }: {
+    readonly plan: Pick<FleetPlan, 'root' | 'runDir'>;
+    readonly clock: Clock;
+    readonly readyMs?: number | undefined;
+  },
+  planned: PlannedProcess,
+  start: () => Started,
+): Promise<Outcome> {
+  const { name, url } = planned;
+  const running = runningProcess(plan.runDir, name);
+  if (running === undefined && (await isTaken(planned.port, clock))) {
+    const owner = await portOwner(plan.root, planned.port);
+    const reason = `cannot start: port ${planned.port} is in use by ${owner}; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
+    return { name, url, state: 'failed', reason };
+  }
+  const started = running === undefined ? start() : undefined;
+  const gone = new AbortController();
+  using _watch = running && watchPid(() => isAlive(running), gone);
+  const reason = await waitUntilReady(planned.readyUrl, readyMs, started?.ended ?? gone.signal, clock);
+  started?.release();
+  if (reason === undefined) return { name, url, state: started ? 'started' : 'already running' };
+  const tail = logTail(planned.logFile, TAIL_LINES);
+  return { name, url, state: 'failed', reason: `${reason}\n--- ${planned.logFile}\n${tail}` };
+}
+
+/** Aborts `gone` when a process that is not our child, and so has no exit event, ends. */
+function watchPid(alive: () => boolean, gone: AbortController): Disposable {
+  const timer = setInterval(() => {
+    if (!alive()) gone.abort('has ended');
+  }, 200);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }

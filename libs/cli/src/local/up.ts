@@ -3,16 +3,13 @@ import { join } from 'node:path';
 import { setUpStreams } from '@hermes-fleet/events';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { initKeys } from '../keys/init.ts';
-import { keyPaths } from '../keys/layout.ts';
+import { keyPaths, SETUP } from '../keys/layout.ts';
+import { connectionFromKeys } from '../keys/nats-user.ts';
 import { readSecret } from '../keys/secret-file.ts';
-import { setupConnectionFromKeys } from '../keys/setup-user.ts';
-import { findNatsServer, type NatsServer, reloadNats } from './nats-server.ts';
-import { isAlive, runningProcess } from './pid-file.ts';
-import { commandOf, type FleetPlan, type PlannedMember, type PlannedProcess, serviceEnv } from './plan.ts';
+import { findNatsServer, reloadNats } from './nats-server.ts';
+import { commandOf, type FleetPlan, type PlannedMember, serviceEnv } from './plan.ts';
 import { recordOffset } from './port-offset.ts';
-import { portOwner } from './port-owner.ts';
-import { isTaken, waitUntilReady } from './ready.ts';
-import { logTail, type Started, startProcess } from './start.ts';
+import { ensureRunning, type Outcome, type Started, startProcess } from './start.ts';
 
 export interface UpOptions {
   readonly plan: FleetPlan;
@@ -30,17 +27,6 @@ export interface UpOptions {
   readonly withTrader?: boolean;
 }
 
-export interface Outcome {
-  readonly name: string;
-  readonly url: string;
-  readonly state: 'started' | 'already running' | 'failed';
-  /** The reason of a failure, and the end of the log. */
-  readonly reason?: string;
-}
-
-const READY_MS = 60_000;
-const TAIL_LINES = 15;
-
 /**
  * Starts the fleet as plain processes: keys, NATS and its streams, then the trader, the profiles and the console in
  * parallel. Leaves running processes alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
@@ -56,7 +42,12 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   initKeys({
     dir: plan.keysDir,
     services: plan.members.map(({ name }) => name),
-    nats: natsSettings(plan, server),
+    nats: {
+      storeDir: plan.natsStoreDir,
+      host: '127.0.0.1',
+      port: plan.nats.port,
+      syncAlways: server.syncAlways,
+    },
   });
 
   const nats = await ensureRunning(options, plan.nats, () =>
@@ -70,7 +61,10 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   if (nats.state === 'failed') return [nats];
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
     await reloadNats(plan, options.clock);
-  await setUpStreams({ connection: setupConnectionFromKeys(plan.keysDir, plan.nats.url), log: options.log });
+  await setUpStreams({
+    connection: connectionFromKeys(SETUP, plan.keysDir, plan.nats.url),
+    log: options.log,
+  });
   const members = [
     ...(options.withTrader === false ? [] : [plan.trader]),
     ...plan.profiles,
@@ -90,50 +84,6 @@ function startMember(options: UpOptions, member: PlannedMember): Started {
     cwd: plan.root,
   });
 }
-
-/** Starts a process unless it runs, and waits until it is ready. */
-export async function ensureRunning(
-  options: Pick<UpOptions, 'plan' | 'clock' | 'readyMs'>,
-  planned: PlannedProcess,
-  start: () => Started,
-): Promise<Outcome> {
-  const { name, url } = planned;
-  const running = runningProcess(options.plan.runDir, name);
-  if (running === undefined && (await isTaken(planned.port, options.clock))) {
-    const owner = await portOwner(options.plan.root, planned.port);
-    const reason = `cannot start: port ${planned.port} is in use by ${owner}; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
-    return { name, url, state: 'failed', reason };
-  }
-  const started = running === undefined ? start() : undefined;
-  const gone = new AbortController();
-  const watch = running && watchPid(() => isAlive(running), gone);
-  const reason = await waitUntilReady({
-    url: planned.readyUrl,
-    deadlineMs: options.readyMs ?? READY_MS,
-    ended: started?.ended ?? gone.signal,
-    clock: options.clock,
-  });
-  watch?.[Symbol.dispose]();
-  started?.release();
-  if (reason === undefined) return { name, url, state: started ? 'started' : 'already running' };
-  const tail = logTail(planned.logFile, TAIL_LINES);
-  return { name, url, state: 'failed', reason: `${reason}\n--- ${planned.logFile}\n${tail}` };
-}
-
-/** Aborts `gone` when a process that is not our child, and so has no exit event, ends. */
-function watchPid(alive: () => boolean, gone: AbortController): Disposable {
-  const timer = setInterval(() => {
-    if (!alive()) gone.abort('has ended');
-  }, 200);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
-const natsSettings = (plan: FleetPlan, server: NatsServer) => ({
-  storeDir: plan.natsStoreDir,
-  host: '127.0.0.1',
-  port: plan.nats.port,
-  syncAlways: server.syncAlways,
-});
 
 /**
  * Creates the fleet's folders. Agent commands, which may run as another user, can traverse to their workspace; folders

@@ -6,29 +6,26 @@ import { test } from 'node:test';
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { curlCommand, firstFlightRequest } from './first-flight.ts';
-import { renderWelcome } from './welcome.ts';
+import { curlCommand, firstFlight, renderWelcome } from './first-flight.ts';
 
 const at = (value: JsonValue | undefined, ...path: (string | number)[]): JsonValue | undefined =>
   path.reduce<JsonValue | undefined>((inner, key) => {
     if (Array.isArray(inner)) return inner[Number(key)];
     return isJsonObject(inner) ? inner[key] : undefined;
   }, value);
-const dataOf = (request: JsonValue): JsonValue | undefined =>
-  at(request, 'params', 'message', 'parts', 0, 'data');
+const dataOf = (request: JsonValue): JsonValue | undefined => at(request, 'message', 'parts', 0, 'data');
 
 test('the first request is a valid dispatch to auto with the given id', () => {
-  const request = firstFlightRequest({ id: 'flight-7' });
-  assert.equal(request.method, 'SendMessage');
-  assert.equal(at(request, 'params', 'message', 'messageId'), 'flight-7');
+  const request = firstFlight('flight-7');
+  assert.equal(at(request, 'message', 'messageId'), 'flight-7');
   const dispatch = decodeDispatch(dataOf(request));
   assert.equal(dispatch.task.taskId, 'flight-7');
   assert.equal(dispatch.routing?.target, 'auto');
 });
 
-test('the required MCP servers can be replaced', () => {
-  const request = firstFlightRequest({ id: 'x', requiredMcp: ['nope'] });
-  assert.deepEqual(decodeDispatch(dataOf(request)).requirements?.requiredMcp, ['nope']);
+test('fields of it can be replaced', () => {
+  const dispatch = decodeDispatch(dataOf(firstFlight('x', { required_mcp: ['nope'], token_budget: 1 })));
+  assert.deepEqual([dispatch.requirements?.requiredMcp, dispatch.task.tokenBudget], [['nope'], 1]);
 });
 
 test('the curl command is one line, and a shell passes its URL, token and file unchanged', (t) => {
@@ -43,7 +40,7 @@ test('the curl command is one line, and a shell passes its URL, token and file u
     },
   );
   const root = "/it's a checkout";
-  const command = curlCommand({ url: 'http://127.0.0.1:9219/jsonrpc', tokenCommand: 'echo secret', root });
+  const command = curlCommand('http://127.0.0.1:9219/jsonrpc', 'echo secret', root);
   assert.doesNotMatch(command, /\n/);
   const shell = spawnSync('sh', ['-c', command], {
     encoding: 'utf8',

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { quote } from '../command-line/options.ts';
 
 /** The first request that a new user sends. `up` prints a command that sends it; the demo sends it under ids of its own. */
@@ -7,30 +7,15 @@ const TEMPLATE = new URL('../../../../deploy/first-flight.json', import.meta.url
 const PLACEHOLDER = 'first-flight';
 
 /**
- * A JSON-RPC request that dispatches a task to `auto`: write a file and run two commands. `id` becomes the task id and
- * the message id, so every id makes a new task. `requiredMcp` replaces the required MCP servers.
+ * The parameters of a JSON-RPC request that dispatches a task to `auto`: write a file and run two commands. `id` becomes the task
+ * id and the message id, so every id makes a new task. `changed` replaces fields by their name, wherever they are.
  */
-export function firstFlightRequest({
-  id,
-  requiredMcp,
-}: {
-  readonly id: string;
-  readonly requiredMcp?: readonly string[];
-}): JsonObject {
-  const fill = (value: JsonValue): JsonValue => {
-    if (value === PLACEHOLDER) return id;
-    if (Array.isArray(value)) return value.map(fill);
-    if (!isJsonObject(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [
-        key,
-        key === 'required_mcp' && requiredMcp ? [...requiredMcp] : fill(item ?? null),
-      ]),
-    );
-  };
-  const request = fill(JSON.parse(readFileSync(TEMPLATE, 'utf8')));
-  if (!isJsonObject(request)) throw new TypeError('first-flight.json must hold an object');
-  return request;
+export function firstFlight(id: string, changed: JsonObject = {}): JsonObject {
+  const { params } = JSON.parse(readFileSync(TEMPLATE, 'utf8'), (key, value) =>
+    value === PLACEHOLDER ? id : (changed[key] ?? value),
+  );
+  if (isJsonObject(params)) return params;
+  throw new TypeError('first-flight.json must hold a request with params');
 }
 
 /**
@@ -38,14 +23,41 @@ export function firstFlightRequest({
  * begins each line with a name. `tokenCommand` is a shell command that prints the token, and `root` the checkout as the
  * shell sees it. The request always has the same task id: sent again, it answers with the same task.
  */
-export function curlCommand({
-  url,
-  tokenCommand,
-  root,
-}: {
-  readonly url: string;
-  readonly tokenCommand: string;
+export const curlCommand = (url: string, tokenCommand: string, root: string): string =>
+  `curl -sS ${quote(url)} -H "Authorization: Bearer $(${tokenCommand})" -H 'Content-Type: application/json' -d ${quote(`@${root}/deploy/first-flight.json`)}`;
+
+export interface Welcome {
+  /** Every service and its URL; `switch` takes the first request. */
+  readonly addresses: readonly { readonly name: string; readonly url: string }[];
+  /** The repository's root, so that the request works in any working directory. */
   readonly root: string;
-}): string {
-  return `curl -sS ${quote(url)} -H "Authorization: Bearer $(${tokenCommand})" -H 'Content-Type: application/json' -d ${quote(`@${root}/deploy/first-flight.json`)}`;
+  /** A shell command that prints the operator's token; `make token` in `root` by default. */
+  readonly tokenCommand?: string | undefined;
+  /** A link that opens the console once. */
+  readonly consoleLink?: string | undefined;
+}
+
+/** The last lines of `up`: the addresses, and a request to paste. */
+export function renderWelcome({ addresses, root, tokenCommand, consoleLink }: Welcome): string {
+  const width = Math.max(...addresses.map(({ name }) => name.length));
+  const orchestrator = addresses.find(({ name }) => name === 'switch') ?? addresses[0];
+  const token = tokenCommand ?? `make -s -C ${quote(root)} token`;
+  return [
+    '',
+    ...addresses.map(({ name, url }) => `  ${name.padEnd(width)}  ${url}`),
+    '',
+    ...(consoleLink === undefined
+      ? []
+      : [
+          'The fleet in a browser. The link works once, within five minutes; make console prints another:',
+          '',
+          `  ${consoleLink}`,
+          '',
+        ]),
+    'A first task, to paste: switch picks a worker, which writes a file and reads it back.',
+    '',
+    curlCommand(`${orchestrator?.url}/jsonrpc`, token, root),
+    '',
+    '',
+  ].join('\n');
 }

@@ -28,6 +28,6 @@ test('waiting ends when every peer has announced, or returns the silent ones', a
   const address = server.address();
   assert.ok(typeof address === 'object' && address);
   const url = `http://127.0.0.1:${address.port}`;
-  assert.deepEqual(await waitUntilSettled({ url, deadlineMs: 0, clock }), ['neo']);
-  assert.deepEqual(await waitUntilSettled({ url, deadlineMs: 20_000, clock }), []);
+  assert.deepEqual(await waitUntilSettled(url, 0, clock), ['neo']);
+  assert.deepEqual(await waitUntilSettled(url, 20_000, clock), []);
 });

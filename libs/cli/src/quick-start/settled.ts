@@ -1,24 +1,19 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { tlsFetch } from '../client/tls.ts';
+import { fleetApi, serviceAt } from '../client/api.ts';
 
 const INTERVAL_MS = 200;
 const REQUEST_MS = 2_000;
 const LAST_ANNOUNCE = /^fleet_peer_last_announce_timestamp_seconds\{peer="([^"]+)"\} (\S+)$/gm;
 
 /**
- * Waits until a profile has an announce of every configured peer; before that, it blocks tasks that such a peer could
+ * Waits until the profile at a base URL has an announce of every configured peer; before that, it blocks tasks that such a peer could
  * take. Resolves with the peers that are still silent after `deadlineMs`.
  */
-export async function waitUntilSettled({
-  url,
-  deadlineMs,
-  clock,
-}: {
-  /** The profile's base URL, without a path. */
-  readonly url: string;
-  readonly deadlineMs: number;
-  readonly clock: Clock;
-}): Promise<readonly string[]> {
+export async function waitUntilSettled(
+  url: string,
+  deadlineMs: number,
+  clock: Clock,
+): Promise<readonly string[]> {
   const giveUpAt = clock.now() + deadlineMs;
   for (;;) {
     const silent = silentPeers(await readMetrics(url));
@@ -37,8 +32,7 @@ export function silentPeers(text: string): readonly string[] | undefined {
 
 async function readMetrics(url: string): Promise<string> {
   try {
-    const reply = await tlsFetch(`${url}/metrics`, { signal: AbortSignal.timeout(REQUEST_MS) });
-    return await reply.text();
+    return (await fleetApi().text(serviceAt(url, undefined), '/metrics', { timeoutMs: REQUEST_MS })).text;
   } catch {
     // The profile may still be starting: the caller retries until its deadline.
     return '';

@@ -40,11 +40,8 @@ export async function awaitTask(
   const screen = screenOf(stderr, env);
   const isInteractive = screen.isTerminal && print === undefined && stdin().isTTY === true;
   const { leaving = new AbortController() } = options;
-  using view = createLiveView({
-    screen: print === undefined ? screen : { ...screen, isTerminal: false, write: () => undefined },
-    clock: systemClock,
-    deadlineAt: options.deadlineAt,
-  });
+  const silent = { ...screen, isTerminal: false, write: () => undefined };
+  using view = createLiveView(print === undefined ? screen : silent, systemClock, options.deadlineAt);
   // Two prompts at once would share the keys that are typed, so there is one at a time.
   let isAnswering = false;
   let menu: Promise<void> | undefined;

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { isJsonObject, type JsonObject, mediaTypeOfName } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, mediaTypeOfName, systemCode } from '@hermes-fleet/protocol';
 import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import type { Streams } from '../command-line/command.ts';
 import { msOf, UsageError } from '../command-line/options.ts';
@@ -60,25 +60,28 @@ export function readAttachments(
 ): MessagePart[] {
   let left = maxBytes;
   return paths.map((path, index) => {
-    const refuse = (reason: string): UsageError =>
-      new UsageError(`--file ${path} ${reason}: nothing was sent`);
     const stat = statSync(path, { throwIfNoEntry: false });
-    if (!stat) throw refuse('does not exist');
-    if (!stat.isFile()) throw refuse('is not a file');
-    left -= stat.size;
-    if (left < 0) throw refuse(`makes the files larger than ${maxBytes} bytes together`);
+    if (stat && !stat.isFile()) throw unusable('file', path, 'is not a file');
+    left -= stat?.size ?? 0;
+    if (left < 0) throw unusable('file', path, `makes the files larger than ${maxBytes} bytes together`);
     const mediaType = mediaTypeOfName(path) ?? 'application/octet-stream';
-    const bytes = read(path, refuse).toString('base64');
+    const bytes = readNamed('file', path).toString('base64');
     return { kind: 'file', index, filename: basename(path), mediaType, bytes };
   });
 }
 
-function read(path: string, refuse: (reason: string) => UsageError): Buffer {
+/** The JSON Schema in a file. Throws UsageError with the file and the reason. */
+export function readSchema(path: string): JsonObject {
+  const text = readNamed('schema', path).toString();
+  let schema: unknown;
   try {
-    return readFileSync(path);
-  } catch {
-    throw refuse('cannot be read');
+    schema = JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/\s+/g, ' ') : '';
+    throw unusable('schema', path, `is not JSON (${reason})`);
   }
+  if (isJsonObject(schema)) return schema;
+  throw unusable('schema', path, 'must hold a JSON Schema, which is an object');
 }
 
 const UNREADABLE: Readonly<Record<string, string>> = {
@@ -86,26 +89,17 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   EISDIR: 'is not a file',
 };
 
-/** The JSON Schema in a file. Throws UsageError with the file and the reason. */
-export function readSchema(path: string): JsonObject {
-  const schema = parsed(path);
-  if (!isJsonObject(schema)) throw wrongSchema(path, 'must hold a JSON Schema, which is an object');
-  return schema;
-}
-
-function parsed(path: string): unknown {
+function readNamed(option: string, path: string): Buffer {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return readFileSync(path);
   } catch (error) {
-    if (error instanceof SyntaxError)
-      throw wrongSchema(path, `is not JSON (${error.message.replace(/\s+/g, ' ')})`);
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    throw wrongSchema(path, UNREADABLE[code] ?? `cannot be read (${code})`);
+    const code = systemCode(error) ?? '';
+    throw unusable(option, path, UNREADABLE[code] ?? `cannot be read (${code})`);
   }
 }
 
-const wrongSchema = (path: string, reason: string): UsageError =>
-  new UsageError(`--schema ${path} ${reason}: nothing was sent`);
+const unusable = (option: string, path: string, reason: string): UsageError =>
+  new UsageError(`--${option} ${path} ${reason}: nothing was sent`);
 
 /** A deadline as a time: `10m` is ten minutes after `now`, and an ISO 8601 time is itself. Throws UsageError. */
 export function deadlineOf(text: string, now: number): number {

@@ -32,8 +32,7 @@ export async function findTask(
   }
   if (refusal) throw refusal;
   const names = among.map(({ name }) => name).join(', ');
-  if (silent.length === among.length)
-    throw new FleetError('PEER_UNREACHABLE', `no fleet runs (${names}: no answer): make up first`);
+  if (silent.length === among.length) throw new FleetError('PEER_UNREACHABLE', `no answer of ${names}`);
   const rest = silent.length === 0 ? '' : `; ${silent.join(', ')} did not answer`;
   throw new FleetError('TASK_NOT_FOUND', `${names}: no such task of yours: ${id}${rest}`);
 }

@@ -1,4 +1,4 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Reachable } from '../command-line/reachable.ts';
 import { MAX_FAILURES, waitAfter } from './follow.ts';
@@ -32,7 +32,7 @@ export async function handOver<T>(
       const isLost = error.code === 'PEER_UNREACHABLE';
       // After a lost answer, a refusal that passes says nothing about the first copy.
       if (!isLost && !(failures > 0 && error.retryable)) throw error;
-      if (failures === 0 && wasNotConnected(error)) throw at.target === undefined ? error : noFleet(error);
+      if (failures === 0 && wasNotConnected(error)) throw error;
       failures += 1;
       const isLast = failures > MAX_FAILURES || clock.monotonic() - startedAt >= MAX_MS;
       if (at.target === undefined || isLast) throw unknownOutcome(error, at, taskId);
@@ -43,12 +43,9 @@ export async function handOver<T>(
 
 function wasNotConnected(error: FleetError): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
-    if ('code' in cause && typeof cause.code === 'string' && NOT_CONNECTED.has(cause.code)) return true;
+    if (NOT_CONNECTED.has(systemCode(cause) ?? '')) return true;
   return false;
 }
-
-const noFleet = (cause: FleetError): FleetError =>
-  new FleetError('PEER_UNREACHABLE', `no fleet runs (${cause.message}): make up first`, { cause });
 
 function unknownOutcome(cause: FleetError, at: HandOverOptions['at'], taskId: string): FleetError {
   const next =

@@ -33,18 +33,9 @@ export function screenOf(stream: Streams['stderr'], env: NodeJS.ProcessEnv): Scr
 
 /**
  * Draws one line for a task and redraws it with every update and every second. Without a terminal, it prints a line when the
- * task gets another state, peer or reason to wait. Disposing removes the line.
+ * task gets another state, peer or reason to wait. Disposing removes the line. `deadlineAt` is in milliseconds since the epoch.
  */
-export function createLiveView({
-  screen,
-  clock,
-  deadlineAt,
-}: {
-  readonly screen: Screen;
-  readonly clock: Clock;
-  /** Milliseconds since the epoch. */
-  readonly deadlineAt?: number | undefined;
-}): LiveView {
+export function createLiveView(screen: Screen, clock: Clock, deadlineAt: number | undefined): LiveView {
   const startedAt = clock.monotonic();
   const deadlineMs = deadlineAt === undefined ? undefined : deadlineAt - clock.now();
   let view: LiveTask | undefined;

@@ -2,7 +2,7 @@ import type { PeerArtifact, PeerTask } from '@hermes-fleet/a2a/client';
 import { FleetError, isAsking, type JsonObject, type ResultStatus } from '@hermes-fleet/protocol';
 import { decodeResult, type TaskResult } from '@hermes-fleet/protocol/handshake';
 import { RESERVED_ARTIFACTS } from '@hermes-fleet/protocol/ports';
-import { sanitize } from '../command-line/output.ts';
+import { line, sanitize } from '../command-line/output.ts';
 import { duration } from './live-task.ts';
 
 const EXIT_CODES: Readonly<Record<string, number>> = {
@@ -119,7 +119,7 @@ function artifactRows({ id, name, parts }: PeerArtifact, result: TaskResult | un
 const list = (name: string, values: readonly string[]): string[] =>
   values.map((value, at) => row(at === 0 ? name : '', value));
 
-const row = (name: string, value: string): string => sanitize(`  ${name.padEnd(10)} ${value}`);
+const row = (name: string, value: string): string => sanitize(line(name, value));
 
 /** The lines of a text that may have several. */
 const paragraphs = (text: string): string[] => text.trimEnd().split('\n').map(sanitize);

@@ -25,7 +25,7 @@ function saving(t: TestContext, parts: readonly PeerPart[], content = Buffer.all
   };
   const limits: number[] = [];
   const reasons: string[] = [];
-  const saved = saveArtifacts(
+  const files = saveArtifacts(
     {
       client: {
         file: async (_peer, _url, { maxBytes }) => {
@@ -43,11 +43,12 @@ function saving(t: TestContext, parts: readonly PeerPart[], content = Buffer.all
       },
       folder,
       force: false,
-      onSaved: () => undefined,
-      onLeft: ({ reason }) => reasons.push(reason),
     },
     task,
   );
+  const saved = (async () => {
+    for await (const file of files) if ('reason' in file) reasons.push(file.reason);
+  })();
   return { saved, folder, limits, reasons };
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { A2AClient, PeerPart, PeerTask } from '@hermes-fleet/a2a/client';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemCode } from '@hermes-fleet/protocol';
 import { MAX_ARTIFACT_PARTS } from '@hermes-fleet/protocol/ports';
 import type { Reachable } from '../command-line/reachable.ts';
 import { type ArtifactFile, artifactFiles } from './artifact-files.ts';
@@ -20,10 +20,6 @@ export interface SaveOptions {
   readonly folder: string;
   /** Replaces files that exist. */
   readonly force: boolean;
-  /** Is called when a file is written whole. */
-  readonly onSaved: (file: SavedFile) => void;
-  /** Is called for a part that the agent does not serve, or that is too large. */
-  readonly onLeft: (file: LeftFile) => void;
 }
 
 /** A file that was written. */
@@ -33,7 +29,7 @@ export interface SavedFile {
   readonly bytes: number;
 }
 
-/** A part that was not saved. */
+/** A part that was not saved: the agent does not serve it, or it is too large. */
 export interface LeftFile {
   readonly artifact: string;
   readonly name: string;
@@ -42,11 +38,14 @@ export interface LeftFile {
 }
 
 /**
- * Writes each part of a task's artifacts into a file of the folder. A part that the profile serves is fetched with the token,
+ * Writes each part of a task's artifacts into a file of the folder, and yields it when it is written whole. A part that the profile serves is fetched with the token,
  * which goes nowhere else. Nothing is written if a file exists, unless `force` replaces it; a symbolic link is a file that
  * exists, and is never followed. Throws INVALID_PARAMS for a folder that cannot be used, and PEER_UNREACHABLE.
  */
-export async function saveArtifacts(options: SaveOptions, task: PeerTask): Promise<void> {
+export async function* saveArtifacts(
+  options: SaveOptions,
+  task: PeerTask,
+): AsyncGenerator<SavedFile | LeftFile, void> {
   const { folder, force, at } = options;
   const files = artifactFiles(addedArtifacts(task));
   if (files.length > MAX_ARTIFACT_PARTS)
@@ -64,11 +63,11 @@ export async function saveArtifacts(options: SaveOptions, task: PeerTask): Promi
       const bytes = await contentOf(options, task.id, part, Math.min(left, MAX_FILE_BYTES));
       left -= bytes.length;
       await write(path, bytes, force);
-      options.onSaved({ artifact, path, bytes: bytes.length });
+      yield { artifact, path, bytes: bytes.length };
     } catch (error) {
       if (!(error instanceof FleetError && error.code === 'PEER_REFUSED')) throw error;
       const url = (part.kind === 'file' && part.url) || null;
-      options.onLeft({ artifact, name, url, reason: error.message });
+      yield { artifact, name, url, reason: error.message };
     }
   }
 }
@@ -82,7 +81,7 @@ async function prepare(folder: string, files: readonly ArtifactFile[], force: bo
   for (const { name } of files) {
     const path = join(folder, name);
     const found = await lstat(path).catch((cause: unknown) => {
-      if (codeOf(cause) === 'ENOENT') return undefined;
+      if (systemCode(cause) === 'ENOENT') return undefined;
       throw unusable(path, 'cannot be read', cause);
     });
     if (found?.isDirectory())
@@ -131,13 +130,10 @@ async function write(path: string, bytes: Buffer, force: boolean): Promise<void>
     await writeFile(written, bytes, { flag: 'wx' });
     if (force) await rename(written, path);
   } catch (cause) {
-    if (codeOf(cause) !== 'EEXIST') await rm(written, { force: true });
+    if (systemCode(cause) !== 'EEXIST') await rm(written, { force: true });
     throw unusable(path, 'cannot be written', cause);
   }
 }
 
 const unusable = (path: string, what: string, cause: unknown): FleetError =>
-  new FleetError('INVALID_PARAMS', `${path} ${what} (${codeOf(cause)})`, { cause });
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  new FleetError('INVALID_PARAMS', `${path} ${what} (${systemCode(cause) ?? cause})`, { cause });

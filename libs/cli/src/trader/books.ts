@@ -1,9 +1,8 @@
-import type { Read, Service } from '@hermes-fleet/net/api';
-import { PAGE } from '@hermes-fleet/net/api';
+import { PAGE, type Read, type Service } from '@hermes-fleet/net/api';
 import { type Figures, TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
-import { columns, shown } from '../command-line/output.ts';
-import { line, percent, ratio } from './render.ts';
+import { columns, line, shown } from '../command-line/output.ts';
+import { percent, ratio } from './render.ts';
 
 export type OrdersKind = 'orders' | 'fills';
 type Order = Read<typeof TRADER.orders>['orders'][number];
@@ -18,29 +17,16 @@ export async function readOrders(
   const rows: Order[] = [];
   let after: string | null = null;
   do {
-    const page = {
-      ...query,
-      ...(after !== null && { after }),
-      limit: `${Math.min(PAGE, limit - rows.length)}`,
-    };
-    const read = await pageOf(trader, kind, page);
-    rows.push(...read.rows);
+    const size = `${Math.min(PAGE, limit - rows.length)}`;
+    const page: Record<string, string> = { ...query, ...(after !== null && { after }), limit: size };
+    const read =
+      kind === 'fills'
+        ? await fleetApi().call(trader, TRADER.fills, { query: page })
+        : await fleetApi().call(trader, TRADER.orders, { query: page });
+    rows.push(...('fills' in read ? read.fills : read.orders));
     after = read.next;
   } while (after !== null && rows.length < limit);
   return rows;
-}
-
-async function pageOf(
-  trader: Service,
-  kind: OrdersKind,
-  query: Readonly<Record<string, string>>,
-): Promise<{ readonly rows: readonly Order[]; readonly next: string | null }> {
-  if (kind === 'fills') {
-    const { fills: rows, next } = await fleetApi().call(trader, TRADER.fills, { query });
-    return { rows, next };
-  }
-  const { orders: rows, next } = await fleetApi().call(trader, TRADER.orders, { query });
-  return { rows, next };
 }
 
 const ORDER_KEYS = [

@@ -1,5 +1,5 @@
 import type { Read } from '@hermes-fleet/net/api';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, parseJson } from '@hermes-fleet/protocol';
 import { TRADER_RPC } from '@hermes-fleet/protocol/api';
 import { fleetApi, type Target } from '../client/api.ts';
 import { shown } from '../command-line/output.ts';
@@ -14,11 +14,8 @@ export type Decided = Read<typeof TRADER_RPC.decide>;
  * INVALID_PARAMS before sending when the text is not JSON, and as the client.
  */
 export async function decide(trader: Target, payload: string): Promise<Decided> {
-  try {
-    JSON.parse(payload);
-  } catch (cause) {
-    throw new FleetError('INVALID_PARAMS', 'the decision is not JSON: nothing was sent', { cause });
-  }
+  if (parseJson(payload) === undefined)
+    throw new FleetError('INVALID_PARAMS', 'the decision is not JSON: nothing was sent');
   return await fleetApi().rpc(trader, TRADER_RPC.decide, payload, { timeoutMs: DECIDE_MS });
 }
 

@@ -1,6 +1,6 @@
 import type { Answer, BacktestReport } from '@hermes-fleet/protocol/api';
-import { columns, shown } from '../command-line/output.ts';
-import { indented, line, percent, ratio } from './render.ts';
+import { columns, line, shown } from '../command-line/output.ts';
+import { indented, percent, ratio } from './render.ts';
 
 type Report = Answer<typeof BacktestReport>;
 type Run = Report['runs'][number];

@@ -1,8 +1,6 @@
 import type { Read } from '@hermes-fleet/net/api';
 import type { TRADER_RPC } from '@hermes-fleet/protocol/api';
-import { columns, shown } from '../command-line/output.ts';
-
-export const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
+import { columns, line, shown } from '../command-line/output.ts';
 
 /** A share as a percentage; a dash for one that is not defined. */
 export const percent = (value: number | null): string =>

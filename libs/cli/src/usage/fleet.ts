@@ -4,12 +4,11 @@ import {
   ENTRY_POINT_OPTIONS,
   FLEET_OPTIONS,
   PLAN_OPTIONS,
+  PROFILE_OPTIONS,
   REACH_OPTIONS,
 } from '../command-line/shared-options.ts';
 
-export const eventsUsage = usage({
-  name: 'events',
-  summary: 'print the events of tasks from NATS',
+export const eventsUsage = usage('events', 'print the events of tasks from NATS', {
   options: {
     follow: flag('go on with new events until Ctrl-C', 'f'),
     type: text('type', 'events of this type only, such as done'),
@@ -20,34 +19,35 @@ export const eventsUsage = usage({
   examples: ['events --type blocked', 'events --follow --profile neo', 'events --task flight-1 -o json'],
 });
 
-export const consoleUsage = usage({
-  name: 'console',
-  summary:
-    'print a link that opens the console in a browser once, make its read model again, or print the audit heads that it has seen',
-  args: '[rebuild|heads]',
-  options: {
-    'no-open': flag('only print the link: start no browser'),
-    address: text('url', 'the address of the console in the link'),
-    'as-is': flag('use the environment of this process, as inside the container of the console'),
-    ...PLAN_OPTIONS,
+export const consoleUsage = usage(
+  'console',
+  'print a link that opens the console in a browser once, make its read model again, or print the audit heads that it has seen',
+  {
+    args: '[rebuild|heads]',
+    options: {
+      'no-open': flag('only print the link: start no browser'),
+      address: text('url', 'the address of the console in the link'),
+      'as-is': flag('use the environment of this process, as inside the container of the console'),
+      ...PLAN_OPTIONS,
+    },
+    examples: ['console', 'console --no-open', 'console rebuild', 'console heads'],
   },
-  examples: ['console', 'console --no-open', 'console rebuild', 'console heads'],
-});
+);
 
-export const logsUsage = usage({
-  name: 'logs',
-  summary: 'print the log lines of a task, of all services; without a task, follow all logs',
-  args: '[task]',
-  options: {
-    stdin: flag('read the logs from stdin instead of the files of the fleet'),
-    ...PLAN_OPTIONS,
+export const logsUsage = usage(
+  'logs',
+  'print the log lines of a task, of all services; without a task, follow all logs',
+  {
+    args: '[task]',
+    options: {
+      stdin: flag('read the logs from stdin instead of the files of the fleet'),
+      ...PLAN_OPTIONS,
+    },
+    examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json'],
   },
-  examples: ['logs', 'logs 01a20cd2-…', 'logs flight-1 --json'],
-});
+);
 
-export const routeUsage = usage({
-  name: 'route',
-  summary: 'print where a dispatch would go now, spending nothing',
+export const routeUsage = usage('route', 'print where a dispatch would go now, spending nothing', {
   options: {
     ...FLEET_OPTIONS,
     ...DISPATCH_OPTIONS,
@@ -57,32 +57,27 @@ export const routeUsage = usage({
   examples: ['route --explain --mcp filesystem --priority low', 'route --file dispatch.json --json'],
 });
 
-export const peersUsage = usage({
-  name: 'peers',
-  summary: 'print the peers of a profile and their state',
+export const peersUsage = usage('peers', 'print the peers of a profile and their state', {
   options: FLEET_OPTIONS,
   examples: ['peers', 'peers --profile neo --json'],
 });
 
-export const contextDeleteUsage = usage({
-  name: 'context delete',
-  summary:
-    'delete a context of the operator with its tasks and files, here and at the peers that did work of it',
-  args: '<context-id>',
-  options: {
-    ...FLEET_OPTIONS,
-    results: text('keep|delete', 'what becomes of an unmerged result; keep by default'),
+export const contextDeleteUsage = usage(
+  'context delete',
+  'delete a context of the operator with its tasks and files, here and at the peers that did work of it',
+  {
+    args: '<context-id>',
+    options: {
+      ...FLEET_OPTIONS,
+      results: text('keep|delete', 'what becomes of an unmerged result; keep by default'),
+    },
+    examples: ['context delete 6f3c…', 'context delete 6f3c… --results delete --profile neo'],
   },
-  examples: ['context delete 6f3c…', 'context delete 6f3c… --results delete --profile neo'],
-});
+);
 
-const { 'token-stdin': _, ...WITHOUT_TOKEN } = FLEET_OPTIONS;
-
-export const mcpUsage = usage({
-  name: 'mcp',
-  summary: 'serve the fleet to an MCP client over standard input and output',
+export const mcpUsage = usage('mcp', 'serve the fleet to an MCP client over standard input and output', {
   options: {
-    ...WITHOUT_TOKEN,
+    ...PROFILE_OPTIONS,
     url: text('url', 'the address of a profile, instead of the fleet in --dir'),
     'token-env': REACH_OPTIONS['token-env'],
   },
@@ -90,22 +85,25 @@ export const mcpUsage = usage({
   examples: ['mcp', 'mcp --url http://127.0.0.1:9219 --token-env FLEET_TOKEN'],
 });
 
-export const doctorUsage = usage({
-  name: 'doctor',
-  summary:
-    'check the configuration of a profile, the trader or the console, and everything that it connects to',
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    profile: text('name', 'the profile, trader or console; switch by default'),
-    call: flag('call each model once too, for about 30 tokens, at most 300'),
+export const doctorUsage = usage(
+  'doctor',
+  'check the configuration of a profile, the trader or the console, and everything that it connects to',
+  {
+    options: {
+      ...ENTRY_POINT_OPTIONS,
+      profile: text('name', 'the profile, trader or console; switch by default'),
+      call: flag('call each model once too, for about 30 tokens, at most 300'),
+    },
+    examples: ['doctor', 'doctor --profile neo --call'],
   },
-  examples: ['doctor', 'doctor --profile neo --call'],
-});
+);
 
-export const cardUsage = usage({
-  name: 'card',
-  summary: 'print the agent card of a profile or the trader, built from its files',
-  args: '<name>',
-  options: ENTRY_POINT_OPTIONS,
-  examples: ['card neo', 'card oracle --as-is'],
-});
+export const cardUsage = usage(
+  'card',
+  'print the agent card of a profile or the trader, built from its files',
+  {
+    args: '<name>',
+    options: ENTRY_POINT_OPTIONS,
+    examples: ['card neo', 'card oracle --as-is'],
+  },
+);

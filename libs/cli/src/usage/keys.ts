@@ -24,40 +24,33 @@ const KEYS_OPTIONS = {
   'nats-sync': text('always|interval', 'when NATS writes to the disk'),
 };
 
-const tokenUsage = (name: string) =>
-  usage({ name, summary: "print the operator's token", options: DIR, examples: [name] });
+const tokenUsage = (name: string) => usage(name, "print the operator's token", { options: DIR });
 
 export const operatorTokenUsage = tokenUsage('token');
 export const keysTokenUsage = tokenUsage('keys token');
 
-export const keysInitUsage = usage({
-  name: 'keys init',
-  summary: 'create missing keys of the fleet',
+export const keysInitUsage = usage('keys init', 'create missing keys of the fleet', {
   options: KEYS_OPTIONS,
-  examples: ['keys init'],
 });
 
-export const keysRotateUsage = usage({
-  name: 'keys rotate',
-  summary: 'replace all keys; restart the services afterwards',
+export const keysRotateUsage = usage('keys rotate', 'replace all keys; restart the services afterwards', {
   options: KEYS_OPTIONS,
-  examples: ['keys rotate'],
 });
 
-export const keysKubernetesUsage = usage({
-  name: 'keys kubernetes',
-  summary: 'print the keys as manifests of Kubernetes, for kubectl apply --server-side --filename -',
-  textOnly: true,
-  options: {
-    ...DIR,
-    namespace: text('name', 'the namespace of the fleet; hermes-fleet by default'),
+export const keysKubernetesUsage = usage(
+  'keys kubernetes',
+  'print the keys as manifests of Kubernetes, for kubectl apply --server-side --filename -',
+  {
+    textOnly: true,
+    options: {
+      ...DIR,
+      namespace: text('name', 'the namespace of the fleet; hermes-fleet by default'),
+    },
+    examples: ['keys kubernetes --dir keys'],
   },
-  examples: ['keys kubernetes --dir keys'],
-});
+);
 
-export const natsSetupUsage = usage({
-  name: 'nats setup',
-  summary: 'create or update the event streams',
+export const natsSetupUsage = usage('nats setup', 'create or update the event streams', {
   textOnly: true,
   options: {
     server: text('urls', 'the servers, as a list; NATS_HOST and NATS_PORT by default'),
@@ -66,25 +59,28 @@ export const natsSetupUsage = usage({
   examples: ['nats setup --server nats://127.0.0.1:4222'],
 });
 
-export const natsForgetHeadUsage = usage({
-  name: 'nats forget-head',
-  summary:
-    "print the audit head that NATS holds for a service, and remove it, after the audit's file was restored on purpose",
-  args: '<service>',
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    server: text('url', 'the server, with --as-is'),
+export const natsForgetHeadUsage = usage(
+  'nats forget-head',
+  "print the audit head that NATS holds for a service, and remove it, after the audit's file was restored on purpose",
+  {
+    args: '<service>',
+    options: {
+      ...ENTRY_POINT_OPTIONS,
+      server: text('url', 'the server, with --as-is'),
+    },
+    examples: ['nats forget-head trader'],
   },
-  examples: ['nats forget-head trader'],
-});
+);
 
-export const natsRefillUsage = usage({
-  name: 'nats refill',
-  summary: 'publish again what the event stream lacks, from the ledgers of the services',
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    profile: text('name', 'only this profile, or trader; all by default'),
-    'dry-run': flag('publish nothing, and print what is missing'),
+export const natsRefillUsage = usage(
+  'nats refill',
+  'publish again what the event stream lacks, from the ledgers of the services',
+  {
+    options: {
+      ...ENTRY_POINT_OPTIONS,
+      profile: text('name', 'only this profile, or trader; all by default'),
+      'dry-run': flag('publish nothing, and print what is missing'),
+    },
+    examples: ['nats refill --dry-run', 'nats refill --profile neo'],
   },
-  examples: ['nats refill --dry-run', 'nats refill --profile neo'],
-});
+);

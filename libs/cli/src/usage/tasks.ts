@@ -1,6 +1,6 @@
 import { TASK_STATES } from '@hermes-fleet/protocol';
 import { flag, type OptionSpecs, text, texts, usage } from '../command-line/command.ts';
-import { CONTRACT_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
+import { CONTRACT_OPTIONS, PROFILE_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
 
 /** Options that only a dispatch can carry, so not for an agent that is not of the fleet. */
 export const DISPATCHED = {
@@ -23,11 +23,7 @@ export const MAX_LIMIT = 100;
 /** The states of A2A that a task of the fleet can have, by their short names. */
 export const STATES: readonly string[] = [...new Set(Object.values(TASK_STATES).map(({ a2a }) => a2a))];
 
-const { url: _, 'token-env': __, ...FLEET } = REACH_OPTIONS;
-
-export const sendUsage = usage({
-  name: 'send',
-  summary: 'send a task, watch it, and print its result',
+export const sendUsage = usage('send', 'send a task, watch it, and print its result', {
   args: '[brief]',
   options: SEND_OPTIONS,
   examples: [
@@ -43,11 +39,9 @@ const TASK_OPTIONS = {
   profile: text('name', 'the profile that has the task; it is looked for by default'),
 } satisfies OptionSpecs;
 
-export const tasksUsage = usage({
-  name: 'tasks',
-  summary: 'print your tasks at all profiles, the latest change first',
+export const tasksUsage = usage('tasks', 'print your tasks at all profiles, the latest change first', {
   options: {
-    ...FLEET,
+    ...PROFILE_OPTIONS,
     profile: text('name', 'the profile to ask; all by default'),
     state: text('state', `in this state only: ${STATES.join(', ')}`),
     context: text('id', 'of this context only'),
@@ -56,9 +50,7 @@ export const tasksUsage = usage({
   examples: ['tasks', 'tasks --state working', 'tasks --profile switch --limit 5 --json'],
 });
 
-export const taskUsage = usage({
-  name: 'task',
-  summary: 'print a task as it is now, with its result',
+export const taskUsage = usage('task', 'print a task as it is now, with its result', {
   args: '<id>',
   options: {
     ...TASK_OPTIONS,
@@ -71,37 +63,33 @@ export const taskUsage = usage({
   examples: ['task 01a20cd2-…', 'task 01a20cd2-… -o yaml', 'task 01a20cd2-… --artifacts out'],
 });
 
-export const watchUsage = usage({
-  name: 'watch',
-  summary: 'watch a task until it ends, and print its result',
+export const watchUsage = usage('watch', 'watch a task until it ends, and print its result', {
   args: '<id>',
   options: TASK_OPTIONS,
   examples: ['watch 01a20cd2-…'],
 });
 
-export const cancelUsage = usage({
-  name: 'cancel',
-  summary: 'cancel a task',
+export const cancelUsage = usage('cancel', 'cancel a task', {
   args: '<id>',
   options: TASK_OPTIONS,
   examples: ['cancel 01a20cd2-…'],
 });
 
-export const answerUsage = usage({
-  name: 'answer',
-  summary: 'answer the question of a task, and watch it on',
+export const answerUsage = usage('answer', 'answer the question of a task, and watch it on', {
   args: '<id> <text>',
   options: { ...TASK_OPTIONS, detach: flag('do not wait for the task') },
   examples: ['answer 01a20cd2-… "the second one"'],
 });
 
-export const costUsage = usage({
-  name: 'cost',
-  summary: 'print the tokens of a task, or what each profile has spent and may still spend',
-  args: '[id]',
-  options: {
-    ...FLEET,
-    profile: text('name', 'the profile to ask; all by default'),
+export const costUsage = usage(
+  'cost',
+  'print the tokens of a task, or what each profile has spent and may still spend',
+  {
+    args: '[id]',
+    options: {
+      ...PROFILE_OPTIONS,
+      profile: text('name', 'the profile to ask; all by default'),
+    },
+    examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],
   },
-  examples: ['cost 01a20cd2-…', 'cost', 'cost --profile neo'],
-});
+);

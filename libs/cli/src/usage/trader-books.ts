@@ -1,10 +1,8 @@
 import { flag, type OptionSpecs, text, texts, usage } from '../command-line/command.ts';
-import { FLEET_OPTIONS } from '../command-line/shared-options.ts';
-
-const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
+import { SERVICE_OPTIONS } from '../command-line/shared-options.ts';
 
 const RANGE_OPTIONS = {
-  ...TRADER_OPTIONS,
+  ...SERVICE_OPTIONS,
   concern: text('account:market', 'needed if the trader has several'),
   from: text('time', 'from this time on, such as 2026-04-16T20:15:00Z'),
   to: text('time', 'before this time'),
@@ -20,29 +18,31 @@ const ORDER_OPTIONS = {
   all: flag('all of them'),
 } satisfies OptionSpecs;
 
-export const traderOrdersUsage = usage({
-  name: 'trader orders',
-  summary: 'print what happened to orders, newest first',
+export const traderOrdersUsage = usage('trader orders', 'print what happened to orders, newest first', {
   options: ORDER_OPTIONS,
   examples: ['trader orders --limit 5', 'trader orders --all --oldest --csv > orders.csv'],
 });
 
-export const traderFillsUsage = usage({
-  name: 'trader fills',
-  summary: 'print fills with fees and realized profit, newest first',
-  options: ORDER_OPTIONS,
-  examples: ['trader fills --limit 5', 'trader fills --all --oldest --csv > fills.csv'],
-});
-
-export const traderPerformanceUsage = usage({
-  name: 'trader performance',
-  summary: 'print return, drawdown and ratios of the account, of strategies and of decisions',
-  options: {
-    ...RANGE_OPTIONS,
-    points: text('count', 'points of the equity in JSON and CSV; 300 by default'),
+export const traderFillsUsage = usage(
+  'trader fills',
+  'print fills with fees and realized profit, newest first',
+  {
+    options: ORDER_OPTIONS,
+    examples: ['trader fills --limit 5', 'trader fills --all --oldest --csv > fills.csv'],
   },
-  examples: ['trader performance', 'trader performance --csv --points 1000 > equity.csv'],
-});
+);
+
+export const traderPerformanceUsage = usage(
+  'trader performance',
+  'print return, drawdown and ratios of the account, of strategies and of decisions',
+  {
+    options: {
+      ...RANGE_OPTIONS,
+      points: text('count', 'points of the equity in JSON and CSV; 300 by default'),
+    },
+    examples: ['trader performance', 'trader performance --csv --points 1000 > equity.csv'],
+  },
+);
 
 const BACKTEST_OPTIONS = {
   csv: text('file', 'bars with the columns time,open,high,low,close,volume'),
@@ -63,13 +63,15 @@ const BACKTEST_OPTIONS = {
   orders: text('file', 'write all orders to this file, as CSV'),
 } satisfies OptionSpecs;
 
-export const traderBacktestUsage = usage({
-  name: 'trader backtest',
-  summary: 'run strategies over bars of the past, as fast as it can',
-  options: BACKTEST_OPTIONS,
-  examples: [
-    'trader backtest --synthetic --strategy trend_follower',
-    `trader backtest --csv bars.csv --strategy grid_trader --params '{"levels": 8}'`,
-    'trader backtest --synthetic --seed 7 --compare',
-  ],
-});
+export const traderBacktestUsage = usage(
+  'trader backtest',
+  'run strategies over bars of the past, as fast as it can',
+  {
+    options: BACKTEST_OPTIONS,
+    examples: [
+      'trader backtest --synthetic --strategy trend_follower',
+      `trader backtest --csv bars.csv --strategy grid_trader --params '{"levels": 8}'`,
+      'trader backtest --synthetic --seed 7 --compare',
+    ],
+  },
+);

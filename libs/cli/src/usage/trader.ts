@@ -1,7 +1,5 @@
 import { flag, type OptionSpecs, text, usage } from '../command-line/command.ts';
-import { ENTRY_POINT_OPTIONS, FLEET_OPTIONS } from '../command-line/shared-options.ts';
-
-const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
+import { ENTRY_POINT_OPTIONS, SERVICE_OPTIONS } from '../command-line/shared-options.ts';
 
 /** Options that describe a decision; the alternative is a file that holds one. */
 export const DECISION_OPTIONS = {
@@ -17,11 +15,9 @@ export const DECISION_OPTIONS = {
   override: flag('decide although a rule would hold it back'),
 } satisfies OptionSpecs;
 
-export const traderListUsage = usage({
-  name: 'trader list',
-  summary: 'print the strategies',
+export const traderListUsage = usage('trader list', 'print the strategies', {
   options: {
-    ...TRADER_OPTIONS,
+    ...SERVICE_OPTIONS,
     account: text('id', 'of this account only'),
     market: text('symbol', 'of this market only'),
     status: text('status', 'with this status only'),
@@ -29,52 +25,57 @@ export const traderListUsage = usage({
   examples: ['trader list --status active'],
 });
 
-export const traderGetUsage = usage({
-  name: 'trader get',
-  summary: 'print a strategy with its position, orders and control state',
-  args: '<id>',
-  options: TRADER_OPTIONS,
-  examples: ['trader get trend'],
-});
-
-export const traderDecideUsage = usage({
-  name: 'trader decide',
-  summary: 'send a control decision, from a file (- for stdin) or from options',
-  args: '[file]',
-  options: { ...TRADER_OPTIONS, ...DECISION_OPTIONS },
-  examples: ["trader decide --action pause --reason 'news at noon'", 'trader decide decision.json --json'],
-});
-
-export const traderAccountResetUsage = usage({
-  name: 'trader account reset',
-  summary: 'cancel all orders, and open the paper account anew with the balances of trader.yaml',
-  options: {
-    ...TRADER_OPTIONS,
-    concern: text('account:market', 'the concern whose account is reset'),
-    reason: text('text', 'why; it is kept in the audit'),
+export const traderGetUsage = usage(
+  'trader get',
+  'print a strategy with its position, orders and control state',
+  {
+    args: '<id>',
+    options: SERVICE_OPTIONS,
+    examples: ['trader get trend'],
   },
-  examples: ["trader account reset --concern acct:xrpusd --reason 'new balances'"],
-});
+);
+
+export const traderDecideUsage = usage(
+  'trader decide',
+  'send a control decision, from a file (- for stdin) or from options',
+  {
+    args: '[file]',
+    options: { ...SERVICE_OPTIONS, ...DECISION_OPTIONS },
+    examples: ["trader decide --action pause --reason 'news at noon'", 'trader decide decision.json --json'],
+  },
+);
+
+export const traderAccountResetUsage = usage(
+  'trader account reset',
+  'cancel all orders, and open the paper account anew with the balances of trader.yaml',
+  {
+    options: {
+      ...SERVICE_OPTIONS,
+      concern: text('account:market', 'the concern whose account is reset'),
+      reason: text('text', 'why; it is kept in the audit'),
+    },
+    examples: ["trader account reset --concern acct:xrpusd --reason 'new balances'"],
+  },
+);
 
 export const AUDIT_LIMIT = 100;
 export const MAX_AUDIT_LIMIT = 1_000;
 
-export const traderAuditVerifyUsage = usage({
-  name: 'trader audit verify',
-  summary: "verify the audit in the trader's file, whether the trader runs or not",
-  options: {
-    ...ENTRY_POINT_OPTIONS,
-    witness: text(
-      'json',
-      'the heads that the console has seen, as `fleet console heads --json` prints them; with --as-is',
-    ),
+export const traderAuditVerifyUsage = usage(
+  'trader audit verify',
+  "verify the audit in the trader's file, whether the trader runs or not",
+  {
+    options: {
+      ...ENTRY_POINT_OPTIONS,
+      witness: text(
+        'json',
+        'the heads that the console has seen, as `fleet console heads --json` prints them; with --as-is',
+      ),
+    },
   },
-  examples: ['trader audit verify'],
-});
+);
 
-export const traderAuditShowUsage = usage({
-  name: 'trader audit show',
-  summary: "print the audit from the trader's file",
+export const traderAuditShowUsage = usage('trader audit show', "print the audit from the trader's file", {
   options: {
     ...ENTRY_POINT_OPTIONS,
     after: text('record', 'start after this record'),
@@ -83,13 +84,15 @@ export const traderAuditShowUsage = usage({
   examples: ['trader audit show --limit 10'],
 });
 
-export const traderAuditAcceptUsage = usage({
-  name: 'trader audit accept',
-  summary: 'show what is wrong with the audit of the running trader, and accept it',
-  options: {
-    ...TRADER_OPTIONS,
-    finding: text('id', 'accept what was shown under this id'),
-    reason: text('text', 'why; it is kept in the audit'),
+export const traderAuditAcceptUsage = usage(
+  'trader audit accept',
+  'show what is wrong with the audit of the running trader, and accept it',
+  {
+    options: {
+      ...SERVICE_OPTIONS,
+      finding: text('id', 'accept what was shown under this id'),
+      reason: text('text', 'why; it is kept in the audit'),
+    },
+    examples: ['trader audit accept', "trader audit accept --finding 1f2e3d4c --reason 'backup restored'"],
   },
-  examples: ['trader audit accept', "trader audit accept --finding 1f2e3d4c --reason 'backup restored'"],
-});
+);

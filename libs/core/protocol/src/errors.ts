@@ -103,6 +103,10 @@ export class FleetError extends Error {
   }
 }
 
+/** The code of an error of the system, such as `ENOENT`; undefined for an error without one. */
+export const systemCode = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+
 /** An INVALID_PARAMS that names the field; `reason` goes on after its path. */
 export const invalidParams = (path: string, reason: string): FleetError =>
   new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });

@@ -1,5 +1,5 @@
 export { backoffMs } from './backoff.ts';
-export { ERRORS, type ErrorCode, type FieldError, FleetError, invalidParams } from './errors.ts';
+export { ERRORS, type ErrorCode, type FieldError, FleetError, invalidParams, systemCode } from './errors.ts';
 export * from './join/join.ts';
 export * from './lifecycle.ts';
 export { networkFault } from './network-fault.ts';
