@@ -56,9 +56,10 @@ async function call(
 ): Promise<number> {
   const { run } = await loadCommand(name);
   const { useCertificates } = await import('./client/tls.ts');
-  const { printerOf } = await import('./command-line/document.ts');
+  const { serializerOf } = await import('./command-line/document.ts');
   useCertificates(env);
-  const print = await printerOf(output, stdout);
+  const serialize = output === 'text' ? undefined : await serializerOf(output);
+  const print = serialize && ((value: unknown) => void stdout.write(serialize(value)));
   const show: Invocation<OptionSpecs>['show'] = (value, render) =>
     print ? print(value) : printLines(stdout, render(value));
   return (await run({ values, positionals, env, stdin, stdout, stderr, output, print, show })) ?? 0;

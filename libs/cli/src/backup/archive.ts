@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
@@ -70,16 +70,8 @@ async function readEntry(file: string, name: string): Promise<string> {
   return readThrough(file, tar, false);
 }
 
-interface Tar {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  /** Rejects with what tar said, unless it ended well. */
-  readonly ended: Promise<void>;
-  kill(): void;
-}
-
 /** Feeds an archive to tar. `whole`: also what tar does not need is read, so that the checksum at the end is compared. */
-async function readThrough(file: string, tar: Tar, whole: boolean): Promise<string> {
+async function readThrough(file: string, tar: ReturnType<typeof startTar>, whole: boolean): Promise<string> {
   let hasEnough = false;
   const feed = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of chunks) {
@@ -107,7 +99,8 @@ async function readThrough(file: string, tar: Tar, whole: boolean): Promise<stri
 const writeChunk = (to: Writable, chunk: Buffer): Promise<void> =>
   new Promise((resolve) => to.write(chunk, () => resolve()));
 
-function startTar(args: readonly string[]): Tar {
+/** `ended` rejects with what tar said, unless it ended well. */
+function startTar(args: readonly string[]) {
   const child = spawn('tar', args, { stdio: 'pipe', env: { ...process.env, LC_ALL: 'C' } });
   const said = text(child.stderr);
   // A reader that has all that it needs closes its input.

@@ -1,14 +1,5 @@
-import type { Invocation, OptionSpecs, Output, Streams } from './command.ts';
+import type { Output } from './command.ts';
 import { safeJson, UNESCAPED, unicodeEscape } from './output.ts';
-
-type Print = Invocation<OptionSpecs>['print'];
-
-/** Prints values as documents of this format on stdout; undefined for text. */
-export async function printerOf(output: Output, stdout: Streams['stdout']): Promise<Print> {
-  if (output === 'text') return undefined;
-  const serialize = await serializerOf(output);
-  return (value) => stdout.write(serialize(value));
-}
 
 /**
  * How a value becomes one document: JSON on one line, or YAML, whose library is loaded for it only. Text in it cannot control

@@ -56,13 +56,11 @@ export function namedAddress(option: string, text: string): { name: string; url:
   return { name: match[1], url: match[2] };
 }
 
-interface AgentValues {
+/** The options that name an agent that is not of the fleet, after a space, quoted for a shell; undefined for the fleet. */
+export function agentOptions(values: {
   readonly url?: string | undefined;
   readonly 'token-env'?: string | undefined;
-}
-
-/** The options that name an agent that is not of the fleet, after a space, quoted for a shell; undefined for the fleet. */
-export function agentOptions(values: AgentValues): string | undefined {
+}): string | undefined {
   if (values.url === undefined) return undefined;
   const variable = values['token-env'];
   return ` --url ${quote(values.url)}${variable === undefined ? '' : ` --token-env ${quote(variable)}`}`;

@@ -7,19 +7,11 @@ import { ORCHESTRATOR, readOperatorToken, TRADER } from '../keys/layout.ts';
 import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/port-offset.ts';
-import type { Streams } from './command.ts';
+import type { Streams, Values } from './command.ts';
 import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
+import type { ENTRY_POINT_OPTIONS, FLEET_OPTIONS, PLAN_OPTIONS } from './shared-options.ts';
 
-interface PlanValues {
-  readonly dir?: string | undefined;
-  readonly 'port-offset'?: string | undefined;
-}
-
-export interface FleetValues extends PlanValues {
-  readonly profile?: string | undefined;
-  readonly reach?: readonly string[] | undefined;
-  readonly 'token-stdin'?: boolean | undefined;
-}
+type FleetValues = Values<typeof FLEET_OPTIONS>;
 
 export interface FoundTarget {
   readonly target: Target;
@@ -28,7 +20,7 @@ export interface FoundTarget {
 }
 
 /** The fleet of plain processes that the options name. Throws UsageError and CONFIG_INVALID. */
-export function plannedFleet(values: PlanValues): FleetPlan {
+export function plannedFleet(values: Values<typeof PLAN_OPTIONS>): FleetPlan {
   const root = repositoryRoot();
   const dir = values.dir ?? join(root, '.fleet');
   const portOffset = wholeNumber('port-offset', values['port-offset'], recordedOffset(dir) ?? 0);
@@ -91,7 +83,7 @@ export async function operatorToken(
  * be any profile below HERMES_HOME. Throws UsageError for an unknown name.
  */
 export function findEntryPoint(
-  values: PlanValues & { readonly 'as-is'?: boolean | undefined },
+  values: Values<typeof ENTRY_POINT_OPTIONS>,
   name: string,
   env: NodeJS.ProcessEnv,
 ): EntryPoint {

@@ -30,6 +30,8 @@ const costCommand = command(costUsage, async ({ values, positionals, env, stderr
 
 export const commands = [costCommand];
 
+const COST_HEAD = ['kind', 'source', 'model', 'calls', 'in', 'out', 'cached'];
+
 function renderCost(cost: Read<typeof FLEET.cost>): string[] {
   const { budget, tokens_spent, delegated_tokens, state, entries } = cost;
   const limit = budget === null ? '' : ` of ${budget.token_budget}`;
@@ -39,9 +41,7 @@ function renderCost(cost: Read<typeof FLEET.cost>): string[] {
   ]);
   return [
     `${tokens_spent}${limit} tokens, ${delegated_tokens} of them by peers; ${state}`,
-    ...(rows.length === 0
-      ? []
-      : ['', ...columns(['kind', 'source', 'model', 'calls', 'in', 'out', 'cached'], rows)]),
+    ...(rows.length > 0 ? ['', ...columns(COST_HEAD, rows)] : []),
   ];
 }
 

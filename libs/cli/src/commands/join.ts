@@ -31,12 +31,7 @@ const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr
   const say = (line: string): void => printLines(stderr, [line]);
   const options: JoinOptions = { root: repositoryRoot(), env, clock, say };
   const token = joinToken(values['token-file'], env);
-  const known = workerOfJoin({
-    dir: values.dir,
-    name: values.name,
-    url,
-    joinToken: token && tokenHash(token),
-  });
+  const known = workerOfJoin({ ...values, url, joinToken: token && tokenHash(token) });
   using changing = new DisposableStack();
   if (known) {
     changing.use(lockFolder(known.folder, 'fleet join'));

@@ -14,7 +14,7 @@ import { fleetDown } from '../local/down.ts';
 import { lockFolder } from '../local/folder-lock.ts';
 import type { FleetPlan } from '../local/plan.ts';
 import { planPrometheus, prometheusDown, prometheusStatus, prometheusUp } from '../local/prometheus.ts';
-import { fleetStatus } from '../local/ps.ts';
+import { fleetStatus } from '../local/ready.ts';
 import { fleetUp } from '../local/up.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
 import { localDownUsage, localLogsUsage, localPsUsage, localUpUsage } from '../usage/processes.ts';
@@ -101,26 +101,21 @@ async function up(plan: FleetPlan, { env, stdout, stderr, print }: UpIn): Promis
     renderWelcome({
       addresses: [...addresses, ...(isSeen ? [planPrometheus(plan)] : [])],
       root: plan.root,
-      ...(await linkTo(plan, all.length === 0, warn)),
-      ...(isDefaultDir ? {} : { tokenCommand }),
+      consoleLink: all.length === 0 ? await linkTo(plan, warn) : undefined,
+      tokenCommand: isDefaultDir ? undefined : tokenCommand,
     }),
   );
   return 0;
 }
 
 /** A link to the console for the last lines; without one, says why. */
-async function linkTo(
-  plan: FleetPlan,
-  runs: boolean,
-  warn: (line: string) => void,
-): Promise<{ consoleLink?: string }> {
-  if (!runs) return {};
+async function linkTo(plan: FleetPlan, warn: (line: string) => void): Promise<string | undefined> {
   try {
-    return { consoleLink: (await newLink(consoleOf(plan))).url };
+    return (await newLink(consoleOf(plan))).url;
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     warn(`\nthere is no link to the console: ${error.message}`);
-    return {};
+    return undefined;
   }
 }
 

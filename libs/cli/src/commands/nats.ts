@@ -63,13 +63,12 @@ const forgetHeadCommand = command(
     const service = oneArgument(positionals, 'nats forget-head takes the name of one service');
     if (values.server !== undefined && !values['as-is'])
       throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
-    const planned = (): BusConnection => {
-      const { keysDir, nats } = plannedFleet(values);
-      return connectionFromKeys(SETUP, keysDir, nats.url);
-    };
+    const { keysDir, nats } = plannedFleet(values);
     let found: FoundHead | undefined;
     const outcome = await forgetHead({
-      connection: values['as-is'] ? connectionFromEnv(SETUP, env, values.server) : planned(),
+      connection: values['as-is']
+        ? connectionFromEnv(SETUP, env, values.server)
+        : connectionFromKeys(SETUP, keysDir, nats.url),
       service,
       timeoutMs: FORGET_MS,
       onFound: (head) => {
@@ -107,10 +106,7 @@ const refillCommand = command(natsRefillUsage, async ({ values, env, show }) => 
 type Refilled = Answer<typeof RefillReport>;
 
 /** Why a service could not be refilled. */
-interface Problem {
-  readonly profile: string;
-  readonly problem: string;
-}
+type Problem = { readonly profile: string; readonly problem: string };
 
 async function refillService(
   profile: string,

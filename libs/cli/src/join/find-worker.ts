@@ -1,18 +1,16 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Values } from '../command-line/command.ts';
 import { UsageError } from '../command-line/options.ts';
+import type { joinUsage } from '../usage/workers.ts';
 import { defaultFolder } from './plan-worker.ts';
 import { readWorkerState, type WorkerHome, type WorkerState, workerHome } from './worker-home.ts';
 
-/** The options of `fleet join` that identify the worker. */
-export interface JoinCall {
-  readonly dir: string | undefined;
-  readonly name: string | undefined;
-  /** The base URL of the orchestrator. */
+/** The options of `fleet join` that identify the worker, the base URL of the orchestrator and the hash of the join token. */
+type JoinCall = Pick<Values<typeof joinUsage.options>, 'dir' | 'name'> & {
   readonly url: string;
-  /** The hash of the join token. */
-  readonly joinToken: string | undefined;
-}
+  readonly joinToken?: string | undefined;
+};
 
 interface FoundWorker {
   readonly folder: string;

@@ -109,16 +109,15 @@ async function drain(
   }
 }
 
-interface LeaveAnswer {
-  readonly left: boolean;
-  /** Tasks of the orchestrator that the worker has. */
-  readonly tasks: number;
-  /** Why the orchestrator has not answered. */
-  readonly silent?: string;
-}
-
-/** Asks the orchestrator to let the worker go. A worker that it does not know has left, or was revoked. */
-async function askToLeave(home: WorkerHome, state: WorkerState, now: boolean): Promise<LeaveAnswer> {
+/**
+ * Asks the orchestrator to let the worker go. A worker that it does not know has left, or was revoked. `tasks` are those of the
+ * orchestrator that the worker has, and `silent` says why it has not answered.
+ */
+async function askToLeave(
+  home: WorkerHome,
+  state: WorkerState,
+  now: boolean,
+): Promise<{ readonly left: boolean; readonly tasks: number; readonly silent?: string }> {
   const token = presentedToken(home, state);
   if (token === undefined) return { left: true, tasks: 0 };
   try {

@@ -27,10 +27,8 @@ export function servedCertificate(
 }
 
 /** The files of FLEET_CA_FILE, FLEET_CERT_FILE and FLEET_KEY_FILE, which the gateway uses for its connections as well. */
-export function clientCertificate(env: NodeJS.ProcessEnv): WorkerState['tls'] {
-  const files = certificateFiles(env);
-  return Object.keys(files).length === 0 ? undefined : files;
-}
+export const clientCertificate = (env: NodeJS.ProcessEnv): WorkerState['tls'] =>
+  Object.keys(certificateFiles(env)).length > 0 ? certificateFiles(env) : undefined;
 
 /** Makes the command use the files of a worker that joined with them, where the environment names no other ones. */
 export function useCertificatesOf({ tls = {} }: WorkerState, env: NodeJS.ProcessEnv): void {

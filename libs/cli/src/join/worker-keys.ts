@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { newToken, tokenHash } from '../keys/init.ts';
+import { tokenHash } from '../keys/init.ts';
 import { keepSecret, putSecret, readSecret, secretFolder } from '../keys/secret-file.ts';
 import { type WorkerHome, type WorkerState, workerVariables } from './worker-home.ts';
 
@@ -12,19 +12,17 @@ export interface WorkerTokens {
   readonly accepts: string;
 }
 
-const accepts = (value: string): boolean => value.length >= 32;
-
 /** Creates the missing tokens of a worker, those of both directions and its operator's. */
 export function makeWorkerKeys(home: WorkerHome, state: WorkerState): WorkerTokens {
   const variables = workerVariables(state);
   const file = (variable: string): string => join(home.keysDir, variable);
-  secretFolder(home.keysDir, undefined);
-  secretFolder(dirname(home.operatorToken), undefined);
-  const operator = keepSecret(home.operatorToken, newToken, undefined, accepts).value;
-  putSecret(file(variables.operator), tokenHash(operator), undefined);
+  secretFolder(home.keysDir);
+  secretFolder(dirname(home.operatorToken));
+  const operator = keepSecret(home.operatorToken).value;
+  putSecret(file(variables.operator), tokenHash(operator));
   return {
-    presents: keepSecret(file(variables.presents), newToken, undefined, accepts).value,
-    accepts: keepSecret(file(variables.accepts), newToken, undefined, accepts).value,
+    presents: keepSecret(file(variables.presents)).value,
+    accepts: keepSecret(file(variables.accepts)).value,
   };
 }
 
@@ -32,7 +30,7 @@ export function makeWorkerKeys(home: WorkerHome, state: WorkerState): WorkerToke
 export function sealWorkerKeys(home: WorkerHome, state: WorkerState): void {
   const file = join(home.keysDir, workerVariables(state).accepts);
   const value = readSecret(file);
-  if (value !== undefined && !value.startsWith('sha256:')) putSecret(file, tokenHash(value), undefined);
+  if (value !== undefined && !value.startsWith('sha256:')) putSecret(file, tokenHash(value));
 }
 
 /** The token that the worker presents; undefined when its keys are removed. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { FleetError } from '@hermes-fleet/protocol';
 import { CONSOLE, checkServices, keyPaths, mayCall, OPERATOR, SETUP, tokenVariable } from './layout.ts';
 import { type NatsSettings, renderBusClusterConfig, renderBusConfig } from './nats-config.ts';
@@ -20,12 +20,6 @@ export interface KeysOptions {
 /** Number of files by what happened to them. */
 export type KeysSummary = Readonly<Record<Change, number>>;
 
-/** Services refuse shorter tokens, in characters. */
-const MIN_LENGTH = 16;
-
-export const newToken = (): string => randomBytes(32).toString('base64url');
-const usable = (value: string): boolean => value.length >= MIN_LENGTH && !/\s/.test(value);
-
 /** The form in which a receiver stores a token that it accepts. */
 export const tokenHash = (token: string): string =>
   `sha256:${createHash('sha256').update(token).digest('hex')}`;
@@ -42,9 +36,8 @@ export function initKeys(options: KeysOptions): KeysSummary {
   const { dir, services, owner } = options;
   const paths = keyPaths(dir);
   const counts = { created: 0, repaired: 0, kept: 0 };
-  const accepts = options.renew ? () => false : usable;
   const secret = (file: string): string => {
-    const { value, change } = keepSecret(file, newToken, owner, accepts);
+    const { value, change } = keepSecret(file, owner, options.renew);
     counts[change]++;
     return value;
   };
@@ -52,7 +45,7 @@ export function initKeys(options: KeysOptions): KeysSummary {
     counts[putSecret(file, value, owner)]++;
   };
 
-  secretFolder(dir, undefined);
+  secretFolder(dir);
   for (const reader of [...services, OPERATOR, SETUP, CONSOLE]) secretFolder(paths.folder(reader), owner);
   secretFolder(paths.natsFolder, owner);
 

@@ -75,18 +75,8 @@ export function renderBusConfig(
   settings: NatsSettings,
   users: readonly { readonly user: string; readonly password: string }[],
 ): string {
-  const config = renderNatsConfig({
-    storeDir: settings.storeDir,
-    host: settings.host,
-    port: settings.port,
-    syncAlways: settings.syncAlways,
-    tls: settings.tls,
-    users: users.map(({ user, password }) => ({
-      user,
-      password,
-      permissions: permissionsOf(user),
-    })),
-  });
+  const known = users.map(({ user, password }) => ({ user, password, permissions: permissionsOf(user) }));
+  const config = renderNatsConfig({ ...settings, users: known });
   const { monitorPort } = settings;
   return monitorPort === undefined ? config : `${config}http: "127.0.0.1:${monitorPort}"\n`;
 }

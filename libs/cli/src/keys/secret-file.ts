@@ -28,7 +28,7 @@ const FILE_MODE = 0o400;
 const FOLDER_MODE = 0o700;
 
 /** Creates a folder with mode 0700, or corrects the mode and owner of an existing one. */
-export function secretFolder(path: string, owner: Owner | undefined): void {
+export function secretFolder(path: string, owner?: Owner): void {
   mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
   own(path, FOLDER_MODE, owner);
 }
@@ -47,26 +47,31 @@ export function readSecret(file: string): string | undefined {
   }
 }
 
+/** Services refuse shorter tokens, in characters. */
+const MIN_LENGTH = 16;
+
+const newToken = (): string => randomBytes(32).toString('base64url');
+const isUsable = (value: string): boolean => value.length >= MIN_LENGTH && !/\s/.test(value);
+
 /**
- * Reads a secret, or creates it when the file does not exist; concurrent callers get the same value. Replaces a value
- * that `accepts` rejects.
+ * Reads a token, or creates it when the file does not exist; concurrent callers get the same value. Replaces one that services would
+ * refuse, or with `renew` any.
  */
 export function keepSecret(
   file: string,
-  make: () => string,
-  owner: Owner | undefined,
-  accepts: (value: string) => boolean,
+  owner?: Owner,
+  renew = false,
 ): { readonly value: string; readonly change: Change } {
   const existing = readSecret(file);
-  if (existing !== undefined && !accepts(existing)) {
-    const value = make();
+  if (existing !== undefined && (renew || !isUsable(existing))) {
+    const value = newToken();
     replace(file, value, owner);
     return { value, change: 'repaired' };
   }
   if (existing !== undefined) {
     return { value: existing, change: own(file, FILE_MODE, owner) ? 'repaired' : 'kept' };
   }
-  const temporary = write(file, make(), owner);
+  const temporary = write(file, newToken(), owner);
   try {
     linkSync(temporary, file);
     return { value: readFileSync(file, 'utf8').trim(), change: 'created' };
@@ -79,7 +84,7 @@ export function keepSecret(
 }
 
 /** Writes a file unless it already holds this value. */
-export function putSecret(file: string, value: string, owner: Owner | undefined): Change {
+export function putSecret(file: string, value: string, owner?: Owner): Change {
   const existing = readSecret(file);
   if (existing === value.trim()) return own(file, FILE_MODE, owner) ? 'repaired' : 'kept';
   replace(file, value, owner);

@@ -16,12 +16,6 @@ export interface EntryPoint {
   readonly cwd: string;
 }
 
-export interface EntryPointResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /**
  * Runs an entry point with arguments that make it report and exit instead of serving. Kills it after `timeoutMs`, and
  * keeps at most 64 MiB of each output stream.
@@ -30,7 +24,7 @@ export async function runEntryPoint(
   entryPoint: EntryPoint,
   args: readonly string[],
   timeoutMs = TIMEOUT_MS,
-): Promise<EntryPointResult> {
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
   const child = spawn(process.execPath, [...entryPoint.command, ...args], {
     cwd: entryPoint.cwd,
     env: entryPoint.env,

@@ -25,8 +25,7 @@ import { fleetDown } from './down.ts';
 import { reloadNats } from './nats-server.ts';
 import { isAlive, processIdentity, recordProcess, runningProcess } from './pid-file.ts';
 import { type FleetPlan, planFleet } from './plan.ts';
-import { fleetStatus } from './ps.ts';
-import { probe } from './ready.ts';
+import { fleetStatus, probe } from './ready.ts';
 import { fleetUp } from './up.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;

@@ -39,10 +39,6 @@ export interface PlannedMember extends PlannedProcess {
   readonly workspaceDir?: string;
 }
 
-export interface PlannedProfile extends PlannedMember {
-  readonly workspaceDir: string;
-}
-
 /** The layout of a fleet of plain processes: ports, URLs, files and folders. */
 export interface FleetPlan {
   readonly root: string;
@@ -53,7 +49,7 @@ export interface FleetPlan {
   readonly cacheDir: string;
   readonly natsStoreDir: string;
   readonly nats: PlannedProcess;
-  readonly profiles: readonly PlannedProfile[];
+  readonly profiles: readonly (PlannedMember & { readonly workspaceDir: string })[];
   readonly trader: PlannedMember;
   /** The profiles and the trader. */
   readonly members: readonly PlannedMember[];

@@ -5,7 +5,7 @@ import { type Stopped, stopProcess } from './down.ts';
 import { findProgram } from './nats-server.ts';
 import { runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
-import { type ProcessStatus, statusOf } from './ps.ts';
+import { type ProcessStatus, statusOf } from './ready.ts';
 import { ensureRunning, type Outcome, startProcess } from './start.ts';
 import type { UpOptions } from './up.ts';
 
@@ -16,12 +16,7 @@ const GRACE_MS = 10_000;
 const RETENTION = { days: 15, size: '1GB' };
 
 /** The Prometheus beside a fleet of plain processes (docs/operations.md#prometheus-of-processes). */
-export interface PlannedPrometheus extends PlannedProcess {
-  readonly dir: string;
-  readonly configFile: string;
-}
-
-export function planPrometheus(plan: FleetPlan): PlannedPrometheus {
+export function planPrometheus(plan: FleetPlan) {
   const port = PORT + plan.portOffset;
   const url = `http://127.0.0.1:${port}`;
   const dir = join(plan.dir, NAME);
@@ -42,7 +37,7 @@ const findPrometheus = (env: NodeJS.ProcessEnv): string | undefined =>
   env.PROMETHEUS_BIN === undefined ? findProgram(NAME, env) : env.PROMETHEUS_BIN || undefined;
 
 /** What it scrapes, with the rules of the repository. JSON is YAML. */
-function configurationOf(plan: FleetPlan, { port }: PlannedPrometheus): string {
+function configurationOf(plan: FleetPlan, { port }: PlannedProcess): string {
   const targets = [...plan.members, plan.console].map((member) => ({
     targets: [`127.0.0.1:${member.port}`],
     labels: { profile: member.name },

@@ -1,6 +1,8 @@
 import { createConnection } from 'node:net';
 import { createClient } from '@hermes-fleet/net';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { runningProcess } from './pid-file.ts';
+import type { FleetPlan, PlannedProcess } from './plan.ts';
 
 const INTERVAL_MS = 100;
 const REQUEST_MS = 2_000;
@@ -92,4 +94,30 @@ function answers(port: number): Promise<boolean> {
     socket.once('timeout', answer(true));
     socket.once('error', answer(false));
   });
+}
+
+export interface ProcessStatus {
+  readonly name: string;
+  readonly pid: number | undefined;
+  readonly url: string;
+  readonly state: 'ready' | 'not ready' | 'down';
+  readonly detail?: string;
+  readonly logFile: string;
+}
+
+/** The current state of every process of the fleet. */
+export function fleetStatus(plan: FleetPlan): Promise<readonly ProcessStatus[]> {
+  return Promise.all(plan.processes.map((planned) => statusOf(plan, planned)));
+}
+
+/** The current state of a process. */
+export async function statusOf(
+  plan: FleetPlan,
+  { name, url, readyUrl, logFile }: PlannedProcess,
+): Promise<ProcessStatus> {
+  const running = runningProcess(plan.runDir, name);
+  if (running === undefined) return { name, pid: undefined, url, state: 'down', logFile };
+  const detail = await probe(readyUrl);
+  if (detail === undefined) return { name, pid: running.pid, url, state: 'ready', logFile };
+  return { name, pid: running.pid, url, state: 'not ready', detail, logFile };
 }

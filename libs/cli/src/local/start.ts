@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import {
   chmodSync,
   closeSync,
@@ -9,11 +9,10 @@ import {
   renameSync,
   statSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { isAlive, recordProcess, runningProcess } from './pid-file.ts';
 import type { FleetPlan, PlannedProcess } from './plan.ts';
-import { portOwner } from './port-owner.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
 
 const READY_MS = 60_000;
@@ -130,4 +129,19 @@ function watchPid(alive: () => boolean, gone: AbortController): Disposable {
     if (!alive()) gone.abort('has ended');
   }, 200);
   return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+const LOOK_MS = 5_000;
+
+/**
+ * Who has a TCP port of this machine, to follow the words "in use by": a container with its checkout, or a program with its
+ * pid and folder. "another program" where the machine does not show it within 5 s.
+ */
+export function portOwner(root: string, port: number): Promise<string> {
+  const script = join(root, 'deploy/port-owner.sh');
+  return new Promise((resolve) => {
+    execFile('sh', [script, String(port)], { timeout: LOOK_MS }, (_, stdout) =>
+      resolve(stdout.trim() || 'another program'),
+    );
+  });
 }

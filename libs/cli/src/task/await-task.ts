@@ -165,18 +165,13 @@ async function askHowToLeave(
   });
   if (ended.aborted) return false;
   if (choice === 'detach' || isCancel(choice)) return true;
-  if (choice === 'cancel') await cancel({ client, at }, id);
+  if (choice === 'cancel')
+    await client.cancelTask(at.endpoint, id, { timeoutMs: CALL_MS }).catch((error: unknown) => {
+      // One that has ended meanwhile is left as it is.
+      if (peerErrorCode(error) !== 'TASK_NOT_CANCELABLE') throw error;
+    });
   view.resume();
   return false;
-}
-
-/** Cancels a task; one that has ended meanwhile is left as it is. */
-async function cancel({ client, at }: Pick<Awaited, 'client' | 'at'>, id: string): Promise<void> {
-  try {
-    await client.cancelTask(at.endpoint, id, { timeoutMs: CALL_MS });
-  } catch (error) {
-    if (peerErrorCode(error) !== 'TASK_NOT_CANCELABLE') throw error;
-  }
 }
 
 export interface Opened {

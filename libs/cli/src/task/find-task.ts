@@ -4,11 +4,6 @@ import type { Reachable } from '../command-line/reachable.ts';
 
 const CALL_MS = 15_000;
 
-export interface FoundTask {
-  readonly at: Reachable;
-  readonly task: PeerTask;
-}
-
 /**
  * Asks one profile after the other for a task of the operator, or the one agent for a task. When none has it, throws the
  * first refusal for another reason, else PEER_UNREACHABLE when none answers, else TASK_NOT_FOUND.
@@ -17,7 +12,7 @@ export async function findTask(
   client: A2AClient,
   among: readonly Reachable[],
   id: string,
-): Promise<FoundTask> {
+): Promise<{ readonly at: Reachable; readonly task: PeerTask }> {
   const silent: string[] = [];
   let refusal: FleetError | undefined;
   for (const at of among) {

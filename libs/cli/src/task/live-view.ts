@@ -3,12 +3,7 @@ import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Streams } from '../command-line/command.ts';
 import { type LiveTask, lineOf, nextView } from './live-task.ts';
 
-export interface Screen {
-  readonly isTerminal: boolean;
-  readonly width: () => number;
-  readonly colours: boolean;
-  readonly write: (text: string) => void;
-}
+export type Screen = ReturnType<typeof screenOf>;
 
 export interface LiveView extends Disposable {
   update(task: PeerTask): void;
@@ -21,13 +16,13 @@ const TICK_MS = 1_000;
 const CLEAR = '\r\u001b[2K';
 
 /** The terminal that shows progress. NO_COLOR leaves out colours (https://no-color.org), TERM=dumb all control codes. */
-export function screenOf(stream: Streams['stderr'], env: NodeJS.ProcessEnv): Screen {
+export function screenOf(stream: Streams['stderr'], env: NodeJS.ProcessEnv) {
   const isTerminal = stream.isTTY === true && env.TERM !== 'dumb';
   return {
     isTerminal,
     colours: isTerminal && !env.NO_COLOR,
     width: () => stream.columns || 80,
-    write: (text) => stream.write(text),
+    write: (text: string): unknown => stream.write(text),
   };
 }
 

@@ -1,7 +1,7 @@
 import { PAGE, type Read, type Service } from '@hermes-fleet/net/api';
 import { type Figures, TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
-import { columns, line, shown } from '../command-line/output.ts';
+import { columns, line, shown, table } from '../command-line/output.ts';
 import { percent, ratio } from './render.ts';
 
 export type OrdersKind = 'orders' | 'fills';
@@ -36,10 +36,10 @@ const ORDER_KEYS = [
 
 /** A table of orders or fills. */
 export function renderOrders(rows: readonly Order[]): string[] {
-  if (rows.length === 0) return ['none'];
-  return columns(
+  return table(
     ORDER_KEYS.map((key) => key.replaceAll('_', ' ')),
     rows.map((row) => ORDER_KEYS.map((key) => row[key] ?? '')),
+    'none',
   );
 }
 
@@ -59,23 +59,21 @@ export function renderPerformance(found: Read<typeof TRADER.performance>): strin
     line('profit', `${total.realized_profit} realized, ${total.fees} fees`),
     line('exposure', percent(total.exposure)),
     '',
-    ...table(
-      'strategy',
-      strategies.map((each) => [each.strategy_id, each]),
-    ),
+    ...figures('strategy', strategies, ({ strategy_id }) => strategy_id),
     '',
-    ...table(
-      'decision',
-      decisions.map((each) => [each.decision_id, each]),
-    ),
+    ...figures('decision', decisions, ({ decision_id }) => decision_id),
   ];
 }
 
-const table = (of: string, rows: readonly (readonly [string | null, Read<typeof Figures>])[]): string[] =>
+const figures = <T extends Read<typeof Figures>>(
+  of: string,
+  rows: readonly T[],
+  idOf: (row: T) => string | null,
+): string[] =>
   columns(
     [of, 'return', 'drawdown', 'sharpe', 'profit', 'fees', 'fills', 'wins', 'bars'],
-    rows.map(([id, each]) => [
-      ...[id ?? 'none', percent(each.return), percent(each.max_drawdown), ratio(each.sharpe)],
+    rows.map((each) => [
+      ...[idOf(each) ?? 'none', percent(each.return), percent(each.max_drawdown), ratio(each.sharpe)],
       ...[each.realized_profit, each.fees, each.fills, percent(each.win_rate), each.bars],
     ]),
   );

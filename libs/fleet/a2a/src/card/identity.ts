@@ -6,13 +6,6 @@ export interface Skill {
   readonly description: string;
 }
 
-export interface Identity {
-  readonly name: string;
-  readonly description: string;
-  readonly tags: readonly string[];
-  readonly skills: readonly Skill[];
-}
-
 interface Section {
   readonly level: number;
   readonly title: string;
@@ -25,7 +18,7 @@ interface Section {
  * paragraph. Skills are the bullets and H3 headings of a section `## Skills`, or else the H2 sections. Throws
  * CONFIG_INVALID for front matter that is not a YAML map.
  */
-export function readIdentity(text: string): Identity {
+export function readIdentity(text: string) {
   const { front, body } = splitFrontMatter(text.replace(/\r\n?/g, '\n'));
   const sections = readSections(body);
   const title = sections.find(({ level }) => level === 1)?.title;
@@ -34,7 +27,7 @@ export function readIdentity(text: string): Identity {
   return {
     name,
     description: stringOf(front.description) ?? paragraph ?? name,
-    tags: Array.isArray(front.tags) ? front.tags.filter((tag) => typeof tag === 'string') : [],
+    tags: Array.isArray(front.tags) ? front.tags.filter((tag): tag is string => typeof tag === 'string') : [],
     skills: readSkills(sections),
   };
 }

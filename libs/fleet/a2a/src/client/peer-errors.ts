@@ -79,7 +79,7 @@ export function refusedBy(
   const answer = [info?.reason ?? known, body?.code, status === 200 ? undefined : `HTTP ${status}`]
     .filter((part) => part !== undefined)
     .join(', ');
-  const retryAfterS = seconds(retryAfter) ?? seconds(info?.metadata.retry_after_s ?? null);
+  const retryAfterS = secondsIn(retryAfter) ?? secondsIn(info?.metadata.retry_after_s ?? null);
   const where = fields.length === 0 ? '' : `; wrong fields: ${fields.map(({ path }) => path).join(', ')}`;
   return new FleetError(
     'PEER_REFUSED',
@@ -141,6 +141,7 @@ function fieldsOf(bad: z.output<typeof BadRequest> | undefined): FieldError[] {
   }));
 }
 
-function seconds(header: string | null): number | undefined {
+/** The seconds in a header such as `Retry-After`; undefined for one that has no number of them. */
+export function secondsIn(header: string | null): number | undefined {
   return header !== null && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
 }

@@ -8,12 +8,6 @@ import { createSlotHolder, pacedLedger } from './paced-ledger.ts';
 import { isTold, notificationOf } from './send-notification.ts';
 import { createTarget, type PushDeps, type Sent, type Target } from './target.ts';
 
-/** The first updates of an event that were acknowledged without a position in the ledger: those of the task's end. */
-interface Acknowledged {
-  seq: number;
-  count: number;
-}
-
 /**
  * Delivers what a stream of the task would carry, one notification after the other, from the durable position of the config
  * to the end of the task. Each is sent until its target acknowledges it, so each arrives at least once and in order. It is
@@ -22,6 +16,7 @@ interface Acknowledged {
  */
 export async function deliverConfig(config: PushConfig, deps: PushDeps, signal: AbortSignal): Promise<void> {
   const target = createTarget(config, deps, signal);
+  /** The first updates of an event that were acknowledged without a position in the ledger: those of the task's end. */
   const acknowledged = { seq: 0, count: 0 };
   for (;;) {
     await target.backOff();
@@ -36,7 +31,7 @@ export async function deliverConfig(config: PushConfig, deps: PushDeps, signal: 
 async function deliverUpdates(
   { n, caller, taskId, version, url }: PushConfig,
   target: Target,
-  acknowledged: Acknowledged,
+  acknowledged: { seq: number; count: number },
   deps: PushDeps,
   signal: AbortSignal,
 ): Promise<Sent> {

@@ -21,17 +21,12 @@ export interface PushService extends PushPort {
   stop(): Promise<void>;
 }
 
-interface Delivery {
-  readonly abort: AbortController;
-  readonly done: Promise<void>;
-}
-
 const isFault = (err: unknown): boolean => !(err instanceof FleetError) || err.code === 'INTERNAL';
 
 export function createPushService(options: PushOptions): PushService {
   const { ledger, rules = {}, limits, clock, log, random = Math.random } = options;
   const stopping = new AbortController();
-  const deliveries = new Map<number, Delivery>();
+  const deliveries = new Map<number, { readonly abort: AbortController; readonly done: Promise<void> }>();
   /** The configs of a caller that were planned and not stored yet. */
   const planned = new Map<string, number>();
   let starting: Promise<void> = Promise.resolve();
@@ -155,7 +150,7 @@ export function createPushService(options: PushOptions): PushService {
 
   return {
     plan,
-    find: (taskId, id) => ledger.push.find(taskId, id),
+    findConfig: (taskId, id) => ledger.push.find(taskId, id),
     list: (taskId) => ledger.push.list(taskId),
     async remove(taskId, id) {
       const removed = await ledger.push.remove(taskId, id);

@@ -4,6 +4,7 @@ import type { PushConfig, PushVersion } from '@hermes-fleet/ledger';
 import { createClient, type DestinationRules, namesPort, parseDestination, portOf } from '@hermes-fleet/net';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
+import { secondsIn } from '../client/peer-errors.ts';
 
 /** The longest time of one attempt (A2A 1.0, section 4.3.3). */
 const ATTEMPT_MS = 15_000;
@@ -62,17 +63,17 @@ export async function sendNotification(
     if (response.ok) return undefined;
     const { status } = response;
     const detail = `the target answered with status ${status}`;
-    return { detail, isAnswered: true, isFinal: status === GONE, retryAfterS: retryAfter(response) };
+    return {
+      detail,
+      isAnswered: true,
+      isFinal: status === GONE,
+      retryAfterS: secondsIn(response.headers.get('retry-after')),
+    };
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof FleetError)) throw thrown;
     return { detail: thrown.message, isAnswered: false, isFinal: false, retryAfterS: undefined };
   }
-}
-
-function retryAfter({ headers }: Response): number | undefined {
-  const value = headers.get('retry-after') ?? '';
-  return /^\d{1,6}$/.test(value) ? Number(value) : undefined;
 }
 
 /** The ports of mail, remote shells, databases and the like begin below this one. */

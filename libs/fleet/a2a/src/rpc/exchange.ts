@@ -111,7 +111,7 @@ const UNTRACKED: OpenCall = {
 /** Registers a call that may last: it counts against the caller's limit and aborts when the client disconnects. */
 export function openCall({ deps, request, method }: Exchange): OpenCall {
   if (method.kind === 'unary') return UNTRACKED;
-  return deps.calls.open(request.caller.name, method.kind, request.raw.socket);
+  return deps.calls.openCall(request.caller.name, method.kind, request.raw.socket);
 }
 
 export function extensionsHeader({ method }: Pick<Exchange, 'method'>): string {

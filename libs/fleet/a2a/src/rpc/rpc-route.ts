@@ -9,7 +9,6 @@ import { readEnvelope } from './envelope.ts';
 import {
   activeExtensions,
   type CustomMethod,
-  type CustomMethodCall,
   callOf,
   createTransports,
   type Exchange,
@@ -42,7 +41,7 @@ export function createRpcRoute(deps: RouteDeps) {
         const paramsText = paramsIn(text);
         progress.handedOver = true;
         request.span?.set(rpcAttributes(name));
-        const { status, body } = await runCustomMethod(ownMethod, { request, reply, id, paramsText });
+        const { status, body } = await runCustomMethod(ownMethod, { request, reply, id }, paramsText);
         if (envelope.request.notification) return reply.code(204).send();
         sendReply(reply, status, body);
         return reply;
@@ -84,19 +83,12 @@ function paramsIn(text: string): string | undefined {
 
 async function runCustomMethod(
   method: CustomMethod,
-  {
-    request,
-    reply,
-    id,
-    paramsText,
-  }: Pick<Exchange, 'request' | 'reply' | 'id'> & Pick<CustomMethodCall, 'paramsText'>,
+  { request, reply, id }: Pick<Exchange, 'request' | 'reply' | 'id'>,
+  paramsText: string | undefined,
 ): Promise<RpcReply> {
   const { caller, trace } = request;
-  const { status, result, headers } = await method.run({
-    paramsText,
-    caller,
-    traceparent: trace.traceparent,
-  });
+  const call = { paramsText, caller, traceparent: trace.traceparent };
+  const { status, result, headers } = await method.run(call);
   reply.headers(headers ?? {});
   return { status, body: { jsonrpc: '2.0', id, result } };
 }

@@ -22,8 +22,11 @@ async function connection(t: TestContext): Promise<{ client: Socket; socket: Soc
 test('all calls of a connection abort when it closes, and those of others do not', async (t) => {
   const calls = new OpenCalls({ send: 10, stream: 10 });
   const [{ client, socket }, other] = await Promise.all([connection(t), connection(t)]);
-  const [first, second] = [calls.open('switch', 'send', socket), calls.open('switch', 'stream', socket)];
-  const third = calls.open('switch', 'send', other.socket);
+  const [first, second] = [
+    calls.openCall('switch', 'send', socket),
+    calls.openCall('switch', 'stream', socket),
+  ];
+  const third = calls.openCall('switch', 'send', other.socket);
   const closed = once(socket, 'close');
   client.destroy();
   await closed;
@@ -38,18 +41,18 @@ test('a call on a connection that has closed is aborted from the start', async (
   const closed = once(socket, 'close');
   socket.destroy();
   await closed;
-  assert.equal(calls.open('switch', 'send', socket).signal.reason, CLIENT_GONE);
+  assert.equal(calls.openCall('switch', 'send', socket).signal.reason, CLIENT_GONE);
 });
 
 test('close aborts the open calls and resolves when the last one is released', async (t) => {
   const calls = new OpenCalls({ send: 10, stream: 10 });
   const { socket } = await connection(t);
-  calls.open('switch', 'send', socket)[Symbol.dispose]();
-  const open = calls.open('switch', 'send', socket);
+  calls.openCall('switch', 'send', socket)[Symbol.dispose]();
+  const open = calls.openCall('switch', 'send', socket);
   const closed = calls.close();
   assert.equal(open.signal.reason, CLOSING);
   assert.equal(calls.size, 1);
   open[Symbol.dispose]();
   await closed;
-  assert.throws(() => calls.open('switch', 'send', socket), { code: 'SHUTTING_DOWN' });
+  assert.throws(() => calls.openCall('switch', 'send', socket), { code: 'SHUTTING_DOWN' });
 });

@@ -16,16 +16,11 @@ export interface OpenCall extends Disposable {
 
 export type CallKind = 'send' | 'stream';
 
-/** The open calls of one kind of one caller. */
-interface Count {
-  open: number;
-}
-
 /** The registry of open calls: bounded per caller and kind, and ended by close(). */
 export class OpenCalls {
   readonly #limits: Readonly<Record<CallKind, number>>;
   /** By caller: as many as the configuration has. */
-  readonly #counts: Readonly<Record<CallKind, Map<string, Count>>> = { send: new Map(), stream: new Map() };
+  readonly #counts: Readonly<Record<CallKind, Map<string, number>>> = { send: new Map(), stream: new Map() };
   /** All calls of a connection share a signal, since they lose their client together. */
   readonly #connections = new Map<Socket, AbortController>();
   #open = 0;
@@ -36,13 +31,14 @@ export class OpenCalls {
   }
 
   /** Throws TOO_MANY_STREAMS above the caller's limit and SHUTTING_DOWN after close(). */
-  open(caller: string, kind: CallKind, connection: Socket): OpenCall {
+  openCall(caller: string, kind: CallKind, connection: Socket): OpenCall {
     if (this.#closing !== undefined) {
       throw shuttingDown();
     }
-    const count = this.#countOf(caller, kind);
+    const counts = this.#counts[kind];
+    const open = counts.get(caller) ?? 0;
     const limit = this.#limits[kind];
-    if (count.open >= limit) {
+    if (open >= limit) {
       const calls = kind === 'stream' ? 'streams' : 'waiting SendMessage calls';
       throw new FleetError(
         'TOO_MANY_STREAMS',
@@ -51,9 +47,9 @@ export class OpenCalls {
       );
     }
     const signal = this.#signalOf(connection);
-    count.open += 1;
+    counts.set(caller, open + 1);
     this.#open += 1;
-    return { signal, [Symbol.dispose]: () => this.#release(count) };
+    return { signal, [Symbol.dispose]: () => this.#release(counts, caller) };
   }
 
   get size(): number {
@@ -83,16 +79,8 @@ export class OpenCalls {
     return controller.signal;
   }
 
-  #countOf(caller: string, kind: CallKind): Count {
-    const known = this.#counts[kind].get(caller);
-    if (known !== undefined) return known;
-    const count = { open: 0 };
-    this.#counts[kind].set(caller, count);
-    return count;
-  }
-
-  #release(count: Count): void {
-    count.open -= 1;
+  #release(counts: Map<string, number>, caller: string): void {
+    counts.set(caller, (counts.get(caller) ?? 1) - 1);
     this.#open -= 1;
     if (this.#open === 0) this.#closing?.resolve();
   }

@@ -32,7 +32,7 @@ export interface PushPort {
     caller: string,
     task?: { readonly id: string; readonly config: string },
   ): Promise<PlannedPush>;
-  find(taskId: string, id: string): PushConfig | undefined;
+  findConfig(taskId: string, id: string): PushConfig | undefined;
   /** Oldest first. */
   list(taskId: string): PushConfig[];
   /** Resolves when no delivery of the config begins any more; a config that is unknown changes nothing. */
@@ -62,7 +62,7 @@ export function createPushMethods({ push, ids }: { readonly push: PushPort | und
     },
     get(task: TaskRecord, { id }: GetTaskPushNotificationConfigRequest): TaskPushNotificationConfig {
       // A2A 0.3 may ask for "the" config of a task.
-      const config = id === '' ? enabled().list(task.id)[0] : enabled().find(task.id, id);
+      const config = id === '' ? enabled().list(task.id)[0] : enabled().findConfig(task.id, id);
       if (config) return toWire(config);
       const which = id === '' ? 'no push notification config' : `no push notification config "${id}"`;
       throw new FleetError('TASK_NOT_FOUND', `task ${task.id} has ${which}`);
