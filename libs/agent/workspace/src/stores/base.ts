@@ -55,7 +55,7 @@ export interface Source {
 export async function openBase(options: BaseOptions): Promise<Base> {
   const { git, source } = options;
   const readable = options.confinement.otherUser;
-  const store = await openStore({ ...options, alternates: [], readable });
+  const store = await openStore({ ...options, readable });
   const common = {
     objects: store.objects,
     has: async (commit: string) =>

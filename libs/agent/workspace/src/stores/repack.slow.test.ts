@@ -81,7 +81,7 @@ test('no result that arrives during repacks loses an object, and no deleted one 
 test('a pack that no branch has yet survives a repack, also beside an equal one', async (t) => {
   const { git, dir, make } = await openStores(t);
   const { blob, pack } = make('on its way');
-  const store: Store = await openStore({ dir, git, log, readable: false, alternates: [] });
+  const store: Store = await openStore({ dir, git, log, readable: false });
   const repacking = createRepacking(git, store, systemClock);
   const incoming = async (): Promise<AsyncDisposable> => {
     const from = join(dir, 'packs', 'incoming');
@@ -109,7 +109,7 @@ test('a deletion that a repack overlaps is still to be repacked', async (t) => {
   const { git, dir, take, make, has } = await openStores(t);
   const made = make('deleted during a repack');
   await take('one', made);
-  const store: Store = await openStore({ dir, git, log, readable: false, alternates: [] });
+  const store: Store = await openStore({ dir, git, log, readable: false });
   const repacking = createRepacking(git, store, systemClock);
   const refs = ['refs/heads/fleet/one', 'refs/contexts/one'];
   await repacking.deleting(async () => {
@@ -143,7 +143,7 @@ test('what a crash left of repacks and deletions goes after the next start', asy
 test('a deletion soon after a repack is answered, and its objects go with the next cleanup', async (t) => {
   const { git, dir, take, make, has } = await openStores(t);
   const clock = manualClock();
-  const store: Store = await openStore({ dir, git, log, readable: false, alternates: [] });
+  const store: Store = await openStore({ dir, git, log, readable: false });
   const calls: string[] = [];
   /** A repack takes a second. */
   const slow: Git = {
@@ -190,7 +190,7 @@ test('a deletion soon after a repack is answered, and its objects go with the ne
 
 test('a deletion during a repack does not wait for it', { timeout: 60_000 }, async (t) => {
   const { git, dir, take, make, has } = await openStores(t);
-  const store: Store = await openStore({ dir, git, log, readable: false, alternates: [] });
+  const store: Store = await openStore({ dir, git, log, readable: false });
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: continued, resolve: goOn } = Promise.withResolvers<void>();
   const held: Git = {
@@ -230,7 +230,7 @@ test('many results become one pack with the next cleanup', async (t) => {
 
 test('a repack of a large store has more time', async (t) => {
   const { git, dir } = await openStores(t);
-  const store: Store = await openStore({ dir, git, log, readable: false, alternates: [] });
+  const store: Store = await openStore({ dir, git, log, readable: false });
   const limits: unknown[] = [];
   const recorded: Git = { ...git, run: async (_place, _args, call) => String(limits.push(call?.timeoutMs)) };
   const file = join(dir, 'objects/pack/pack-large.pack');

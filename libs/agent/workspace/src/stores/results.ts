@@ -56,7 +56,7 @@ export async function openResults(options: {
 }): Promise<Results> {
   const { git, log } = options;
   const baseObjects = options.base.objects;
-  const store = await openStore({ ...options, alternates: [baseObjects], readable: false });
+  const store = await openStore({ ...options, borrows: baseObjects, readable: false });
   await releaseKeptPacks(store);
   const refs = createResultRefs(git, store, log);
   const repacking = createRepacking(git, store, options.clock);

@@ -3,7 +3,7 @@ import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, writeFile } fr
 import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol/ports';
 import type { Git, GitPlace } from '../git/git.ts';
-import { unlessAbsent } from '../process/system-error.ts';
+import { hasCode, unlessAbsent } from '../process/system-error.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 
 /** A bare repository that belongs to the gateway. No command can write to it. */
@@ -17,8 +17,8 @@ export interface StoreOptions {
   readonly dir: string;
   /** True when commands, which run as other users, read the objects. */
   readonly readable: boolean;
-  /** The object folders that the store borrows from. */
-  readonly alternates: readonly string[];
+  /** The object folder that the store borrows from, if there is one. */
+  readonly borrows?: string;
   readonly git: Git;
   readonly log: Log;
 }
@@ -35,8 +35,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const store: Store = { dir, objects: join(dir, 'objects'), place: ownPlace(dir) };
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await removeLocks(store);
-  if ((await readdir(dir)).length === 0) await create(options, store);
-  else if (await isBroken(git, store)) {
+  const isNew = (await readdir(dir)).length === 0;
+  if (isNew) await create(options, store);
+  // Where this has no place, the store is broken.
+  else
+    await borrow(options, store).catch((error) => {
+      if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) throw error;
+    });
+  if (!isNew && (await isBroken(git, store))) {
     const broken = `${dir}.broken-${randomUUID()}`;
     await rename(dir, broken);
     await mkdir(dir, { mode: 0o700 });
@@ -92,14 +98,18 @@ const ownPlace = (dir: string): GitPlace => ({
   wrap: (command, args) => ({ command, args }),
 });
 
-async function create(options: StoreOptions, { objects, place }: Store): Promise<void> {
-  const { dir, readable, alternates, git } = options;
+async function create(options: StoreOptions, store: Store): Promise<void> {
+  const { dir, readable, git } = options;
   const shared = readable ? ['--shared=0644'] : [];
   const init = ['init', '-q', '--bare', '-b', 'main', '--template=', ...shared, dir];
-  await git.run({ ...place, gitDir: undefined }, init);
+  await git.run({ ...store.place, gitDir: undefined }, init);
   await appendFile(join(dir, 'config'), SETTINGS);
-  if (alternates.length > 0)
-    await writeFile(join(objects, 'info/alternates'), alternates.map((path) => `${path}\n`).join(''));
+  await borrow(options, store);
+}
+
+/** Names the folder that the store borrows from, at each start: the workspace may have been moved. */
+async function borrow({ borrows }: StoreOptions, { objects }: Store): Promise<void> {
+  if (borrows !== undefined) await writeFile(join(objects, 'info/alternates'), `${borrows}\n`);
 }
 
 /** Others borrow objects from a store, so nothing may be pruned there, also when somebody pushes to it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
@@ -93,6 +93,39 @@ test('a context whose folder is gone comes back with its result', async (t) => {
   rmSync(join(contexts.place.workspaceRoot, 'contexts/one'), { recursive: true });
   const back = await contexts.task('one', 'cat a.txt; echo 2 > b.txt');
   assert.deepEqual([back.stdout, back.changed], ['1\n', ['b.txt']]);
+});
+
+test('a workspace that was moved goes on with its contexts, their branches and its results', async (t) => {
+  const log = recordingLog();
+  const users = { first: 1_500_000_000, last: 1_500_000_099 };
+  const before = await openTestContexts(t, { log, users });
+  await before.task('one', 'echo 1 > a.txt; git branch side; echo broken > .git/index');
+  await before.task('one', 'echo 2 > b.txt; git branch side');
+  const interrupted = await before.open('two');
+  const begun = await interrupted.begin(true);
+  assert.ok('base' in begun);
+  await before.sh(interrupted, 'echo 1 > a.txt; git add a.txt');
+  await interrupted[Symbol.asyncDispose]();
+
+  const place = { ...before.place, workspaceRoot: join(before.place.workspaceRoot, '../moved') };
+  renameSync(before.place.workspaceRoot, place.workspaceRoot);
+  const earlier = log.messages.length;
+  const moved = await openTestContexts(t, { log, users, place });
+  const subjects = git(moved, 'results.git', 'log', '--format=%s', 'fleet/one');
+  assert.equal(subjects, 'Task\nTask\nStart the workspace');
+  await using resumed = await moved.open('two');
+  await resumed.resume(begun.base);
+  const seen = await moved.sh(resumed, 'git status --porcelain; git log --format=%s');
+  assert.deepEqual([seen.stdout, seen.stderr], ['A  a.txt\nStart the workspace\n', '']);
+  const next = await moved.task(
+    'one',
+    'git log --format=%s side; git --git-dir=.git/replaced log side; echo 3 > c.txt',
+  );
+  assert.deepEqual(
+    [next.stdout.split('\n').slice(0, 2), next.changed],
+    [['Task', 'Start the workspace'], ['c.txt']],
+  );
+  assert.deepEqual([next.stderr, log.messages.slice(earlier)], ['', []]);
 });
 
 test('a set-up that a crash interrupted is done again', async (t) => {

@@ -19,7 +19,7 @@ import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
 import { pathsSince, tooLarge, withoutFiles } from './left-out.ts';
 import { forgetRefusal, readRefusal, recordRefusal, toldOf } from './refusal.ts';
 import type { SavedTrees } from './saved-trees.ts';
-import { LEAVE_OUT, SAVE, SET_UP } from './scripts.ts';
+import { LEAVE_OUT, RESUME, SAVE, SET_UP } from './scripts.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface ContextTreeOptions {
@@ -143,7 +143,7 @@ async function openIn(
     try {
       const script = {
         text: SAVE,
-        args: [mode, message, tip, from, tmp, String(MAX_FILE_BYTES), ...LEFT_OUT],
+        args: [mode, message, tip, from, base.objects, tmp, String(MAX_FILE_BYTES), ...LEFT_OUT],
       };
       const limits = { file, maxBytes: MAX_PACK_BYTES, timeoutMs: SAVE_MS };
       const { result, header = '' } = await receivePack(git, place, script, limits);
@@ -262,8 +262,7 @@ async function openIn(
     beganClean: () => clean,
     async resume(began) {
       if (isInPlaceBase(began)) throw startedElsewhere('the working tree of the repository');
-      // One run at a time works here, so a lock is a leftover of the crash that interrupted the task.
-      await git.script(place, 'rm -f .git/index.lock', []);
+      await git.script(place, RESUME, [base.objects]);
     },
     async commit(message, { isTold = true } = {}) {
       const { left, taken } = await save('end', message);

@@ -80,6 +80,23 @@ fi
 if git ls-files -s | grep -q '^160000 '; then : >.git/embedded; fi
 find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -exec sh -c "$leave_out" sh {} +`;
 
+/**
+ * Has the repository, and the one that it replaced, borrow from the object folder `$1`, where they borrow from another one: the
+ * workspace was moved since.
+ */
+const BORROW = `borrow() {
+  for each in .git .git/replaced; do
+    list=$each/objects/info/alternates
+    if read -r lender 2>/dev/null <"$list" && [ "$lender" != "$1" ]; then
+      { printf '%s\\n' "$1"; tail -n +2 "$list"; } >"$list.new" && mv "$list.new" "$list"
+    fi
+  done
+}`;
+
+/** Before an interrupted task goes on. One run at a time works in the tree, so a lock is a leftover. Argument: object folder of the base. */
+export const RESUME = `${BORROW}
+borrow "$1"; rm -f .git/index.lock`;
+
 /** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */
 const MAX_NAMES_BYTES = 16 * 1024;
 
@@ -97,10 +114,11 @@ const MAX_NAMES_BYTES = 16 * 1024;
  * A file that was left out, and is not too large any more, is added. A folder that CACHEDIR.TAG marks as a cache is ignored from
  * then on.
  *
- * Arguments: mode, message, the commit that the gateway has, commit of the base, folder for temporary files, the size in
- * bytes above which files are left out, pathspecs.
+ * Arguments: mode, message, the commit that the gateway has, commit and object folder of the base, folder for temporary files, the
+ * size in bytes above which files are left out, pathspecs.
  */
-export const SAVE = `mode=$1 message=$2 known=$3 base=$4 tmp=$5 max=$6; shift 6
+export const SAVE = `mode=$1 message=$2 known=$3 base=$4 objects=$5 tmp=$6 max=$7; shift 7
+${BORROW}
 ${PATTERN}
 ${BUILD_PATTERNS}
 has_files() {
@@ -111,6 +129,7 @@ has_files() {
 }
 empty() { find "$tmp" -mindepth 1 -delete 2>/dev/null; }
 if [ "$mode" = end ] && has_files; then empty || { chmod -R u+rwX "$tmp" 2>/dev/null; empty; }; fi
+borrow "$objects"
 if [ -e .git/index.lock ]; then rm -f .git/index.lock; fi
 if [ -s .git/large ]; then
   : >.git/small
