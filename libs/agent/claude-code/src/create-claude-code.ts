@@ -8,7 +8,7 @@ import {
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '@hermes-fleet/workspace';
-import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
+import { runCommand } from '@hermes-fleet/workspace';
 import type { ClaudeCodeOptions } from './claude-conversation.ts';
 import { type FoundSdk, findClaudeSdk, loadClaudeSdk, SDK_VARIABLE, SDK_VERSION } from './sdk.ts';
 
@@ -63,8 +63,7 @@ async function checkReadable(
     writable: [],
     readOnly: [],
   });
-  const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock };
-  const { exitCode } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
+  const { exitCode } = await runCommand(line, { timeoutMs: PROBE_MS, clock });
   if (exitCode === 0) return;
   const reason = `commands cannot read ${entry}, so Claude Code could not start; install it where every user may read, e.g. below /opt, and set ${SDK_VARIABLE} to that folder`;
   throw FleetError.ofKey('config.yaml executor', reason);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type RunResources, SCRATCH, scratchDir } from '@hermes-fleet/loop';
 import { type AdmittedTask, taskFields } from '@hermes-fleet/protocol/ports';
-import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
+import { runCommand } from '@hermes-fleet/workspace';
 
 /** Prefix of the folders with session files, inside the tasks' scratchpads. */
 const PREFIX = '.claude-';
@@ -24,9 +24,8 @@ const REMOVE = 'rm -rf -- "$1"; rmdir -- "$2" "$3" 2>/dev/null; true';
 export async function removeSession({ workspace, task, clock, log }: RunResources): Promise<void> {
   const folders = [sessionFolder(task), scratchDir(task), SCRATCH].map((path) => join(workspace.dir, path));
   const line = workspace.wrap('/bin/sh', ['-c', REMOVE, 'sh', ...folders]);
-  const limits = { timeoutMs: REMOVE_MS, keepBytes: 4096, maxBytes: 65_536, clock };
   try {
-    await runCommand(line, { cwd: workspace.dir, env: COMMAND_ENV, ...limits });
+    await runCommand(line, { cwd: workspace.dir, timeoutMs: REMOVE_MS, clock });
   } catch (error) {
     log.warn({ ...taskFields(task), err: error }, 'the session of a task that is over could not be removed');
   }

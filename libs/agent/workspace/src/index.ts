@@ -1,5 +1,4 @@
 export { PROXY_PLACES } from './confinement/bubblewrap.ts';
-export { COMMAND_ENV } from './confinement/command-env.ts';
 export { COMMAND_GID, COMMAND_UID } from './confinement/command-user.ts';
 export type { Confinement } from './confinement/confinement.ts';
 export { type ConfinementOptions, createConfinement } from './confinement/create-confinement.ts';
@@ -21,6 +20,7 @@ export { type CommandLimits, defaultMemoryMb, defaultProcesses, limitMet } from 
 export { type ProxiedCommand, throughProxy } from './network/proxied-command.ts';
 export { type BackgroundProcess, startBackground } from './process/background.ts';
 export { CapturedOutput } from './process/captured-output.ts';
+export { COMMAND_ENV } from './process/command-env.ts';
 export { createCommandRecords } from './process/command-records.ts';
 export { processSpace, processState } from './process/proc.ts';
 export { type CommandResult, runCommand } from './process/run-command.ts';

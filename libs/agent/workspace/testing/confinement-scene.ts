@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { COMMAND_ENV } from '../src/confinement/command-env.ts';
 import type { CommandUser } from '../src/confinement/command-user.ts';
 import { makeSharedDirectory } from '../src/confinement/confinement.ts';
 import { type ConfinementOptions, createConfinement } from '../src/confinement/create-confinement.ts';
+import { COMMAND_ENV } from '../src/process/command-env.ts';
 import { type CommandLine, type CommandResult, runCommand } from '../src/process/run-command.ts';
 import { makePlace, SECRET } from './place.ts';
 

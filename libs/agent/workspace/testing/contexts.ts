@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
 import { type Clock, type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { COMMAND_ENV } from '../src/confinement/command-env.ts';
 import { type ConfinementOptions, createConfinement } from '../src/confinement/create-confinement.ts';
+import { COMMAND_ENV } from '../src/process/command-env.ts';
 import { type CommandResult, runCommand } from '../src/process/run-command.ts';
 import type { Workspace, Workspaces } from '../src/tree/workspace.ts';
 import { openWorkspaces, type WorkspacesOptions } from '../src/tree/workspaces.ts';

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
+import { unlessAbsent } from '../process/system-error.ts';
 import { COMMAND_GID, COMMAND_USER, type CommandUser } from './command-user.ts';
 import { type AsUserOptions, endUser, runAs } from './end-user.ts';
 import { joinGroup, leaveGroup } from './gateway-groups.ts';
@@ -159,7 +160,7 @@ export function openCommandUsers(
       if (exitCode !== 0) log.warn({ paths, stderr }, 'files of a context stay closed to the gateway');
     },
     async remove(contextDir, signal) {
-      const found = await lstat(contextDir).catch(unless('ENOENT'));
+      const found = await lstat(contextDir).catch(unlessAbsent);
       if (found === undefined) return;
       const as =
         (user: CommandUser): RunAsOwner =>
@@ -196,9 +197,3 @@ function takenBelow(contexts: string, range: UserRange): Set<number> {
 const isOurs = (gid: number): boolean => gid === process.getgid?.() || gid === COMMAND_GID;
 
 const isIn = ({ first, last }: UserRange, id: number): boolean => id >= first && id <= last;
-
-const unless =
-  (code: string) =>
-  (error: unknown): undefined => {
-    if (!(error instanceof Error && 'code' in error && error.code === code)) throw error;
-  };

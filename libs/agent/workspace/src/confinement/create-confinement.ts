@@ -7,10 +7,10 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type NextGroup, openCommandGroups } from '../limits/command-groups.ts';
 import { type CommandLimits, findProgram, limitedCommand, preferCommands } from '../limits/command-limits.ts';
 import { createMemoryWatch } from '../limits/memory-watch.ts';
+import { COMMAND_ENV } from '../process/command-env.ts';
 import { runCommand } from '../process/run-command.ts';
 import { firstLine } from '../process/system-error.ts';
 import { askUser } from './ask-user.ts';
-import { COMMAND_ENV } from './command-env.ts';
 import {
   type Confinement,
   makePassableDirectory,
@@ -237,8 +237,7 @@ async function probe(
       writable: [directory],
       readOnly: [],
     });
-    const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock: options.clock };
-    const result = await runCommand(line, { cwd: directory, env: COMMAND_ENV, ...limits });
+    const result = await runCommand(line, { cwd: directory, timeoutMs: PROBE_MS, clock: options.clock });
     if (result.exitCode === 0) return undefined;
     options.log.debug(
       { method: candidate.method, ...result },

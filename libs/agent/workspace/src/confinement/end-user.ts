@@ -3,10 +3,10 @@ import { access, lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { kill } from '../process/kill-tree.ts';
 import { processesOf } from '../process/proc.ts';
 import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
 import { hasCode } from '../process/system-error.ts';
-import { COMMAND_ENV } from './command-env.ts';
 import type { CommandUser } from './command-user.ts';
 
 /** Folders outside of its context that a command can write to. The gateway must be able to list them. */
@@ -39,9 +39,7 @@ export function runAs(
   args: readonly string[],
   { shellAs, clock, timeoutMs = 60_000, signal }: AsUserOptions & RunLimits,
 ): Promise<CommandResult> {
-  const line = shellAs(user, script, args);
-  const limits = { timeoutMs, signal, keepBytes: 4096, maxBytes: 1024 * 1024, clock };
-  return runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
+  return runCommand(shellAs(user, script, args), { timeoutMs, signal, clock });
 }
 
 /** The shared folders that the gateway cannot list, and so cannot empty. */
@@ -95,14 +93,6 @@ async function endProcesses(user: CommandUser, options: AsUserOptions): Promise<
 
 /** Fails when there is nobody to kill, which is fine. */
 const KILL_ALL = 'kill -9 -1 2>/dev/null; exit 0';
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if (!hasCode(error, 'ESRCH', 'EPERM')) throw error;
-  }
-}
 
 async function empty(place: string, user: CommandUser, options: AsUserOptions): Promise<void> {
   for (let batch = 0; batch < MAX_BATCHES; batch += 1) {

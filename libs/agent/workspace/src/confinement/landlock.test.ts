@@ -9,8 +9,8 @@ import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { landlockHelper, withoutLandlock } from '../../testing/landlock-helper.ts';
 import { nodeForOthers } from '../../testing/other-users.ts';
 import { cannotConfine, commandsFolder, makePlace } from '../../testing/place.ts';
+import { COMMAND_ENV } from '../process/command-env.ts';
 import { runCommand } from '../process/run-command.ts';
-import { COMMAND_ENV } from './command-env.ts';
 import { type ConfinementOptions, createConfinement } from './create-confinement.ts';
 
 const withoutUid = cannotConfine('uid');

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import { type CommandLine, runCommand } from '../process/run-command.ts';
 import { firstLine } from '../process/system-error.ts';
-import { COMMAND_ENV } from './command-env.ts';
 import type { CommandUser } from './command-user.ts';
 import type { Reach } from './confinement.ts';
 import { SETTINGS, SYSTEM } from './system-paths.ts';
@@ -43,10 +42,9 @@ export type LandlockProbe =
 /** Finds the ABI of this kernel's Landlock by restricting a command. */
 export async function probeLandlock(helper: string, clock: Clock): Promise<LandlockProbe> {
   if (!existsSync(helper)) return { missing: `${helper} is not installed`, filters: false };
-  const limits = { timeoutMs: PROBE_MS, keepBytes: 1000, maxBytes: 10_000, clock };
   const ask = async (...args: string[]) => {
     const line = { command: helper, args: [...args, '--', helper, '--abi'] };
-    const { exitCode, stdout, stderr } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
+    const { exitCode, stdout, stderr } = await runCommand(line, { timeoutMs: PROBE_MS, clock });
     return { abi: exitCode === 0 && /^\d+\n$/.test(stdout) ? Number(stdout) : undefined, stderr };
   };
   const { abi, stderr } = await ask('--write', '/');

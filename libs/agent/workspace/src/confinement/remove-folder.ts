@@ -4,7 +4,6 @@ import { basename, join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
-import { COMMAND_ENV } from './command-env.ts';
 
 export interface RemovalOptions {
   readonly clock: Clock;
@@ -21,7 +20,6 @@ export type RunAsOwner = (
 
 /** For a context of very many files; what is left is removed by the next try. */
 const REMOVE_MS = 5 * 60_000;
-const LIMITS = { keepBytes: 4096, maxBytes: 1024 * 1024 };
 
 /**
  * Removes a folder of the gateway's in which commands wrote to the folders: first what is in those, as their user, who may
@@ -39,7 +37,7 @@ export async function removeFolder(dir: string, owner: RunAsOwner, options: Remo
   const emptied = folders.length === 0 ? undefined : await owner(EMPTY, folders, limits);
   signal?.throwIfAborted();
   const line: CommandLine = { command: 'rm', args: ['-rf', '--', dir] };
-  const removed = await runCommand(line, { cwd: '/', env: COMMAND_ENV, clock, ...LIMITS, ...limits });
+  const removed = await runCommand(line, { clock, ...limits });
   signal?.throwIfAborted();
   if (!existsSync(dir)) return;
   const reports = [emptied, removed].map((report) => ({

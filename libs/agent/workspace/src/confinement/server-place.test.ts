@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { cannotConfine, makePlace } from '../../testing/place.ts';
+import { COMMAND_ENV } from '../process/command-env.ts';
 import { runCommand } from '../process/run-command.ts';
-import { COMMAND_ENV } from './command-env.ts';
 import { createConfinement } from './create-confinement.ts';
 
 const LIMITS = { timeoutMs: 60_000, keepBytes: 10_000, maxBytes: 1e6, clock: systemClock };

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { runCommand } from '../process/run-command.ts';
 import { firstLine } from '../process/system-error.ts';
-import { COMMAND_ENV } from './command-env.ts';
 import { type CommandUsers, openCommandUsers } from './command-users.ts';
 import type { Confinement } from './confinement.ts';
 import { type AsUserOptions, cannotList } from './end-user.ts';
@@ -26,8 +25,7 @@ export async function usersFor(
     joinGroup(user.gid);
     leaveGroup(user.gid);
     const line = confinement.wrap('/bin/sh', ['-c', 'id -u'], { writable: [], readOnly: [], user });
-    const limits = { timeoutMs: PROBE_MS, keepBytes: 1000, maxBytes: 10_000, clock };
-    const { stdout, stderr } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
+    const { stdout, stderr } = await runCommand(line, { timeoutMs: PROBE_MS, clock });
     if (stdout.trim() !== String(user.uid)) return { missing: firstLine(stderr, 'no command runs as one') };
   } catch (error) {
     return { missing: firstLine(String(error), 'no command runs as one') };

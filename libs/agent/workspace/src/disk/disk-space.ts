@@ -2,7 +2,6 @@ import { statfsSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { type CommandLine, type CommandMonitor, runCommand } from '../process/run-command.ts';
 
 export interface DiskSpaceOptions {
@@ -86,9 +85,8 @@ export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
 
       /** `du` runs as the task, which can read its own files, whatever their modes. */
       async function usedMb(free: number): Promise<number> {
-        const place = { cwd: folders[0], env: COMMAND_ENV, clock };
-        const bounds = { timeoutMs: DU_MS, keepBytes: 4096, maxBytes: MIB };
-        const { stdout } = await runCommand(wrap('du', ['-skxc', ...folders]), { ...place, ...bounds });
+        const line = wrap('du', ['-skxc', ...folders]);
+        const { stdout } = await runCommand(line, { cwd: folders[0], timeoutMs: DU_MS, clock });
         const kib = Number.parseInt(stdout.trim().split('\n').at(-1) ?? '', 10);
         if (Number.isNaN(kib)) throw new Error('du printed no size in time');
         known = { usedMb: kib / 1024, freeMb: free, at: clock.now() };

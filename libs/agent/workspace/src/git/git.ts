@@ -1,6 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
+import { COMMAND_ENV } from '../process/command-env.ts';
 import { type CommandLine, type CommandResult, type RunOptions, runCommand } from '../process/run-command.ts';
 import { capacityError } from '../process/system-error.ts';
 

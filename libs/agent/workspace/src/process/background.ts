@@ -1,20 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import type { Clock } from '@hermes-fleet/protocol/ports';
-import { outputRead } from './output-read.ts';
 import { RecentOutput } from './recent-output.ts';
 import type { CommandLine } from './run-command.ts';
-import { type Supervision, supervise } from './supervise.ts';
-import { capacityOf } from './system-error.ts';
-
-export interface BackgroundOptions {
-  readonly cwd: string;
-  /** The complete environment; nothing is inherited. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Bytes kept of the output, standard output and standard error together. */
-  readonly keepBytes: number;
-  readonly clock: Clock;
-}
+import { type StartOptions, startSupervised } from './supervise.ts';
 
 /** How a background process ended. */
 export interface BackgroundEnd {
@@ -41,10 +27,12 @@ export interface BackgroundProcess {
  */
 export async function startBackground(
   line: CommandLine,
-  options: BackgroundOptions,
+  options: Omit<StartOptions, 'stdin'> & {
+    /** Bytes kept of the output, standard output and standard error together. */
+    readonly keepBytes: number;
+  },
 ): Promise<BackgroundProcess> {
   const output = new RecentOutput(options.keepBytes);
-  const watched = superviseOrCapacity(line);
   let ended: BackgroundEnd | undefined;
   let limit: string | undefined;
   let waiting: (() => void)[] = [];
@@ -53,37 +41,18 @@ export async function startBackground(
     waiting = [];
     for (const resolve of woken) resolve();
   };
-  let pid: number | undefined;
-  const child = await startIn(watched, line, options, (started) => {
-    pid = started;
-    watched.started(started, exceeded);
-  });
-  const closed = once(child, 'close');
-  closed.catch(() => {});
-  function exceeded(what: string): void {
+  const { child, kill, ...running } = await startSupervised(line, options, (what) => {
     limit ??= what;
-    kill();
-  }
-  function kill(): void {
-    if (pid !== undefined) watched.kill(pid);
-  }
+  });
   for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
+    stream?.on('data', (chunk: Buffer) => {
       output.push(chunk);
       wake();
     });
-  const gone = settle();
-
-  async function settle(): Promise<void> {
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    kill();
-    await outputRead(closed, options.clock);
-    child.stdout.destroy();
-    child.stderr.destroy();
-    watched[Symbol.dispose]();
+  const gone = running.ended().then(() => {
     ended = { exitCode: child.exitCode, limit };
     wake();
-  }
+  });
 
   return {
     output,
@@ -104,35 +73,4 @@ export async function startBackground(
       await gone;
     },
   };
-}
-
-function superviseOrCapacity(line: CommandLine): Supervision {
-  try {
-    return supervise(line);
-  } catch (error) {
-    throw capacityOf(error) ?? error;
-  }
-}
-
-async function startIn(
-  watched: Supervision,
-  line: CommandLine,
-  options: BackgroundOptions,
-  onPid: (pid: number) => void,
-) {
-  try {
-    const child = spawn(line.command, line.args, {
-      cwd: options.cwd,
-      env: { ...options.env, ...watched.env },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    // At once, so that a crash leaves no process without a record.
-    if (child.pid !== undefined) onPid(child.pid);
-    await once(child, 'spawn');
-    return child;
-  } catch (error) {
-    watched[Symbol.dispose]();
-    throw capacityOf(error) ?? error;
-  }
 }

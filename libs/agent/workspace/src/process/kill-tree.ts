@@ -43,7 +43,8 @@ export function carriersOf({ gid, env }: Marks): number[] {
   );
 }
 
-function kill(pid: number): void {
+/** Kills a process, or with a negative number its group, if it is still there. */
+export function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {

@@ -7,9 +7,9 @@ import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { cannotConfine, commandsFolder, makePlace } from '../../testing/index.ts';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { recorded } from '../confinement/leftovers.ts';
+import { COMMAND_ENV } from './command-env.ts';
 import { createCommandRecords } from './command-records.ts';
 import { type RunOptions, runCommand } from './run-command.ts';
 
@@ -79,7 +79,7 @@ for (const confine of ['bubblewrap', 'uid', 'unconfined'] as const) {
   }
 }
 
-const plainly = (t: TestContext): RunOptions => {
+const plainly = (t: TestContext) => {
   const cwd = tempDir(t);
   return { cwd, env: COMMAND_ENV, timeoutMs: 30_000, keepBytes: 100, maxBytes: 1e6, clock: systemClock };
 };

@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import type { Clock } from '@hermes-fleet/protocol/ports';
+import type { Readable } from 'node:stream';
 import { CapturedOutput } from './captured-output.ts';
+import { COMMAND_ENV } from './command-env.ts';
 import type { CommandRecords } from './command-records.ts';
-import { killTree, type Marks } from './kill-tree.ts';
-import { outputRead } from './output-read.ts';
-import { capacityError, capacityOf, isStartFailure } from './system-error.ts';
+import type { Marks } from './kill-tree.ts';
+import { type StartOptions, startSupervised } from './supervise.ts';
+import { capacityError, isStartFailure } from './system-error.ts';
 
 /** The command line that is executed. `markGid` is the group id that marks its processes, if any. */
 export interface CommandLine {
@@ -37,21 +36,19 @@ export interface RunningCommand {
 /** Watches a command until the result is disposed of. */
 export type CommandMonitor = (command: RunningCommand) => Disposable;
 
-export interface RunOptions {
-  readonly cwd: string;
-  /** The complete environment; nothing is inherited. */
-  readonly env: Readonly<Record<string, string>>;
+export interface RunOptions extends Pick<StartOptions, 'stdin' | 'clock'> {
+  /** Default: the root of the file system. */
+  readonly cwd?: string;
+  /** The complete environment; nothing is inherited. Default: COMMAND_ENV. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Bytes kept of each stream; the rest is counted and dropped. */
-  readonly keepBytes: number;
-  /** The command is killed when a stream exceeds this. */
-  readonly maxBytes: number;
-  /** File descriptor for standard input; default: none. */
-  readonly stdin?: number;
+  /** Bytes kept of each stream; the rest is counted and dropped. Default: 4096. */
+  readonly keepBytes?: number;
+  /** The command is killed when a stream exceeds this. Default: 1 MiB. */
+  readonly maxBytes?: number;
   /** Receives all of standard output as it arrives. */
   readonly onStdout?: (chunk: Buffer) => void;
-  readonly clock: Clock;
 }
 
 export interface CommandResult {
@@ -73,92 +70,51 @@ export interface CommandResult {
  * has no room for another process.
  */
 export async function runCommand(line: CommandLine, options: RunOptions): Promise<CommandResult> {
-  options.signal?.throwIfAborted();
-  using record = orCapacity(() => line.records?.open(line.markGid));
-  using group = line.group?.();
-  const child = orCapacity(() =>
-    spawn(line.command, line.args, {
-      cwd: options.cwd,
-      env: { ...options.env, ...record?.env },
-      detached: true,
-      stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
-    }),
-  );
-  if (child.pid !== undefined) record?.started(child.pid);
-  const closed = once(child, 'close');
-  closed.catch(() => {});
-  const pid = await started(child);
-  const marks: Marks = { gid: line.markGid, env: record?.mark };
-  const stop = (): void => killTree(pid, marks);
+  const {
+    cwd = '/',
+    env = COMMAND_ENV,
+    keepBytes = KEEP_BYTES,
+    maxBytes = MAX_BYTES,
+    signal,
+    clock,
+  } = options;
+  signal?.throwIfAborted();
   let killed: CommandResult['killed'];
   let limit: string | undefined;
-  const killFor = (reason: CommandResult['killed']) => (): void => {
-    killed ??= reason;
-    stop();
+  const note = (reason: CommandResult['killed'], exceeded?: string): void => {
+    if (killed === undefined) [killed, limit] = [reason, exceeded];
+  };
+  const { child, kill, ended } = await startSupervised(line, { ...options, cwd, env }, (exceeded) =>
+    note('limit', exceeded),
+  );
+  const killFor = (reason: CommandResult['killed']): void => {
+    note(reason);
+    kill();
+  };
+  const capture = (stream: Readable | null): CapturedOutput => {
+    const output = new CapturedOutput(keepBytes);
+    stream?.on('data', (chunk: Buffer) => {
+      output.push(chunk);
+      if (output.totalBytes > maxBytes) killFor('output');
+    });
+    return output;
   };
   if (options.onStdout !== undefined) child.stdout?.on('data', options.onStdout);
-  const stdout = capture(child, 'stdout', options, killFor('output'));
-  const stderr = capture(child, 'stderr', options, killFor('output'));
-  using _timer = options.clock.timer(killFor('timeout'), options.timeoutMs);
-  using _monitored = line.monitor?.({
-    pid,
-    marks,
-    end(exceeded) {
-      if (killed !== undefined) return;
-      limit = exceeded;
-      killFor('limit')();
-    },
-  });
-  options.signal?.addEventListener('abort', stop, { once: true });
+  const [stdout, stderr] = [capture(child.stdout), capture(child.stderr)];
+  using _timer = clock.timer(() => killFor('timeout'), options.timeoutMs);
+  signal?.addEventListener('abort', kill, { once: true });
   try {
-    if (options.signal?.aborted) stop();
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    stop();
-    await outputRead(closed, options.clock);
+    if (signal?.aborted) kill();
+    await ended();
   } finally {
-    options.signal?.removeEventListener('abort', stop);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
+    signal?.removeEventListener('abort', kill);
   }
-  options.signal?.throwIfAborted();
-  const endedFor = killed === undefined ? group?.endedFor() : undefined;
-  if (endedFor !== undefined) [killed, limit] = ['limit', endedFor];
+  signal?.throwIfAborted();
   const result = { exitCode: child.exitCode, signal: child.signalCode, stderr: stderr.text() };
   if (killed === undefined && stdout.totalBytes === 0 && isStartFailure(result))
     throw capacityError(result.stderr.trim());
   return { ...result, stdout: stdout.text(), killed, limit };
 }
 
-/** Starts something; an error for want of processes, memory or file descriptors becomes CAPACITY. */
-function orCapacity<T>(start: () => T): T {
-  try {
-    return start();
-  } catch (error) {
-    throw capacityOf(error) ?? error;
-  }
-}
-
-/** The pid of a child that runs. */
-async function started(child: ChildProcess): Promise<number> {
-  try {
-    await once(child, 'spawn');
-  } catch (error) {
-    throw capacityOf(error) ?? error;
-  }
-  if (child.pid === undefined) throw new Error('a started command has no pid');
-  return child.pid;
-}
-
-function capture(
-  child: ChildProcess,
-  name: 'stdout' | 'stderr',
-  options: RunOptions,
-  onOverflow: () => void,
-): CapturedOutput {
-  const output = new CapturedOutput(options.keepBytes);
-  child[name]?.on('data', (chunk: Buffer) => {
-    output.push(chunk);
-    if (output.totalBytes > options.maxBytes) onOverflow();
-  });
-  return output;
-}
+const KEEP_BYTES = 4096;
+const MAX_BYTES = 1024 * 1024;

@@ -2,7 +2,6 @@ import type { Stats } from 'node:fs';
 import { chown, stat } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { COMMAND_USER, type CommandUser } from '../confinement/command-user.ts';
 import { makePassableDirectory, makeSharedDirectory } from '../confinement/confinement.ts';
 import { runCommand } from '../process/run-command.ts';
@@ -63,14 +62,11 @@ export async function ownFolders(
     // A path may be longer than a system call takes, so chown runs in the folder of each file.
     const give = ['-execdir', 'chown', '-h', `${to.uid}:${to.gid}`, '--', '{}', '+'];
     const args = [folder, '-xdev', ...former, '(', ...SINGLE, ...give, '-o', ...COUNTED, ')'];
-    const limits = { timeoutMs: CHOWN_MS, keepBytes: 4096, maxBytes: Number.MAX_SAFE_INTEGER, clock };
+    const limits = { timeoutMs: CHOWN_MS, maxBytes: Number.MAX_SAFE_INTEGER, clock };
     const onStdout = (dots: Buffer): void => {
       linked += dots.length;
     };
-    const ran = await runCommand(
-      { command: 'find', args },
-      { cwd: context, env: COMMAND_ENV, ...limits, onStdout },
-    );
+    const ran = await runCommand({ command: 'find', args }, { cwd: context, ...limits, onStdout });
     if (ran.exitCode !== 0) {
       log.error({ ...told, stderr: ran.stderr }, 'the files of a context cannot be given over');
       throw new FleetError('INTERNAL', `${changed}; they cannot be given over, and the log says why`);

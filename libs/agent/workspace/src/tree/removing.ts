@@ -1,5 +1,4 @@
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type RunAsOwner, removeFolder } from '../confinement/remove-folder.ts';
 import { isThere } from '../files/is-there.ts';
@@ -81,8 +80,7 @@ export async function removeFiles(
       writable: folders,
       readOnly: [],
     });
-    const bounds = { keepBytes: 4096, maxBytes: 1024 * 1024, clock };
-    return runCommand(line, { cwd: '/', env: COMMAND_ENV, ...bounds, ...limits });
+    return runCommand(line, { clock, ...limits });
   };
   return removeFolder(folder, owner, { clock, log, signal });
 }
