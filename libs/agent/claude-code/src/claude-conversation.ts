@@ -10,7 +10,7 @@ import {
   toolContext,
 } from '@hermes-fleet/loop';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import { type Clock, type Ids, taskFields } from '@hermes-fleet/protocol/ports';
+import { type Ids, isWithin, taskFields } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import { type MeteringProxy, openMeteringProxy } from './metering-proxy.ts';
 import type { ClaudeSdk } from './sdk.ts';
@@ -148,17 +148,13 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
         clock,
         ...sessionOptions({ model: claude.modelInClaude, id, resumed, proxy, calls }, options, resources),
         handlers: {
+          ...calls,
           onText(delta) {
             if (!options.streamsText) return;
             reporter ??= createTextReporter(report, clock);
             reporter.push(delta);
           },
           onStep,
-          onCalls: calls.onCalls,
-          onResults: calls.onResults,
-          beforeTool: calls.before,
-          afterTool: calls.after,
-          afterFailure: calls.afterFailure,
           settled: async () => {
             await calls.settled();
             await events.catch(() => {});
@@ -246,7 +242,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
       async close() {
         await session?.[Symbol.asyncDispose]();
         over.abort(new Error('the session of Claude Code has ended'));
-        await within(calls.idle(), IDLE_MS, clock);
+        await isWithin(calls.idle(), IDLE_MS, clock);
         await proxy?.[Symbol.asyncDispose]();
         // A call is settled after its response has reached Claude Code.
         const rest = tokens.takeFields();
@@ -271,13 +267,3 @@ const FINISH_REASONS: Readonly<Record<string, string>> = {
   model_context_window_exceeded: 'length',
   refusal: 'content-filter',
 };
-
-/** Waits for `work`, at most `ms`. */
-async function within(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
-  const done = new AbortController();
-  try {
-    await Promise.race([work, clock.sleep(ms, done.signal).catch(() => {})]);
-  } finally {
-    done.abort();
-  }
-}

@@ -3,30 +3,19 @@ import { once } from 'node:events';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { CapturedOutput, capacityOf, supervise } from '@hermes-fleet/workspace';
-import type { Spawned, SpawnRequest } from './sdk-types.ts';
+import type { QueryOptions, Spawned } from './sdk-types.ts';
 
 const STDERR_BYTES = 16 * 1024;
 
-/** The process of a session. It is confined like every command. */
-export interface ConfinedProcess {
-  /** Must be called at most once. */
-  spawn(request: SpawnRequest): Spawned;
-  /** Kills its process tree at once. A later `spawn` throws. */
-  kill(): void;
-  /** Resolves once its process tree is gone. */
-  gone(): Promise<void>;
-  /** The head and tail of its standard error. */
-  stderr(): string;
-  /** Why it did not start, or was ended, if the machine or a limit is the reason. */
-  failure(): FleetError | undefined;
-}
+/** The process of a session. */
+export type ConfinedProcess = ReturnType<typeof confinedProcess>;
 
 /** Runs Claude Code as a confined command, recorded so that the next start can kill it after a crash. */
 export function confinedProcess(options: {
   readonly workspace: Pick<Workspace, 'dir' | 'wrap'>;
   /** The whole environment; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
-}): ConfinedProcess {
+}) {
   const { workspace, env } = options;
   const stderr = new CapturedOutput(STDERR_BYTES);
   let killed = false;
@@ -35,7 +24,8 @@ export function confinedProcess(options: {
   let gone: Promise<void> = Promise.resolve();
 
   return {
-    spawn({ command, args }) {
+    /** Must be called at most once. */
+    spawn({ command, args }: Parameters<QueryOptions['spawnClaudeCodeProcess']>[0]): Spawned {
       if (killed) throw new Error('the session has ended');
       const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', command, ...args]);
       const watched = supervise(line);
@@ -67,12 +57,16 @@ export function confinedProcess(options: {
       });
       return child;
     },
-    kill() {
+    /** Kills its process tree at once. A later `spawn` throws. */
+    kill(): void {
       killed = true;
       stop();
     },
+    /** Resolves once its process tree is gone. */
     gone: () => gone,
+    /** The head and tail of its standard error. */
     stderr: () => stderr.text(),
+    /** Why it did not start, or was ended, if the machine or a limit is the reason. */
     failure: () => failure,
   };
 }

@@ -8,13 +8,6 @@ export interface ToolUse {
   readonly input: unknown;
 }
 
-/** The input of the PostToolUse and PostToolUseFailure hooks. */
-export interface ToolHookInput {
-  readonly call: ToolUse;
-  readonly response: unknown;
-  readonly error: string;
-}
-
 const HookInput = z.looseObject({
   tool_name: z.string(),
   tool_input: z.unknown().optional(),
@@ -23,9 +16,13 @@ const HookInput = z.looseObject({
   error: z.string().optional(),
 });
 
-export function readToolHook(raw: unknown): ToolHookInput {
+/** The input of the PreToolUse, PostToolUse and PostToolUseFailure hooks. */
+export type ToolHookInput = ReturnType<typeof readToolHook>;
+
+export function readToolHook(raw: unknown) {
   const { tool_name: name, tool_use_id: id, tool_input: input, tool_response, error } = HookInput.parse(raw);
-  return { call: { id, name, input }, response: tool_response, error: error ?? '' };
+  const call: ToolUse = { id, name, input };
+  return { call, response: tool_response, error: error ?? '' };
 }
 
 const StopInput = z.looseObject({ last_assistant_message: z.string().optional() });

@@ -20,12 +20,6 @@ export interface InputEstimate {
   readonly billed: number;
 }
 
-export interface InputEstimator {
-  estimate(body: MessagesBody): Promise<InputEstimate>;
-  /** Records how many tokens of a request the provider now has in its cache. */
-  recordCached(body: MessagesBody, estimate: InputEstimate, cached: number): void;
-}
-
 const FRAME_TOKENS = 64;
 const MESSAGE_TOKENS = 8;
 /** For an image or a document: the length of its data does not determine its tokens. */
@@ -34,7 +28,7 @@ const MAX_KNOWN = 20_000;
 const MAX_PREFIXES = 16;
 
 /** Estimates the input of Claude Code's calls. Each message is counted once. */
-export function createInputEstimator(): InputEstimator {
+export function createInputEstimator() {
   let known = new Map<string, number>();
   const cachedOf = new Map<string, number>();
 
@@ -48,12 +42,13 @@ export function createInputEstimator(): InputEstimator {
   }
 
   return {
-    async estimate(body) {
+    async estimate(body: MessagesBody): Promise<InputEstimate> {
       let total = FRAME_TOKENS + (await count([body.system, body.tools]));
       for (const message of body.messages) total += MESSAGE_TOKENS + (await count(message));
       return { total, billed: Math.max(FRAME_TOKENS, total - (cachedOf.get(prefixOf(body)) ?? 0)) };
     },
-    recordCached(body, { total }, cached) {
+    /** Records how many tokens of a request the provider now has in its cache. */
+    recordCached(body: MessagesBody, { total }: InputEstimate, cached: number): void {
       const prefix = prefixOf(body);
       cachedOf.delete(prefix);
       cachedOf.set(prefix, Math.min(cached, total));

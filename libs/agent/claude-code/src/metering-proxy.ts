@@ -38,20 +38,7 @@ export interface MeteringProxyOptions extends ModelSpanParts, UpstreamOptions {
 
 type Usage = Parameters<Reservation['settle']>[0];
 
-export interface MeteringProxy extends AsyncDisposable {
-  /** For `ANTHROPIC_BASE_URL`; contains a secret path. */
-  readonly url: string;
-  /** For `ANTHROPIC_API_KEY`; valid only at this proxy. */
-  readonly key: string;
-  /** The estimated input of the conversation's next call; 0 before the first call. */
-  expected(): InputEstimate;
-  /** Output tokens that are reserved for running calls, and may never be used. */
-  reservedOutput(): number;
-  /** The provider's `stop_reason` of the conversation's last response. */
-  stopReason(): string | undefined;
-  /** Why the conversation cannot continue, or why its last call failed. */
-  failure(): FleetError | undefined;
-}
+export type MeteringProxy = Awaited<ReturnType<typeof openMeteringProxy>>;
 
 /**
  * Meters the calls of one run of Claude Code, between it and the provider, on loopback
@@ -61,7 +48,7 @@ export interface MeteringProxy extends AsyncDisposable {
  * is silent for as long as `model_calls` says, and no redirect is followed or passed on. Disposal ends all running calls and
  * waits until they are settled.
  */
-export async function openMeteringProxy(options: MeteringProxyOptions): Promise<MeteringProxy> {
+export async function openMeteringProxy(options: MeteringProxyOptions) {
   const { model, budget, log } = options;
   const upstream = createUpstream(options);
   const secret = randomBytes(24).toString('base64url');
@@ -276,13 +263,19 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
   if (address === null || typeof address !== 'object')
     throw new FleetError('INTERNAL', 'the metering proxy has no address');
   return {
+    /** For `ANTHROPIC_BASE_URL`; contains a secret path. */
     url: `http://127.0.0.1:${address.port}/${secret}`,
+    /** For `ANTHROPIC_API_KEY`; valid only at this proxy. */
     key,
+    /** The estimated input of the conversation's next call; 0 before the first call. */
     expected: () => expected,
+    /** Output tokens that are reserved for running calls, and may never be used. */
     reservedOutput: () => reservedOutput,
+    /** The provider's `stop_reason` of the conversation's last response. */
     stopReason: () => stopReason,
+    /** Why the conversation cannot continue, or why its last call failed. */
     failure: () => exhausted ?? failure,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       closing.abort(new Error('the run is over'));
       server.close();
       server.closeAllConnections();

@@ -45,14 +45,8 @@ export interface ReceivedResponse {
   readonly complete: boolean;
 }
 
-export interface ResponseParser {
-  /** Parses a chunk and returns the text in it. Throws when the response exceeds 64 Mi characters. */
-  push(chunk: Uint8Array): string;
-  end(): ReceivedResponse;
-}
-
 /** Parses a response of the Messages API while it is relayed, streamed or whole. Ignores unknown events. */
-export function createResponseParser(isStreamed: boolean): ResponseParser {
+export function createResponseParser(isStreamed: boolean) {
   const decoder = new TextDecoder();
   let pending = '';
   let text = '';
@@ -62,13 +56,9 @@ export function createResponseParser(isStreamed: boolean): ResponseParser {
 
   function mergeUsage(found: Usage | undefined): void {
     if (found === undefined) return;
-    const before = usage ?? NO_USAGE;
-    usage = {
-      input_tokens: found.input_tokens ?? before.input_tokens,
-      output_tokens: found.output_tokens ?? before.output_tokens,
-      cache_read_input_tokens: found.cache_read_input_tokens ?? before.cache_read_input_tokens,
-      cache_creation_input_tokens: found.cache_creation_input_tokens ?? before.cache_creation_input_tokens,
-    };
+    const merged = { ...NO_USAGE, ...usage };
+    for (const name of USAGE_FIELDS) merged[name] = found[name] ?? merged[name];
+    usage = merged;
   }
 
   function parseLine(line: string): string {
@@ -83,7 +73,8 @@ export function createResponseParser(isStreamed: boolean): ResponseParser {
   }
 
   return {
-    push(chunk) {
+    /** Parses a chunk and returns the text in it. Throws when the response exceeds 64 Mi characters. */
+    push(chunk: Uint8Array): string {
       pending += decoder.decode(chunk, { stream: true });
       if (pending.length + text.length > MAX_CHARS)
         throw new Error(`the provider's response exceeds ${MAX_CHARS} characters`);
@@ -94,7 +85,7 @@ export function createResponseParser(isStreamed: boolean): ResponseParser {
       text += added;
       return added;
     },
-    end() {
+    end(): ReceivedResponse {
       if (isStreamed) return { text, usage, stopReason, complete };
       const whole = WholeResponse.safeParse(parseJson(pending));
       if (!whole.success) return { text: pending, usage, stopReason, complete: false };
@@ -110,6 +101,7 @@ export function createResponseParser(isStreamed: boolean): ResponseParser {
   };
 }
 
+const USAGE_FIELDS = Usage.keyof().options;
 const NO_USAGE = {
   input_tokens: 0,
   output_tokens: 0,

@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { JsonObject } from '@hermes-fleet/protocol';
 
 /** The types of the Claude Agent SDK that are used here. The release is `SDK_VERSION` in sdk.ts. */
@@ -22,25 +22,11 @@ export type HookEvent = 'PreToolUse' | 'PostToolUse' | 'PostToolUseFailure' | 'S
 
 export type Hook = (input: unknown) => Promise<HookAnswer>;
 
-export interface SpawnRequest {
-  readonly command: string;
-  readonly args: readonly string[];
-}
-
 /** The subset of ChildProcess that the SDK uses. */
-export interface Spawned {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly killed: boolean;
-  readonly exitCode: number | null;
-  kill(signal: NodeJS.Signals): boolean;
-  on(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
-  on(event: 'error', listener: (error: Error) => void): unknown;
-  once(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
-  once(event: 'error', listener: (error: Error) => void): unknown;
-  off(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
-  off(event: 'error', listener: (error: Error) => void): unknown;
-}
+export type Spawned = Pick<
+  ChildProcessWithoutNullStreams,
+  'stdin' | 'stdout' | 'killed' | 'exitCode' | 'kill' | 'on' | 'once' | 'off'
+>;
 
 /** The connection of an MCP server inside this process. */
 export interface ServerTransport {
@@ -82,5 +68,5 @@ export interface QueryOptions {
   readonly mcpServers: Readonly<Record<string, InProcessServer>>;
   readonly env: Readonly<Record<string, string>>;
   readonly stderr?: (text: string) => void;
-  spawnClaudeCodeProcess(request: SpawnRequest): Spawned;
+  spawnClaudeCodeProcess(request: { readonly command: string; readonly args: readonly string[] }): Spawned;
 }

@@ -6,7 +6,6 @@ import {
   cut,
   forgetCall,
   type GuardedCall,
-  type Guards,
   inToolSpan,
   loggable,
   type RunResources,
@@ -21,7 +20,6 @@ import { z } from 'zod';
 import { createCallLimit } from './call-limit.ts';
 import { annotateCall, denyCall, type ToolHookInput, type ToolUse } from './hooks.ts';
 import { checkNativePaths, normalizedPath } from './native-paths.ts';
-import { createNativeSpans } from './native-spans.ts';
 import {
   isNative,
   type NativeCall,
@@ -32,7 +30,6 @@ import {
 } from './native-tools.ts';
 import type { ToolUseResult } from './sdk-messages.ts';
 import type { HookAnswer } from './sdk-types.ts';
-import type { ServedCall, ServedTool } from './tool-server.ts';
 
 export interface SessionCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
   readonly session: () => SessionState | undefined;
@@ -46,32 +43,17 @@ export interface SessionCallsOptions extends Pick<ConversationOptions, 'state' |
   pause(): Promise<void>;
 }
 
-/** The tool calls of a session: Claude Code's own, reported by its hooks, and those of the agent's tools. */
-export interface SessionCalls {
-  readonly guards: Guards;
-  /** The agent's tools that no tool of Claude Code replaces. */
-  readonly servedTools: readonly ServedTool[];
-  before(call: ToolUse): Promise<HookAnswer>;
-  after(hook: ToolHookInput): Promise<HookAnswer>;
-  afterFailure(hook: ToolHookInput): Promise<HookAnswer>;
-  serve(call: ServedCall): Promise<{ readonly ok: boolean; readonly text: string }>;
-  onCalls(calls: readonly ToolUse[]): void;
-  /** Also reports calls that Claude Code refused before any hook. */
-  onResults(results: readonly ToolUseResult[]): void;
-  /** Repeats an interrupted call and returns its result; undefined when it must not be repeated. */
-  repeat(call: StartedCall): Promise<string | undefined>;
-  /** Resolves when all earlier calls and results are recorded. */
-  settled(): Promise<void>;
-  /** Resolves when none of the agent's tools is running. */
-  idle(): Promise<void>;
-}
+export type SessionCalls = ReturnType<typeof createSessionCalls>;
 
 const ENDED = 'not run: the conversation was ended';
 const STOPPING = 'Not run: the profile is stopping.';
 const TOOLS_OFF = 'The tools are off. Answer in words.';
 
-/** The guards, the journal and the agent's tools behind a session of Claude Code (docs/claude-code.md#guards). */
-export function createSessionCalls(options: SessionCallsOptions, resources: RunResources): SessionCalls {
+/**
+ * The tool calls of a session of Claude Code: its own, reported by its hooks, and those of the agent's tools, with the guards and
+ * the journal behind both (docs/claude-code.md#guards).
+ */
+export function createSessionCalls(options: SessionCallsOptions, resources: RunResources) {
   const { state, save, progress, session } = options;
   const { signal, stopping, log, task, files, clock, hooks } = resources;
   const served = new Map(
@@ -188,10 +170,10 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
   /** A tool name that the model made up is not reported. */
   const isKnown = (call: ToolUse): boolean => served.has(call.name) || nativeOf(call) !== undefined;
 
-  async function serve({ id, tool: name, input }: ServedCall): Promise<{ ok: boolean; text: string }> {
+  async function serve(call: ToolUse): Promise<{ ok: boolean; text: string }> {
+    const { name } = call;
     const tool = served.get(name);
     if (tool === undefined) return { ok: false, text: `there is no tool ${name}` };
-    const call: ToolUse = { id, name, input };
     return inTurn(async () => {
       options.running.throwIfAborted();
       // Another call of the same step may have ended the run since `before`.
@@ -224,14 +206,11 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
 
   return {
     guards,
-    servedTools: [...served.values()].map(({ name, description, parameters }) => ({
-      name,
-      description,
-      parameters,
-    })),
-    before: (call) => record(() => before(call)),
-    after: ({ call, response }) =>
-      record(async () => {
+    /** The agent's tools that no tool of Claude Code replaces. */
+    servedTools: [...served.values()],
+    before: (call: ToolUse) => record(() => before(call)),
+    after: ({ call, response }: ToolHookInput) =>
+      record(async (): Promise<HookAnswer> => {
         const native = nativeOf(call);
         if (native === undefined) return haltIfOver();
         const result = nativeResult(native, normalizedPath(files, native), response);
@@ -239,8 +218,8 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
         const replaced = changed ? replacedResponse(native, response, textOf(shown)) : undefined;
         return { ...annotateCall('PostToolUse', notes, replaced), ...haltIfOver() };
       }),
-    afterFailure: ({ call, error }) =>
-      record(async () => {
+    afterFailure: ({ call, error }: ToolHookInput) =>
+      record(async (): Promise<HookAnswer> => {
         const native = nativeOf(call);
         if (native === undefined) return haltIfOver();
         const { notes } = await recordResult(
@@ -250,10 +229,11 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
         return { ...annotateCall('PostToolUseFailure', notes), ...haltIfOver() };
       }),
     serve,
-    onCalls(made) {
+    onCalls(made: readonly ToolUse[]): void {
       for (const call of made) calls.set(call.id, call);
     },
-    onResults(results) {
+    /** Also reports calls that Claude Code refused before any hook. */
+    onResults(results: readonly ToolUseResult[]): void {
       for (const { id, text } of results) {
         void record(async () => {
           const call = calls.get(id);
@@ -268,13 +248,16 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
         });
       }
     },
-    async repeat({ id, name, input }) {
+    /** Repeats an interrupted call and returns its result; undefined when it must not be repeated. */
+    async repeat({ id, name, input }: StartedCall): Promise<string | undefined> {
       if (!served.has(name) || input === undefined) return undefined;
-      const { ok, text } = await serve({ id, tool: name, input });
+      const { ok, text } = await serve({ id, name, input });
       return ok ? text : `It failed: ${text}`;
     },
+    /** Resolves when all earlier calls and results are recorded. */
     settled: () => record(async () => {}),
-    async idle() {
+    /** Resolves when none of the agent's tools is running. */
+    async idle(): Promise<void> {
       await inTurn(async () => {});
       await record(async () => {});
     },
@@ -283,3 +266,24 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
 
 const textOf = ({ output }: ToolResult): string =>
   typeof output === 'string' ? output : JSON.stringify(output);
+
+/**
+ * The spans of Claude Code's own tools, from the hook before a call to the record of its result. A call that gets no result, because
+ * its session ended, has no span.
+ */
+function createNativeSpans({ task, tracing }: RunResources) {
+  const running = new Map<string, (ended: { readonly ok: boolean }) => void>();
+  return {
+    begin(id: string, tool: string): void {
+      if (tracing === undefined) return;
+      const { promise, resolve } = Promise.withResolvers<{ readonly ok: boolean }>();
+      running.set(id, resolve);
+      void inToolSpan({ task, tracing }, tool, () => promise);
+    },
+    /** Ends the span of a call, if it has one. */
+    end(id: string, ok: boolean): void {
+      running.get(id)?.({ ok });
+      running.delete(id);
+    },
+  };
+}

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import type { AgentConfig, ConversationOptions, RunResources } from '@hermes-fleet/loop';
-import type { AdmittedTask } from '@hermes-fleet/protocol/ports';
+import type { ConversationOptions, RunResources } from '@hermes-fleet/loop';
 import { COMMAND_ENV } from '@hermes-fleet/workspace';
 import type { MeteringProxy } from './metering-proxy.ts';
 import { isNative, nameInClaude } from './native-tools.ts';
@@ -40,15 +39,20 @@ export function sessionOptions(
 ): Pick<SessionOptions, 'env' | 'query'> {
   const { model, id, resumed, proxy, calls } = session;
   const native = options.tools.filter(({ name }) => isNative(name)).map(({ name }) => nameInClaude(name));
+  const folder = join(workspace.dir, sessionFolder(task));
   return {
-    env: claudeEnvironment({
-      dir: workspace.dir,
-      task,
-      model,
-      limits,
-      baseUrl: proxy.url,
-      key: proxy.key,
-    }),
+    // The whole environment of the process: nothing is inherited, and the key is valid only at the run's metering proxy.
+    env: {
+      ...COMMAND_ENV,
+      ...ENVIRONMENT,
+      ...Object.fromEntries(MODELS.map((name) => [name, model])),
+      HOME: join(folder, 'home'),
+      CLAUDE_CONFIG_DIR: join(folder, 'config'),
+      CLAUDE_CODE_TMPDIR: join(folder, 'tmp'),
+      ANTHROPIC_BASE_URL: proxy.url,
+      ANTHROPIC_API_KEY: proxy.key,
+      CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(limits.max_output_tokens),
+    },
     query: {
       ...FIXED,
       model,
@@ -64,8 +68,8 @@ export function sessionOptions(
 
 const DAY_MS = 86_400_000;
 
-/** Turns off telemetry, updates and all other unsolicited traffic. */
-const QUIET: Readonly<Record<string, string>> = {
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  // Turn off telemetry, updates and all other unsolicited traffic.
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   DISABLE_TELEMETRY: '1',
   DISABLE_ERROR_REPORTING: '1',
@@ -74,16 +78,23 @@ const QUIET: Readonly<Record<string, string>> = {
   CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
   CLAUDE_CODE_DISABLE_CRON: '1',
   CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING: '1',
-};
-
-/** Keeps everything but the brief and the agent's own prompt out of the conversation. */
-const OWN_PROMPT: Readonly<Record<string, string>> = {
+  // Keep everything but the brief and the agent's own prompt out of the conversation.
   CLAUDE_CODE_DISABLE_CLAUDE_MDS: '1',
   CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
   CLAUDE_CODE_DISABLE_ATTACHMENTS: '1',
   CLAUDE_CODE_DISABLE_BUNDLED_SKILLS: '1',
   CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS: '1',
   CLAUDE_CODE_TOTAL_TOKENS_REMINDER: '0',
+  CLAUDE_CODE_MAX_RETRIES: '2',
+  // The proxy ends a call that gets no answer (`model_calls`).
+  API_TIMEOUT_MS: String(DAY_MS),
+  CLAUDE_CODE_STOP_HOOK_BLOCK_CAP: '50',
+  CLAUDE_AGENT_SDK_MCP_NO_PREFIX: '1',
+  MCP_TOOL_TIMEOUT: String(DAY_MS),
+  // The guards have already limited the output of the agent's tools.
+  MAX_MCP_OUTPUT_TOKENS: '100000',
+  ENABLE_MCP_LARGE_OUTPUT_FILES: '0',
+  NO_PROXY: '127.0.0.1',
 };
 
 /** The models of Claude Code's helpers. All are set to the configured model. */
@@ -95,37 +106,3 @@ const MODELS = [
   'ANTHROPIC_DEFAULT_OPUS_MODEL',
   'CLAUDE_CODE_SUBAGENT_MODEL',
 ];
-
-/** The whole environment of the process. Nothing is inherited, and the key is valid only at the run's metering proxy. */
-function claudeEnvironment(run: {
-  readonly dir: string;
-  readonly task: AdmittedTask;
-  readonly model: string;
-  readonly baseUrl: string;
-  readonly key: string;
-  readonly limits: AgentConfig['limits'];
-}): Record<string, string> {
-  const folder = join(run.dir, sessionFolder(run.task));
-  return {
-    ...COMMAND_ENV,
-    ...QUIET,
-    ...OWN_PROMPT,
-    ...Object.fromEntries(MODELS.map((name) => [name, run.model])),
-    HOME: join(folder, 'home'),
-    CLAUDE_CONFIG_DIR: join(folder, 'config'),
-    CLAUDE_CODE_TMPDIR: join(folder, 'tmp'),
-    ANTHROPIC_BASE_URL: run.baseUrl,
-    ANTHROPIC_API_KEY: run.key,
-    CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(run.limits.max_output_tokens),
-    CLAUDE_CODE_MAX_RETRIES: '2',
-    // The proxy ends a call that gets no answer (`model_calls`).
-    API_TIMEOUT_MS: String(DAY_MS),
-    CLAUDE_CODE_STOP_HOOK_BLOCK_CAP: '50',
-    CLAUDE_AGENT_SDK_MCP_NO_PREFIX: '1',
-    MCP_TOOL_TIMEOUT: String(DAY_MS),
-    // The guards have already limited the output of the agent's tools.
-    MAX_MCP_OUTPUT_TOKENS: '100000',
-    ENABLE_MCP_LARGE_OUTPUT_FILES: '0',
-    NO_PROXY: '127.0.0.1',
-  };
-}

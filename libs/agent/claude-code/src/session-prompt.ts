@@ -1,4 +1,4 @@
-import { type ConversationOptions, doneSoFar } from '@hermes-fleet/loop';
+import { type ConversationOptions, doneSoFar, type StartedCall } from '@hermes-fleet/loop';
 import type { SessionCalls } from './session-calls.ts';
 
 export interface SessionPrompt {
@@ -21,18 +21,22 @@ export async function sessionPrompt(
     role === 'user' && typeof content === 'string' ? [content] : [],
   );
   if (state.session === undefined) return { prompt: task, resumed: false, ifLost: task };
-  const interrupted: InterruptedCall[] = [];
-  for (const call of [...state.session.begun]) {
-    interrupted.push({ name: call.name, detail: call.detail, outcome: await calls.repeat(call) });
-  }
+  const interrupted: string[] = [];
+  for (const call of [...state.session.begun]) interrupted.push(describe(call, await calls.repeat(call)));
   state.session.begun = [];
+  // A crash may have lost the last messages.
+  const done = doneSoFar(state.journal);
   const isUnanswered = state.messages.at(-1)?.role === 'user';
-  const followUp = isUnanswered ? followUps.at(-1) : undefined;
-  const restart = { interrupted, done: doneSoFar(state.journal), followUp };
+  const restart = [
+    RESTARTED,
+    ...(done === undefined ? [] : [`Done so far: ${done}.`]),
+    ...interrupted,
+    ...(isUnanswered ? followUps.slice(-1) : []),
+  ];
   return {
-    prompt: restartPrompt({ ...restart, task: undefined }),
+    prompt: restart.join('\n\n'),
     resumed: true,
-    ifLost: restartPrompt({ ...restart, task }),
+    ifLost: [task, LOST, ...restart].join('\n\n'),
   };
 }
 
@@ -42,37 +46,12 @@ export function lastFollowUp({ messages }: ConversationOptions['state']): string
   return last?.role === 'user' && typeof last.content === 'string' ? last.content : '';
 }
 
-interface InterruptedCall {
-  readonly name: string;
-  readonly detail: string | undefined;
-  /** The result of the repeated call; undefined when the outcome is unknown. */
-  readonly outcome: string | undefined;
-}
-
-interface Restart {
-  readonly interrupted: readonly InterruptedCall[];
-  /** The work done so far: a crash may have lost the last messages. */
-  readonly done: string | undefined;
-  readonly followUp: string | undefined;
-  /** Set when the session is lost. */
-  readonly task: string | undefined;
-}
-
 const RESTARTED =
   'The profile was restarted while you worked. Look at what is there, and go on with the task.';
 const LOST = 'What was said before is lost.';
 
-function restartPrompt({ interrupted, done, followUp, task }: Restart): string {
-  return [
-    ...(task === undefined ? [] : [task, LOST]),
-    RESTARTED,
-    ...(done === undefined ? [] : [`Done so far: ${done}.`]),
-    ...interrupted.map(describeInterrupted),
-    ...(followUp === undefined ? [] : [followUp]),
-  ].join('\n\n');
-}
-
-function describeInterrupted({ name, detail, outcome }: InterruptedCall): string {
+/** An interrupted call, and the result of its repetition; undefined when the outcome is unknown. */
+function describe({ name, detail }: StartedCall, outcome: string | undefined): string {
   const call = `Your call of ${name}${detail === undefined ? '' : ` (${detail})`}`;
   if (outcome === undefined) return `${call}: outcome unknown, check before repeating it.`;
   return `${call} has come to its end since:\n${outcome}`;

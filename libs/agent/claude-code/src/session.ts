@@ -3,10 +3,11 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { confinedProcess } from './confined-process.ts';
-import { readStopHook, readToolHook, type ToolHookInput, type ToolUse } from './hooks.ts';
+import { readStopHook, readToolHook } from './hooks.ts';
 import type { ClaudeSdk } from './sdk.ts';
-import { readMessage, type ToolUseResult } from './sdk-messages.ts';
+import { readMessage } from './sdk-messages.ts';
 import type { Hook, HookAnswer, QueryOptions } from './sdk-types.ts';
+import type { SessionCalls } from './session-calls.ts';
 
 /** How a turn of the model ended. */
 export type TurnEnd =
@@ -20,15 +21,11 @@ export type TurnEnd =
   | { readonly kind: 'failed'; readonly detail: string; readonly cause?: unknown };
 
 /** Called during a session. `on…` handlers must not throw; a tool handler that throws ends the session. */
-export interface SessionHandlers {
+export interface SessionHandlers
+  extends Pick<SessionCalls, 'before' | 'after' | 'afterFailure' | 'onCalls' | 'onResults'> {
   onText(delta: string): void;
   /** Called for each complete response of the model. */
   onStep(): void;
-  onCalls(calls: readonly ToolUse[]): void;
-  onResults(results: readonly ToolUseResult[]): void;
-  beforeTool(call: ToolUse): Promise<HookAnswer>;
-  afterTool(hook: ToolHookInput): Promise<HookAnswer>;
-  afterFailure(hook: ToolHookInput): Promise<HookAnswer>;
   /** Resolves when all earlier events are handled. */
   settled(): Promise<void>;
 }
@@ -43,17 +40,7 @@ export interface SessionOptions {
   readonly clock: Clock;
 }
 
-export interface ClaudeSession extends AsyncDisposable {
-  /** The end of the current turn; rejects with the reason of `kill`. */
-  turn(): Promise<TurnEnd>;
-  /** Sends a prompt to a model that says it is done. Returns false when its process has ended. */
-  followUp(prompt: string): boolean;
-  /** Kills the process tree at once. */
-  kill(reason: unknown): void;
-  stderr(): string;
-  /** Why its process did not start, or was ended, if the machine or a limit is the reason. */
-  failure(): FleetError | undefined;
-}
+export type ClaudeSession = ReturnType<typeof startSession>;
 
 /** The deadline for the first message of the process. */
 const START_MS = 60_000;
@@ -64,7 +51,7 @@ const HOOK_TIMEOUT_S = 86_400;
  * Starts a confined process of Claude Code with its first prompt. When the model says that it is done, the Stop hook
  * blocks until a follow-up prompt or until disposal. Disposal resolves when the process tree is gone.
  */
-export function startSession(options: SessionOptions): ClaudeSession {
+export function startSession(options: SessionOptions) {
   const { workspace, env, handlers } = options;
   let turn = newTurn();
   let held: PromiseWithResolvers<HookAnswer> | undefined;
@@ -107,8 +94,8 @@ export function startSession(options: SessionOptions): ClaudeSession {
       cwd: workspace.dir,
       env,
       hooks: {
-        PreToolUse: hook((input) => handlers.beforeTool(readToolHook(input).call)),
-        PostToolUse: hook((input) => handlers.afterTool(readToolHook(input))),
+        PreToolUse: hook((input) => handlers.before(readToolHook(input).call)),
+        PostToolUse: hook((input) => handlers.after(readToolHook(input))),
         PostToolUseFailure: hook((input) => handlers.afterFailure(readToolHook(input))),
         Stop: hook(stop),
       },
@@ -146,18 +133,21 @@ export function startSession(options: SessionOptions): ClaudeSession {
   const reading = read();
 
   return {
+    /** The end of the current turn; rejects with the reason of `kill`. */
     turn: () => turn.promise,
-    followUp(prompt) {
+    /** Sends a prompt to a model that says it is done. Returns false when its process has ended. */
+    followUp(prompt: string): boolean {
       if (isOver || held === undefined) return false;
       turn = newTurn();
       held.resolve({ decision: 'block', reason: prompt });
       held = undefined;
       return true;
     },
+    /** Kills the process tree at once. */
     kill,
     stderr: process.stderr,
     failure: process.failure,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       isOver = true;
       starting[Symbol.dispose]();
       process.kill();

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { ToolUse } from './hooks.ts';
 import type { ServerTransport } from './sdk-types.ts';
-import { type ServedCall, toolServer } from './tool-server.ts';
+import { toolServer } from './tool-server.ts';
 
 const look = { name: 'look', description: 'Look.', parameters: { type: 'object', properties: {} } };
 
-async function connected(call: (call: ServedCall) => Promise<{ ok: boolean; text: string }>) {
+async function connected(call: (call: ToolUse) => Promise<{ ok: boolean; text: string }>) {
   const waiting = new Map<unknown, (message: JsonObject) => void>();
   const transport: ServerTransport = {
     start: async () => {},
@@ -30,7 +31,7 @@ async function connected(call: (call: ServedCall) => Promise<{ ok: boolean; text
 }
 
 test('it answers initialize, tools/list, tools/call and ping', async () => {
-  const calls: ServedCall[] = [];
+  const calls: ToolUse[] = [];
   const server = await connected(async (call) => {
     calls.push(call);
     return { ok: call.input !== 'bad', text: `looked at ${JSON.stringify(call.input)}` };
@@ -48,7 +49,7 @@ test('it answers initialize, tools/list, tools/call and ping', async () => {
   assert.deepEqual(result, { content: [{ type: 'text', text: 'looked at {"at":1}' }], isError: false });
   const { result: failed } = await server.ask('tools/call', { name: 'look', arguments: 'bad', _meta });
   assert.ok(isJsonObject(failed) && failed.isError === true);
-  assert.deepEqual(calls[0], { id: 'toolu_1', tool: 'look', input: { at: 1 } });
+  assert.deepEqual(calls[0], { id: 'toolu_1', name: 'look', input: { at: 1 } });
   assert.deepEqual((await server.ask('ping')).result, {});
 });
 

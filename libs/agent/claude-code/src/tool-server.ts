@@ -1,5 +1,7 @@
+import type { AgentTool } from '@hermes-fleet/loop';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import type { ToolUse } from './hooks.ts';
 import type { InProcessServer, ServerTransport } from './sdk-types.ts';
 
 const Request = z.looseObject({
@@ -15,25 +17,11 @@ const Call = z.looseObject({
   _meta: z.looseObject({ 'claudecode/toolUseId': z.string() }),
 });
 
-/** A tool as Claude Code sees it. */
-export interface ServedTool {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: JsonObject;
-}
-
-export interface ServedCall {
-  /** The model's tool_use id. */
-  readonly id: string;
-  readonly tool: string;
-  readonly input: unknown;
-}
-
 export interface ToolServerOptions {
   readonly name: string;
-  readonly tools: readonly ServedTool[];
-  /** Resolves with the text for the model. The model does not see the reason of a rejection. */
-  call(call: ServedCall): Promise<{ readonly ok: boolean; readonly text: string }>;
+  readonly tools: readonly Pick<AgentTool, 'name' | 'description' | 'parameters'>[];
+  /** Resolves with the text for the model. The model does not see the reason of a rejection. The id is that of its tool_use. */
+  call(call: ToolUse): Promise<{ readonly ok: boolean; readonly text: string }>;
 }
 
 const MAX_RESULT_CHARS = 400_000;
@@ -43,15 +31,13 @@ const INTERNAL = -32603;
 
 /** An in-process MCP server that gives Claude Code the agent's tools. It needs neither a listener nor a process. */
 export function toolServer(options: ToolServerOptions): InProcessServer {
-  async function answer(method: string, params: JsonObject): Promise<JsonObject> {
+  /** Undefined for a method that there is not. */
+  async function answer(method: string, params: JsonObject): Promise<JsonObject | undefined> {
     switch (method) {
       case 'initialize': {
         const { protocolVersion } = Initialize.parse(params);
-        return {
-          protocolVersion,
-          capabilities: { tools: {} },
-          serverInfo: { name: options.name, version: '1' },
-        };
+        const serverInfo = { name: options.name, version: '1' };
+        return { protocolVersion, capabilities: { tools: {} }, serverInfo };
       }
       case 'ping':
         return {};
@@ -67,11 +53,11 @@ export function toolServer(options: ToolServerOptions): InProcessServer {
         };
       case 'tools/call': {
         const { name, arguments: input, _meta } = Call.parse(params);
-        const { ok, text } = await options.call({ id: _meta['claudecode/toolUseId'], tool: name, input });
+        const { ok, text } = await options.call({ id: _meta['claudecode/toolUseId'], name, input });
         return { content: [{ type: 'text', text }], isError: !ok };
       }
       default:
-        throw new RpcError(METHOD_NOT_FOUND, `there is no method ${method}`);
+        return undefined;
     }
   }
 
@@ -79,8 +65,9 @@ export function toolServer(options: ToolServerOptions): InProcessServer {
     const request = Request.safeParse(message);
     if (!request.success || request.data.id === undefined) return;
     const { id, method, params } = request.data;
+    const unknown = { code: METHOD_NOT_FOUND, message: `there is no method ${method}` };
     const reply = await answer(method, z.record(z.string(), z.json()).parse(params)).then(
-      (result) => ({ result }),
+      (result): JsonObject => (result ? { result } : { error: unknown }),
       (error: unknown) => ({ error: errorOf(error) }),
     );
     // A closed connection needs no answer: its session has ended.
@@ -100,16 +87,7 @@ export function toolServer(options: ToolServerOptions): InProcessServer {
   };
 }
 
-class RpcError extends Error {
-  readonly code: number;
-  constructor(code: number, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
 function errorOf(error: unknown): JsonObject {
-  if (error instanceof RpcError) return { code: error.code, message: error.message };
   if (error instanceof z.ZodError) return { code: INVALID_PARAMS, message: 'the request cannot be read' };
   return { code: INTERNAL, message: 'the tool failed unexpectedly; try another way' };
 }

@@ -14,22 +14,6 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { requestHeaders } from './proxy-http.ts';
 
-/** A call of the provider; it runs until it is disposed of. */
-export interface UpstreamCall extends Disposable {
-  /** Rejects with a RedirectError, with the reason of `signal`, or with the network's error. */
-  readonly answer: Promise<Response>;
-  /** The caller's, and that of a provider that is silent for too long: then its reason is a SilenceError. */
-  readonly signal: AbortSignal;
-  /** A token came. */
-  heard(): void;
-}
-
-export interface Upstream {
-  call(path: string, body: unknown, headers: IncomingHttpHeaders, signal: AbortSignal): UpstreamCall;
-  /** Why a call failed, without secrets. */
-  failureOf(error: unknown): FleetError;
-}
-
 export interface UpstreamOptions {
   /** The address of the provider's API, without `/v1`. */
   readonly upstream: string;
@@ -44,11 +28,12 @@ export interface UpstreamOptions {
  * The provider behind a metering proxy. Redirects are not followed, and a call ends when the provider sends no token for as
  * long as `model_calls` says (docs/agent.md#calls-that-fail).
  */
-export function createUpstream({ upstream, apiKey, model, clock = systemClock }: UpstreamOptions): Upstream {
+export function createUpstream({ upstream, apiKey, model, clock = systemClock }: UpstreamOptions) {
   const { patience = DEFAULT_PATIENCE, secrets = [apiKey] } = model;
   const send = providerFetch(patience);
   return {
-    call(path, body, headers, signal) {
+    /** Begins a call, which runs until it is disposed of. */
+    call(path: string, body: unknown, headers: IncomingHttpHeaders, signal: AbortSignal) {
       // Before the timer, which a body that cannot be written would leave behind.
       const text = JSON.stringify(body);
       const silence = watchSilence(clock, patience);
@@ -60,13 +45,17 @@ export function createUpstream({ upstream, apiKey, model, clock = systemClock }:
         signal: limited,
       });
       return {
+        /** Rejects with a RedirectError, with the reason of `signal`, or with the network's error. */
         answer,
+        /** The caller's, and that of a provider that is silent for too long: then its reason is a SilenceError. */
         signal: limited,
+        /** A token came. */
         heard: silence.heard,
         [Symbol.dispose]: () => silence[Symbol.dispose](),
       };
     },
-    failureOf(error) {
+    /** Why a call failed, without secrets. */
+    failureOf(error: unknown): FleetError {
       if (error instanceof FleetError) return error;
       if (error instanceof SilenceError) return silenceFailure(error);
       const redirect = redirectIn(error);

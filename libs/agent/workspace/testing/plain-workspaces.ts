@@ -6,7 +6,7 @@ import { anchoredFiles } from '../src/files/anchored-path.ts';
 import { shortened } from '../src/git/diff.ts';
 import { contextName } from '../src/stores/context-name.ts';
 import { branchOf } from '../src/stores/result-refs.ts';
-import { isInPlaceBase, startedElsewhere } from '../src/tree/in-place-base.ts';
+import { isInPlaceBase, startedElsewhere } from '../src/tree/in-place.ts';
 import type { OpenTree, Workspace, Workspaces } from '../src/tree/workspace.ts';
 
 /** What a commit holds: for each path, the kind of its file and its contents. */

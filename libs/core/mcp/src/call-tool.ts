@@ -2,9 +2,9 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Connection } from './connection.ts';
-import { boundText, contentText } from './content.ts';
+import { boundText, contentText, oneLine } from './content.ts';
 import { deadline, TimeoutError } from './deadline.ts';
-import { describeFailure, isAnswer, oneLine } from './failure.ts';
+import { describeFailure, isAnswer } from './failure.ts';
 import { unavailable } from './session.ts';
 
 export interface McpToolResult {

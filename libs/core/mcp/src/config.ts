@@ -100,11 +100,7 @@ function placeholders({
   args = [],
   env = {},
   cwd = '',
-}: {
-  readonly args?: readonly string[] | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
-  readonly cwd?: string | undefined;
-}): PropertyKey[][] {
+}: Pick<StdioServerConfig, 'args' | 'env' | 'cwd'>): PropertyKey[][] {
   return [
     ...args.map((text, at) => [text, ['args', at]] as const),
     ...Object.entries(env).map(([name, text]) => [text, ['env', name]] as const),

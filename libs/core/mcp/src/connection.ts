@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { type Clock, isWithin, type Log } from '@hermes-fleet/protocol/ports';
 import {
   type CallToolResult,
   Client,
@@ -17,22 +17,7 @@ export interface McpTool {
   readonly readOnly: boolean;
 }
 
-/** One session with one server. Every request rejects with the reason of its signal. */
-export interface Connection {
-  /** Milliseconds since the epoch. */
-  readonly openedAt: number;
-  /** Resolves with the reason once the session has ended, on either side. */
-  readonly closed: Promise<ServerFailure>;
-  ping(signal: AbortSignal): Promise<void>;
-  listTools(signal: AbortSignal): Promise<McpTool[]>;
-  callTool(
-    name: string,
-    args: JsonObject,
-    options: { readonly signal: AbortSignal; readonly meta: JsonObject | undefined },
-  ): Promise<CallToolResult>;
-  /** Resolves when the process is gone, or the HTTP session is terminated or the request to do so has timed out. */
-  close(): Promise<void>;
-}
+export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
 export type ServerTransport =
   | { readonly kind: 'stdio'; readonly transport: StdioTransport }
@@ -46,7 +31,9 @@ const MAX_TOOLS_CHARS = 10_000_000;
 const SESSION_END_MS = 300;
 
 /**
- * Connects and initializes a session, in a revision of 2025 of the protocol, which servers of every generation speak. Closes everything when that fails or `signal` aborts. */
+ * Connects and initializes a session, in a revision of 2025 of the protocol, which servers of every generation speak. Closes
+ * everything when that fails or `signal` aborts. Every request rejects with the reason of its signal.
+ */
 export async function openConnection({
   server,
   clock,
@@ -59,7 +46,7 @@ export async function openConnection({
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onToolsChanged: () => void;
-}): Promise<Connection> {
+}) {
   const { transport } = server;
   const client = new Client({ name: 'hermes-fleet', version: manifest.version });
   const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<ServerFailure>();
@@ -85,12 +72,10 @@ export async function openConnection({
 
   async function endSession(): Promise<void> {
     if (server.kind === 'stdio') return;
-    const timeout = Promise.withResolvers<void>();
-    using _timer = clock.timer(timeout.resolve, SESSION_END_MS);
     const ended = server.transport.terminateSession().catch((error) => {
       log.debug({ err: error }, 'MCP session was not ended by its server');
     });
-    await Promise.race([ended, timeout.promise]);
+    await isWithin(ended, SESSION_END_MS, clock);
   }
 
   async function close(): Promise<void> {
@@ -111,17 +96,24 @@ export async function openConnection({
   }
 
   return {
+    /** Milliseconds since the epoch. */
     openedAt: clock.now(),
+    /** Resolves with the reason once the session has ended, on either side. */
     closed,
-    ping: (limit) => request(limit, async (options) => void (await client.ping(options))),
-    listTools: (limit) => request(limit, (options) => listAll(client, options)),
-    callTool: (name, args, { signal: limit, meta }) =>
+    ping: (limit: AbortSignal) => request(limit, async (options) => void (await client.ping(options))),
+    listTools: (limit: AbortSignal) => request(limit, (options) => listAll(client, options)),
+    callTool: (
+      name: string,
+      args: JsonObject,
+      { signal: limit, meta }: { readonly signal: AbortSignal; readonly meta: JsonObject | undefined },
+    ): Promise<CallToolResult> =>
       request(limit, (options) =>
         client.request(
           { method: 'tools/call', params: { name, arguments: args, ...(meta && { _meta: meta }) } },
           options,
         ),
       ),
+    /** Resolves when the process is gone, or the HTTP session is terminated or the request to do so has timed out. */
     close,
   };
 }

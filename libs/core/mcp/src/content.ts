@@ -44,3 +44,8 @@ export function boundText(text: string): string {
 }
 
 const base64Bytes = (data: string): number => Buffer.byteLength(data, 'base64');
+
+const MAX_LINE = 200;
+
+/** Shortens untrusted text to one line of at most 200 characters. */
+export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, MAX_LINE);

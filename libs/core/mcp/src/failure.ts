@@ -1,7 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { oneLine } from './content.ts';
 import { TimeoutError } from './deadline.ts';
-
-const MAX_TEXT = 200;
 
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
@@ -71,6 +70,3 @@ function networkCode(error: unknown): string | undefined {
   }
   return undefined;
 }
-
-/** Shortens untrusted text to one line of at most 200 characters. */
-export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, MAX_TEXT);

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { McpHealth } from '@hermes-fleet/protocol/handshake';
-import { type Log, raceSignal } from '@hermes-fleet/protocol/ports';
+import { logWith, raceSignal } from '@hermes-fleet/protocol/ports';
 import {
   type CallOptions,
   type McpToolResult,
@@ -44,7 +44,7 @@ export class MonitoredServer {
   #callsInFlight = 0;
 
   constructor(options: ServerOptions) {
-    this.#options = { ...options, log: namedLog(options.log, options.name) };
+    this.#options = { ...options, log: logWith(options.log, { server: options.name }) };
     this.#pings = new Pings(options.clock);
     this.#health = options.config.disabled
       ? { state: 'disabled', detail: 'disabled in the configuration', checkedAt: options.clock.now() }
@@ -170,14 +170,4 @@ export class MonitoredServer {
     else this.#options.log.warn({ state, detail }, 'MCP server is not healthy');
     if (before.state !== state) this.#options.onChange();
   }
-}
-
-/** Adds the server's name to every log line. */
-function namedLog(log: Log, server: string): Log {
-  return {
-    debug: (fields, message) => log.debug({ server, ...fields }, message),
-    info: (fields, message) => log.info({ server, ...fields }, message),
-    warn: (fields, message) => log.warn({ server, ...fields }, message),
-    error: (fields, message) => log.error({ server, ...fields }, message),
-  };
 }

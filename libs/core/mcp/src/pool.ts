@@ -1,5 +1,5 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { type Clock, isWithin, type Log } from '@hermes-fleet/protocol/ports';
 import type { CallOptions, McpToolResult } from './call-tool.ts';
 import { isTaskServer, type McpServerConfig, rootedAt } from './config.ts';
 import type { McpTool } from './connection.ts';
@@ -118,7 +118,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   };
   check();
 
-  function find(name: string): MonitoredServer {
+  function serverNamed(name: string): MonitoredServer {
     const server = servers.get(name);
     if (server) return server;
     throw new FleetError(
@@ -134,10 +134,8 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       taskServers.close(),
       ...[...servers.values()].map((server) => server.close()),
     ]);
-    const { promise: timeout, resolve } = Promise.withResolvers<'late'>();
-    using _limit = clock.timer(() => resolve('late'), CLOSE_MS);
-    if ((await Promise.race([closed, timeout])) !== 'late') return;
-    log.warn({ pids: pids() }, 'MCP servers did not end in time');
+    if (!(await isWithin(closed, CLOSE_MS, clock)))
+      log.warn({ pids: pids() }, 'MCP servers did not end in time');
   }
 
   const pids = (): number[] => [...servers.values(), taskServers].flatMap((server) => server.pids());
@@ -145,14 +143,14 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   return {
     names: () => [...servers.keys()],
     health: () => Object.fromEntries([...servers].map(([name, server]) => [name, server.health])),
-    probe: async (name, limits) => find(name).probe(limits),
+    probe: async (name, limits) => serverNamed(name).probe(limits),
     onChange: (listener) => {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
-    listTools: async (name) => find(name).listTools(),
+    listTools: async (name) => serverNamed(name).listTools(),
     callTool: async (name, tool, args, { place, ...limits }) => {
-      const shared = find(name);
+      const shared = serverNamed(name);
       const config = options.servers[name];
       if (config === undefined || !isTaskServer(config)) return shared.callTool(tool, args, limits);
       if (place === undefined)

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import { type Clock, isWithin, type Log } from '@hermes-fleet/protocol/ports';
 import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { ServerFailure } from './failure.ts';
 import { createLineLog } from './line-log.ts';
@@ -159,13 +159,7 @@ export class StdioTransport implements Transport {
   }
 
   #exitedWithin(ms: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = this.#options.clock.timer(() => resolve(this.#hasExited), ms);
-      void this.exited.then(() => {
-        timer[Symbol.dispose]();
-        resolve(true);
-      });
-    });
+    return isWithin(this.exited, ms, this.#options.clock);
   }
 
   #read(chunk: Buffer): void {

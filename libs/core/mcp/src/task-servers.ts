@@ -1,5 +1,5 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { raceSignal } from '@hermes-fleet/protocol/ports';
+import { isWithin, raceSignal } from '@hermes-fleet/protocol/ports';
 import {
   type CallOptions,
   type McpToolResult,
@@ -71,7 +71,7 @@ export class TaskServers {
     const { clock, onOperation } = this.#options;
     const operation = { clock, onOperation: onOperation.bind(undefined, server) };
     return resultOfCall({ server, tool, clock }, options, async (signal) => {
-      const instance = await this.#take(server, config, place, signal);
+      const instance = await this.#takeInstance(server, config, place, signal);
       try {
         return await instance.session.use(signal, (connection) =>
           timed('tools/call', operation, () =>
@@ -106,7 +106,7 @@ export class TaskServers {
     await Promise.all(this.#ending.keys());
   }
 
-  async #take(
+  async #takeInstance(
     server: string,
     config: StdioServerConfig,
     place: TaskPlace,
@@ -220,10 +220,11 @@ export class TaskServers {
 
   async #ended({ server, context, session }: Instance): Promise<void> {
     const { clock, log } = this.#options;
-    const { promise: late, resolve } = Promise.withResolvers<'late'>();
-    using _limit = clock.timer(() => resolve('late'), END_MS);
-    if ((await Promise.race([session.close(), late])) !== 'late') return;
-    log.error({ server, context, pids: session.pids() }, 'an instance of an MCP server did not end in time');
+    if (!(await isWithin(session.close(), END_MS, clock)))
+      log.error(
+        { server, context, pids: session.pids() },
+        'an instance of an MCP server did not end in time',
+      );
   }
 
   async #ping(instance: Instance): Promise<void> {

@@ -3,12 +3,13 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { unlessAbsent } from '../process/system-error.ts';
+import { runCommand } from '../process/run-command.ts';
+import { firstLine, unlessAbsent } from '../process/system-error.ts';
 import { COMMAND_GID, COMMAND_USER, type CommandUser } from './command-user.ts';
-import { type AsUserOptions, endUser, runAs } from './end-user.ts';
-import { joinGroup, leaveGroup } from './gateway-groups.ts';
+import { type Confinement, isRoot } from './confinement.ts';
+import { type AsUserOptions, cannotList, endUser, runAs } from './end-user.ts';
 import { type RunAsOwner, removeFolder } from './remove-folder.ts';
-import type { UserRange } from './user-range.ts';
+import { defaultUsers, isMapped, type UserRange } from './user-range.ts';
 
 /** A context's user while it is in use. */
 export interface UserLease {
@@ -197,3 +198,45 @@ function takenBelow(contexts: string, range: UserRange): Set<number> {
 const isOurs = (gid: number): boolean => gid === process.getgid?.() || gid === COMMAND_GID;
 
 const isIn = ({ first, last }: UserRange, id: number): boolean => id >= first && id <= last;
+
+const PROBE_MS = 10_000;
+
+/** Opens the users of the contexts below `root`, or resolves with the reason why there are none; runs a command as one. */
+export async function usersFor(
+  confinement: Pick<Confinement, 'wrap'>,
+  options: AsUserOptions & { readonly root: string; readonly users: UserRange | undefined },
+): Promise<{ readonly users: CommandUsers } | { readonly missing: string }> {
+  const { root, clock, log } = options;
+  const range = options.users ?? defaultUsers(root);
+  if (!isMapped(range)) {
+    const missing = `users ${range.first} to ${range.last} do not exist here; set HERMES_COMMAND_USERS`;
+    return { missing };
+  }
+  const user = { uid: range.last, gid: range.last };
+  try {
+    joinGroup(user.gid);
+    leaveGroup(user.gid);
+    const line = confinement.wrap('/bin/sh', ['-c', 'id -u'], { writable: [], readOnly: [], user });
+    const { stdout, stderr } = await runCommand(line, { timeoutMs: PROBE_MS, clock });
+    if (stdout.trim() !== String(user.uid)) return { missing: firstLine(stderr, 'no command runs as one') };
+  } catch (error) {
+    return { missing: firstLine(String(error), 'no command runs as one') };
+  }
+  for (const place of await cannotList()) {
+    log.warn({ place }, 'the gateway cannot list this folder: what commands leave there stays');
+  }
+  return { users: openCommandUsers({ ...options, contexts: join(root, 'contexts'), range }) };
+}
+
+/** Adds a group to this process's own. Throws EPERM without the capability SETGID. Root joins nothing: it reads everything. */
+function joinGroup(gid: number): void {
+  const groups = ownGroups();
+  if (!isRoot() && !groups.includes(gid)) process.setgroups?.([...groups, gid]);
+}
+
+function leaveGroup(gid: number): void {
+  const groups = ownGroups();
+  if (!isRoot() && groups.includes(gid)) process.setgroups?.(groups.filter((group) => group !== gid));
+}
+
+const ownGroups = (): number[] => process.getgroups?.() ?? [];

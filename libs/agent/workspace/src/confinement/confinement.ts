@@ -54,7 +54,7 @@ export interface Confinement {
   readonly users?: CommandUsers;
 }
 
-const isRoot = (): boolean => process.getuid?.() === 0;
+export const isRoot = (): boolean => process.getuid?.() === 0;
 
 /** Makes a directory that commands may pass through, to what they know of in it, and nothing else. */
 export async function makePassableDirectory(path: string, otherUser: boolean): Promise<void> {

@@ -11,8 +11,10 @@ import { COMMAND_ENV } from '../process/command-env.ts';
 import { runCommand } from '../process/run-command.ts';
 import { firstLine } from '../process/system-error.ts';
 import { askUser } from './ask-user.ts';
+import { usersFor } from './command-users.ts';
 import {
   type Confinement,
+  isRoot,
   makePassableDirectory,
   makeSharedDirectory,
   type ProxyFiles,
@@ -24,8 +26,7 @@ import { dropUserRestricted, LANDLOCK_EXEC, probeLandlock } from './landlock.ts'
 import { findFilter } from './seccomp/filter.ts';
 import { asUser } from './uid-drop.ts';
 import type { UserRange } from './user-range.ts';
-import { usersFor } from './users-for.ts';
-import { asRoot, type CommandNetwork, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
+import { type CommandNetwork, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
 
 export interface ConfinementOptions {
   /** `auto` selects the strongest method that works on this machine. */
@@ -88,7 +89,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     return dropUserRestricted(programs.landlock, '/bin/sh', ['-c', scored, 'sh', ...args], filtered);
   };
   const asking = { shellAs, clock, log };
-  const ask = asRoot() ? undefined : askUser(asking);
+  const ask = isRoot() ? undefined : askUser(asking);
   const monitor = options.limits && createMemoryWatch({ limitMb: options.limits.memoryMb, clock, log, ask });
   const build = (
     how: How,
@@ -98,7 +99,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });
     const parts = { readable, programs, network, filter, monitor, nextGroup };
     const wrap = createWrapper(how, { ...parts, command: limited(false), server: limited(true) });
-    const otherUser = (how.method === 'bubblewrap' && asRoot()) || how.method === 'uid';
+    const otherUser = (how.method === 'bubblewrap' && isRoot()) || how.method === 'uid';
     const launchIn =
       (directory: string, use: Use): ServerPlace['wrap'] =>
       (command, args, proxy?: ProxyFiles) =>
@@ -149,7 +150,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       const parts = { root, users: options.users, ...asking };
       const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
-      const note = describe({ ...how, filter, network, landlock, withoutUsers, groups, asRoot: asRoot() });
+      const note = describe({ ...how, filter, network, landlock, withoutUsers, groups, asRoot: isRoot() });
       const sharesUser = method === 'uid' && !restricts && withoutUsers !== undefined;
       const users = found && 'users' in found && found;
       return chosen({ ...candidate, note: note + withoutLimits, sharesUser, ...users });

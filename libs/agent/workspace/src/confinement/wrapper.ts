@@ -3,7 +3,7 @@ import { type limitedCommand, preferCommands } from '../limits/command-limits.ts
 import type { CommandLine, CommandMonitor } from '../process/run-command.ts';
 import { bubblewrapArgs } from './bubblewrap.ts';
 import { COMMAND_USER } from './command-user.ts';
-import type { ConfinementMethod, Reach } from './confinement.ts';
+import { type ConfinementMethod, isRoot, type Reach } from './confinement.ts';
 import { dropUserRestricted } from './landlock.ts';
 import type { SystemCallFilter } from './seccomp/filter.ts';
 import { asUser, createMarks } from './uid-drop.ts';
@@ -26,8 +26,6 @@ export interface Programs {
 }
 
 type Limited = ReturnType<typeof limitedCommand> | undefined;
-
-export const asRoot = (): boolean => process.getuid?.() === 0;
 
 /** A command of a task, a server that all tasks share, or an instance that only measures a server of tasks. */
 export type Use = 'command' | 'server' | 'probe';
@@ -71,8 +69,8 @@ export function createWrapper(
     }
     if (how.method !== 'bubblewrap') return limited;
     const network = use === 'server' ? 'full' : options.network;
-    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), ownNetwork: network !== 'full' });
-    const inner = asRoot() ? dropUser(programs.setpriv, limited, { user }) : limited;
+    const outer = bubblewrapArgs({ reach, readable, asRoot: isRoot(), ownNetwork: network !== 'full' });
+    const inner = isRoot() ? dropUser(programs.setpriv, limited, { user }) : limited;
     const filtered = filter === undefined ? [] : ['--seccomp', String(FILTER)];
     return { command: programs.bwrap, args: [...filtered, ...outer, '--', inner.command, ...inner.args] };
   };

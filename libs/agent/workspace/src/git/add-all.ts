@@ -21,9 +21,9 @@ export function named(paths: readonly string[]): string {
  * commit, or an unreadable file. One such path must not cost a task the rest of its work.
  */
 export async function addAll(git: Git, place: GitPlace): Promise<Uncommitted | undefined> {
-  const code = await git.ask(place, ['add', '--all', '--ignore-errors', ...LEFT_OUT]);
-  if (code === 0) return undefined;
-  const left = code === SOME_FAILED ? await notAdded(git, place) : undefined;
+  const { exitCode } = await git.exec(place, ['add', '--all', '--ignore-errors', ...LEFT_OUT]);
+  if (exitCode === 0) return undefined;
+  const left = exitCode === SOME_FAILED ? await notAdded(git, place) : undefined;
   // The failure does not concern single files: this throws and logs git's output.
   if (left === undefined) await git.run(place, ['add', '--all', ...LEFT_OUT]);
   return left;
@@ -31,15 +31,11 @@ export async function addAll(git: Git, place: GitPlace): Promise<Uncommitted | u
 
 /** What `git add` left out, after it ended with 1. */
 export async function notAdded(git: Git, place: GitPlace): Promise<Uncommitted | undefined> {
-  const left = await notIn(git, place);
+  const args = ['ls-files', '-z', '--others', '--modified', '--exclude-standard', ...LEFT_OUT];
+  const left = (await git.run(place, args)).split('\0').filter((path) => path !== '');
   if (left.length === 0) return undefined;
   const todo = `commit ${named(left)}: git cannot take it in (a repository without a commit, or not readable)`;
   return { todo, certain: true };
 }
 
 const SOME_FAILED = 1;
-
-async function notIn(git: Git, place: GitPlace): Promise<string[]> {
-  const args = ['ls-files', '-z', '--others', '--modified', '--exclude-standard', ...LEFT_OUT];
-  return (await git.run(place, args)).split('\0').filter((path) => path !== '');
-}

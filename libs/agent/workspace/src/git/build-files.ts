@@ -57,7 +57,7 @@ export const ignoringBuilds = (gitDir: string): Pick<GitPlace, 'env'> => ({
 
 /** Writes the ignore file of `ignoringBuilds` for what the tree has now. Resolves with false when that fails. */
 export async function findBuilds(git: Git, place: GitPlace, gitDir: string): Promise<boolean> {
-  return (await git.script(place, FIND, [`${gitDir}/${FOLDER}/git`])) === 0;
+  return (await git.script(place, FIND, [`${gitDir}/${FOLDER}/git`])).exitCode === 0;
 }
 
 const FIND = `${BUILD_PATTERNS}

@@ -1,5 +1,5 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { Git, GitPlace } from './git.ts';
+import { type Git, type GitPlace, linesOf } from './git.ts';
 
 /** The files of one commit, whatever has become of them in a tree. */
 export interface CommittedFiles {
@@ -23,21 +23,18 @@ export function createCommittedFiles(git: Git, place: GitPlace, commit: string, 
   return {
     async named(names) {
       const pattern = `[\t/](${names.map((name) => name.replaceAll('.', '[.]')).join('|')})$`;
-      const args = ['-c', NAMED, 'sh', commit, pattern];
-      const { stdout, stderr } = await git.exec(place, '/bin/sh', args);
+      const { stdout, stderr } = await git.script(place, NAMED, [commit, pattern]);
       if (stderr !== '')
         log.warn({ commit, stderr: stderr.slice(0, 500) }, 'the files of a commit cannot be listed');
-      const paths = stdout
-        .split('\n')
-        .flatMap((line) => (line === '' ? [] : [line.slice(line.indexOf('\t') + 1)]));
+      const paths = linesOf(stdout).map((line) => line.slice(line.indexOf('\t') + 1));
       return paths.filter((path) => !HIDDEN.test(path) && !path.includes('\uFFFD')).sort(upperFirst);
     },
     async read(path, maxBytes) {
       if (HIDDEN.test(path)) return undefined;
-      const found = await git.exec(place, '/bin/sh', ['-c', FIND, 'sh', `${commit}:${path}`]);
+      const found = await git.script(place, FIND, [`${commit}:${path}`]);
       const [, id, size] = FOUND.exec(found.stdout) ?? [];
       if (id === undefined) return undefined;
-      const { exitCode, stdout } = await git.exec(place, '/bin/sh', ['-c', READ, 'sh', id, String(maxBytes)]);
+      const { exitCode, stdout } = await git.script(place, READ, [id, String(maxBytes)]);
       if (exitCode !== 0 || stdout.includes('\0')) return undefined;
       const bytes = Number(size);
       // The limit may cut the last character.

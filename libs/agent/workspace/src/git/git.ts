@@ -17,25 +17,9 @@ export interface GitPlace {
 }
 
 /** What one call needs in addition to its place. */
-export type GitCall = Partial<
-  Pick<RunOptions, 'signal' | 'stdin' | 'onStdout' | 'maxBytes' | 'timeoutMs' | 'keepBytes'>
->;
+export type GitCall = Partial<Omit<RunOptions, 'cwd' | 'env' | 'clock'>>;
 
-export interface Git {
-  /** Returns standard output. A failure throws INTERNAL; its text goes to the log. */
-  run(place: GitPlace, args: readonly string[], call?: GitCall): Promise<string>;
-  /** Returns the exit code, for questions that git answers with it. */
-  ask(place: GitPlace, args: readonly string[]): Promise<number | null>;
-  /** Returns the exit code of a shell script that runs where git does. */
-  script(place: GitPlace, script: string, args: readonly string[]): Promise<number | null>;
-  /** Runs git, or the shell with a script that calls git, and returns how it ended. */
-  exec(
-    place: GitPlace,
-    command: 'git' | '/bin/sh',
-    args: readonly string[],
-    call?: GitCall,
-  ): Promise<CommandResult>;
-}
+export type Git = ReturnType<typeof createGit>;
 
 /**
  * Machine-wide settings are ignored. These keep git from some of the programs that a repository can choose. They are not a
@@ -82,13 +66,15 @@ const LIMITS = { timeoutMs: 60_000, keepBytes: 8 * 1024 * 1024, maxBytes: 64 * 1
 const NO_ROOM = /^.*(?:[Cc]annot fork|unable to fork|Resource temporarily unavailable).*$/m;
 
 /** Runs git, and scripts of several git steps, for the gateway. Throws CAPACITY when no process can be started. */
-export function createGit(options: {
-  readonly profile: string;
-  readonly clock: Clock;
-  readonly log: Log;
-}): Git {
+export function createGit(options: { readonly profile: string; readonly clock: Clock; readonly log: Log }) {
   const base = { ...GIT_ENV, ...gitIdentity(options.profile) };
-  const exec: Git['exec'] = async (place, command, args, call) => {
+
+  async function start(
+    command: string,
+    args: readonly string[],
+    place: GitPlace,
+    call?: GitCall,
+  ): Promise<CommandResult> {
     const env: Record<string, string> = { ...base, ...place.env };
     if (place.gitDir !== undefined) env.GIT_DIR = place.gitDir;
     if (place.workTree !== undefined) env.GIT_WORK_TREE = place.workTree;
@@ -103,21 +89,39 @@ export function createGit(options: {
     const noRoom = result.exitCode === 0 ? null : NO_ROOM.exec(result.stderr);
     if (noRoom !== null) throw capacityError(noRoom[0]);
     return result;
-  };
+  }
+
+  /** Runs git and returns how it ended. */
+  const exec = (place: GitPlace, args: readonly string[], call?: GitCall): Promise<CommandResult> =>
+    start('git', args, place, call);
+
   return {
-    async run(place, args, call) {
-      const result = await exec(place, 'git', args, call);
+    exec,
+    /** Returns standard output. A failure throws INTERNAL; its text goes to the log. */
+    async run(place: GitPlace, args: readonly string[], call?: GitCall): Promise<string> {
+      const result = await exec(place, args, call);
       if (result.exitCode === 0) return result.stdout;
-      const { exitCode, stderr, killed } = result;
-      options.log.error({ command: args[0], exitCode, killed, stderr: stderr.slice(0, 2000) }, 'git failed');
+      options.log.error({ command: args[0], ...failureOf(result) }, 'git failed');
       throw new FleetError('INTERNAL', `git ${args[0]} failed in the workspace; the log has its output`);
     },
-    ask: async (place, args) => (await exec(place, 'git', args)).exitCode,
-    script: async (place, script, args) =>
-      (await exec(place, '/bin/sh', ['-c', script, 'sh', ...args])).exitCode,
-    exec,
+    /** Asks a question that git answers with its exit code. */
+    ask: async (place: GitPlace, args: readonly string[]): Promise<boolean> =>
+      (await exec(place, args)).exitCode === 0,
+    /** Runs a shell script that calls git, and returns how it ended. */
+    script: (place: GitPlace, script: string, args: readonly string[], call?: GitCall) =>
+      start('/bin/sh', ['-c', script, 'sh', ...args], place, call),
   };
 }
+
+/** How a command failed, for the log. */
+export const failureOf = ({ exitCode, killed, stderr }: CommandResult) => ({
+  exitCode,
+  killed,
+  stderr: stderr.slice(0, 2000),
+});
+
+/** The lines of an output, without empty ones. */
+export const linesOf = (output: string): string[] => output.split('\n').filter((line) => line !== '');
 
 /** Author and committer, for git run by the gateway and by the agent's commands alike. */
 export function gitIdentity(profile: string): Record<string, string> {

@@ -36,12 +36,12 @@ export async function lockedSince(gitDir: string): Promise<number | undefined> {
 export async function obstacle(git: Git, place: GitPlace, gitDir: string): Promise<string | undefined> {
   if ((await lockedSince(gitDir)) !== undefined)
     return 'is locked by a git command (.git/index.lock): wait for it, or remove what it left behind';
-  const code = (await git.script(place, WHICH, [gitDir, ...UNDER_WAY.map(([file]) => file)])) ?? 0;
-  const under = UNDER_WAY[code - FIRST];
+  const { exitCode } = await git.script(place, WHICH, [gitDir, ...UNDER_WAY.map(([file]) => file)]);
+  const under = UNDER_WAY[(exitCode ?? 0) - FIRST];
   if (under !== undefined) return `is in the middle of a ${under[1]}: finish or abort it`;
-  if ((await git.ask(place, ['symbolic-ref', '-q', 'HEAD'])) !== 0)
+  if (!(await git.ask(place, ['symbolic-ref', '-q', 'HEAD'])))
     return 'is on no branch (detached HEAD): check one out';
-  if ((await git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD'])) !== 0)
+  if (!(await git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD'])))
     return 'is on a branch without a commit: make the first one';
   return undefined;
 }

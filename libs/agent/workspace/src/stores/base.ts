@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type CommittedFiles, createCommittedFiles } from '../git/committed-files.ts';
-import type { Git, GitPlace } from '../git/git.ts';
+import { type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { type TreeState, treeState } from '../git/tree-state.ts';
 import { firstLine } from '../process/system-error.ts';
 import { indexPack, receivePack } from './pack-file.ts';
@@ -58,8 +58,7 @@ export async function openBase(options: BaseOptions): Promise<Base> {
   const store = await openStore({ ...options, readable });
   const common = {
     objects: store.objects,
-    has: async (commit: string) =>
-      (await git.ask(store.place, ['cat-file', '-e', `${commit}^{commit}`])) === 0,
+    has: (commit: string) => git.ask(store.place, ['cat-file', '-e', `${commit}^{commit}`]),
     files: (commit: string) => createCommittedFiles(git, store.place, commit, options.log),
     shallow: () => readShallow(store),
     broken: () => isBroken(git, store),
@@ -91,7 +90,7 @@ export async function openBase(options: BaseOptions): Promise<Base> {
 
 /** Makes the first commit of a base without any. */
 async function begin(git: Git, { place }: Store): Promise<void> {
-  if ((await git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD^{commit}'])) === 0) return;
+  if (await git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD^{commit}'])) return;
   const tree = (await git.run(place, ['hash-object', '-t', 'tree', '-w', '/dev/null'])).trim();
   const commit = (await git.run(place, ['commit-tree', '-m', 'Start the workspace', tree])).trim();
   await git.run(place, ['update-ref', 'HEAD', commit]);
@@ -110,14 +109,14 @@ const COPY_MS = 30 * 60_000;
 /** Returns a function that brings the commit which is checked out in the source into the store. One copy runs at a time. */
 function createMirror(git: Git, store: Store, source: Source): () => Promise<string> {
   let running: Promise<unknown> = Promise.resolve();
-  const has = async (commit: string): Promise<boolean> =>
-    (await git.ask(store.place, ['rev-parse', '-q', '--verify', `${baseRef(commit)}^{commit}`])) === 0;
+  const has = (commit: string): Promise<boolean> =>
+    git.ask(store.place, ['rev-parse', '-q', '--verify', `${baseRef(commit)}^{commit}`]);
 
   async function copy(commit: string): Promise<void> {
     const known = await git.run(store.place, ['for-each-ref', '--format=%(objectname)', 'refs/bases']);
-    const args = [commit, ...known.split('\n').filter((id) => id !== '')];
+    const args = [commit, ...linesOf(known)];
     const file = passing(store);
-    const limits = { file, maxBytes: Number.MAX_SAFE_INTEGER, timeoutMs: COPY_MS };
+    const limits = { file, timeoutMs: COPY_MS };
     try {
       const { result } = await receivePack(git, source.place, { text: PACK_NEW, args }, limits);
       if (result.exitCode !== 0)
@@ -131,7 +130,7 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
   }
 
   async function mirror(): Promise<string> {
-    const { exitCode, stdout, stderr } = await git.exec(source.place, '/bin/sh', ['-c', HEAD]);
+    const { exitCode, stdout, stderr } = await git.script(source.place, HEAD, []);
     const [commit = '', ...shallow] = stdout.trimEnd().split('\n');
     if (exitCode !== 0) {
       const reason = 'it is not the top of a git repository with a commit that commands can read';

@@ -8,37 +8,23 @@ const MAX_HEADER = 4096;
 /** Kept of the output for messages; the pack goes to its file. */
 const KEEP_BYTES = 8192;
 
-export interface SentPack {
-  readonly result: CommandResult;
-  /** The first line of the output, undefined when there is none. */
-  readonly header: string | undefined;
-  /** The size of the pack, 0 when none was sent. */
-  readonly bytes: number;
-}
-
 /**
  * Runs a script that prints a line and then a pack, and writes the pack to a new file. The script is killed when the pack is
- * larger than `maxBytes`. Throws when the file cannot be written.
+ * larger than `maxBytes`, by default never. Returns how it ended, and the line, if there was one. Throws when the file cannot be
+ * written.
  */
 export async function receivePack(
   git: Git,
   place: GitPlace,
-  script: { readonly text: string; readonly args: readonly string[]; readonly stdin?: number },
-  to: {
-    readonly file: string;
-    readonly maxBytes: number;
-    readonly timeoutMs?: number;
-    readonly signal?: AbortSignal;
-  },
-): Promise<SentPack> {
-  const file = openSync(to.file, 'wx', 0o600);
+  script: { readonly text: string; readonly args: readonly string[] },
+  { file: path, ...limits }: Pick<GitCall, 'maxBytes' | 'timeoutMs' | 'signal'> & { readonly file: string },
+): Promise<{ readonly result: CommandResult; readonly header: string | undefined }> {
+  const file = openSync(path, 'wx', 0o600);
   let header: string | undefined;
   let pending = Buffer.alloc(0);
-  let bytes = 0;
   let failure: unknown;
   const write = (chunk: Buffer): void => {
     for (let from = 0; from < chunk.length; from += writeSync(file, chunk, from));
-    bytes += chunk.length;
   };
   const onStdout = (chunk: Buffer): void => {
     if (failure !== undefined) return;
@@ -60,15 +46,10 @@ export async function receivePack(
     }
   };
   try {
-    const limits: GitCall = { onStdout, keepBytes: KEEP_BYTES, maxBytes: to.maxBytes };
-    const result = await git.exec(place, '/bin/sh', ['-c', script.text, 'sh', ...script.args], {
-      ...limits,
-      ...(script.stdin !== undefined && { stdin: script.stdin }),
-      ...(to.timeoutMs !== undefined && { timeoutMs: to.timeoutMs }),
-      ...(to.signal !== undefined && { signal: to.signal }),
-    });
+    const call = { onStdout, keepBytes: KEEP_BYTES, maxBytes: Number.MAX_SAFE_INTEGER, ...limits };
+    const result = await git.script(place, script.text, script.args, call);
     if (failure !== undefined) throw failure;
-    return { result, header, bytes };
+    return { result, header };
   } finally {
     closeSync(file);
   }
@@ -83,5 +64,5 @@ export async function indexPack(
   call: GitCall = {},
 ): Promise<CommandResult> {
   await using handle = await open(file, 'r');
-  return git.exec(place, 'git', ['index-pack', '--stdin', ...checks], { ...call, stdin: handle.fd });
+  return git.exec(place, ['index-pack', '--stdin', ...checks], { ...call, stdin: handle.fd });
 }

@@ -38,7 +38,7 @@ async function offer(
   closeSync(handle);
   writeFileSync(file, content);
   try {
-    await results.take('attacker', { file, commit, base });
+    await results.takeOver('attacker', { file, commit, base });
     return undefined;
   } catch (error) {
     assert.ok(error instanceof RefusedPack, String(error));

@@ -62,7 +62,7 @@ export async function examine<T>(
     // The filter leaves out what has the size of its limit, too.
     const walk = ['rev-list', '--objects', '--quiet', `--filter=blob:limit=${MAX_FILE_BYTES + 1}`];
     const args = [...walk, '--filter-print-omitted', `${commit}^{commit}`, `^${base}`];
-    const whole = await git.exec(place, 'git', args, { timeoutMs: CHECK_MS });
+    const whole = await git.exec(place, args, { timeoutMs: CHECK_MS });
     if (whole.exitCode !== 0)
       throw new RefusedPack(
         `objects are missing: ${firstLine(whole.stderr, 'git was stopped by a limit of memory or time')}`,

@@ -7,24 +7,6 @@ import type { Git } from '../git/git.ts';
 import { measurePacks, removeUnfinishedPacks } from './kept-packs.ts';
 import type { Store } from './store.ts';
 
-/** Removes the objects of a store that no branch has any more. */
-export interface Repacking {
-  /** Deletes branches. Before that, it is recorded durably that their objects are to go. */
-  deleting(work: () => Promise<void>): Promise<void>;
-  /**
-   * Repacks when that is wanted, or when there are many packs. Resolves when what was wanted before the call is gone; throws
-   * INTERNAL.
-   */
-  run(): Promise<void>;
-  /**
-   * Repacks when that is wanted, but not while a repack is under way, and not until 20 times as long as the last one took has
-   * passed since: then the next `run` does it, also after a restart. Throws INTERNAL.
-   */
-  runInTurn(): Promise<void>;
-  /** Makes all packs one, and removes what no branch has. */
-  now(): Promise<void>;
-}
-
 /** In the store: a repack is wanted. */
 const WANTED = 'repack-wanted';
 const REPACK_MS = 10 * 60_000;
@@ -38,8 +20,11 @@ const MANY_PACKS = 32;
 const PRUNE = '--expire=1.hour.ago';
 const REPACK = ['-c', 'repack.writeBitmaps=false', 'repack', '-a', '-d', '-l', '-q'];
 
-/** Results may arrive at any time: their packs are kept until a branch has them (kept-packs.ts). */
-export function createRepacking(git: Git, store: Store, clock: Pick<Clock, 'monotonic'>): Repacking {
+/**
+ * Removes the objects of a store that no branch has any more. Results may arrive at any time: their packs are kept until a branch
+ * has them (kept-packs.ts).
+ */
+export function createRepacking(git: Git, store: Store, clock: Pick<Clock, 'monotonic'>) {
   const wanted = join(store.dir, WANTED);
   /** The beginnings and ends of deletions, and those that are under way. */
   let changes = 0;
@@ -73,6 +58,7 @@ export function createRepacking(git: Git, store: Store, clock: Pick<Clock, 'mono
     }
   }
 
+  /** Makes all packs one, and removes what no branch has. */
   function now(): Promise<void> {
     next ??= last.catch(() => {}).then(repackOnce);
     last = next;
@@ -81,7 +67,8 @@ export function createRepacking(git: Git, store: Store, clock: Pick<Clock, 'mono
 
   return {
     now,
-    async deleting(work) {
+    /** Deletes branches. Before that, it is recorded durably that their objects are to go. */
+    async deleting(work: () => Promise<void>): Promise<void> {
       changes += 1;
       pending += 1;
       try {
@@ -92,10 +79,18 @@ export function createRepacking(git: Git, store: Store, clock: Pick<Clock, 'mono
         changes += 1;
       }
     },
-    async run() {
+    /**
+     * Repacks when that is wanted, or when there are many packs. Resolves when what was wanted before the call is gone; throws
+     * INTERNAL.
+     */
+    async run(): Promise<void> {
       if ((await isThere(wanted)) || (await measurePacks(store)).joinable >= MANY_PACKS) await now();
     },
-    async runInTurn() {
+    /**
+     * Repacks when that is wanted, but not while a repack is under way, and not until 20 times as long as the last one took has
+     * passed since: then the next `run` does it, also after a restart. Throws INTERNAL.
+     */
+    async runInTurn(): Promise<void> {
       if (!(await isThere(wanted))) return;
       // One that has not begun will serve this call, too.
       const isDue = next !== undefined || (!isRunning && clock.monotonic() >= notBefore);

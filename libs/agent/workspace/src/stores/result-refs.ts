@@ -1,9 +1,8 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { Git } from '../git/git.ts';
-import type { Store } from './store.ts';
+import { failureOf, type Git, linesOf } from '../git/git.ts';
+import { deleteRefs, type Store } from './store.ts';
 
 /** The commits that the store has of a context. */
 export interface ContextRefs {
@@ -13,29 +12,15 @@ export interface ContextRefs {
   readonly tip: string | undefined;
 }
 
-/** The branches with the results, and the commits that the contexts started from. */
-export interface ResultRefs {
-  refs(name: string): Promise<ContextRefs>;
-  /** All contexts that the store knows, by name. */
-  all(): Promise<Map<string, ContextRefs>>;
-  /** The names, or this one, whose result is contained in `start`. A history that git cannot compare in time has none. */
-  mergedInto(start: string, name?: string): Promise<Set<string>>;
-  /** When the branch last moved, in ms since the epoch, by the time of the gateway: the dates of commits are the task's. */
-  recordedAt(name: string): Promise<number>;
-  /** Deletes what the store knows of the contexts. The objects stay until the store is repacked. */
-  delete(names: readonly string[]): Promise<void>;
-}
-
 const MAX_NAMES_BYTES = 64 * 1024 * 1024;
-/** The most contexts in one call of git, whose arguments are limited. */
-const BATCH = 500;
 
-export function createResultRefs(git: Git, store: Store, log: Log): ResultRefs {
+/** The branches with the results, and the commits that the contexts started from. */
+export function createResultRefs(git: Git, store: Store, log: Log) {
   async function found(patterns: readonly string[]): Promise<Map<string, ContextRefs>> {
     const args = ['for-each-ref', '--format=%(refname) %(objectname)', ...patterns];
     const listed = await git.run(store.place, args, { keepBytes: MAX_NAMES_BYTES });
     const all = new Map<string, ContextRefs>();
-    for (const line of listed.split('\n')) {
+    for (const line of linesOf(listed)) {
       const [ref = '', commit] = line.split(' ');
       for (const [of, key] of KINDS) {
         const name = ref.slice(of.length);
@@ -48,23 +33,24 @@ export function createResultRefs(git: Git, store: Store, log: Log): ResultRefs {
   }
 
   return {
-    refs: async (name) => (await found([branchRef(name), baseRef(name)])).get(name) ?? NONE,
+    refs: async (name: string): Promise<ContextRefs> =>
+      (await found([branchRef(name), baseRef(name)])).get(name) ?? NONE,
+    /** All contexts that the store knows, by name. */
     all: () => found([branchRef(''), baseRef('')]),
-    async mergedInto(start, name = '') {
+    /** The names, or this one, whose result is contained in `start`. A history that git cannot compare in time has none. */
+    async mergedInto(start: string, name = ''): Promise<Set<string>> {
       const args = ['for-each-ref', `--merged=${start}`, '--format=%(refname)', branchRef(name)];
-      const listed = await git.exec(store.place, 'git', args, { keepBytes: MAX_NAMES_BYTES });
-      if (listed.exitCode !== 0) {
-        const { killed, stderr } = listed;
-        log.warn(
-          { start, killed, stderr: stderr.slice(0, 500) },
-          'git cannot tell which results are merged: none counts as merged',
-        );
-        return new Set();
-      }
-      const refs = listed.stdout.split('\n').filter((ref) => ref !== '');
-      return new Set(refs.map((ref) => ref.slice(branchRef('').length)));
+      const listed = await git.exec(store.place, args, { keepBytes: MAX_NAMES_BYTES });
+      if (listed.exitCode === 0)
+        return new Set(linesOf(listed.stdout).map((ref) => ref.slice(branchRef('').length)));
+      log.warn(
+        { start, ...failureOf(listed) },
+        'git cannot tell which results are merged: none counts as merged',
+      );
+      return new Set();
     },
-    async recordedAt(name) {
+    /** When the branch last moved, in ms since the epoch, by the time of the gateway: the dates of commits are the task's. */
+    async recordedAt(name: string): Promise<number> {
       // Git appends to the log of a ref with each move; packing refs leaves it alone.
       const file = join(store.dir, 'logs', branchRef(name));
       await mkdir(dirname(file), { recursive: true });
@@ -72,12 +58,10 @@ export function createResultRefs(git: Git, store: Store, log: Log): ResultRefs {
       await writeFile(file, '', { flag: 'a' });
       return (await stat(file)).mtimeMs;
     },
-    async delete(names) {
-      for (let at = 0; at < names.length; at += BATCH) {
-        const refs = names.slice(at, at + BATCH).flatMap((name) => [branchRef(name), baseRef(name)]);
-        if ((await git.script(store.place, DELETE, refs)) !== 0)
-          throw new FleetError('INTERNAL', 'the results of removed contexts cannot be deleted');
-      }
+    /** Deletes what the store knows of the contexts. The objects stay until the store is repacked. */
+    async delete(names: readonly string[]): Promise<void> {
+      const refs = names.flatMap((name) => [branchRef(name), baseRef(name)]);
+      await deleteRefs(git, store, refs, 'the results of removed contexts cannot be deleted');
     },
   };
 }
@@ -94,5 +78,3 @@ const KINDS = [
   [branchRef(''), 'tip'],
   [baseRef(''), 'base'],
 ] as const;
-
-const DELETE = `printf 'delete %s\\n' "$@" | git update-ref --stdin`;

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { Git, GitPlace } from '../git/git.ts';
+import { type Git, type GitPlace, linesOf } from '../git/git.ts';
 import { hasCode, unlessAbsent } from '../process/system-error.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 
@@ -73,19 +74,33 @@ const LOCKS = ['HEAD.lock', 'config.lock', 'packed-refs.lock', 'shallow.lock'];
 
 /** True when git does not take the folder for a repository, or the object of a ref is missing. */
 export async function isBroken(git: Git, { place }: Store): Promise<boolean> {
-  return (await git.ask(place, ['for-each-ref', '--format=%(objecttype)'])) !== 0;
+  return !(await git.ask(place, ['for-each-ref', '--format=%(objecttype)']));
 }
 
 /** The commits whose parents are missing on purpose. */
 export async function readShallow({ dir }: Store): Promise<string[]> {
-  const text = (await readFile(join(dir, 'shallow'), 'utf8').catch(unlessAbsent)) ?? '';
-  return text.split('\n').filter((line) => line !== '');
+  return linesOf((await readFile(join(dir, 'shallow'), 'utf8').catch(unlessAbsent)) ?? '');
 }
 
 export async function setShallow({ dir }: Store, commits: readonly string[]): Promise<void> {
   if (commits.length > 0)
     await writeFile(join(dir, 'shallow'), commits.map((commit) => `${commit}\n`).join(''));
 }
+
+/** Deletes refs, a thousand at a time because arguments are limited. Throws INTERNAL, which says what cannot be done. */
+export async function deleteRefs(
+  git: Git,
+  { place }: Store,
+  refs: readonly string[],
+  failure: string,
+): Promise<void> {
+  for (let at = 0; at < refs.length; at += BATCH)
+    if ((await git.script(place, DELETE, refs.slice(at, at + BATCH))).exitCode !== 0)
+      throw new FleetError('INTERNAL', failure);
+}
+
+const BATCH = 1000;
+const DELETE = `printf 'delete %s\\n' "$@" | git update-ref --stdin`;
 
 /** A new path for a pack, and everything else that belongs to it, in the store's own file system. */
 export const passing = ({ dir }: Store): string => join(dir, PASSING, randomUUID());
@@ -135,15 +150,13 @@ async function salvage(
   for (const folder of ['objects', 'refs']) await mkdir(join(broken, folder), { recursive: true });
   await writeFile(join(broken, 'HEAD'), 'ref: refs/heads/main\n');
   const place = ownPlace(broken);
-  const listed = await git.exec(place, 'git', ['for-each-ref', '--format=%(objectname) %(refname)']);
-  const refs = listed.stdout.split('\n').filter((line) => line !== '');
+  const listed = await git.exec(place, ['for-each-ref', '--format=%(objectname) %(refname)']);
   const copied: string[] = [];
   const lost: string[] = [];
-  for (const [commit = '', ref = ''] of refs.map((line) => line.split(' '))) {
+  for (const [commit = '', ref = ''] of linesOf(listed.stdout).map((line) => line.split(' '))) {
     const file = join(broken, randomUUID());
-    const script = { text: PACK_ONE, args: [commit] };
-    const sent = await receivePack(git, place, script, { file, maxBytes: Number.MAX_SAFE_INTEGER });
-    const whole = sent.result.exitCode === 0 && (await indexPack(git, to.place, file)).exitCode === 0;
+    const { result } = await receivePack(git, place, { text: PACK_ONE, args: [commit] }, { file });
+    const whole = result.exitCode === 0 && (await indexPack(git, to.place, file)).exitCode === 0;
     if (whole) await git.run(to.place, ['update-ref', ref, commit]);
     (whole ? copied : lost).push(ref);
     await rm(file);

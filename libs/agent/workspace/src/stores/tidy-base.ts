@@ -1,8 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FleetError } from '@hermes-fleet/protocol';
-import type { Git } from '../git/git.ts';
-import type { Store } from './store.ts';
+import { type Git, linesOf } from '../git/git.ts';
+import { deleteRefs, type Store } from './store.ts';
 
 const BASES = 'refs/bases/';
 /** Keeps a commit in the base for the contexts that started there, also when its branch has left it. */
@@ -13,8 +12,6 @@ const MANY_PACKS = 32;
 /** Joins the small packs with all that is in them, used or not, and leaves the large ones alone. */
 const REPACK = ['-c', 'repack.writeBitmaps=false', 'repack', '--geometric=2', '-d', '-q'];
 const REPACK_MS = 30 * 60_000;
-const BATCH = 500;
-const DELETE = `printf 'delete %s\\n' "$@" | git update-ref --stdin`;
 
 /** See `Base.tidy`. The commit that was copied last stays, because a context may be starting from it. */
 export async function tidyBase(
@@ -24,13 +21,11 @@ export async function tidyBase(
   newest?: string,
 ): Promise<void> {
   const listed = await git.run(store.place, ['for-each-ref', '--format=%(objectname)', BASES]);
-  const bases = listed.split('\n').filter((commit) => commit !== '' && commit !== newest);
+  const bases = linesOf(listed).filter((commit) => commit !== newest);
   if (bases.length > 0) {
     const needed = await used();
     const refs = bases.filter((commit) => !needed.has(commit)).map(baseRef);
-    for (let at = 0; at < refs.length; at += BATCH)
-      if ((await git.script(store.place, DELETE, refs.slice(at, at + BATCH))) !== 0)
-        throw new FleetError('INTERNAL', 'commits that nothing starts from cannot be forgotten');
+    await deleteRefs(git, store, refs, 'commits that nothing starts from cannot be forgotten');
   }
   const packs = (await readdir(join(store.objects, 'pack'))).filter((name) => name.endsWith('.pack'));
   if (packs.length >= MANY_PACKS) await git.run(store.place, REPACK, { timeoutMs: REPACK_MS });

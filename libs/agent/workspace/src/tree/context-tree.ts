@@ -6,7 +6,7 @@ import type { Confinement } from '../confinement/confinement.ts';
 import { isThere } from '../files/is-there.ts';
 import { notAdded, type Uncommitted } from '../git/add-all.ts';
 import { LEFT_OUT } from '../git/diff.ts';
-import type { Git, GitPlace } from '../git/git.ts';
+import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
 import type { Base } from '../stores/base.ts';
 import { receivePack } from '../stores/pack-file.ts';
 import { MAX_FILE_BYTES, MAX_PACK_BYTES, RefusedPack, type TasksPack } from '../stores/quarantine.ts';
@@ -15,7 +15,7 @@ import type { Results } from '../stores/results.ts';
 import { OBJECT_ID } from '../stores/store.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
-import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
+import { isInPlaceBase, startedElsewhere } from './in-place.ts';
 import { pathsSince, tooLarge, withoutFiles } from './left-out.ts';
 import { forgetRefusal, readRefusal, recordRefusal, toldOf } from './refusal.ts';
 import type { SavedTrees } from './saved-trees.ts';
@@ -112,18 +112,10 @@ async function openIn(
         hasPack ? 'pack' : '',
         LEAVE_OUT,
       ];
-      const made = await git.exec(
-        place,
-        '/bin/sh',
-        ['-c', SET_UP, 'sh', ...args, ...(await base.shallow())],
-        { timeoutMs: SET_UP_MS, ...(stdin && { stdin: stdin.fd }) },
-      );
-      if (made.exitCode === 0) return made.stdout.split('\n').filter((path) => path !== '');
-      const { exitCode, killed, stderr } = made;
-      log.error(
-        { context: name, exitCode, killed, stderr: stderr.slice(0, 2000) },
-        'a context cannot be set up',
-      );
+      const call = { timeoutMs: SET_UP_MS, stdin: stdin?.fd };
+      const made = await git.script(place, SET_UP, [...args, ...(await base.shallow())], call);
+      if (made.exitCode === 0) return linesOf(made.stdout);
+      log.error({ context: name, ...failureOf(made) }, 'a context cannot be set up');
       throw new FleetError(
         'INTERNAL',
         `the tree of context ${name} cannot be set up; the log has git's output`,
@@ -151,11 +143,7 @@ async function openIn(
       if (result.killed === 'output') throw new RefusedPack(`it is larger than ${MAX_PACK_BYTES} bytes`);
       if (result.limit !== undefined) throw new RefusedPack(result.limit);
       if (result.exitCode !== 0 || !OBJECT_ID.test(commit)) {
-        const { exitCode, killed, stderr } = result;
-        log.warn(
-          { context: name, exitCode, killed, stderr: stderr.slice(0, 2000) },
-          'git failed in a context',
-        );
+        log.warn({ context: name, ...failureOf(result) }, 'git failed in a context');
         throw new RefusedPack('git does not work in the repository of the context');
       }
       const used = await use(commit === tip ? undefined : { file, commit, base: from }, embeds === '1');
@@ -165,10 +153,10 @@ async function openIn(
     }
   }
 
-  async function take(mode: 'commit' | 'end', message: string): Promise<Uncommitted[]> {
+  async function takeOver(mode: 'commit' | 'end', message: string): Promise<Uncommitted[]> {
     const { used: embedded, left } = await send(mode, message, async (pack, mayEmbed) => {
       if (pack !== undefined) {
-        await results.take(name, pack);
+        await results.takeOver(name, pack);
         tip = pack.commit;
       }
       return pack !== undefined || mayEmbed ? results.embedded(from, tip) : [];
@@ -212,7 +200,7 @@ async function openIn(
     message: string,
   ): Promise<{ left: Uncommitted[]; taken: boolean }> {
     try {
-      const { value, large } = await repaired(() => take(mode, message));
+      const { value, large } = await repaired(() => takeOver(mode, message));
       isTaken = true;
       return { left: [...value, ...(large.length === 0 ? [] : [tooLarge(large)])], taken: true };
     } catch (error) {
@@ -226,7 +214,7 @@ async function openIn(
   }
 
   const isNew = !begun || !(await isThere(dir));
-  const savedBefore = options.saved.take(name);
+  const savedBefore = options.saved.takeCommit(name);
   /** The commit of this run that has all files of the tree, while no command has run since. */
   let saved: string | undefined;
   let clean = false;

@@ -1,7 +1,8 @@
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import type { Confinement, Reach } from '../confinement/confinement.ts';
+import { type Confinement, makeSharedDirectory, type Reach } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { addAll, type Uncommitted } from '../git/add-all.ts';
 import { findBuilds, ignoringBuilds } from '../git/build-files.ts';
@@ -9,8 +10,7 @@ import { createCommittedFiles } from '../git/committed-files.ts';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { lockedSince, obstacle, type TreeState, treeState } from '../git/tree-state.ts';
-import { inPlaceBase, isCommitBase, isInPlaceBase, startedElsewhere } from './in-place-base.ts';
-import type { Repository } from './repository.ts';
+import { unusable, usersRepository } from '../stores/users-repository.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface InPlaceOptions {
@@ -65,7 +65,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
 
   /** Adds all files to a private copy of the index; the copy saves git from reading unchanged files again. */
   async function stage(): Promise<void> {
-    if ((await git.script(place, COPY, index)) !== 0)
+    if ((await git.script(place, COPY, index)).exitCode !== 0)
       throw new FleetError('INTERNAL', 'the index of the working tree cannot be copied');
     await leaveOutBuilds();
     await addAll(git, aside);
@@ -130,7 +130,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       if (clean) return [];
       const notAdded = await addAll(git, place);
       const left = notAdded === undefined ? [] : [notAdded];
-      if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return left;
+      if (await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) return left;
       await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
       return left;
     },
@@ -158,3 +158,64 @@ const uncommitted = (reason: string): Uncommitted => ({
 const COPY = 'rm -f "$2" "$2.lock"; test ! -e "$1" || cp -p "$1" "$2"';
 /** Removes the commands' home directory when it is empty. */
 const TIDY = 'cd "$1" && rmdir .scratch/home .scratch 2>/dev/null; true';
+
+/** Base of a task in place: a commit when its work will be committed, else a tree of the files' contents. */
+const inPlaceBase = (kind: 'commit' | 'tree', id: string): string => `${id}^{${kind}}`;
+
+/** True for a base in a checkpoint of a task in place; a task in a context's repository has a bare id. */
+export const isInPlaceBase = (base: string): boolean => /\^\{(?:commit|tree)\}$/.test(base);
+
+/** True for the base of a task whose work is committed at its end. */
+const isCommitBase = (base: string): boolean => base.endsWith('^{commit}');
+
+/** An interrupted task must not continue in a tree that lacks its work or holds another task's. */
+export const startedElsewhere = (where: string): FleetError =>
+  new FleetError(
+    'CONFIG_INVALID',
+    `workspace.isolation was changed while the task was interrupted: its work is in ${where}; look there, then dispatch what is missing under a new task_id`,
+    { retryable: false },
+  );
+
+/** A repository whose own working tree tasks work in. */
+export interface Repository {
+  readonly dir: string;
+  readonly gitDir: string;
+  readonly place: GitPlace;
+}
+
+/**
+ * Opens the repository for work in place: the one at `path`, which must have a commit, else `<root>/repo`, which is created
+ * with an initial commit when absent. Commands must be able to write to it.
+ */
+export async function openRepository(options: {
+  readonly root: string;
+  readonly path: string | undefined;
+  readonly git: Git;
+  readonly confinement: Confinement;
+}): Promise<Repository> {
+  const { path, git, confinement } = options;
+  const dir = path === undefined ? join(options.root, 'repo') : await usersRepository(path);
+  if (path === undefined) await makeSharedDirectory(dir, confinement.otherUser);
+  const wrap: GitPlace['wrap'] = (command, args) =>
+    confinement.wrap(command, args, { writable: [dir], readOnly: [] });
+  const gitDir = join(dir, '.git');
+  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap, ...ignoringBuilds(gitDir) };
+  if (path === undefined && !(await readdir(dir)).includes('.git'))
+    await git.run({ ...place, gitDir: undefined, workTree: undefined }, ['init', '-q', '-b', 'main']);
+  if (!(await git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD']))) {
+    if (path !== undefined)
+      throw unusable(path, 'it is not the top of a git repository with a commit that commands can read');
+    await git.run(place, ['commit', '-q', '--allow-empty', '--no-verify', '-m', 'Start the workspace']);
+  }
+  for (const [what, test] of WRITABLE)
+    if ((await git.script(place, test, [dir, gitDir])).exitCode !== 0)
+      throw unusable(dir, `commands cannot write to its ${what} (uid 1001 where the gateway changes users)`);
+  await findBuilds(git, place, gitDir);
+  return { dir, gitDir, place };
+}
+
+/** The hooks folder must exist, because commands get it mounted read-only. */
+const WRITABLE = [
+  ['.git directory', 'test -w "$2/objects" && test -w "$2/refs" && mkdir -p "$2/hooks"'],
+  ['working tree', 'test -w "$1" && test -w "$2"'],
+] as const;

@@ -17,6 +17,6 @@ export const withoutFiles = (paths: readonly string[]): Uncommitted => ({
 
 /** The paths that the task's own git shows as changed since a commit; none when it does not work. */
 export async function pathsSince(git: Git, place: GitPlace, commit: string): Promise<string[]> {
-  const { exitCode, stdout } = await git.exec(place, 'git', ['diff', ...NAMES, commit, ...LEFT_OUT]);
+  const { exitCode, stdout } = await git.exec(place, ['diff', ...NAMES, commit, ...LEFT_OUT]);
   return exitCode === 0 ? pathsOf(stdout) : [];
 }

@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { named, type Uncommitted } from '../git/add-all.ts';
 import { unlessAbsent } from '../process/system-error.ts';
@@ -23,12 +24,10 @@ export const forgetRefusal = (context: string): Promise<void> => rm(fileOf(conte
 export async function readRefusal(context: string): Promise<Refusal | undefined> {
   const text = await readFile(fileOf(context), 'utf8').catch(unlessAbsent);
   if (!text) return undefined;
-  try {
-    return RefusalSchema.parse(JSON.parse(text));
-  } catch {
-    // A power cut may have cut the file.
-    return { reason: 'the record of the reason is damaged', paths: [] };
-  }
+  // A power cut may have cut the file.
+  return RefusalSchema.catch({ reason: 'the record of the reason is damaged', paths: [] }).parse(
+    parseJson(text),
+  );
 }
 
 /** Tells the caller of a task what an earlier task of its context left. `taken`: it is part of the results now. */

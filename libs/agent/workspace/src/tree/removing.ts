@@ -20,22 +20,13 @@ export interface ContextStoreOptions {
   readonly log: Log;
 }
 
-/** The parts of a removal. */
-export interface Removing extends ContextStoreOptions {
-  /** Removes a folder that was set aside. Calls for the same folder share one removal. */
-  removeAside(folder: string, signal: AbortSignal | undefined): Promise<void>;
-  /** Removes what was set aside of one context, and returns whether there was anything. Throws when something is left. */
-  removeAllAside(name: string, signal: AbortSignal | undefined): Promise<boolean>;
-  /** The commit that new contexts start from; undefined, and logged, when the user's repository cannot be read. */
-  start(): Promise<string | undefined>;
-  /** True when the context's result, as it is now, is contained in `start` or changed nothing, or there is none. */
-  isMerged(name: string, start: string | undefined): Promise<boolean>;
-}
+export type Removing = ReturnType<typeof createRemoving>;
 
 /** What both ways of removing contexts need. */
-export function createRemoving(options: ContextStoreOptions): Removing {
+export function createRemoving(options: ContextStoreOptions) {
   const removals = new Map<string, Promise<void>>();
 
+  /** Removes a folder that was set aside. Calls for the same folder share one removal. */
   function removeAside(folder: string, signal: AbortSignal | undefined): Promise<void> {
     const known = removals.get(folder);
     if (known !== undefined) return known;
@@ -47,18 +38,21 @@ export function createRemoving(options: ContextStoreOptions): Removing {
   return {
     ...options,
     removeAside,
-    async removeAllAside(name, signal) {
+    /** Removes what was set aside of one context, and returns whether there was anything. Throws when something is left. */
+    async removeAllAside(name: string, signal: AbortSignal | undefined): Promise<boolean> {
       const folders = await setAsideFolders(options.contexts, name);
       const removed = await Promise.allSettled(folders.map((folder) => removeAside(folder, signal)));
       for (const removal of removed) if (removal.status === 'rejected') throw removal.reason;
       return folders.length > 0;
     },
-    start: () =>
+    /** The commit that new contexts start from; undefined, and logged, when the user's repository cannot be read. */
+    start: (): Promise<string | undefined> =>
       options.base.start().catch((err: unknown) => {
         options.log.warn({ err }, 'no result counts as merged, because the repository cannot be read');
         return undefined;
       }),
-    async isMerged(name, start) {
+    /** True when the context's result, as it is now, is contained in `start` or changed nothing, or there is none. */
+    async isMerged(name: string, start: string | undefined): Promise<boolean> {
       const { tip, base } = await options.results.refs(name);
       if (tip === undefined || tip === base) return true;
       return start !== undefined && (await options.results.mergedInto(start, name)).has(name);

@@ -4,7 +4,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type DiskSpace, withMonitor } from '../disk/disk-space.ts';
-import { type Git, type GitPlace, gitIdentity } from '../git/git.ts';
+import { type Git, type GitPlace, gitIdentity, linesOf } from '../git/git.ts';
 import { type ProxiedCommand, throughProxy } from '../network/proxied-command.ts';
 import { COMMAND_ENV } from '../process/command-env.ts';
 import { type CommandResult, runCommand } from '../process/run-command.ts';
@@ -80,7 +80,7 @@ export async function runSetUp(
     wrap: place.wrap,
   };
   const script = (text: string, args: readonly string[]): Promise<CommandResult> =>
-    git.exec(gitPlace, '/bin/sh', ['-c', text, 'sh', ...args], { timeoutMs: CHECKOUT_MS, signal });
+    git.script(gitPlace, text, args, { timeoutMs: CHECKOUT_MS, signal });
   const branch = branchOf('set-up');
   const checkout = [base.objects, branch, commit, 'checkout', String(MAX_FILE_BYTES), '', LEAVE_OUT];
   const made = await script(SET_UP, [...checkout, ...(await base.shallow())]);
@@ -115,7 +115,7 @@ export async function runSetUp(
 
   const collected = await script(COLLECT, [dir, commit]);
   if (collected.exitCode !== 0) throw failed('git cannot list what it left', collected);
-  const submodules = collected.stdout.split('\n').filter((path) => path !== '');
+  const submodules = linesOf(collected.stdout);
   if (submodules.length > 0)
     log.warn(
       { commit, submodules: submodules.slice(0, 20) },

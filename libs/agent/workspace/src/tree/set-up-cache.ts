@@ -2,32 +2,17 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
+import { raceSignal } from '@hermes-fleet/protocol/ports';
 import { isThere } from '../files/is-there.ts';
 import { capacityOf, unlessAbsent } from '../process/system-error.ts';
 import type { ContextPlace } from './context-place.ts';
 import { removeFiles } from './removing.ts';
 import { ARCHIVES, archiveOf, runSetUp, type SetUpCommands, type SetUpParts } from './run-set-up.ts';
-import type { SetUpFailure, SetUpProgress } from './set-up-report.ts';
+import type { SetUpFailure } from './set-up-report.ts';
 import { UNPACK } from './set-up-scripts.ts';
+import type { Opening } from './workspace.ts';
 
-export interface SetUpCache {
-  /**
-   * Puts what the set-up of a commit leaves into a new context, before a task works there. The set-up runs first when no
-   * earlier one of this commit is kept: once for all who wait, and it ends when nobody waits any more. Resolves with its failure,
-   * and throws the signal's reason.
-   */
-  apply(
-    place: ContextPlace,
-    commit: string,
-    options: {
-      readonly signal: AbortSignal;
-      /** Called when a set-up has to be waited for, and at its end. */
-      readonly onProgress?: ((state: SetUpProgress) => Promise<void>) | undefined;
-    },
-  ): Promise<SetUpFailure | undefined>;
-  /** Removes what interrupted set-ups left, and all outcomes but the last ones used. Throws the signal's reason. */
-  prune(signal: AbortSignal): Promise<void>;
-}
+export type SetUpCache = ReturnType<typeof createSetUpCache>;
 
 /**
  * In the folder `contexts`, where users are given to folders. A context's name begins with no dot. A random part follows the
@@ -52,7 +37,7 @@ interface Run {
 export function createSetUpCache(
   setUp: SetUpCommands,
   parts: SetUpParts & { readonly root: string; readonly contexts: string },
-): SetUpCache {
+) {
   const { root, contexts, confinement, git, clock, log } = parts;
   const outcomes = join(root, 'set-ups');
   const runs = new Map<string, Run>();
@@ -121,14 +106,9 @@ export function createSetUpCache(
     }
     const mine = active;
     mine.waiting += 1;
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
     try {
-      return await Promise.race([mine.result, aborted]);
+      return await raceSignal(mine.result, signal);
     } finally {
-      signal.removeEventListener('abort', abort);
       mine.waiting -= 1;
       if (mine.waiting === 0)
         mine.controller.abort(new FleetError('INTERNAL', 'nobody waits for the set-up'));
@@ -147,7 +127,7 @@ export function createSetUpCache(
       await using archive = await open(archiveOf(join(outcomes, key), which), 'r');
       const args = [which, from, to, from.replace(/[\\.*[\]^$|]/g, '\\$&'), to.replace(/[\\&|]/g, '\\$&')];
       const call = { stdin: archive.fd, timeoutMs: UNPACK_MS, signal };
-      const result = await git.exec(gitPlace, '/bin/sh', ['-c', UNPACK, 'sh', ...args], call);
+      const result = await git.script(gitPlace, UNPACK, args, call);
       if (result.exitCode === 0) continue;
       const reason = `${result.killed ?? result.exitCode}): ${result.stderr.trim().slice(-300)}`;
       throw new FleetError('INTERNAL', `what the set-up left cannot be unpacked (${reason}`);
@@ -157,19 +137,28 @@ export function createSetUpCache(
   async function ready(
     key: string,
     commit: string,
-    { signal, onProgress }: Parameters<SetUpCache['apply']>[2],
+    { signal, onSetUp }: Pick<Opening, 'signal' | 'onSetUp'>,
   ): Promise<SetUpFailure | undefined> {
     if (await isThere(join(outcomes, key))) return undefined;
     const known = failures.get(key);
     if (known !== undefined && clock.now() - known.at < FAILED_MS) return known.failure;
-    await onProgress?.('started');
+    await onSetUp?.('started');
     const failure = await awaited(key, commit, signal);
-    await onProgress?.(failure === undefined ? 'done' : 'failed');
+    await onSetUp?.(failure === undefined ? 'done' : 'failed');
     return failure;
   }
 
   return {
-    async apply(place, commit, options) {
+    /**
+     * Puts what the set-up of a commit leaves into a new context, before a task works there. The set-up runs first when no
+     * earlier one of this commit is kept: once for all who wait, and it ends when nobody waits any more. Resolves with its
+     * failure, and throws the signal's reason.
+     */
+    async apply(
+      place: ContextPlace,
+      commit: string,
+      options: Pick<Opening, 'signal' | 'onSetUp'>,
+    ): Promise<SetUpFailure | undefined> {
       const { signal } = options;
       signal.throwIfAborted();
       if (confinement.method === 'none') {
@@ -203,7 +192,8 @@ export function createSetUpCache(
         await removeOutcomes();
       }
     },
-    async prune(signal) {
+    /** Removes what interrupted set-ups left, and all outcomes but the last ones used. Throws the signal's reason. */
+    async prune(signal: AbortSignal): Promise<void> {
       for (const name of await readdir(contexts)) {
         if (!name.startsWith(RUNNING) || runs.has(name.slice(RUNNING.length).split('-')[0] ?? '')) continue;
         await removeFiles(join(contexts, name), parts, signal).catch((err) => {

@@ -1,27 +1,23 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { Uncommitted } from '../git/add-all.ts';
 import { unlessAbsent } from '../process/system-error.ts';
 
 const FailureSchema = z.object({ command: z.string(), reason: z.string(), output: z.string() });
-const ReportSchema = z.object({ commands: z.array(z.string()), failure: FailureSchema.optional() });
+const ReportSchema = z.object({
+  commands: z.array(z.string()).readonly(),
+  failure: FailureSchema.optional(),
+});
 
 export type SetUpProgress = 'started' | 'done' | 'failed';
 
-/** Why the set-up is not complete. */
-export interface SetUpFailure {
-  readonly command: string;
-  readonly reason: string;
-  /** The end of what the command printed. */
-  readonly output: string;
-}
+/** Why the set-up is not complete; `output` is the end of what the command printed. */
+export type SetUpFailure = z.output<typeof FailureSchema>;
 
 /** What prepared the tree of a context when it was made, and why that is not complete, if so. */
-export interface SetUpReport {
-  readonly commands: readonly string[];
-  readonly failure?: SetUpFailure | undefined;
-}
+export type SetUpReport = z.output<typeof ReportSchema>;
 
 const fileOf = (context: string): string => join(context, 'set-up');
 
@@ -31,14 +27,9 @@ export const recordSetUp = (context: string, report: SetUpReport): Promise<void>
 
 /** Undefined for a context that was made without a set-up. */
 export async function readSetUp(context: string): Promise<SetUpReport | undefined> {
-  const text = await readFile(fileOf(context), 'utf8').catch(unlessAbsent);
-  if (!text) return undefined;
-  try {
-    return ReportSchema.parse(JSON.parse(text));
-  } catch {
-    // A power cut may have cut the file.
-    return undefined;
-  }
+  const text = (await readFile(fileOf(context), 'utf8').catch(unlessAbsent)) ?? '';
+  // A power cut may have cut the file.
+  return ReportSchema.safeParse(parseJson(text)).data;
 }
 
 /** What a failed set-up leaves to do, for tasks that changed files. */

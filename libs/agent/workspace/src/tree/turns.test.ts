@@ -9,7 +9,7 @@ test('turns are granted one at a time, in order of arrival, with resumed runs fi
   const order: string[] = [];
   let inside = 0;
   const run = async (name: string, first: boolean, fails = false): Promise<void> => {
-    using _turn = await turns.take({ first, signal: never });
+    using _turn = await turns.takeTurn({ first, signal: never });
     inside += 1;
     assert.equal(inside, 1);
     order.push(name);
@@ -28,15 +28,15 @@ test('turns are granted one at a time, in order of arrival, with resumed runs fi
 
 test('a waiter that aborts leaves the queue, and disposing of a turn twice has no effect', async () => {
   const turns = createTurns();
-  const first = await turns.take({ first: false, signal: never });
+  const first = await turns.takeTurn({ first: false, signal: never });
   const gone = new AbortController();
-  const left = turns.take({ first: false, signal: gone.signal });
-  const second = turns.take({ first: false, signal: never });
-  const third = turns.take({ first: false, signal: never });
+  const left = turns.takeTurn({ first: false, signal: gone.signal });
+  const second = turns.takeTurn({ first: false, signal: never });
+  const third = turns.takeTurn({ first: false, signal: never });
   const reason = new Error('gone');
   gone.abort(reason);
   await assert.rejects(left, reason);
-  await assert.rejects(turns.take({ first: false, signal: gone.signal }), reason);
+  await assert.rejects(turns.takeTurn({ first: false, signal: gone.signal }), reason);
   first[Symbol.dispose]();
   const turn = await second;
   first[Symbol.dispose]();
@@ -48,5 +48,5 @@ test('a waiter that aborts leaves the queue, and disposing of a turn twice has n
   assert.equal(given, false, 'the second turn has not ended');
   turn[Symbol.dispose]();
   (await third)[Symbol.dispose]();
-  (await turns.take({ first: false, signal: never }))[Symbol.dispose]();
+  (await turns.takeTurn({ first: false, signal: never }))[Symbol.dispose]();
 });

@@ -1,39 +1,38 @@
-/** Grants exclusive turns, in order of arrival. */
-export interface Turns {
-  /**
-   * Resolves with a turn that lasts until it is disposed of. `first` goes ahead of all other waiters. On abort it leaves
-   * the queue and rejects with the signal's reason.
-   */
-  take(options: { readonly first: boolean; readonly signal: AbortSignal }): Promise<Disposable>;
-}
-
 interface Waiter {
   readonly first: boolean;
   go(): void;
 }
 
-export function createTurns(): Turns {
+/** Grants exclusive turns, in order of arrival. */
+export function createTurns() {
   const waiting: Waiter[] = [];
-  let taken = false;
+  let isTaken = false;
 
   function turn(): Disposable {
-    let over = false;
-    return {
-      [Symbol.dispose]() {
-        if (over) return;
-        over = true;
-        const next = waiting.shift();
-        if (next === undefined) taken = false;
-        else next.go();
-      },
-    };
+    const ending = new DisposableStack();
+    ending.defer(() => {
+      const next = waiting.shift();
+      if (next === undefined) isTaken = false;
+      else next.go();
+    });
+    return ending;
   }
 
   return {
-    async take({ first, signal }) {
+    /**
+     * Resolves with a turn that lasts until it is disposed of. `first` goes ahead of all other waiters. On abort it leaves
+     * the queue and rejects with the signal's reason.
+     */
+    async takeTurn({
+      first,
+      signal,
+    }: {
+      readonly first: boolean;
+      readonly signal: AbortSignal;
+    }): Promise<Disposable> {
       signal.throwIfAborted();
-      if (!taken) {
-        taken = true;
+      if (!isTaken) {
+        isTaken = true;
         return turn();
       }
       return new Promise((resolve, reject) => {

@@ -16,14 +16,13 @@ import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { createContextStore } from './context-store.ts';
 import { openContextTree } from './context-tree.ts';
 import { createContextUses } from './context-uses.ts';
-import { inPlace, inPlaceState } from './in-place.ts';
-import { openRepository, type Repository } from './repository.ts';
+import { inPlace, inPlaceState, openRepository, type Repository } from './in-place.ts';
 import type { SetUpCommands } from './run-set-up.ts';
 import { createSavedTrees } from './saved-trees.ts';
 import { createSetUpCache, type SetUpCache } from './set-up-cache.ts';
 import { readSetUp, recordSetUp, toMend } from './set-up-report.ts';
 import { createTurns } from './turns.ts';
-import type { OpenTree, Workspaces } from './workspace.ts';
+import type { Opening, OpenTree, Workspaces } from './workspace.ts';
 
 const STATE_MS = 2000;
 const UNMARKED = 'the time of the last use of a context cannot be recorded';
@@ -73,12 +72,12 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
     return problem === undefined ? base.state() : unusable(problem);
   });
   return {
-    async open(contextId, { signal, onSetUp }) {
+    async open(contextId, options) {
       const name = contextName(contextId);
       const dir = join(contexts, name);
       await using opening = new AsyncDisposableStack();
-      opening.use(await uses.use(name, 'task', signal));
-      const prepare = setUps && preparing(setUps, parts, { signal, onProgress: onSetUp });
+      opening.use(await uses.use(name, 'task', options.signal));
+      const prepare = setUps && preparing(setUps, parts, options);
       const workspace = await openContextTree({ ...parts, name, dir, base, results, saved, prepare });
       opening.defer(() =>
         markUsed(dir, contextId, clock).catch((err) => log.warn({ context: name, err }, UNMARKED)),
@@ -117,7 +116,7 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
 
 /** Records in the context's folder, which commands cannot write to, how its tree was prepared. */
 const preparing =
-  (setUps: SetUpCache, { setUp }: Parts, options: Parameters<SetUpCache['apply']>[2]) =>
+  (setUps: SetUpCache, { setUp }: Parts, options: Opening) =>
   async (place: ContextPlace, commit: string): Promise<void> => {
     const failure = await setUps.apply(place, commit, options);
     await recordSetUp(dirname(place.dir), { commands: setUp?.commands ?? [], failure });
@@ -157,7 +156,7 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
   const startedAt = clock.now();
   return {
     async open(_contextId, { resumes, signal }) {
-      const taken = await turns.take({ first: resumes, signal });
+      const taken = await turns.takeTurn({ first: resumes, signal });
       const turn: Disposable = {
         [Symbol.dispose]() {
           state.forget();

@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from '@modelcontextprotocol/client';
+import { oneLine } from '../content.ts';
 import { isOf2025 } from './revision-2025.ts';
-import { oneLine, refusalOf } from './undelivered.ts';
 
 /** How long answers are awaited after the end of the input. Clients kill a server that takes long to end. */
 const ANSWERS_MS = 5_000;
@@ -141,7 +141,7 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
     }
   };
   /** Forwards the message of a line. A line that is no message is answered with an error. */
-  function take(line: () => JSONRPCMessage | null): boolean {
+  function forwardLine(line: () => JSONRPCMessage | null): boolean {
     try {
       const message = line();
       if (message) void forward(message);
@@ -167,7 +167,7 @@ export async function forwardStdio(options: ForwardStdioOptions): Promise<boolea
       onEnd();
       return;
     }
-    while (take(() => messages.readMessage()));
+    while (forwardLine(() => messages.readMessage()));
   }
 
   await http.start();
@@ -203,4 +203,53 @@ function canceledBy(message: JSONRPCMessage): RequestId | undefined {
   if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
   const id = message.params?.requestId;
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
+
+/** The maximum length of an error that is passed on, as JSON. */
+const MAX_ERROR = 10_000;
+
+/** Why a request could not be delivered to `url`: in the words of the server where it answered, else that it did not. */
+function refusalOf(thrown: unknown, url: string): JSONRPCErrorResponse['error'] {
+  const { status, text } = replyIn(thrown);
+  if (status !== undefined && status !== 401) {
+    const error = errorIn(text);
+    if (error) return error;
+  }
+  const { jsonrpcCode, message, code } = asFleetError(thrown, status, url);
+  return { code: jsonrpcCode, message, data: { reason: code } };
+}
+
+/** The status and the body of an HTTP reply that the SDK's transport threw. */
+function replyIn(thrown: unknown): { readonly status?: number; readonly text?: unknown } {
+  if (!(thrown instanceof Error) || !('data' in thrown) || !isJsonObject(thrown.data)) return {};
+  const { status, text } = thrown.data;
+  return typeof status === 'number' ? { status, text } : {};
+}
+
+/** The error of a JSON-RPC error response. */
+function errorIn(text: unknown): JSONRPCErrorResponse['error'] | undefined {
+  if (typeof text !== 'string' || text.length > MAX_ERROR || !text.startsWith('{')) return undefined;
+  const body = parseJson(text);
+  const error: JsonObject = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
+  const { code, message, data } = error;
+  if (typeof code !== 'number' || typeof message !== 'string') return undefined;
+  return { code, message, ...(data !== undefined && { data }) };
+}
+
+function asFleetError(thrown: unknown, status: number | undefined, url: string): FleetError {
+  if (thrown instanceof FleetError) return thrown;
+  const options = { cause: thrown };
+  if (status === 401)
+    return new FleetError('UNAUTHENTICATED', `${url} does not accept the token; check whose it is`, options);
+  if (status !== undefined)
+    return new FleetError(
+      'PEER_REFUSED',
+      `${url} answered HTTP ${status}: ${oneLine(String(thrown))}`,
+      options,
+    );
+  return new FleetError(
+    'PEER_UNREACHABLE',
+    `${url} does not answer; start the fleet, and try again`,
+    options,
+  );
 }

@@ -3,6 +3,5 @@ export { forwardStdio } from './forward-stdio.ts';
 export { type McpOrigin, registerMcpRoute } from './mcp-route.ts';
 export { registerMcpScope } from './mcp-scope.ts';
 export { CALL_CANCELED } from './open-calls.ts';
-export { messageId, readMcpMessage } from './read-message.ts';
 export { createMcpResponder, type McpCall, type McpHandlers, type McpResources } from './respond.ts';
-export { errorText, sendText, sentHeaders } from './wire.ts';
+export { errorText, messageId, readMcpMessage, sendText, sentHeaders } from './wire.ts';

@@ -5,13 +5,11 @@ import type { Caller, Ids } from '@hermes-fleet/protocol/ports';
 import { checkNesting, translateError } from '@hermes-fleet/service';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { registerMcpScope } from './mcp-scope.ts';
+import { type ProtectedResource, registerMcpScope } from './mcp-scope.ts';
 import { CALL_CANCELED, CALLER_GONE, OpenCalls } from './open-calls.ts';
-import type { ProtectedResource } from './protected-resource.ts';
-import { messageId, readMcpMessage } from './read-message.ts';
 import { createMcpResponder, type McpHandlers, type McpServerInfo } from './respond.ts';
 import { isOf2025 } from './revision-2025.ts';
-import { errorText, sendText, sentHeaders } from './wire.ts';
+import { errorText, messageId, readMcpMessage, sendText, sentHeaders } from './wire.ts';
 
 /** Who sends a request, and until when an answer is of use. */
 export interface McpOrigin {
@@ -82,7 +80,7 @@ export function registerMcpRoute(app: FastifyInstance, options: McpRouteOptions)
   ): Promise<FastifyReply> {
     const { raw } = reply;
     const headers = sentHeaders(request);
-    const call = calls.open(nameOf(request, messageId(message.id)));
+    const call = calls.openCall(nameOf(request, messageId(message.id)));
     const end = (): void => {
       // A reply closes when it is complete, too.
       if (!raw.writableFinished) call.abort(isOf2025(message, headers) ? CALLER_GONE : CALL_CANCELED);

@@ -5,13 +5,6 @@ export const CALL_CANCELED = Symbol('the client canceled the call');
 export const CALLER_GONE = Symbol('the client disconnected');
 export const SERVER_CLOSING = Symbol('the service closes');
 
-/** A tool call whose answer is not complete. */
-export interface OpenCall extends Disposable {
-  /** Aborts with CALL_CANCELED, CALLER_GONE or SERVER_CLOSING. */
-  readonly signal: AbortSignal;
-  abort(reason: typeof CALL_CANCELED | typeof CALLER_GONE): void;
-}
-
 /** The name of a call: a JSON-RPC id is unique only among the calls of one client. */
 export interface CallName {
   readonly caller: string;
@@ -32,8 +25,8 @@ export class OpenCalls {
     this.#limit = limitPerCaller;
   }
 
-  /** Throws TOO_MANY_STREAMS above the caller's limit, and SHUTTING_DOWN after close(). */
-  open(name: CallName): OpenCall {
+  /** Opens a call until its answer is complete. Throws TOO_MANY_STREAMS above the caller's limit, and SHUTTING_DOWN after close(). */
+  openCall(name: CallName) {
     const { caller } = name;
     if (this.#closing)
       throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
@@ -51,9 +44,10 @@ export class OpenCalls {
     this.#byName.set(key, named.add(controller));
     this.#open.add(controller);
     return {
+      /** Aborts with CALL_CANCELED, CALLER_GONE or SERVER_CLOSING. */
       signal: controller.signal,
-      abort: (reason) => controller.abort(reason),
-      [Symbol.dispose]: () => {
+      abort: (reason: typeof CALL_CANCELED | typeof CALLER_GONE) => controller.abort(reason),
+      [Symbol.dispose]: (): void => {
         if (!this.#open.delete(controller)) return;
         if (this.#open.size === 0) this.#closing?.resolve();
         named.delete(controller);

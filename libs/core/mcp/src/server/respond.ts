@@ -43,20 +43,6 @@ export interface McpServerInfo {
   readonly instructions?: string;
 }
 
-export interface McpResponder {
-  /** Answers one message with JSON, when the answer is complete; an empty text answers a notification. */
-  json(
-    message: JsonObject,
-    headers: Headers,
-    handlers: McpHandlers,
-  ): Promise<{ readonly status: number; readonly text: string }>;
-  /**
-   * Answers one message with server-sent events: notifications while a tool runs, then its result. A message that is
-   * refused has a body of JSON. The stream must be read to its end or canceled.
-   */
-  stream(message: JsonObject, headers: Headers, handlers: McpHandlers): Promise<Response>;
-}
-
 /** Throws what `read` throws as an error of MCP. `uri` is what is read. */
 function withCode<T>(read: () => T, uri?: string): T {
   try {
@@ -72,7 +58,7 @@ function withCode<T>(read: () => T, uri?: string): T {
  * MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport. Clients of
  * the revisions of 2025 and those of 2026-07-28 are served alike.
  */
-export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]): McpResponder {
+export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]) {
   // Shared: by default each server creates its own.
   const jsonSchemaValidator = new AjvJsonSchemaValidator();
   const { instructions, ...implementation } = info;
@@ -142,7 +128,8 @@ export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]):
   }
 
   return {
-    async json(message, headers, handlers) {
+    /** Answers one message with JSON, when the answer is complete; an empty text answers a notification. */
+    async json(message: JsonObject, headers: Headers, handlers: McpHandlers) {
       const server = createServer(handlers, false);
       try {
         const response = await answer(server, message, headers, false);
@@ -151,7 +138,12 @@ export function createMcpResponder(info: McpServerInfo, tools: readonly Tool[]):
         await server.close();
       }
     },
-    // The transport ends its stream with the response to the call, and nothing else is open in it.
-    stream: (message, headers, handlers) => answer(createServer(handlers, true), message, headers, true),
+    /**
+     * Answers one message with server-sent events: notifications while a tool runs, then its result. A message that is
+     * refused has a body of JSON. The stream must be read to its end or canceled: the transport ends it with the response to the
+     * call, and nothing else is open in it.
+     */
+    stream: (message: JsonObject, headers: Headers, handlers: McpHandlers) =>
+      answer(createServer(handlers, true), message, headers, true),
   };
 }

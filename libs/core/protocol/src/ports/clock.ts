@@ -55,3 +55,14 @@ export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }
+
+/** True if the promise resolves within `ms`; rejects with it. The work behind the promise continues. */
+export async function isWithin(
+  promise: Promise<unknown>,
+  ms: number,
+  clock: Pick<Clock, 'timer'>,
+): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  using _timer = clock.timer(() => resolve(false), ms);
+  return await Promise.race([promise.then(() => true), late]);
+}
