@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import {
   type Conversation,
   type CreateConversation,
@@ -14,10 +15,10 @@ import { type Ids, isWithin, taskFields } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import { type MeteringProxy, openMeteringProxy } from './metering-proxy.ts';
 import type { ClaudeSdk } from './sdk.ts';
-import { type ClaudeSession, startSession, type TurnEnd } from './session.ts';
+import type { TurnEnd } from './sdk-messages.ts';
+import { type ClaudeSession, startSession } from './session.ts';
 import { createSessionCalls } from './session-calls.ts';
-import { removeSession } from './session-folder.ts';
-import { sessionOptions } from './session-options.ts';
+import { removeSession, sessionOptions } from './session-options.ts';
 import { lastFollowUp, sessionPrompt } from './session-prompt.ts';
 
 export interface ClaudeCodeOptions {
@@ -191,8 +192,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     async function runToEnd(): Promise<boolean> {
       if (state.finished !== undefined) return true;
       if (isStopped() || state.step >= maxSteps) return false;
-      const abort = (): void => session?.kill(signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
+      using _aborted = addAbortListener(signal, () => session?.kill(signal.reason));
       try {
         signal.throwIfAborted();
         stopping.throwIfAborted();
@@ -209,7 +209,6 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
         signal.throwIfAborted();
         throw error;
       } finally {
-        signal.removeEventListener('abort', abort);
         await reporter?.finish();
         reporter = undefined;
       }

@@ -7,9 +7,6 @@ import type { QueryOptions, Spawned } from './sdk-types.ts';
 
 const STDERR_BYTES = 16 * 1024;
 
-/** The process of a session. */
-export type ConfinedProcess = ReturnType<typeof confinedProcess>;
-
 /** Runs Claude Code as a confined command, recorded so that the next start can kill it after a crash. */
 export function confinedProcess(options: {
   readonly workspace: Pick<Workspace, 'dir' | 'wrap'>;

@@ -15,19 +15,14 @@ import { type FoundSdk, findClaudeSdk, loadClaudeSdk, SDK_VARIABLE, SDK_VERSION 
 const ANTHROPIC = 'https://api.anthropic.com';
 const PROBE_MS = 10_000;
 
-export interface ClaudeCode extends ClaudeCodeOptions {
-  /** Lines for the start-up log. */
-  readonly notes: readonly string[];
-}
-
 /**
  * Resolves what `executor: claude-code` needs (docs/claude-code.md#setup): a model of Anthropic and its key, the optional
- * SDK, and a confinement that can read it. Throws CONFIG_INVALID with what to do when one is missing.
+ * SDK, and a confinement that can read it; `notes` are lines for the start-up log. Throws CONFIG_INVALID with what to do when one is missing.
  */
 export async function createClaudeCode(
   config: AgentConfig,
   options: Runtime & { readonly confinement: Confinement },
-): Promise<ClaudeCode> {
+): Promise<ClaudeCodeOptions & { readonly notes: readonly string[] }> {
   const { env, confinement, ids } = options;
   const named = parseModelName(config.model);
   if (named?.provider !== 'anthropic')

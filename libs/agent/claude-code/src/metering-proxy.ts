@@ -38,6 +38,13 @@ export interface MeteringProxyOptions extends ModelSpanParts, UpstreamOptions {
 
 type Usage = Parameters<Reservation['settle']>[0];
 
+/** A request, the response to it, and what ends both. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly signal: AbortSignal;
+}
+
 export type MeteringProxy = Awaited<ReturnType<typeof openMeteringProxy>>;
 
 /**
@@ -81,7 +88,8 @@ export async function openMeteringProxy(options: MeteringProxyOptions) {
       const reason = `the request is nested more than ${LIMITS.nesting} levels deep`;
       return sendError(response, 400, 'invalid_request_error', reason);
     }
-    if (path.endsWith('/count_tokens')) return countTokens(raw, request, response, signal);
+    const exchange: Exchange = { request, response, signal };
+    if (path.endsWith('/count_tokens')) return countTokens(raw, exchange);
     const body = MessagesBody.safeParse(raw);
     if (!body.success || body.data.model !== options.modelName) {
       const reason = body.success
@@ -89,27 +97,18 @@ export async function openMeteringProxy(options: MeteringProxyOptions) {
         : 'this is not a call of the Messages API';
       return sendError(response, 400, 'invalid_request_error', reason);
     }
-    await call(body.data, request, response, signal);
+    await call(body.data, exchange);
   }
 
-  async function countTokens(
-    raw: unknown,
-    request: IncomingMessage,
-    response: ServerResponse,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function countTokens(raw: unknown, { request, response, signal }: Exchange): Promise<void> {
     using counting = upstream.call('/v1/messages/count_tokens', raw, request.headers, signal);
     const counted = await counting.answer;
     response.writeHead(counted.status, responseHeaders(counted.headers));
     response.end(await counted.text());
   }
 
-  async function call(
-    body: MessagesBody,
-    request: IncomingMessage,
-    response: ServerResponse,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function call(body: MessagesBody, exchange: Exchange): Promise<void> {
+    const { response, signal } = exchange;
     const estimate = await estimator.estimate(body);
     await Promise.allSettled(settling);
     const inputTokens = options.countCache ? estimate.total : estimate.billed;
@@ -126,7 +125,7 @@ export async function openMeteringProxy(options: MeteringProxyOptions) {
       const timed = model.measurement && timeCall(model.measurement);
       try {
         const limited = { ...body, max_tokens: maxOutputTokens };
-        received = await relay(limited, request, response, signal, timed?.heard);
+        received = await relay(limited, exchange, timed?.heard);
       } finally {
         timed?.ended(received?.complete === true, signal);
         usage = await settle(
@@ -176,9 +175,7 @@ export async function openMeteringProxy(options: MeteringProxyOptions) {
   /** Returns undefined when the provider refused the call, or was not reached. */
   async function relay(
     body: MessagesBody,
-    request: IncomingMessage,
-    response: ServerResponse,
-    signal: AbortSignal,
+    { request, response, signal }: Exchange,
     heard?: () => void,
   ): Promise<ReceivedResponse | undefined> {
     using _call = model.calls?.begin();

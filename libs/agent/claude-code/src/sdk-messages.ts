@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import type { ToolUse } from './hooks.ts';
+import type { HookAnswer } from './sdk-types.ts';
+
+/** A tool call of the model. */
+export interface ToolUse {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
 
 /** The result of a call, as the model sees it. */
 export interface ToolUseResult {
@@ -15,11 +22,18 @@ export type SessionEvent =
   | { readonly kind: 'step' }
   | { readonly kind: 'calls'; readonly calls: readonly ToolUse[] }
   | { readonly kind: 'results'; readonly results: readonly ToolUseResult[] }
-  | {
-      readonly kind: 'ended';
-      readonly how: 'halted' | 'step_limit' | 'lost' | 'failed';
-      readonly detail: string;
-    };
+  | { readonly kind: 'ended'; readonly end: TurnEnd };
+
+/** How a turn of the model ended. */
+export type TurnEnd =
+  /** It says that it is done, and waits for a follow-up prompt. */
+  | { readonly kind: 'done'; readonly text: string }
+  | { readonly kind: 'step_limit' }
+  /** A hook ended it. */
+  | { readonly kind: 'halted' }
+  /** The session to resume does not exist. */
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'failed'; readonly detail: string; readonly cause?: unknown };
 
 const StreamEvent = z.looseObject({
   type: z.literal('stream_event'),
@@ -72,7 +86,7 @@ export function readMessage(raw: unknown): SessionEvent | undefined {
   const message = Message.safeParse(raw);
   if (message.success) return messageEvent(message.data);
   const result = Result.safeParse(raw);
-  return result.success ? endEvent(result.data) : undefined;
+  return result.success ? { kind: 'ended', end: endOf(result.data) } : undefined;
 }
 
 function messageEvent({
@@ -104,15 +118,51 @@ function textOf(content: unknown): string {
   return texts.flatMap((text) => (text.success ? [text.data.text] : [])).join('\n');
 }
 
-function endEvent({
-  subtype,
-  is_error: isError,
-  result = '',
-  errors = [],
-}: z.output<typeof Result>): SessionEvent {
-  const detail = [result, ...errors].filter((line) => line !== '').join('; ');
-  if (subtype === 'error_max_turns') return { kind: 'ended', how: 'step_limit', detail };
-  if (errors.some((line) => line.startsWith('No conversation found')))
-    return { kind: 'ended', how: 'lost', detail };
-  return { kind: 'ended', how: isError ? 'failed' : 'halted', detail };
+function endOf({ subtype, is_error: isError, result = '', errors = [] }: z.output<typeof Result>): TurnEnd {
+  if (subtype === 'error_max_turns') return { kind: 'step_limit' };
+  if (errors.some((line) => line.startsWith('No conversation found'))) return { kind: 'lost' };
+  if (!isError) return { kind: 'halted' };
+  return { kind: 'failed', detail: [result, ...errors].filter((line) => line !== '').join('; ') };
+}
+
+const HookInput = z.looseObject({
+  tool_name: z.string(),
+  tool_input: z.unknown().optional(),
+  tool_use_id: z.string(),
+  tool_response: z.unknown().optional(),
+  error: z.string().optional(),
+});
+
+/** The input of the PreToolUse, PostToolUse and PostToolUseFailure hooks. */
+export type ToolHookInput = ReturnType<typeof readToolHook>;
+
+export function readToolHook(raw: unknown) {
+  const { tool_name: name, tool_use_id: id, tool_input: input, tool_response, error } = HookInput.parse(raw);
+  const call: ToolUse = { id, name, input };
+  return { call, response: tool_response, error: error ?? '' };
+}
+
+const StopInput = z.looseObject({ last_assistant_message: z.string().optional() });
+
+/** Returns the model's last message. */
+export const readStopHook = (raw: unknown): string => StopInput.parse(raw).last_assistant_message ?? '';
+
+/** Refuses a call. */
+export const denyCall = (reason: string): HookAnswer => ({
+  hookSpecificOutput: {
+    hookEventName: 'PreToolUse',
+    permissionDecision: 'deny',
+    permissionDecisionReason: reason,
+  },
+});
+
+/** Adds notes to a call's result, and replaces its output if `updatedToolOutput` is given. */
+export function annotateCall(
+  hookEventName: 'PostToolUse' | 'PostToolUseFailure',
+  notes: readonly string[],
+  updatedToolOutput?: unknown,
+): HookAnswer {
+  const additionalContext = notes.length > 0 ? { additionalContext: notes.join('\n') } : {};
+  const updated = updatedToolOutput === undefined ? {} : { updatedToolOutput };
+  return { hookSpecificOutput: { hookEventName, ...additionalContext, ...updated } };
 }

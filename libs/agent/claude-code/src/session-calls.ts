@@ -18,7 +18,6 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import { ToolError, type ToolResult, taskFields, toolFailure } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
 import { createCallLimit } from './call-limit.ts';
-import { annotateCall, denyCall, type ToolHookInput, type ToolUse } from './hooks.ts';
 import { checkNativePaths, normalizedPath } from './native-paths.ts';
 import {
   isNative,
@@ -28,7 +27,13 @@ import {
   nativeResult,
   replacedResponse,
 } from './native-tools.ts';
-import type { ToolUseResult } from './sdk-messages.ts';
+import {
+  annotateCall,
+  denyCall,
+  type ToolHookInput,
+  type ToolUse,
+  type ToolUseResult,
+} from './sdk-messages.ts';
 import type { HookAnswer } from './sdk-types.ts';
 
 export interface SessionCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {

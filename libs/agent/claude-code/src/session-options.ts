@@ -1,15 +1,28 @@
 import { join } from 'node:path';
-import type { ConversationOptions, RunResources } from '@hermes-fleet/loop';
-import { COMMAND_ENV } from '@hermes-fleet/workspace';
+import { type ConversationOptions, type RunResources, SCRATCH, scratchDir } from '@hermes-fleet/loop';
+import { type AdmittedTask, taskFields } from '@hermes-fleet/protocol/ports';
+import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
 import type { MeteringProxy } from './metering-proxy.ts';
 import { isNative, nameInClaude } from './native-tools.ts';
 import type { SessionOptions } from './session.ts';
 import type { SessionCalls } from './session-calls.ts';
-import { SESSION_FILES, sessionFolder } from './session-folder.ts';
 import { toolServer } from './tool-server.ts';
 
 /** The MCP server's name, by which Claude Code's permissions allow the agent's tools. */
 const SERVER = 'fleet';
+
+/** Prefix of the folders with session files, inside the tasks' scratchpads. */
+const PREFIX = '.claude-';
+
+/**
+ * The folder of a task's session files, relative to the workspace. It is left out of commits and swept with the
+ * scratchpad.
+ */
+const sessionFolder = (task: AdmittedTask): string =>
+  `${scratchDir(task)}/${PREFIX}${task.id.replace(/[^A-Za-z0-9-]+/g, '_').slice(-80)}`;
+
+/** Matches all session files, for a permission rule that hides them from the model. */
+const SESSION_FILES = `./${SCRATCH}/*/${PREFIX}*/**`;
 
 /** The same for every session (docs/claude-code.md#permissions). */
 const FIXED = {
@@ -106,3 +119,18 @@ const MODELS = [
   'ANTHROPIC_DEFAULT_OPUS_MODEL',
   'CLAUDE_CODE_SUBAGENT_MODEL',
 ];
+
+const REMOVE_MS = 10_000;
+/** Removes the session folder, and its parents if they are empty. */
+const REMOVE = 'rm -rf -- "$1"; rmdir -- "$2" "$3" 2>/dev/null; true';
+
+/** Removes the session files of a task that is over, as a confined command: a planted link gives it no more rights. */
+export async function removeSession({ workspace, task, clock, log }: RunResources): Promise<void> {
+  const folders = [sessionFolder(task), scratchDir(task), SCRATCH].map((path) => join(workspace.dir, path));
+  const line = workspace.wrap('/bin/sh', ['-c', REMOVE, 'sh', ...folders]);
+  try {
+    await runCommand(line, { cwd: workspace.dir, timeoutMs: REMOVE_MS, clock });
+  } catch (error) {
+    log.warn({ ...taskFields(task), err: error }, 'the session of a task that is over could not be removed');
+  }
+}

@@ -1,22 +1,14 @@
 import { type ConversationOptions, doneSoFar, type StartedCall } from '@hermes-fleet/loop';
 import type { SessionCalls } from './session-calls.ts';
 
-export interface SessionPrompt {
-  readonly prompt: string;
-  /** True when it resumes the session from before a restart. */
-  readonly resumed: boolean;
-  /** The prompt of a new session, in case the session to resume is lost. */
-  readonly ifLost: string;
-}
-
 /**
- * The first prompt of a session. A new session gets the task. A resumed one gets the outcome of the interrupted calls,
+ * The first prompt of a session, and that of a new session in case the one to resume is lost. A new session gets the task. A resumed one gets the outcome of the interrupted calls,
  * which are repeated where possible, and the last follow-up prompt.
  */
 export async function sessionPrompt(
   state: ConversationOptions['state'],
   calls: Pick<SessionCalls, 'repeat'>,
-): Promise<SessionPrompt> {
+) {
   const [task = '', ...followUps] = state.messages.flatMap(({ role, content }) =>
     role === 'user' && typeof content === 'string' ? [content] : [],
   );
@@ -35,6 +27,7 @@ export async function sessionPrompt(
   ];
   return {
     prompt: restart.join('\n\n'),
+    /** The session is from before a restart. */
     resumed: true,
     ifLost: [task, LOST, ...restart].join('\n\n'),
   };

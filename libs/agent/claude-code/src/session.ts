@@ -3,22 +3,10 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { confinedProcess } from './confined-process.ts';
-import { readStopHook, readToolHook } from './hooks.ts';
 import type { ClaudeSdk } from './sdk.ts';
-import { readMessage } from './sdk-messages.ts';
+import { readMessage, readStopHook, readToolHook, type TurnEnd } from './sdk-messages.ts';
 import type { Hook, HookAnswer, QueryOptions } from './sdk-types.ts';
 import type { SessionCalls } from './session-calls.ts';
-
-/** How a turn of the model ended. */
-export type TurnEnd =
-  /** It says that it is done, and waits for a follow-up prompt. */
-  | { readonly kind: 'done'; readonly text: string }
-  | { readonly kind: 'step_limit' }
-  /** A hook ended it. */
-  | { readonly kind: 'halted' }
-  /** The session to resume does not exist. */
-  | { readonly kind: 'lost' }
-  | { readonly kind: 'failed'; readonly detail: string; readonly cause?: unknown };
 
 /** Called during a session. `on…` handlers must not throw; a tool handler that throws ends the session. */
 export interface SessionHandlers
@@ -118,7 +106,7 @@ export function startSession(options: SessionOptions) {
     if (event.kind === 'results') handlers.onResults(event.results);
     if (event.kind !== 'ended') return;
     isOver = true;
-    turn.resolve(event.how === 'failed' ? { kind: 'failed', detail: event.detail } : { kind: event.how });
+    turn.resolve(event.end);
   }
 
   async function read(): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { ToolUse } from './hooks.ts';
+import type { ToolUse } from './sdk-messages.ts';
 import type { ServerTransport } from './sdk-types.ts';
 import { toolServer } from './tool-server.ts';
 

@@ -1,7 +1,7 @@
 import type { AgentTool } from '@hermes-fleet/loop';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { ToolUse } from './hooks.ts';
+import type { ToolUse } from './sdk-messages.ts';
 import type { InProcessServer, ServerTransport } from './sdk-types.ts';
 
 const Request = z.looseObject({

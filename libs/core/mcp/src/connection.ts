@@ -1,8 +1,10 @@
+import { addAbortListener } from 'node:events';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { type Clock, isWithin, type Log } from '@hermes-fleet/protocol/ports';
 import {
   type CallToolResult,
   Client,
+  type RequestOptions,
   type StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import manifest from '../package.json' with { type: 'json' };
@@ -34,19 +36,14 @@ const SESSION_END_MS = 300;
  * Connects and initializes a session, in a revision of 2025 of the protocol, which servers of every generation speak. Closes
  * everything when that fails or `signal` aborts. Every request rejects with the reason of its signal.
  */
-export async function openConnection({
-  server,
-  clock,
-  log,
-  signal,
-  onToolsChanged,
-}: {
+export async function openConnection(options: {
   readonly server: ServerTransport;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onToolsChanged: () => void;
 }) {
+  const { server, clock, log, signal } = options;
   const { transport } = server;
   const client = new Client({ name: 'hermes-fleet', version: manifest.version });
   const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<ServerFailure>();
@@ -55,7 +52,7 @@ export async function openConnection({
 
   client.onerror = (error) => log.debug({ err: error }, 'MCP client reports');
   client.onclose = () => resolveClosed(failure() ?? new ServerFailure('connection closed'));
-  client.setNotificationHandler('notifications/tools/list_changed', onToolsChanged);
+  client.setNotificationHandler('notifications/tools/list_changed', options.onToolsChanged);
 
   async function request<T>(
     requestSignal: AbortSignal,
@@ -83,16 +80,13 @@ export async function openConnection({
     await transport.close();
   }
 
-  const abandon = (): void => void transport.close();
-  signal.addEventListener('abort', abandon, { once: true });
   try {
-    await request(signal, (options) => client.connect(transport, options));
+    using _abandoned = addAbortListener(signal, () => void transport.close());
+    await request(signal, (call) => client.connect(transport, call));
     signal.throwIfAborted();
   } catch (error) {
     void transport.close();
     throw error;
-  } finally {
-    signal.removeEventListener('abort', abandon);
   }
 
   return {
@@ -100,27 +94,20 @@ export async function openConnection({
     openedAt: clock.now(),
     /** Resolves with the reason once the session has ended, on either side. */
     closed,
-    ping: (limit: AbortSignal) => request(limit, async (options) => void (await client.ping(options))),
-    listTools: (limit: AbortSignal) => request(limit, (options) => listAll(client, options)),
+    ping: (limit: AbortSignal) => request(limit, async (call) => void (await client.ping(call))),
+    listTools: (limit: AbortSignal) => request(limit, (call) => listAll(client, call)),
     callTool: (
       name: string,
       args: JsonObject,
       { signal: limit, meta }: { readonly signal: AbortSignal; readonly meta: JsonObject | undefined },
     ): Promise<CallToolResult> =>
-      request(limit, (options) =>
-        client.request(
-          { method: 'tools/call', params: { name, arguments: args, ...(meta && { _meta: meta }) } },
-          options,
-        ),
-      ),
+      request(limit, (call) => {
+        const params = { name, arguments: args, ...(meta && { _meta: meta }) };
+        return client.request({ method: 'tools/call', params }, call);
+      }),
     /** Resolves when the process is gone, or the HTTP session is terminated or the request to do so has timed out. */
     close,
   };
-}
-
-interface RequestOptions {
-  readonly signal: AbortSignal;
-  readonly timeout: number;
 }
 
 async function listAll(client: Client, options: RequestOptions): Promise<McpTool[]> {

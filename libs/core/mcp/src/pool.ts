@@ -29,38 +29,7 @@ export interface McpPoolOptions {
   readonly random?: () => number;
 }
 
-export interface McpPool {
-  names(): string[];
-  /** The latest measurement of each server; `checkedAt` is 0 before the first. */
-  health(): Record<string, Health>;
-  /**
-   * Pings the server unless its last measurement is younger than `maxAgeMs`, and connects first if necessary. Concurrent
-   * probes share one ping. Resolves within `timeoutMs`, with state `timeout` when that expires. Throws NOT_FOUND for an
-   * unknown name.
-   */
-  probe(name: string, options: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health>;
-  /** Calls the listener when the state of a server changes. */
-  onChange(listener: () => void): Disposable;
-  /** Cached per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server is not available. */
-  listTools(name: string): Promise<McpTool[]>;
-  /**
-   * Calls a tool, bounded in time and output (64 kB). A server of scope `task` needs the `place` of the task: the call
-   * goes to its context's own instance. A failure of the server or the tool is a result with `isError`; rejects with the
-   * signal's reason, or NOT_FOUND for an unknown name. `meta` is sent as the call's `_meta`.
-   */
-  callTool(
-    name: string,
-    tool: string,
-    args: JsonObject,
-    options: CallOptions & { readonly place?: TaskPlace },
-  ): Promise<McpToolResult>;
-  /** Ends the instances of a context. Resolves when their processes are gone, after at most 5 s. */
-  release(context: string): Promise<void>;
-  /** The running processes of stdio servers (the leader of each group). */
-  pids(): number[];
-  /** Ends all sessions and kills the process group of every stdio server, within one second. */
-  close(): Promise<void>;
-}
+export type McpPool = ReturnType<typeof createMcpPool>;
 
 const RECHECK_MS = 15_000;
 const CLOSE_MS = 1_000;
@@ -72,7 +41,7 @@ const IDLE_MS = 300_000;
  * its health, and takes its calls if all tasks share the server. Returns at once and connects in the background; every
  * server is measured every 15 s. Throws INTERNAL for a server of scope `task` without a place in `probePlaces`.
  */
-export function createMcpPool(options: McpPoolOptions): McpPool {
+export function createMcpPool(options: McpPoolOptions) {
   const { clock, log } = options;
   const listeners = new Set<() => void>();
   /** Isolates listeners: their errors must not look like a server's. */
@@ -127,6 +96,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
     );
   }
 
+  /** Ends all sessions and kills the process group of every stdio server, within one second. */
   async function close(): Promise<void> {
     timer?.[Symbol.dispose]();
     listeners.clear();
@@ -138,18 +108,39 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       log.warn({ pids: pids() }, 'MCP servers did not end in time');
   }
 
+  /** The running processes of stdio servers (the leader of each group). */
   const pids = (): number[] => [...servers.values(), taskServers].flatMap((server) => server.pids());
 
   return {
-    names: () => [...servers.keys()],
-    health: () => Object.fromEntries([...servers].map(([name, server]) => [name, server.health])),
-    probe: async (name, limits) => serverNamed(name).probe(limits),
-    onChange: (listener) => {
+    names: (): string[] => [...servers.keys()],
+    /** The latest measurement of each server; `checkedAt` is 0 before the first. */
+    health: (): Record<string, Health> =>
+      Object.fromEntries([...servers].map(([name, server]) => [name, server.health])),
+    /**
+     * Pings the server unless its last measurement is younger than `maxAgeMs`, and connects first if necessary. Concurrent
+     * probes share one ping. Resolves within `timeoutMs`, with state `timeout` when that expires. Throws NOT_FOUND for an
+     * unknown name.
+     */
+    probe: async (name: string, limits: Parameters<MonitoredServer['probe']>[0]): Promise<Health> =>
+      serverNamed(name).probe(limits),
+    /** Calls the listener when the state of a server changes. */
+    onChange: (listener: () => void): Disposable => {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
-    listTools: async (name) => serverNamed(name).listTools(),
-    callTool: async (name, tool, args, { place, ...limits }) => {
+    /** Cached per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server is not available. */
+    listTools: async (name: string): Promise<McpTool[]> => serverNamed(name).listTools(),
+    /**
+     * Calls a tool, bounded in time and output (64 kB). A server of scope `task` needs the `place` of the task: the call
+     * goes to its context's own instance. A failure of the server or the tool is a result with `isError`; rejects with the
+     * signal's reason, or NOT_FOUND for an unknown name. `meta` is sent as the call's `_meta`.
+     */
+    callTool: async (
+      name: string,
+      tool: string,
+      args: JsonObject,
+      { place, ...limits }: CallOptions & { readonly place?: TaskPlace },
+    ): Promise<McpToolResult> => {
       const shared = serverNamed(name);
       const config = options.servers[name];
       if (config === undefined || !isTaskServer(config)) return shared.callTool(tool, args, limits);
@@ -157,7 +148,8 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
         throw new FleetError('INTERNAL', `a call of MCP server "${name}" has no place`);
       return taskServers.callTool({ server: name, config, place }, tool, args, limits);
     },
-    release: (context) => taskServers.release(context),
+    /** Ends the instances of a context. Resolves when their processes are gone, after at most 5 s. */
+    release: (context: string): Promise<void> => taskServers.release(context),
     pids,
     close,
   };

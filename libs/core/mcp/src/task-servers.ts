@@ -30,6 +30,7 @@ export interface TaskServersOptions
 }
 
 interface Instance {
+  readonly key: string;
   readonly server: string;
   readonly context: string;
   readonly session: Session;
@@ -116,7 +117,7 @@ export class TaskServers {
     for (;;) {
       if (this.#isClosed) throw new ServerFailure('the gateway is shutting down');
       if (config.disabled) throw new ServerFailure('disabled in the configuration');
-      const found = this.#live.get(key) ?? this.#start(server, config, place);
+      const found = this.#live.get(key) ?? this.#start(key, server, config, place);
       if (found) {
         this.#live.delete(key);
         this.#live.set(key, found);
@@ -132,7 +133,7 @@ export class TaskServers {
   }
 
   /** Returns undefined when there is no free place. The process starts with the first use of the session. */
-  #start(server: string, config: StdioServerConfig, place: TaskPlace): Instance | undefined {
+  #start(key: string, server: string, config: StdioServerConfig, place: TaskPlace): Instance | undefined {
     const { clock, maxInstances } = this.#options;
     if (this.#live.size + this.#ending.size >= maxInstances) return undefined;
     const { context } = place;
@@ -152,11 +153,13 @@ export class TaskServers {
       onRetry: () => {},
       onToolsChanged: () => {},
     });
+    const pings = new Pings(clock);
     const instance: Instance = {
+      key,
       server,
       context,
       session,
-      pings: new Pings(clock),
+      pings,
       calls: 0,
       isPinged: false,
       idle: undefined,
@@ -204,12 +207,12 @@ export class TaskServers {
   }
 
   #isLive(instance: Instance): boolean {
-    return this.#live.get(keyOf(instance)) === instance;
+    return this.#live.get(instance.key) === instance;
   }
 
   #end(instance: Instance): void {
     if (!this.#isLive(instance)) return;
-    this.#live.delete(keyOf(instance));
+    this.#live.delete(instance.key);
     instance.idle?.[Symbol.dispose]();
     const ended = this.#ended(instance).finally(() => {
       this.#ending.delete(ended);
@@ -245,6 +248,3 @@ export class TaskServers {
     }
   }
 }
-
-const keyOf = ({ server, context }: Pick<Instance, 'server' | 'context'>): string =>
-  JSON.stringify([server, context]);

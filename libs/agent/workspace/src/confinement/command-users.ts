@@ -11,35 +11,8 @@ import { type AsUserOptions, cannotList, endUser, runAs } from './end-user.ts';
 import { type RunAsOwner, removeFolder } from './remove-folder.ts';
 import { defaultUsers, isMapped, type UserRange } from './user-range.ts';
 
-/** A context's user while it is in use. */
-export interface UserLease {
-  readonly user: CommandUser;
-  /**
-   * Gives the user back; further calls do nothing. When nobody else holds it, resolves once all its processes have ended
-   * and what they left in shared folders is removed.
-   */
-  release(): Promise<void>;
-}
-
-/**
- * The users of contexts (docs/decisions/0027-user-per-context.md). A context's directory has the group of its user, for
- * as long as it exists: no two contexts have files of one user, and no record has to be kept.
- */
-export interface CommandUsers {
-  /**
-   * Resolves with the context's user when nothing of an earlier use is left. Makes the directory when absent: the
-   * gateway's, mode 0710, with the user's group. The gateway is in the group until the release. Throws QUEUE_FULL when
-   * every user has a context, and INTERNAL when processes of an earlier use cannot be ended.
-   */
-  lease(contextDir: string): Promise<UserLease>;
-  /** Opens files and folders below `paths` to the gateway again after their user closed them, by `chmod 700`. */
-  reopen(user: CommandUser, paths: readonly string[]): Promise<void>;
-  /**
-   * Removes a context that nobody uses with everything in it, ends all processes of its user, and frees the user. Does
-   * nothing when it is absent. Throws INTERNAL when something is left, which the next call goes on with.
-   */
-  remove(contextDir: string, signal?: AbortSignal): Promise<void>;
-}
+export type CommandUsers = ReturnType<typeof openCommandUsers>;
+export type UserLease = Awaited<ReturnType<CommandUsers['lease']>>;
 
 interface Use {
   holders: number;
@@ -48,12 +21,13 @@ interface Use {
 }
 
 /**
- * Finds the users of the contexts below `contexts`, and lets them pass through it. `range` has only users of this
- * gateway.
+ * The users of contexts (docs/decisions/0027-user-per-context.md). Finds those below `contexts`, and lets them pass through it;
+ * `range` has only users of this gateway. A context's directory has the group of its user, for as long as it exists: no two
+ * contexts have files of one user, and no record has to be kept.
  */
 export function openCommandUsers(
   options: AsUserOptions & { readonly contexts: string; readonly range: UserRange },
-): CommandUsers {
+) {
   const { contexts, range, log } = options;
   chmodSync(contexts, (lstatSync(contexts).mode & 0o7777) | 0o011);
   const taken = takenBelow(contexts, range);
@@ -127,7 +101,12 @@ export function openCommandUsers(
     }
   }
 
-  async function lease(contextDir: string): Promise<UserLease> {
+  /**
+   * Resolves with the context's user when nothing of an earlier use is left. Makes the directory when absent: the
+   * gateway's, mode 0710, with the user's group. The gateway is in the group until the release. Throws QUEUE_FULL when
+   * every user has a context, and INTERNAL when processes of an earlier use cannot be ended.
+   */
+  async function lease(contextDir: string) {
     const user = userOf(contextDir);
     const use = uses.get(user.uid) ?? { holders: 0, turn: Promise.resolve() };
     uses.set(user.uid, use);
@@ -146,7 +125,11 @@ export function openCommandUsers(
     let released: Promise<void> | undefined;
     return {
       user,
-      release() {
+      /**
+       * Gives the user back; further calls do nothing. When nobody else holds it, resolves once all its processes have ended
+       * and what they left in shared folders is removed.
+       */
+      release(): Promise<void> {
         released ??= give(user, use, true);
         return released;
       },
@@ -155,12 +138,17 @@ export function openCommandUsers(
 
   return {
     lease,
-    async reopen(user, paths) {
+    /** Opens files and folders below `paths` to the gateway again after their user closed them, by `chmod 700`. */
+    async reopen(user: CommandUser, paths: readonly string[]): Promise<void> {
       if (paths.length === 0) return;
       const { exitCode, stderr } = await runAs(user, REOPEN, [String(user.uid), ...paths], options);
       if (exitCode !== 0) log.warn({ paths, stderr }, 'files of a context stay closed to the gateway');
     },
-    async remove(contextDir, signal) {
+    /**
+     * Removes a context that nobody uses with everything in it, ends all processes of its user, and frees the user. Does
+     * nothing when it is absent. Throws INTERNAL when something is left, which the next call goes on with.
+     */
+    async remove(contextDir: string, signal?: AbortSignal): Promise<void> {
       const found = await lstat(contextDir).catch(unlessAbsent);
       if (found === undefined) return;
       const as =

@@ -66,7 +66,15 @@ const ENABLE =
  */
 export async function createConfinement(options: ConfinementOptions): Promise<Confinement> {
   const root = await prepare(options);
-  const [servers, places] = [join(root, 'mcp'), join(root, 'mcp-places')];
+  const servers = join(root, 'mcp');
+  const confinement = await choose(options, root, servers);
+  // It belongs to the user whom the chosen method gives the servers.
+  await makeSharedDirectory(servers, confinement.otherUser);
+  return confinement;
+}
+
+async function choose(options: ConfinementOptions, root: string, servers: string): Promise<Confinement> {
+  const places = join(root, 'mcp-places');
   const readable = await readablePaths(options.readable ?? []);
   const { network = 'full' } = options;
   const filter = findFilter();
@@ -93,7 +101,15 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const monitor = options.limits && createMemoryWatch({ limitMb: options.limits.memoryMb, clock, log, ask });
   const build = (
     how: How,
-    { note = '', limits = options.limits, nextGroup }: BuildParts = {},
+    {
+      note = '',
+      limits = options.limits,
+      nextGroup,
+    }: {
+      readonly note?: string;
+      readonly limits?: CommandLimits | undefined;
+      readonly nextGroup?: NextGroup | undefined;
+    } = {},
   ): Confinement => {
     const limited = (lasting: boolean) =>
       limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });
@@ -121,14 +137,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   };
   if (network !== 'full' && !['auto', 'bubblewrap'].includes(options.confine))
     throw noNetworkNamespace(network, `${options.confine} has no namespace`);
-  /** The servers' folder belongs to the user whom the chosen method gives them. */
-  const chosen = async (confinement: Confinement): Promise<Confinement> => {
-    await makeSharedDirectory(servers, confinement.otherUser);
-    return confinement;
-  };
   if (options.confine === 'unconfined') {
     const note = "shell commands run UNCONFINED: they can read this gateway's secrets";
-    return chosen(build({ method: 'unconfined' }, { note }));
+    return build({ method: 'unconfined' }, { note });
   }
   const reasons: string[] = [];
   for (const how of CANDIDATES) {
@@ -153,7 +164,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       const note = describe({ ...how, filter, network, landlock, withoutUsers, groups, asRoot: isRoot() });
       const sharesUser = method === 'uid' && !restricts && withoutUsers !== undefined;
       const users = found && 'users' in found && found;
-      return chosen({ ...candidate, note: note + withoutLimits, sharesUser, ...users });
+      return { ...candidate, note: note + withoutLimits, sharesUser, ...users };
     }
     reasons.push(`${method}: ${reason}`);
   }
@@ -164,7 +175,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     throw FleetError.ofKey('config.yaml tools.shell.confine', reason);
   }
   const note = `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`;
-  return chosen(build({ method: 'none' }, { note }));
+  return build({ method: 'none' }, { note });
 }
 
 const noNetworkNamespace = (network: CommandNetwork, why: string): FleetError =>
@@ -172,12 +183,6 @@ const noNetworkNamespace = (network: CommandNetwork, why: string): FleetError =>
     'config.yaml tools.shell.network',
     `${network} needs bubblewrap, which does not confine commands here (${why}); install bubblewrap, or set tools.shell.network: full`,
   );
-
-interface BuildParts {
-  readonly note?: string;
-  readonly limits?: CommandLimits | undefined;
-  readonly nextGroup?: NextGroup | undefined;
-}
 
 const CANDIDATES: readonly How[] = [
   { method: 'bubblewrap' },

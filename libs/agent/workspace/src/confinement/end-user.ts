@@ -1,12 +1,12 @@
-import { constants, readFileSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { access, lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { kill } from '../process/kill-tree.ts';
 import { processesOf } from '../process/proc.ts';
-import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
-import { hasCode } from '../process/system-error.ts';
+import { type CommandLine, type CommandResult, type RunOptions, runCommand } from '../process/run-command.ts';
+import { hasCode, textNow } from '../process/system-error.ts';
 import type { CommandUser } from './command-user.ts';
 
 /** Folders outside of its context that a command can write to. The gateway must be able to list them. */
@@ -24,11 +24,6 @@ export interface AsUserOptions {
   readonly log: Log;
 }
 
-interface RunLimits {
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /**
  * Runs a shell script of the gateway's as the user: with its rights to its files and processes. The processes of the user can
  * take it over, so it has no more rights than they have, but for Landlock, which keeps them from it.
@@ -37,7 +32,12 @@ export function runAs(
   user: CommandUser,
   script: string,
   args: readonly string[],
-  { shellAs, clock, timeoutMs = 60_000, signal }: AsUserOptions & RunLimits,
+  {
+    shellAs,
+    clock,
+    timeoutMs = 60_000,
+    signal,
+  }: AsUserOptions & Partial<Pick<RunOptions, 'timeoutMs' | 'signal'>>,
 ): Promise<CommandResult> {
   return runCommand(shellAs(user, script, args), { timeoutMs, signal, clock });
 }
@@ -141,21 +141,12 @@ const SEGMENTS = { shm: ['shmid', '-m'], sem: ['semid', '-s'], msg: ['msqid', '-
 /** The SysV IPC objects that the user owns or made, as arguments of `ipcrm`. */
 function segmentsOf(uid: number): [option: string, id: string][] {
   return Object.entries(SEGMENTS).flatMap(([kind, [key, option]]) => {
-    const [header = [], ...rows] = tableOf(`/proc/sysvipc/${kind}`);
+    // A kernel without SysV IPC has no such file.
+    const lines = textNow(`/proc/sysvipc/${kind}`).trim().split('\n');
+    const [header = [], ...rows] = lines.map((line) => line.trim().split(/\s+/));
     const columns = { id: header.indexOf(key), owners: [header.indexOf('uid'), header.indexOf('cuid')] };
     return rows
       .filter((row) => columns.owners.some((column) => row[column] === String(uid)))
       .map((row): [string, string] => [option, row[columns.id] ?? '']);
   });
-}
-
-/** A kernel without SysV IPC has no such file. */
-function tableOf(path: string): string[][] {
-  try {
-    const lines = readFileSync(path, 'utf8').trim().split('\n');
-    return lines.map((line) => line.trim().split(/\s+/));
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error;
-    return [];
-  }
 }

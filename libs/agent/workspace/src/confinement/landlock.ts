@@ -61,12 +61,7 @@ export function dropUserRestricted(
   helper: string,
   command: string,
   args: readonly string[],
-  {
-    paths,
-    filter,
-    user,
-    markGid,
-  }: {
+  as: {
     readonly paths: { readonly reach: Reach; readonly readable: readonly string[] } | undefined;
     /** The file of a filter of system calls. */
     readonly filter: string | undefined;
@@ -74,6 +69,7 @@ export function dropUserRestricted(
     readonly markGid?: number | undefined;
   },
 ): CommandLine {
+  const { paths, filter, user, markGid } = as;
   const restricted = paths === undefined ? [] : restrictions(paths.reach, paths.readable);
   const filtered = filter === undefined ? [] : ['--seccomp', filter];
   const ids = ['--user', String(user.uid), ...(markGid === undefined ? [] : ['--mark', String(markGid)])];

@@ -5,12 +5,6 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type CommandLine, type CommandResult, runCommand } from '../process/run-command.ts';
 
-export interface RemovalOptions {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /** Runs a shell script on folders as the user whose commands wrote there. */
 export type RunAsOwner = (
   script: string,
@@ -26,8 +20,15 @@ const REMOVE_MS = 5 * 60_000;
  * have closed it to the gateway, then the rest. No command may run there. Links are removed, not followed. Throws the
  * signal's reason, and INTERNAL when something is left.
  */
-export async function removeFolder(dir: string, owner: RunAsOwner, options: RemovalOptions): Promise<void> {
-  const { clock, log, signal } = options;
+export async function removeFolder(
+  dir: string,
+  owner: RunAsOwner,
+  {
+    clock,
+    log,
+    signal,
+  }: { readonly clock: Clock; readonly log: Log; readonly signal?: AbortSignal | undefined },
+): Promise<void> {
   const folders: string[] = [];
   for (const name of await readdir(dir)) {
     const path = join(dir, name);

@@ -74,14 +74,19 @@ export function createWrapper(
     const filtered = filter === undefined ? [] : ['--seccomp', String(FILTER)];
     return { command: programs.bwrap, args: [...filtered, ...outer, '--', inner.command, ...inner.args] };
   };
+  /** Has the shell enter a control group and lower its score before the command, and open the filter for bubblewrap. */
+  const entered = (line: CommandLine): CommandLine => {
+    const group = options.nextGroup?.();
+    const opened = how.method === 'bubblewrap' ? filter : undefined;
+    if (first === '' && opened === undefined && group === undefined) return line;
+    const exec = `exec "$@"${opened === undefined ? '' : ` ${FILTER}<"$0"`}`;
+    const run = [group && ENTER, first, exec].filter(Boolean).join('; ');
+    const args = ['-c', run, opened ?? 'sh', ...(group ? [group.dir] : []), line.command, ...line.args];
+    return { ...line, command: '/bin/sh', args, ...(group && { group: group.open }) };
+  };
   return (command: string, args: readonly string[], reach: Reach, use: Use): CommandLine => {
     if (how.method === 'none') return { command, args, ...(monitor && { monitor }) };
-    const group = options.nextGroup?.();
-    const line = started(confined(command, args, reach, use), {
-      script: first,
-      filter: how.method === 'bubblewrap' ? filter : undefined,
-      group,
-    });
+    const line = entered(confined(command, args, reach, use));
     return monitor === undefined ? line : { ...line, monitor };
   };
 }
@@ -91,26 +96,6 @@ const FILTER = 9;
 
 /** Enters the control group `$1`, if it could be made. */
 const ENTER = '[ ! -d "$1" ] || echo 0 > "$1/cgroup.procs"; shift';
-
-/** Has the shell enter the group and run a script before the command, and open the filter for it. */
-function started(
-  line: CommandLine,
-  {
-    script,
-    filter,
-    group,
-  }: {
-    readonly script: string;
-    readonly filter: string | undefined;
-    readonly group: ReturnType<NextGroup> | undefined;
-  },
-): CommandLine {
-  if (script === '' && filter === undefined && group === undefined) return line;
-  const exec = `exec "$@"${filter === undefined ? '' : ` ${FILTER}<"$0"`}`;
-  const run = [group && ENTER, script, exec].filter(Boolean).join('; ');
-  const args = ['-c', run, filter ?? 'sh', ...(group ? [group.dir] : []), line.command, ...line.args];
-  return { ...line, command: '/bin/sh', args, ...(group && { group: group.open }) };
-}
 
 const dropUser = (
   setpriv: string,

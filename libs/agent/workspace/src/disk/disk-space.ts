@@ -15,18 +15,7 @@ export interface DiskSpaceOptions {
   readonly log: Log;
 }
 
-/** The free space of the workspaces' disk, and the use of it per context (docs/configuration.md#disk-space). */
-export interface DiskSpace {
-  /** The unmet requirement of new work while too little is free. */
-  unmet(): Unmet | undefined;
-  /** Watches the free space until it is disposed of; the signal aborts with CAPACITY when too little is left. */
-  watchFree(): Disposable & { readonly signal: AbortSignal };
-  /**
-   * Ends a command that makes the folder grow above its limit; one that makes room may run. `wrap` confines the command
-   * that measures the folder.
-   */
-  monitor(folders: readonly [string, ...string[]], wrap: Wrap): CommandMonitor;
-}
+export type DiskSpace = ReturnType<typeof createDiskSpace>;
 
 type Wrap = (command: string, args: readonly string[]) => CommandLine;
 
@@ -41,7 +30,8 @@ const HOLDS_MS = 10_000;
 /** A command may write so much into a folder above its limit, e.g. to find out what to remove. */
 const TOLERANCE_MB = 64;
 
-export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
+/** The free space of the workspaces' disk, and the use of it per context (docs/configuration.md#disk-space). */
+export function createDiskSpace(options: DiskSpaceOptions) {
   const { root, minFreeMb, limitMb, clock, log } = options;
 
   /** Synchronous, so that tasks which arrive one after the other begin in that order. */
@@ -57,7 +47,8 @@ export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
     return `the disk of the workspaces has ${Math.floor(free)} MiB left, and work needs ${minFreeMb} (workspace.min_free_mb)`;
   }
 
-  function watchFree(): ReturnType<DiskSpace['watchFree']> {
+  /** Watches the free space until it is disposed of; the signal aborts with CAPACITY when too little is left. */
+  function watchFree(): Disposable & { readonly signal: AbortSignal } {
     const controller = new AbortController();
     let timer: Disposable | undefined;
     const poll = (): void => {
@@ -75,11 +66,16 @@ export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
 
   return {
     watchFree,
-    unmet() {
+    /** The unmet requirement of new work while too little is free. */
+    unmet(): Unmet | undefined {
       const detail = shortage();
       return detail === undefined ? undefined : { kind: 'capacity', name: 'disk', detail, transient: true };
     },
-    monitor(folders, wrap) {
+    /**
+     * Ends a command that makes the folder grow above its limit; one that makes room may run. `wrap` confines the command
+     * that measures the folder.
+     */
+    monitor(folders: readonly [string, ...string[]], wrap: Wrap): CommandMonitor {
       const tolerance = Math.min(TOLERANCE_MB, limitMb / 10);
       let known: { usedMb: number; freeMb: number; at: number } | undefined;
 
@@ -147,14 +143,10 @@ export const withMonitor = (line: CommandLine, monitor: CommandMonitor): Command
   return {
     ...line,
     monitor(command) {
-      const first = other(command);
-      const second = monitor(command);
-      return {
-        [Symbol.dispose]() {
-          first[Symbol.dispose]();
-          second[Symbol.dispose]();
-        },
-      };
+      const both = new DisposableStack();
+      both.use(other(command));
+      both.use(monitor(command));
+      return both;
     },
   };
 };

@@ -10,29 +10,20 @@ export const MAX_SCANNED = 10_000;
 /** Path of an entry of an open directory. It stays valid when the directory is moved or replaced. */
 export const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;
 
-/** Files directly in one open directory, by name. No symlink is followed, even one planted in the meantime. */
-export interface AnchoredFolder extends AsyncDisposable {
-  readonly handle: FileHandle;
-  /** Returns the whole content, undefined when absent. Throws ToolError for a longer file, or not a regular file. */
-  read(name: string, maxBytes: number): Promise<Buffer | undefined>;
-  /** Replaces a file atomically and durably: readers see the old or the new content. Replaces a symlink itself. */
-  write(name: string, bytes: Uint8Array): Promise<void>;
-  /** Sets the modification time of a marker file; creates it when absent. */
-  touch(name: string): Promise<void>;
-  rename(from: string, to: string): Promise<void>;
-  remove(name: string): Promise<void>;
-  /** The entries, sorted by name, at most 10,000. */
-  entries(): Promise<Dirent[]>;
-}
+export type AnchoredFolder = ReturnType<typeof anchoredFolder>;
 
 /** Lets commands write to a file or directory that the gateway has just made. */
 export type Share = (made: FileHandle) => Promise<void>;
 
-/** Takes ownership of the handle. */
-export function anchoredFolder(handle: FileHandle, share: Share): AnchoredFolder {
+/**
+ * Files directly in one open directory, by name. No symlink is followed, even one planted in the meantime. Takes ownership of the
+ * handle.
+ */
+export function anchoredFolder(handle: FileHandle, share: Share) {
   return {
     handle,
-    async read(name, maxBytes) {
+    /** Returns the whole content, undefined when absent. Throws ToolError for a longer file, or not a regular file. */
+    async read(name: string, maxBytes: number): Promise<Buffer | undefined> {
       let file: FileHandle;
       try {
         file = await open(at(handle, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -49,7 +40,8 @@ export function anchoredFolder(handle: FileHandle, share: Share): AnchoredFolder
       const { bytesRead } = await file.read(bytes, 0, stats.size, 0);
       return bytes.subarray(0, bytesRead);
     },
-    async write(name, bytes) {
+    /** Replaces a file atomically and durably: readers see the old or the new content. Replaces a symlink itself. */
+    async write(name: string, bytes: Uint8Array): Promise<void> {
       const made = at(handle, temporary(name));
       await unlink(made).catch(unlessAbsent);
       await using file = await open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
@@ -59,15 +51,17 @@ export function anchoredFolder(handle: FileHandle, share: Share): AnchoredFolder
       await rename(made, at(handle, name));
       await handle.sync();
     },
-    async touch(name) {
+    /** Sets the modification time of a marker file; creates it when absent. */
+    async touch(name: string): Promise<void> {
       const flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK;
       await using file = await open(at(handle, name), flags, 0o644);
       await file.writeFile('.');
     },
-    rename: (from, to) => rename(at(handle, from), at(handle, to)),
-    remove: (name) => unlink(at(handle, name)),
-    entries: () => entriesOf(handle),
-    [Symbol.asyncDispose]: () => handle.close(),
+    rename: (from: string, to: string): Promise<void> => rename(at(handle, from), at(handle, to)),
+    remove: (name: string): Promise<void> => unlink(at(handle, name)),
+    /** The entries, sorted by name, at most 10,000. */
+    entries: (): Promise<Dirent[]> => entriesOf(handle),
+    [Symbol.asyncDispose]: (): Promise<void> => handle.close(),
   };
 }
 

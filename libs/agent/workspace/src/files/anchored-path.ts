@@ -10,29 +10,17 @@ import { type AnchoredFolder, anchoredFolder, at, type Share } from './anchored-
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const MAX_PATH_BYTES = 4096;
 
-/** Files below one root directory. No path leaves it: not by `..`, not by a symlink, not by one planted in a race. */
-export interface AnchoredFiles {
-  /** Returns the normalized path, relative to the root. */
-  normalize(path: string): string;
-  openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle>;
-  openDirectory(path: string): Promise<FileHandle>;
-  /** Opens a direct subdirectory of an open directory; follows no symlink. */
-  enter(directory: FileHandle, name: string): Promise<FileHandle>;
-  /** Opens a directory without following symlinks. A missing one is created with `make`, else undefined. */
-  openFolder(path: string, options?: { readonly make: boolean }): Promise<AnchoredFolder | undefined>;
-}
+export type AnchoredFiles = ReturnType<typeof anchoredFiles>;
 
 /**
+ * Files below one root directory. No path leaves it: not by `..`, not by a symlink, not by one planted in a race.
+ *
  * The gateway opens these files with its own rights while confined commands may change the tree, so checking the path
  * is not enough. Symlinks are resolved and checked first. Then every component is opened below its parent's descriptor
  * (`/proc/self/fd/N/name`) without following symlinks. A change in between causes an error, never an escape.
  * `otherUser`: commands run as `user`, with whom written files are shared.
  */
-export function anchoredFiles(
-  root: string,
-  otherUser: boolean,
-  user: CommandUser = COMMAND_USER,
-): AnchoredFiles {
+export function anchoredFiles(root: string, otherUser: boolean, user: CommandUser = COMMAND_USER) {
   const share: Share = (handle) => shareHandle(handle, otherUser, user);
   async function openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle> {
     const parts = await resolveInside(root, relativePath(root, path));
@@ -45,12 +33,16 @@ export function anchoredFiles(
     throw new ToolError('it is not a regular file');
   }
   return {
-    normalize: (path) => relativePath(root, path),
+    /** Returns the normalized path, relative to the root. */
+    normalize: (path: string): string => relativePath(root, path),
     openFile,
-    openDirectory: async (path) =>
+    openDirectory: async (path: string): Promise<FileHandle> =>
       walk(root, await resolveInside(root, relativePath(root, path)), false, share),
-    enter: (directory, name) => enter(at(directory, name), false, share),
-    async openFolder(path, { make } = { make: false }) {
+    /** Opens a direct subdirectory of an open directory; follows no symlink. */
+    enter: (directory: FileHandle, name: string): Promise<FileHandle> =>
+      enter(at(directory, name), false, share),
+    /** Opens a directory without following symlinks. A missing one is created with `make`, else undefined. */
+    async openFolder(path: string, { make } = { make: false }): Promise<AnchoredFolder | undefined> {
       const parts = relativePath(root, path)
         .split(sep)
         .filter((part) => part !== '.');

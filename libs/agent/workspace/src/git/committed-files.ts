@@ -2,26 +2,16 @@ import type { Log } from '@hermes-fleet/protocol/ports';
 import { type Git, type GitPlace, linesOf } from './git.ts';
 
 /** The files of one commit, whatever has become of them in a tree. */
-export interface CommittedFiles {
-  /**
-   * The paths of the files and links with one of these names, in any folder: the upper ones first, then sorted; at most 500.
-   * Those that are not UTF-8 are not among them.
-   */
-  named(names: readonly string[]): Promise<string[]>;
-  /**
-   * Returns the first `maxBytes` bytes of a text file, and its size. A link is followed within the commit. Undefined when there
-   * is no such file, the link leads elsewhere, or it is not text.
-   */
-  read(
-    path: string,
-    maxBytes: number,
-  ): Promise<{ readonly text: string; readonly bytes: number } | undefined>;
-}
+export type CommittedFiles = ReturnType<typeof createCommittedFiles>;
 
 /** Reads a commit with git, which runs in `place`. What git cannot read is not there; the log says so. */
-export function createCommittedFiles(git: Git, place: GitPlace, commit: string, log: Log): CommittedFiles {
+export function createCommittedFiles(git: Git, place: GitPlace, commit: string, log: Log) {
   return {
-    async named(names) {
+    /**
+     * The paths of the files and links with one of these names, in any folder: the upper ones first, then sorted; at most 500.
+     * Those that are not UTF-8 are not among them.
+     */
+    async named(names: readonly string[]): Promise<string[]> {
       const pattern = `[\t/](${names.map((name) => name.replaceAll('.', '[.]')).join('|')})$`;
       const { stdout, stderr } = await git.script(place, NAMED, [commit, pattern]);
       if (stderr !== '')
@@ -29,7 +19,11 @@ export function createCommittedFiles(git: Git, place: GitPlace, commit: string, 
       const paths = linesOf(stdout).map((line) => line.slice(line.indexOf('\t') + 1));
       return paths.filter((path) => !HIDDEN.test(path) && !path.includes('\uFFFD')).sort(upperFirst);
     },
-    async read(path, maxBytes) {
+    /**
+     * Returns the first `maxBytes` bytes of a text file, and its size. A link is followed within the commit. Undefined when there
+     * is no such file, the link leads elsewhere, or it is not text.
+     */
+    async read(path: string, maxBytes: number): Promise<{ text: string; bytes: number } | undefined> {
       if (HIDDEN.test(path)) return undefined;
       const found = await git.script(place, FIND, [`${commit}:${path}`]);
       const [, id, size] = FOUND.exec(found.stdout) ?? [];

@@ -1,19 +1,15 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { RepoState } from '@hermes-fleet/protocol/ports';
 import { LEFT_OUT } from './diff.ts';
 import type { Git, GitPlace } from './git.ts';
-
-export interface TreeState {
-  readonly branch: string;
-  readonly clean: boolean;
-}
 
 /** Returns the checked-out branch, and whether the tree has no uncommitted changes. */
 export async function treeState(
   git: Git,
   place: GitPlace,
   options: readonly string[] = [],
-): Promise<TreeState> {
+): Promise<RepoState> {
   const args = ['status', '--porcelain=v2', '--branch', '-z', ...options, ...LEFT_OUT];
   const lines = (await git.run(place, args)).split('\0');
   const head = lines.find((line) => line.startsWith('# branch.head '));

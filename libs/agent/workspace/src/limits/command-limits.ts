@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { constants as osConstants, totalmem } from 'node:os';
 import { delimiter, resolve } from 'node:path';
-import type { CommandLine } from '../process/run-command.ts';
+import type { CommandLine, CommandResult } from '../process/run-command.ts';
 
 /** Limits of one command, or one stdio MCP server (docs/configuration.md#limits-of-commands); 0: no limit. */
 export interface CommandLimits {
@@ -113,13 +113,6 @@ function hardLimits(): Map<string, number> {
   return new Map([...rows].map(([, name = '', hard]) => [name, Number(hard)]));
 }
 
-/** How a command ended: its exit code, or the signal. */
-export interface CommandEnd {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stderr: string;
-}
-
 /** A shell reports a command that a signal ended by an exit code above this. */
 const BY_SIGNAL = 128;
 const { SIGXCPU, SIGXFSZ } = osConstants.signals;
@@ -128,7 +121,10 @@ const { SIGXCPU, SIGXFSZ } = osConstants.signals;
  * Names the limit that a failed command met, as far as that can be known: the kernel sends SIGXCPU and SIGXFSZ for two of
  * them, and for the others a program reports the error by its usual text. Undefined when nothing points to a limit.
  */
-export function limitMet(end: CommandEnd, limits: CommandLimits): string | undefined {
+export function limitMet(
+  end: Pick<CommandResult, 'exitCode' | 'signal' | 'stderr'>,
+  limits: CommandLimits,
+): string | undefined {
   if (end.exitCode === 0) return undefined;
   const number = end.signal === null ? (end.exitCode ?? 0) - BY_SIGNAL : osConstants.signals[end.signal];
   if (number === SIGXCPU && limits.cpuS > 0)

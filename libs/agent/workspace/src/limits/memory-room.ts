@@ -79,13 +79,7 @@ const FILES = {
 function leftIn(
   dir: string,
   version: 1 | 2,
-  {
-    limit,
-    reserveKib,
-    swapFree,
-    stat,
-    names,
-  }: {
+  room: {
     readonly limit: number;
     readonly reserveKib: number;
     readonly swapFree: number;
@@ -94,6 +88,7 @@ function leftIn(
     readonly names: number;
   },
 ): number {
+  const { limit, reserveKib, swapFree, stat, names } = room;
   const bytes = (name: string): number => (stat.get(name) ?? 0) / KIB;
   const left = limit - amount(dir, FILES[version].used);
   if (version === 2) {

@@ -1,25 +1,10 @@
+import { addAbortListener } from 'node:events';
 import { RecentOutput } from './recent-output.ts';
-import type { CommandLine } from './run-command.ts';
+import type { CommandLine, CommandResult } from './run-command.ts';
 import { type StartOptions, startSupervised } from './supervise.ts';
 
-/** How a background process ended. */
-export interface BackgroundEnd {
-  /** Null when a signal ended it. */
-  readonly exitCode: number | null;
-  /** The limit that a monitor ended it for. */
-  readonly limit?: string | undefined;
-}
-
 /** A process that runs on while other work is done. */
-export interface BackgroundProcess {
-  readonly output: RecentOutput;
-  /** Undefined while it runs. */
-  end(): BackgroundEnd | undefined;
-  /** Resolves when it prints something, when it has ended, after `ms`, or on abort. */
-  change(ms: number, signal: AbortSignal): Promise<void>;
-  /** Kills it with everything that it started; resolves when it is gone. */
-  stop(): Promise<void>;
-}
+export type BackgroundProcess = Awaited<ReturnType<typeof startBackground>>;
 
 /**
  * Starts a process in a process group of its own, recorded and monitored as commands are. Whatever it started is killed when
@@ -31,9 +16,9 @@ export async function startBackground(
     /** Bytes kept of the output, standard output and standard error together. */
     readonly keepBytes: number;
   },
-): Promise<BackgroundProcess> {
+) {
   const output = new RecentOutput(options.keepBytes);
-  let ended: BackgroundEnd | undefined;
+  let ended: Pick<CommandResult, 'exitCode' | 'limit'> | undefined;
   let limit: string | undefined;
   let waiting: (() => void)[] = [];
   const wake = (): void => {
@@ -56,19 +41,21 @@ export async function startBackground(
 
   return {
     output,
+    /** Undefined while it runs. */
     end: () => ended,
-    async change(ms, signal) {
+    /** Resolves when it prints something, when it has ended, after `ms`, or on abort. */
+    async change(ms: number, signal: AbortSignal): Promise<void> {
       if (ended !== undefined || signal.aborted) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       const done = (): void => resolve();
       waiting.push(done);
       using _timer = options.clock.timer(done, ms);
-      signal.addEventListener('abort', done, { once: true });
+      using _aborted = addAbortListener(signal, done);
       await promise;
-      signal.removeEventListener('abort', done);
       waiting = waiting.filter((other) => other !== done);
     },
-    async stop() {
+    /** Kills it with everything that it started; resolves when it is gone. */
+    async stop(): Promise<void> {
       kill();
       await gone;
     },

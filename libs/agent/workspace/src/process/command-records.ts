@@ -5,19 +5,7 @@ import { parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { processSpace, processState } from './proc.ts';
 
-/** Records commands while they run, so that they can be found after a crash. */
-export interface CommandRecords {
-  /** Records a command that is about to start. The record is disposed of when all its processes are gone. */
-  open(markGid: number | undefined): CommandRecord;
-}
-
-export interface CommandRecord extends Disposable {
-  /** Added to the environment of the command; marks its processes. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The same mark as `NAME=value`; undefined when the processes have a better one. */
-  readonly mark: string | undefined;
-  started(pid: number): void;
-}
+export type CommandRecords = ReturnType<typeof createCommandRecords>;
 
 const VARIABLE = 'FLEET_COMMAND_ID';
 
@@ -34,25 +22,28 @@ const OpenedSchema = z.object({
 type OpenedRecord = z.output<typeof OpenedSchema> & { readonly leader?: z.output<typeof ProcessSchema> };
 
 /**
- * Keeps each record as a small file in `dir`. Nothing is synced: a crash of the gateway loses no write, and a crash
+ * Records commands while they run, so that they can be found after a crash. Keeps each record as a small file in `dir`. Nothing is synced: a crash of the gateway loses no write, and a crash
  * of the machine leaves no process. `byEnv`: commands without a mark group are identified by their environment.
  */
-export function createCommandRecords(dir: string, options: { readonly byEnv: boolean }): CommandRecords {
+export function createCommandRecords(dir: string, options: { readonly byEnv: boolean }) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const gateway = { pid: process.pid, start: processState(process.pid)?.start };
   const space = processSpace();
   return {
-    open(markGid) {
+    /** Records a command that is about to start. The record is disposed of when all its processes are gone. */
+    openRecord(markGid: number | undefined) {
       const id = randomUUID();
       const path = join(dir, id);
       const file = openSync(path, 'wx', 0o600);
       const write = (line: object): void => void writeSync(file, `${JSON.stringify(line)}\n`);
       write({ space, gateway, gid: markGid });
       return {
+        /** Added to the environment of the command; marks its processes. */
         env: { [VARIABLE]: id },
+        /** The same mark as `NAME=value`; undefined when the processes have a better one. */
         mark: options.byEnv && markGid === undefined ? envMark(id) : undefined,
-        started: (pid) => write({ pid, start: processState(pid)?.start }),
-        [Symbol.dispose]() {
+        started: (pid: number) => write({ pid, start: processState(pid)?.start }),
+        [Symbol.dispose](): void {
           closeSync(file);
           unlinkSync(path);
         },

@@ -30,18 +30,24 @@ export class RecentOutput {
       }
     }
     // Many small chunks become one, so that their number is bounded too.
-    if (this.#chunks.length > MAX_CHUNKS)
-      this.#chunks.splice(0, this.#chunks.length, Buffer.concat(this.#chunks));
+    if (this.#chunks.length > MAX_CHUNKS) this.#chunks.splice(0, this.#chunks.length, this.kept());
+  }
+
+  /** The bytes that are kept. */
+  kept(): Buffer {
+    return Buffer.concat(this.#chunks);
   }
 
   /** The output since the byte with this number, as far as it is kept, and the number of bytes that are lost before it. */
   since(start: number): { readonly text: string; readonly lostBytes: number } {
     const first = this.#total - this.#kept;
     const from = Math.max(start, first);
-    const text = Buffer.concat(this.#chunks)
-      .subarray(from - first)
-      .toString('utf8');
-    return { text, lostBytes: from - start };
+    return {
+      text: this.kept()
+        .subarray(from - first)
+        .toString('utf8'),
+      lostBytes: from - start,
+    };
   }
 }
 

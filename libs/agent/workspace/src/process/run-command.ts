@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { Readable } from 'node:stream';
 import { CapturedOutput } from './captured-output.ts';
 import { COMMAND_ENV } from './command-env.ts';
@@ -102,13 +103,8 @@ export async function runCommand(line: CommandLine, options: RunOptions): Promis
   if (options.onStdout !== undefined) child.stdout?.on('data', options.onStdout);
   const [stdout, stderr] = [capture(child.stdout), capture(child.stderr)];
   using _timer = clock.timer(() => killFor('timeout'), options.timeoutMs);
-  signal?.addEventListener('abort', kill, { once: true });
-  try {
-    if (signal?.aborted) kill();
-    await ended();
-  } finally {
-    signal?.removeEventListener('abort', kill);
-  }
+  using _aborted = signal && addAbortListener(signal, kill);
+  await ended();
   signal?.throwIfAborted();
   const result = { exitCode: child.exitCode, signal: child.signalCode, stderr: stderr.text() };
   if (killed === undefined && stdout.totalBytes === 0 && isStartFailure(result))

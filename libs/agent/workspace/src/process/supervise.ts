@@ -22,7 +22,7 @@ export interface Supervision extends Disposable {
 /** Watches over a process that its caller starts. */
 export function supervise(line: CommandLine): Supervision {
   const watched = new DisposableStack();
-  const record = watched.use(line.records?.open(line.markGid));
+  const record = watched.use(line.records?.openRecord(line.markGid));
   const group = watched.use(line.group?.());
   const marks = { gid: line.markGid, env: record?.mark };
   let tell: ((limit: string) => void) | undefined;

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { lstat } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
 
 const codeOf = (error: unknown): unknown =>
@@ -12,6 +13,12 @@ export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
 export function unlessAbsent(error: unknown): undefined {
   if (!hasCode(error, 'ENOENT')) throw error;
 }
+
+export const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
 
 /** The text of a file of `/proc` or `/sys`; empty when it is gone, or may not be read. */
 export function textNow(path: string): string {

@@ -1,40 +1,25 @@
-import { rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Log } from '@hermes-fleet/protocol/ports';
+import type { Log, RepoState } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
-import { type CommittedFiles, createCommittedFiles } from '../git/committed-files.ts';
+import { createCommittedFiles } from '../git/committed-files.ts';
 import { type Git, type GitPlace, linesOf } from '../git/git.ts';
-import { type TreeState, treeState } from '../git/tree-state.ts';
+import { treeState } from '../git/tree-state.ts';
 import { firstLine } from '../process/system-error.ts';
 import { indexPack, receivePack } from './pack-file.ts';
-import { isBroken, OBJECT_ID, openStore, passing, readShallow, type Store, setShallow } from './store.ts';
-import { baseRef, tidyBase } from './tidy-base.ts';
+import {
+  deleteRefs,
+  isBroken,
+  OBJECT_ID,
+  openStore,
+  passing,
+  readShallow,
+  type Store,
+  setShallow,
+} from './store.ts';
 import { unusable } from './users-repository.ts';
 
-/** The commits that new contexts start from: a bare repository, whose objects all contexts borrow. */
-export interface Base {
-  /** The object folder. */
-  readonly objects: string;
-  /**
-   * Returns the commit that a new context starts from. Commits of the user's repository are copied first; throws
-   * CONFIG_INVALID when it is not usable.
-   */
-  start(): Promise<string>;
-  /** True when the base still has a commit that a context started from. */
-  has(commit: string): Promise<boolean>;
-  /** The files of a commit that is there. */
-  files(commit: string): CommittedFiles;
-  /** The commits whose parents are missing, because the user's repository is a shallow clone. */
-  shallow(): Promise<string[]>;
-  /** The branch that contexts start from, and whether its working tree, if there is one, is clean. */
-  state(): Promise<TreeState>;
-  /**
-   * Forgets the copied commits that nothing started from, and makes many packs few. No object goes: repositories of contexts
-   * borrow them, and results do.
-   */
-  tidy(used: () => Promise<ReadonlySet<string>>): Promise<void>;
-  broken(): Promise<boolean>;
-}
+export type Base = Awaited<ReturnType<typeof openBase>>;
 
 export interface BaseOptions {
   readonly dir: string;
@@ -46,47 +31,69 @@ export interface BaseOptions {
 }
 
 /** A user's repository, which commands can only read. */
-export interface Source {
-  readonly dir: string;
-  readonly place: GitPlace & { readonly gitDir: string };
-}
+export type Source = ReturnType<typeof openSource>;
 
-/** Opens the base. One of the profile's own begins with an empty commit; a user's repository is copied. */
-export async function openBase(options: BaseOptions): Promise<Base> {
+/**
+ * Opens the commits that new contexts start from: a bare repository, whose objects all contexts borrow. One of the profile's own
+ * begins with an empty commit; a user's repository is copied.
+ */
+export async function openBase(options: BaseOptions) {
   const { git, source } = options;
-  const readable = options.confinement.otherUser;
-  const store = await openStore({ ...options, readable });
-  const common = {
+  const store = await openStore({ ...options, readable: options.confinement.otherUser });
+  const { place } = store;
+  const mirror = source && createMirror(git, store, source);
+  let newest = await mirror?.();
+  if (mirror === undefined) await begin(git, store);
+  return {
+    /** The object folder. */
     objects: store.objects,
-    has: (commit: string) => git.ask(store.place, ['cat-file', '-e', `${commit}^{commit}`]),
-    files: (commit: string) => createCommittedFiles(git, store.place, commit, options.log),
+    /**
+     * Returns the commit that a new context starts from. Commits of the user's repository are copied first; throws
+     * CONFIG_INVALID when it is not usable.
+     */
+    async start(): Promise<string> {
+      newest = await mirror?.();
+      return newest ?? (await git.run(place, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim();
+    },
+    /** True when the base still has a commit that a context started from. */
+    has: (commit: string) => git.ask(place, ['cat-file', '-e', `${commit}^{commit}`]),
+    /** The files of a commit that is there. */
+    files: (commit: string) => createCommittedFiles(git, place, commit, options.log),
+    /** The commits whose parents are missing, because the user's repository is a shallow clone. */
     shallow: () => readShallow(store),
+    /** The branch that contexts start from, and whether its working tree, if there is one, is clean. */
+    async state(): Promise<RepoState> {
+      if (source !== undefined) return treeState(git, source.place);
+      return { branch: (await git.run(place, ['symbolic-ref', '--short', 'HEAD'])).trim(), clean: true };
+    },
+    /**
+     * Forgets the copied commits that nothing started from, and makes many packs few. The commit that was copied last stays, because a
+     * context may be starting from it. No object goes: repositories of contexts borrow them, and results do.
+     */
+    async tidy(used: () => Promise<ReadonlySet<string>>): Promise<void> {
+      const listed = await git.run(place, ['for-each-ref', '--format=%(objectname)', BASES]);
+      const bases = linesOf(listed).filter((commit) => commit !== newest);
+      if (bases.length > 0) {
+        const needed = await used();
+        const refs = bases.filter((commit) => !needed.has(commit)).map(baseRef);
+        await deleteRefs(git, store, refs, 'commits that nothing starts from cannot be forgotten');
+      }
+      const packs = (await readdir(join(store.objects, 'pack'))).filter((name) => name.endsWith('.pack'));
+      if (packs.length >= MANY_PACKS) await git.run(place, REPACK, { timeoutMs: REPACK_MS });
+    },
     broken: () => isBroken(git, store),
   };
-  if (source === undefined) {
-    await begin(git, store);
-    return {
-      ...common,
-      tidy: (used) => tidyBase(git, store, used),
-      start: async () => (await git.run(store.place, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim(),
-      state: async () => ({
-        branch: (await git.run(store.place, ['symbolic-ref', '--short', 'HEAD'])).trim(),
-        clean: true,
-      }),
-    };
-  }
-  const mirror = createMirror(git, store, source);
-  let newest = await mirror();
-  return {
-    ...common,
-    async start() {
-      newest = await mirror();
-      return newest;
-    },
-    tidy: (used) => tidyBase(git, store, used, newest),
-    state: () => treeState(git, source.place),
-  };
 }
+
+const BASES = 'refs/bases/';
+/** Keeps a commit in the base for the contexts that started there, also when its branch has left it. */
+const baseRef = (commit: string): string => BASES + commit;
+
+/** Each copy of a commit is a pack, and git looks for an object in all of them. */
+const MANY_PACKS = 32;
+/** Joins the small packs with all that is in them, used or not, and leaves the large ones alone. */
+const REPACK = ['-c', 'repack.writeBitmaps=false', 'repack', '--geometric=2', '-d', '-q'];
+const REPACK_MS = 30 * 60_000;
 
 /** Makes the first commit of a base without any. */
 async function begin(git: Git, { place }: Store): Promise<void> {
@@ -97,7 +104,7 @@ async function begin(git: Git, { place }: Store): Promise<void> {
 }
 
 /** Opens the user's repository for reading. */
-export function openSource(dir: string, confinement: Confinement): Source {
+export function openSource(dir: string, confinement: Confinement) {
   const reach = { writable: [], readOnly: [dir] };
   const wrap: GitPlace['wrap'] = (command, args) => confinement.wrap(command, args, reach);
   return { dir, place: { cwd: dir, gitDir: join(dir, '.git'), workTree: dir, wrap } };
@@ -115,18 +122,15 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
   async function copy(commit: string): Promise<void> {
     const known = await git.run(store.place, ['for-each-ref', '--format=%(objectname)', 'refs/bases']);
     const args = [commit, ...linesOf(known)];
-    const file = passing(store);
+    await using pack = passing(store);
+    const { file } = pack;
     const limits = { file, timeoutMs: COPY_MS };
-    try {
-      const { result } = await receivePack(git, source.place, { text: PACK_NEW, args }, limits);
-      if (result.exitCode !== 0)
-        throw unusable(source.dir, `git cannot read it: ${firstLine(result.stderr, SILENT)}`);
-      const taken = await indexPack(git, store.place, file, [], { timeoutMs: COPY_MS });
-      if (taken.exitCode !== 0)
-        throw unusable(source.dir, `its objects are damaged: ${firstLine(taken.stderr, SILENT)}`);
-    } finally {
-      await rm(file, { force: true });
-    }
+    const { result } = await receivePack(git, source.place, { text: PACK_NEW, args }, limits);
+    if (result.exitCode !== 0)
+      throw unusable(source.dir, `git cannot read it: ${firstLine(result.stderr, SILENT)}`);
+    const taken = await indexPack(git, store.place, file, [], { timeoutMs: COPY_MS });
+    if (taken.exitCode !== 0)
+      throw unusable(source.dir, `its objects are damaged: ${firstLine(taken.stderr, SILENT)}`);
   }
 
   async function mirror(): Promise<string> {

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isThere } from '../files/is-there.ts';
-import { unlessAbsent } from '../process/system-error.ts';
+import { isThere, unlessAbsent } from '../process/system-error.ts';
 import type { Store } from './store.ts';
 
 /** Content of the gateway's own `.keep` files. Those of other programs, as of a push, stay. */

@@ -33,7 +33,8 @@ async function offer(
   commit: string,
   base: string,
 ): Promise<string | undefined> {
-  const file = results.passing();
+  await using pack = results.passing();
+  const { file } = pack;
   const handle = openSync(file, 'wx');
   closeSync(handle);
   writeFileSync(file, content);
@@ -43,8 +44,6 @@ async function offer(
   } catch (error) {
     assert.ok(error instanceof RefusedPack, String(error));
     return error.message;
-  } finally {
-    await results.forget(file);
   }
 }
 

@@ -19,14 +19,6 @@ export class RefusedPack extends Error {
   override readonly name = 'RefusedPack';
 }
 
-/** A checked pack, which is not in the store yet. */
-export interface CheckedPack {
-  /** Git sees the pack and the base here. */
-  readonly place: GitPlace;
-  /** Adds the pack to the store, where it stays until the result is disposed of; from then on, a branch must have it. */
-  keep(): Promise<AsyncDisposable>;
-}
-
 export const MAX_PACK_BYTES = 1024 * 1024 * 1024;
 /** A larger file stays out of results. */
 export const MAX_FILE_BYTES = 100 * 1024 * 1024;
@@ -43,7 +35,12 @@ export async function examine<T>(
   git: Git,
   { store, baseObjects }: { readonly store: Store; readonly baseObjects: string },
   { file, commit, base }: TasksPack,
-  use: (pack: CheckedPack) => Promise<T>,
+  use: (checked: {
+    /** Git sees the pack and the base here. */
+    readonly place: GitPlace;
+    /** Adds the pack to the store, where it stays until the result is disposed of; from then on, a branch must have it. */
+    keep(): Promise<AsyncDisposable>;
+  }) => Promise<T>,
 ): Promise<T> {
   const folder = `${file}.objects`;
   await mkdir(join(folder, 'pack'), { recursive: true });

@@ -42,10 +42,10 @@ async function openStores(t: TestContext) {
       return { blob, commit, pack: worker.pack([blob, tree, commit]) };
     },
     async take(name: string, made: { readonly commit: string; readonly pack: Buffer }): Promise<void> {
-      const file = results.passing();
+      await using passing = results.passing();
+      const { file } = passing;
       writeFileSync(file, made.pack, { flag: 'wx' });
       await results.takeOver(name, { file, commit: made.commit, base: start });
-      await results.forget(file);
     },
     packs: () => readdirSync(join(dir, 'objects/pack')),
   };

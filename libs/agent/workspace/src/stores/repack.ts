@@ -2,8 +2,8 @@ import { rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { isThere } from '../files/is-there.ts';
 import type { Git } from '../git/git.ts';
+import { isThere } from '../process/system-error.ts';
 import { measurePacks, removeUnfinishedPacks } from './kept-packs.ts';
 import type { Store } from './store.ts';
 

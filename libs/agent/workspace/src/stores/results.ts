@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
@@ -37,9 +36,7 @@ export async function openResults(options: {
 
   return {
     ...refs,
-    /** A new path for a pack of a task. The file is removed by `forget`. */
     passing: () => passing(store),
-    forget: (file: string) => rm(file, { force: true }),
     /** Makes the pack's commit the context's result. Throws RefusedPack (`examine`), and changes nothing then. */
     async takeOver(name: string, pack: TasksPack): Promise<void> {
       await examine(git, checked, pack, async ({ keep }) => {

@@ -102,8 +102,11 @@ export async function deleteRefs(
 const BATCH = 1000;
 const DELETE = `printf 'delete %s\\n' "$@" | git update-ref --stdin`;
 
-/** A new path for a pack, and everything else that belongs to it, in the store's own file system. */
-export const passing = ({ dir }: Store): string => join(dir, PASSING, randomUUID());
+/** A new path for a pack, in the store's own file system, which has nothing any more when it is disposed of. */
+export function passing({ dir }: Pick<Store, 'dir'>): AsyncDisposable & { readonly file: string } {
+  const file = join(dir, PASSING, randomUUID());
+  return { file, [Symbol.asyncDispose]: () => rm(file, { force: true }) };
+}
 
 /** The gateway's own git, for repositories that no command can change. */
 const ownPlace = (dir: string): GitPlace => ({

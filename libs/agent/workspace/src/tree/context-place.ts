@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import type { CommandUser } from '../confinement/command-user.ts';
-import type { UserLease } from '../confinement/command-users.ts';
 import {
   type Confinement,
   makePassableDirectory,
@@ -32,17 +30,15 @@ export async function openContextPlace(
 ): Promise<ContextPlace> {
   const { otherUser, users } = confinement;
   const [dir, tmp, home] = [join(context, 'tree'), join(context, 'tmp'), join(context, 'home')];
-  const lease: UserLease | undefined = await users?.lease(context);
-  const user: CommandUser | undefined = lease?.user;
+  const lease = await users?.lease(context);
+  const user = lease?.user;
   const reach: Reach = { writable: [dir, tmp, home], readOnly: [base.objects], ...(user && { user }) };
   const wrap: OpenTree['wrap'] = (command, args, proxy) =>
     confinement.wrap(command, args, { ...reach, proxy });
-  try {
-    await ownFolders(context, [dir, tmp, home], { otherUser, user, ...parts });
-  } catch (error) {
-    await lease?.release();
-    throw error;
-  }
+  await using opening = new AsyncDisposableStack();
+  opening.defer(async () => lease?.release());
+  await ownFolders(context, [dir, tmp, home], { otherUser, user, ...parts });
+  const opened = opening.move();
   return {
     dir,
     tmp,
@@ -53,6 +49,6 @@ export async function openContextPlace(
       if (user === undefined) await makePassableDirectory(context, otherUser);
       for (const folder of [dir, tmp, home]) await makeSharedDirectory(folder, otherUser, user);
     },
-    [Symbol.asyncDispose]: async () => lease?.release(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

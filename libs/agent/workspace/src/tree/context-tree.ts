@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
-import { isThere } from '../files/is-there.ts';
-import { notAdded, type Uncommitted } from '../git/add-all.ts';
-import { LEFT_OUT } from '../git/diff.ts';
+import { named, notAdded, type Uncommitted } from '../git/add-all.ts';
+import { LEFT_OUT, NAMES, pathsOf } from '../git/diff.ts';
 import { failureOf, type Git, type GitPlace, linesOf } from '../git/git.ts';
+import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
 import { receivePack } from '../stores/pack-file.ts';
 import { MAX_FILE_BYTES, MAX_PACK_BYTES, RefusedPack, type TasksPack } from '../stores/quarantine.ts';
@@ -16,7 +16,6 @@ import { OBJECT_ID } from '../stores/store.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place.ts';
-import { pathsSince, tooLarge, withoutFiles } from './left-out.ts';
 import { forgetRefusal, readRefusal, recordRefusal, toldOf } from './refusal.ts';
 import type { SavedTrees } from './saved-trees.ts';
 import { LEAVE_OUT, RESUME, SAVE, SET_UP } from './scripts.ts';
@@ -98,31 +97,19 @@ async function openIn(
   /** Makes the repository anew. Returns the files that are left out of it, because they are too large for a result. */
   async function setUp(files: 'checkout' | 'keep'): Promise<string[]> {
     if (begun && !(await base.has(from))) await startAnew();
-    const pack = results.passing();
-    try {
-      const hasPack = tip !== from;
-      if (hasPack) await results.give(pack, tip, from);
-      await using stdin = hasPack ? await open(pack, 'r') : undefined;
-      const args = [
-        base.objects,
-        branch,
-        tip,
-        files,
-        String(MAX_FILE_BYTES),
-        hasPack ? 'pack' : '',
-        LEAVE_OUT,
-      ];
-      const call = { timeoutMs: SET_UP_MS, stdin: stdin?.fd };
-      const made = await git.script(place, SET_UP, [...args, ...(await base.shallow())], call);
-      if (made.exitCode === 0) return linesOf(made.stdout);
-      log.error({ context: name, ...failureOf(made) }, 'a context cannot be set up');
-      throw new FleetError(
-        'INTERNAL',
-        `the tree of context ${name} cannot be set up; the log has git's output`,
-      );
-    } finally {
-      await results.forget(pack);
-    }
+    await using pack = results.passing();
+    const hasPack = tip !== from;
+    if (hasPack) await results.give(pack.file, tip, from);
+    await using stdin = hasPack ? await open(pack.file, 'r') : undefined;
+    const args = [base.objects, branch, tip, files, String(MAX_FILE_BYTES), hasPack ? 'pack' : '', LEAVE_OUT];
+    const call = { timeoutMs: SET_UP_MS, stdin: stdin?.fd };
+    const made = await git.script(place, SET_UP, [...args, ...(await base.shallow())], call);
+    if (made.exitCode === 0) return linesOf(made.stdout);
+    log.error({ context: name, ...failureOf(made) }, 'a context cannot be set up');
+    throw new FleetError(
+      'INTERNAL',
+      `the tree of context ${name} cannot be set up; the log has git's output`,
+    );
   }
 
   /** Runs SAVE, and `use` on the pack that it wrote, if any. Throws RefusedPack. */
@@ -131,26 +118,23 @@ async function openIn(
     message: string,
     use: (pack: TasksPack | undefined, mayEmbed: boolean) => Promise<T>,
   ): Promise<{ readonly used: T; readonly left: Uncommitted | undefined }> {
-    const file = results.passing();
-    try {
-      const script = {
-        text: SAVE,
-        args: [mode, message, tip, from, base.objects, tmp, String(MAX_FILE_BYTES), ...LEFT_OUT],
-      };
-      const limits = { file, maxBytes: MAX_PACK_BYTES, timeoutMs: SAVE_MS };
-      const { result, header = '' } = await receivePack(git, place, script, limits);
-      const [added, commit = '', embeds] = header.split(' ');
-      if (result.killed === 'output') throw new RefusedPack(`it is larger than ${MAX_PACK_BYTES} bytes`);
-      if (result.limit !== undefined) throw new RefusedPack(result.limit);
-      if (result.exitCode !== 0 || !OBJECT_ID.test(commit)) {
-        log.warn({ context: name, ...failureOf(result) }, 'git failed in a context');
-        throw new RefusedPack('git does not work in the repository of the context');
-      }
-      const used = await use(commit === tip ? undefined : { file, commit, base: from }, embeds === '1');
-      return { used, left: added === '1' ? await notAdded(git, place) : undefined };
-    } finally {
-      await results.forget(file);
+    await using pack = results.passing();
+    const { file } = pack;
+    const script = {
+      text: SAVE,
+      args: [mode, message, tip, from, base.objects, tmp, String(MAX_FILE_BYTES), ...LEFT_OUT],
+    };
+    const limits = { file, maxBytes: MAX_PACK_BYTES, timeoutMs: SAVE_MS };
+    const { result, header = '' } = await receivePack(git, place, script, limits);
+    const [added, commit = '', embeds] = header.split(' ');
+    if (result.killed === 'output') throw new RefusedPack(`it is larger than ${MAX_PACK_BYTES} bytes`);
+    if (result.limit !== undefined) throw new RefusedPack(result.limit);
+    if (result.exitCode !== 0 || !OBJECT_ID.test(commit)) {
+      log.warn({ context: name, ...failureOf(result) }, 'git failed in a context');
+      throw new RefusedPack('git does not work in the repository of the context');
     }
+    const used = await use(commit === tip ? undefined : { file, commit, base: from }, embeds === '1');
+    return { used, left: added === '1' ? await notAdded(git, place) : undefined };
   }
 
   async function takeOver(mode: 'commit' | 'end', message: string): Promise<Uncommitted[]> {
@@ -276,4 +260,22 @@ async function openIn(
       }
     },
   };
+}
+
+/** Files that are too large for a result. */
+const tooLarge = (paths: readonly string[]): Uncommitted => ({
+  todo: `commit ${named(paths)}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
+  certain: true,
+});
+
+/** Repositories inside the tree. */
+const withoutFiles = (paths: readonly string[]): Uncommitted => ({
+  todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
+  certain: true,
+});
+
+/** The paths that the task's own git shows as changed since a commit; none when it does not work. */
+async function pathsSince(git: Git, place: GitPlace, commit: string): Promise<string[]> {
+  const { exitCode, stdout } = await git.exec(place, ['diff', ...NAMES, commit, ...LEFT_OUT]);
+  return exitCode === 0 ? pathsOf(stdout) : [];
 }

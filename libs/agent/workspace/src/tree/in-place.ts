@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Clock, Log } from '@hermes-fleet/protocol/ports';
+import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makeSharedDirectory, type Reach } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { addAll, type Uncommitted } from '../git/add-all.ts';
@@ -9,7 +9,7 @@ import { findBuilds, ignoringBuilds } from '../git/build-files.ts';
 import { createCommittedFiles } from '../git/committed-files.ts';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
-import { lockedSince, obstacle, type TreeState, treeState } from '../git/tree-state.ts';
+import { lockedSince, obstacle, treeState } from '../git/tree-state.ts';
 import { unusable, usersRepository } from '../stores/users-repository.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -19,8 +19,6 @@ export interface InPlaceOptions {
   readonly confinement: Confinement;
   /** Start of this process's work in the tree, in milliseconds since the epoch. */
   readonly startedAt: number;
-  /** The run's turn to work in the tree. */
-  readonly turn: Disposable;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -31,7 +29,7 @@ const LOCK_STEP_MS = 100;
 /** Overrides the repository's settings: untracked files would be committed. */
 const ALL_FILES = ['--untracked-files=normal'];
 
-export const inPlaceState = (git: Git, place: GitPlace): Promise<TreeState> =>
+export const inPlaceState = (git: Git, place: GitPlace): Promise<RepoState> =>
   treeState(git, place, ALL_FILES);
 
 /**
@@ -145,7 +143,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       const diff = await git.run(aside, ['diff', '--cached', ...READABLE, base, ...LEFT_OUT]);
       return shortened(diff, maxChars);
     },
-    [Symbol.asyncDispose]: async () => options.turn[Symbol.dispose](),
+    [Symbol.asyncDispose]: async () => {},
   };
 }
 
@@ -177,11 +175,7 @@ export const startedElsewhere = (where: string): FleetError =>
   );
 
 /** A repository whose own working tree tasks work in. */
-export interface Repository {
-  readonly dir: string;
-  readonly gitDir: string;
-  readonly place: GitPlace;
-}
+export type Repository = Awaited<ReturnType<typeof openRepository>>;
 
 /**
  * Opens the repository for work in place: the one at `path`, which must have a commit, else `<root>/repo`, which is created
@@ -192,7 +186,7 @@ export async function openRepository(options: {
   readonly path: string | undefined;
   readonly git: Git;
   readonly confinement: Confinement;
-}): Promise<Repository> {
+}) {
   const { path, git, confinement } = options;
   const dir = path === undefined ? join(options.root, 'repo') : await usersRepository(path);
   if (path === undefined) await makeSharedDirectory(dir, confinement.otherUser);

@@ -1,8 +1,8 @@
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '../confinement/confinement.ts';
 import { type RunAsOwner, removeFolder } from '../confinement/remove-folder.ts';
-import { isThere } from '../files/is-there.ts';
 import { runCommand } from '../process/run-command.ts';
+import { isThere } from '../process/system-error.ts';
 import type { Base } from '../stores/base.ts';
 import type { Results } from '../stores/results.ts';
 import { setAsideFolders } from './context-folder.ts';

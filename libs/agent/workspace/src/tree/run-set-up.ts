@@ -92,15 +92,8 @@ export async function runSetUp(
   const configured = Object.entries(setUp.env).map(([name, value]) => `${name}=${value}`);
   for (const command of setUp.commands) {
     const proxied = setUp.proxied?.();
-    const line = throughProxy(place.wrap, proxied)('/bin/sh', [
-      '-c',
-      'exec env "$@"',
-      'sh',
-      ...configured,
-      setUp.shell,
-      '-c',
-      command,
-    ]);
+    const args = ['-c', 'exec env "$@"', 'sh', ...configured, setUp.shell, '-c', command];
+    const line = throughProxy(place.wrap, proxied)('/bin/sh', args);
     const result = await runCommand(withMonitor(line, monitor), {
       cwd: place.dir,
       env: { ...COMMAND_ENV, ...gitIdentity(profile), ...TRUST_TREE, ...env },

@@ -3,16 +3,13 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } f
 import { basename, dirname, join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { raceSignal } from '@hermes-fleet/protocol/ports';
-import { isThere } from '../files/is-there.ts';
-import { capacityOf, unlessAbsent } from '../process/system-error.ts';
+import { capacityOf, isThere, unlessAbsent } from '../process/system-error.ts';
 import type { ContextPlace } from './context-place.ts';
 import { removeFiles } from './removing.ts';
 import { ARCHIVES, archiveOf, runSetUp, type SetUpCommands, type SetUpParts } from './run-set-up.ts';
 import type { SetUpFailure } from './set-up-report.ts';
 import { UNPACK } from './set-up-scripts.ts';
 import type { Opening } from './workspace.ts';
-
-export type SetUpCache = ReturnType<typeof createSetUpCache>;
 
 /**
  * In the folder `contexts`, where users are given to folders. A context's name begins with no dot. A random part follows the
@@ -90,16 +87,11 @@ export function createSetUpCache(
   ): Promise<SetUpFailure | undefined> {
     let active = runs.get(key);
     if (active === undefined || active.controller.signal.aborted) {
-      const before = active?.result.catch(() => {});
+      const before = active?.result.catch(() => {}) ?? Promise.resolve();
       const controller = new AbortController();
-      const result = (async () => {
-        await before;
-        return run(key, commit, controller.signal);
-      })();
+      const result = before.then(() => run(key, commit, controller.signal));
       const begun: Run = { result, controller, waiting: 0 };
-      const forget = (): void => {
-        if (runs.get(key) === begun) runs.delete(key);
-      };
+      const forget = (): boolean => runs.get(key) === begun && runs.delete(key);
       result.then(forget, forget);
       runs.set(key, begun);
       active = begun;

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, realpath, rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol/ports';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
-import { isThere } from '../files/is-there.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { capacityOf } from '../process/system-error.ts';
+import { capacityOf, isThere } from '../process/system-error.ts';
 import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
 import { openResults, type Results } from '../stores/results.ts';
@@ -19,10 +18,10 @@ import { createContextUses } from './context-uses.ts';
 import { inPlace, inPlaceState, openRepository, type Repository } from './in-place.ts';
 import type { SetUpCommands } from './run-set-up.ts';
 import { createSavedTrees } from './saved-trees.ts';
-import { createSetUpCache, type SetUpCache } from './set-up-cache.ts';
+import { createSetUpCache } from './set-up-cache.ts';
 import { readSetUp, recordSetUp, toMend } from './set-up-report.ts';
 import { createTurns } from './turns.ts';
-import type { Opening, OpenTree, Workspaces } from './workspace.ts';
+import type { OpenTree, Workspaces } from './workspace.ts';
 
 const STATE_MS = 2000;
 const UNMARKED = 'the time of the last use of a context cannot be recorded';
@@ -77,7 +76,12 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
       const dir = join(contexts, name);
       await using opening = new AsyncDisposableStack();
       opening.use(await uses.use(name, 'task', options.signal));
-      const prepare = setUps && preparing(setUps, parts, options);
+      const prepare =
+        setUps &&
+        (async (place: ContextPlace, commit: string) => {
+          const failure = await setUps.apply(place, commit, options);
+          await recordSetUp(dir, { commands: parts.setUp?.commands ?? [], failure });
+        });
       const workspace = await openContextTree({ ...parts, name, dir, base, results, saved, prepare });
       opening.defer(() =>
         markUsed(dir, contextId, clock).catch((err) => log.warn({ context: name, err }, UNMARKED)),
@@ -114,14 +118,6 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
   };
 }
 
-/** Records in the context's folder, which commands cannot write to, how its tree was prepared. */
-const preparing =
-  (setUps: SetUpCache, { setUp }: Parts, options: Opening) =>
-  async (place: ContextPlace, commit: string): Promise<void> => {
-    const failure = await setUps.apply(place, commit, options);
-    await recordSetUp(dirname(place.dir), { commands: setUp?.commands ?? [], failure });
-  };
-
 /** A repository of the profile's own that is broken is moved aside, and a new base takes its place. */
 async function openBaseFrom(source: Source | undefined, parts: Parts): Promise<Base> {
   const options = { ...parts, dir: join(parts.root, 'base.git') };
@@ -156,19 +152,12 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
   const startedAt = clock.now();
   return {
     async open(_contextId, { resumes, signal }) {
-      const taken = await turns.takeTurn({ first: resumes, signal });
-      const turn: Disposable = {
-        [Symbol.dispose]() {
-          state.forget();
-          taken[Symbol.dispose]();
-        },
-      };
-      try {
-        return await inPlace({ ...parts, repository, startedAt, turn });
-      } catch (error) {
-        turn[Symbol.dispose]();
-        throw error;
-      }
+      using opening = new DisposableStack();
+      opening.use(await turns.takeTurn({ first: resumes, signal }));
+      opening.defer(state.forget);
+      const workspace = await inPlace({ ...parts, repository, startedAt });
+      const turn = opening.move();
+      return { ...workspace, [Symbol.asyncDispose]: async () => turn.dispose() };
     },
     repoState: state.read,
     trees: async () => [{ dir: repository.dir, open: async () => openRepositoryTree(repository, parts) }],
