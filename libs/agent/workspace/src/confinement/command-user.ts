@@ -8,3 +8,5 @@ export interface CommandUser {
 export const COMMAND_UID = 1001;
 export const COMMAND_GID = 1001;
 export const COMMAND_USER: CommandUser = { uid: COMMAND_UID, gid: COMMAND_GID };
+
+export const isRoot = (): boolean => process.getuid?.() === 0;

@@ -3,10 +3,9 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { runCommand } from '../process/run-command.ts';
+import { type CommandLine, runCommand } from '../process/run-command.ts';
 import { firstLine, unlessAbsent } from '../process/system-error.ts';
-import { COMMAND_GID, COMMAND_USER, type CommandUser } from './command-user.ts';
-import { type Confinement, isRoot } from './confinement.ts';
+import { COMMAND_GID, COMMAND_USER, type CommandUser, isRoot } from './command-user.ts';
 import { type AsUserOptions, cannotList, endUser, runAs } from './end-user.ts';
 import { type RunAsOwner, removeFolder } from './remove-folder.ts';
 import { defaultUsers, isMapped, type UserRange } from './user-range.ts';
@@ -191,7 +190,11 @@ const PROBE_MS = 10_000;
 
 /** Opens the users of the contexts below `root`, or resolves with the reason why there are none; runs a command as one. */
 export async function usersFor(
-  confinement: Pick<Confinement, 'wrap'>,
+  wrap: (
+    command: string,
+    args: readonly string[],
+    reach: { readonly writable: []; readonly readOnly: []; readonly user: CommandUser },
+  ) => CommandLine,
   options: AsUserOptions & { readonly root: string; readonly users: UserRange | undefined },
 ): Promise<{ readonly users: CommandUsers } | { readonly missing: string }> {
   const { root, clock, log } = options;
@@ -204,7 +207,7 @@ export async function usersFor(
   try {
     joinGroup(user.gid);
     leaveGroup(user.gid);
-    const line = confinement.wrap('/bin/sh', ['-c', 'id -u'], { writable: [], readOnly: [], user });
+    const line = wrap('/bin/sh', ['-c', 'id -u'], { writable: [], readOnly: [], user });
     const { stdout, stderr } = await runCommand(line, { timeoutMs: PROBE_MS, clock });
     if (stdout.trim() !== String(user.uid)) return { missing: firstLine(stderr, 'no command runs as one') };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { chmod, chown, type FileHandle, mkdir, stat } from 'node:fs/promises';
 import type { CommandLine } from '../process/run-command.ts';
-import { COMMAND_USER, type CommandUser } from './command-user.ts';
+import { COMMAND_USER, type CommandUser, isRoot } from './command-user.ts';
 import type { CommandUsers } from './command-users.ts';
 
 export type ConfinementMethod = 'bubblewrap' | 'uid' | 'unconfined' | 'none';
@@ -53,8 +53,6 @@ export interface Confinement {
   /** A user for each context; absent where the gateway cannot change users, or has too few. */
   readonly users?: CommandUsers;
 }
-
-export const isRoot = (): boolean => process.getuid?.() === 0;
 
 /** Makes a directory that commands may pass through, to what they know of in it, and nothing else. */
 export async function makePassableDirectory(path: string, otherUser: boolean): Promise<void> {

@@ -11,10 +11,10 @@ import { COMMAND_ENV } from '../process/command-env.ts';
 import { runCommand } from '../process/run-command.ts';
 import { firstLine } from '../process/system-error.ts';
 import { askUser } from './ask-user.ts';
+import { isRoot } from './command-user.ts';
 import { usersFor } from './command-users.ts';
 import {
   type Confinement,
-  isRoot,
   makePassableDirectory,
   makeSharedDirectory,
   type ProxyFiles,
@@ -159,7 +159,7 @@ async function choose(options: ConfinementOptions, root: string, servers: string
       const candidate = build(all, { nextGroup: groups?.nextGroup });
       helper = all.helper;
       const parts = { root, users: options.users, ...asking };
-      const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
+      const found = candidate.otherUser ? await usersFor(candidate.wrap, parts) : undefined;
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
       const note = describe({ ...how, filter, network, landlock, withoutUsers, groups, asRoot: isRoot() });
       const sharesUser = method === 'uid' && !restricts && withoutUsers !== undefined;

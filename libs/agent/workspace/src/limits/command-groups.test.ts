@@ -17,8 +17,7 @@ import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { cannotConfine, makePlace } from '../../testing/index.ts';
-import { runCommand } from '../process/run-command.ts';
-import { supervise } from '../process/supervise.ts';
+import { runCommand, supervise } from '../process/run-command.ts';
 import { openCommandGroups } from './command-groups.ts';
 import { ownGroups } from './memory-room.ts';
 

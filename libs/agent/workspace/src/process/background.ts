@@ -1,7 +1,6 @@
 import { addAbortListener } from 'node:events';
 import { RecentOutput } from './recent-output.ts';
-import type { CommandLine, CommandResult } from './run-command.ts';
-import { type StartOptions, startSupervised } from './supervise.ts';
+import { type CommandLine, type CommandResult, type StartOptions, startSupervised } from './run-command.ts';
 
 /** A process that runs on while other work is done. */
 export type BackgroundProcess = Awaited<ReturnType<typeof startBackground>>;

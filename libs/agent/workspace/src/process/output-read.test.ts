@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { outputRead } from './supervise.ts';
+import { outputRead } from './run-command.ts';
 
 test('what a pipe holds is read, also if its time is over before the event loop comes to it', async (t) => {
   const path = join(tempDir(t), 'pipe');
