@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick test-faults bench sim size eval picture
+.PHONY: help install up down logs ps token console demo route peers trader doctor check test test-all test-due test-slow-part test-exhaustive test-quick test-faults bench sim size eval picture docs
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
@@ -90,6 +90,9 @@ sim: install ## run a fleet in virtual time, with random faults: make sim ARGS='
 
 size: install ## lines of the sources of each package, and the difference from a commit: make size ARGS=main
 	@node test/support/size.ts $(ARGS)
+
+docs: install ## write the generated parts of the documents: tables of keys and metrics, JSON Schemas
+	@node test/support/generated-docs.ts
 
 picture: install ## draw the pictures of a demo and of fleet send from the fleet that runs
 	@output=$$(./fleet demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/record.ts && node docs/picture/draw.ts

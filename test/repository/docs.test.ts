@@ -11,7 +11,6 @@ import {
   STREAM_SUBJECTS,
 } from '@hermes-fleet/events';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
-import { AgentConfigSchema } from '@hermes-fleet/loop';
 import { CloudEvent, ERRORS, isJsonObject, LifecycleEvent } from '@hermes-fleet/protocol';
 import { ControlStatus } from '@hermes-fleet/protocol/control';
 import {
@@ -26,44 +25,25 @@ import {
 import { renderDispatchText } from '@hermes-fleet/protocol/prose';
 import { PEER_SCOPES } from '@hermes-fleet/service';
 import { parse } from 'yaml';
-import { ConsoleConfigSchema } from '../../services/console/src/config/schema.ts';
 import { createDraft } from '../../services/trader/src/control/response-draft.ts';
 import { controlEvent } from '../../services/trader/src/store/control-event.ts';
-import { doc, docs, fenced, plain, rows, section, withParts } from '../support/docs.ts';
+import { doc, docs, fenced, plain, rows, section } from '../support/docs.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
-import { LIFECYCLE_DOCS } from '../support/lifecycle-docs.ts';
-import { type Leaf, leaves } from '../support/schema.ts';
+import { leaves } from '../support/schema.ts';
 
 const names = (table: readonly string[][]): string[] => table.map(([name]) => plain(name)).sort();
 
-test('configuration.md has every key of the files of profiles and of the console, with its default', () => {
-  for (const [heading, schema] of [
-    ['fleet.yaml', FleetConfigSchema],
-    ['config.yaml', AgentConfigSchema],
-    ['console.yaml', ConsoleConfigSchema],
-  ] as const) {
-    const table = rows(section(doc('docs/configuration.md'), heading));
-    const keys = leaves(schema, { brackets: false });
-    assert.deepEqual(names(table), keys.map(({ path }) => path).sort());
-    const written = new Map(table.map(([key, , value]) => [plain(key), plain(value)]));
-    for (const key of keys) assert.equal(written.get(key.path), shown(key), key.path);
-  }
+test('metrics.md has every alert', () => {
+  const written = [...doc('docs/metrics.md').matchAll(/^\| ([A-Z]\w+) \|/gm)].map(at1);
+  const rules = globSync('deploy/prometheus/rules/*.rules.yml', { cwd: ROOT }).map(doc).join('\n');
+  assert.deepEqual(written.sort(), [...rules.matchAll(/- alert: (\w+)/g)].map(at1).sort());
 });
-
-function shown({ required, defaultValue }: Leaf): string {
-  if (required) return 'required';
-  if (defaultValue === undefined) return '';
-  if (Array.isArray(defaultValue)) return defaultValue.length === 0 ? '[]' : defaultValue.join(', ');
-  return String(defaultValue);
-}
 
 test('handshake.md has every field of the three messages, and every kind of unmet requirement', () => {
   const text = doc('docs/handshake.md');
   const documented = (heading: string): string[] => names(rows(section(text, heading)));
   const fields = (schema: Parameters<typeof leaves>[0]): string[] =>
-    leaves(schema, { brackets: true })
-      .map(({ path }) => path)
-      .sort();
+    leaves(schema, { brackets: true }).sort();
   assert.deepEqual(documented('SESSION_ANNOUNCE'), fields(SessionAnnounceWire));
   assert.deepEqual(documented('TASK_DISPATCH'), fields(TaskDispatchWire));
   const states = new Set(['done', 'partial', 'blocked', 'error']);
@@ -127,7 +107,7 @@ test('every command, key of fleet.yaml, scope and kind that the documents name i
   const { stdout } = await runProgram(process.execPath, ['libs/cli/src/main.ts', '--help']);
   // The list of commands does not name `help` itself.
   const commands = new Set(['help', ...[...stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(at1)]);
-  const keys = leaves(FleetConfigSchema, { brackets: false }).map(({ path }) => path);
+  const keys = leaves(FleetConfigSchema, { brackets: false });
   const scopes = new Set<string>([
     ...PEER_SCOPES,
     ...['join', 'operate', 'trader:read', 'trader:decide', 'trader:override'],
@@ -152,15 +132,6 @@ test('events.md has every event', () => {
   const table = rows(section(doc('docs/events.md'), 'The events'));
   // One that means different things in different places has a row for each.
   assert.deepEqual([...new Set(names(table))], [...LifecycleEvent.options].sort());
-});
-
-test('the states of a task are documented as the code has them', () => {
-  for (const [file, parts] of Object.entries(LIFECYCLE_DOCS))
-    assert.equal(
-      doc(file),
-      withParts(doc(file), parts),
-      `${file} is stale; run: node test/support/lifecycle-docs.ts`,
-    );
 });
 
 test('events.md has every control event, with every field of its data, and every stream', () => {

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { generated, published, SCHEMAS } from '../support/schemas.ts';
 
-const ADVICE = 'run: node test/support/schemas.ts';
+const ADVICE = 'run: make docs';
 
 test('the published JSON Schemas are what the code validates with', () => {
   assert.deepEqual(

@@ -9,9 +9,7 @@ import {
   RiskMode,
   readControlDecision,
 } from '@hermes-fleet/protocol/control';
-import { STRATEGY_KINDS } from '../../libs/trader/market/src/strategies/index.ts';
-import { TraderConfigSchema } from '../../services/trader/src/config/schema.ts';
-import { doc, fenced, plain, rows, section } from '../support/docs.ts';
+import { doc, fenced, rows, section } from '../support/docs.ts';
 import { leaves } from '../support/schema.ts';
 
 const text = doc('docs/trader.md');
@@ -23,7 +21,7 @@ const firstCells = (heading: string): string[] =>
   );
 
 const topLevel = (schema: Parameters<typeof leaves>[0]): string[] => [
-  ...new Set(leaves(schema, { brackets: false }).map(({ path }) => path.split(/[.[]/)[0] ?? '')),
+  ...new Set(leaves(schema, { brackets: false }).map((path) => path.split(/[.[]/)[0] ?? '')),
 ];
 
 test('trader.md has every field of a decision and of its answer', () => {
@@ -55,20 +53,4 @@ test('the decision that trader.md shows is one that is taken', () => {
     const reading = readControlDecision(JSON.stringify(decision.params));
     assert.ok('decision' in reading, JSON.stringify(reading));
   }
-});
-
-test('configuration.md has every key of trader.yaml and every parameter of a strategy, with its default', () => {
-  const table = rows(section(doc('docs/configuration.md'), 'trader.yaml'));
-  const written = new Map(
-    table.map((row) => [plain(row[0]), plain(row.length === 3 ? row[1] : row[2])] as const),
-  );
-  const known = [
-    ...leaves(TraderConfigSchema, { brackets: false }),
-    ...Object.entries(STRATEGY_KINDS).flatMap(([kind, { params }]) =>
-      leaves(params, { brackets: false }).map((leaf) => ({ ...leaf, path: `${kind}.${leaf.path}` })),
-    ),
-  ];
-  assert.deepEqual([...written.keys()].sort(), known.map(({ path }) => path).sort());
-  for (const { path, required, defaultValue } of known)
-    assert.equal(written.get(path), required ? 'required' : String(defaultValue ?? ''), path);
 });

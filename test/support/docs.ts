@@ -55,11 +55,11 @@ export const runnable = (): Block[] =>
     ),
   );
 
-/** The document with each part between its comments, `<!-- name: begin -->` and `<!-- name: end -->`, as it is given. */
+/** The document with each part between its comments, `<!-- generated, name: begin -->` and `end`, as it is given. */
 export const withParts = (text: string, parts: Readonly<Record<string, string>>): string =>
   Object.entries(parts).reduce((whole, [name, part]) => {
-    const begin = `<!-- ${name}: begin -->\n`;
-    const [from, to] = [whole.indexOf(begin), whole.indexOf(`\n<!-- ${name}: end -->`)];
+    const begin = `<!-- generated, ${name}: begin -->\n`;
+    const [from, to] = [whole.indexOf(begin), whole.indexOf(`\n<!-- generated, ${name}: end -->`)];
     if (from < 0 || to < from) throw new Error(`the document has no part "${name}"`);
     return whole.slice(0, from + begin.length) + part + whole.slice(to);
   }, text);

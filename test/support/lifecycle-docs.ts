@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   CONSOLE_STATES,
   LifecycleEvent,
@@ -8,8 +6,7 @@ import {
   TASK_STATES,
   TaskState,
 } from '@hermes-fleet/protocol';
-import { doc, tableOf, withParts } from './docs.ts';
-import { ROOT } from './fleet.ts';
+import { tableOf } from './docs.ts';
 
 const code = (name: string | null): string => (name === null ? '' : `\`${name}\``);
 
@@ -41,8 +38,3 @@ export const LIFECYCLE_DOCS: Readonly<Record<string, Readonly<Record<string, str
     ),
   },
 };
-
-/** Writes the documents anew: node test/support/lifecycle-docs.ts */
-if (import.meta.main)
-  for (const [file, parts] of Object.entries(LIFECYCLE_DOCS))
-    writeFileSync(join(ROOT, file), withParts(doc(file), parts));

@@ -1,12 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { type Families, kindOf, MEMBER_FAMILIES, PROCESS_FAMILIES } from '@hermes-fleet/service';
 import { CONSOLE_FAMILIES } from '../../services/console/src/families.ts';
 import { TRADER_FAMILIES } from '../../services/trader/src/control/families.ts';
-import { tableOf, withParts } from './docs.ts';
-
-/** Where the metrics are described. */
-export const METRICS_DOC = resolve(import.meta.dirname, '../../docs/metrics.md');
+import { tableOf } from './docs.ts';
 
 const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
 
@@ -25,16 +20,10 @@ function kept(): string {
 const without = (families: Families, others: Families): Families =>
   Object.fromEntries(Object.entries(families).filter(([name]) => !(name in others)));
 
-/** The parts of the document that come from the tables of families, by the name in the comments around them. */
-const PARTS: Readonly<Record<string, string>> = {
-  'metrics, every member': table(MEMBER_FAMILIES),
-  'metrics, trader': table(TRADER_FAMILIES),
-  'metrics, console': table(without(CONSOLE_FAMILIES, PROCESS_FAMILIES)),
-  'metrics, kept by the ledger': kept(),
-};
-
-/** The document with these parts as the code has them. Throws if it lacks the comments of a part. */
-export const withMetrics = (text: string): string => withParts(text, PARTS);
-
-/** Writes the document anew: node test/support/metrics-docs.ts */
-if (import.meta.main) writeFileSync(METRICS_DOC, withMetrics(readFileSync(METRICS_DOC, 'utf8')));
+/** The parts of docs/metrics.md that come from the tables of families. */
+export const metricsParts = (): Readonly<Record<string, string>> => ({
+  'every member': table(MEMBER_FAMILIES),
+  trader: table(TRADER_FAMILIES),
+  console: table(without(CONSOLE_FAMILIES, PROCESS_FAMILIES)),
+  'kept by the ledger': kept(),
+});

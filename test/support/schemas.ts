@@ -19,12 +19,10 @@ export const generated = (): [file: string, schema: JsonObject][] =>
 
 export const published = (file: string): unknown => JSON.parse(readFileSync(join(SCHEMAS, file), 'utf8'));
 
-/** Writes them anew: node test/support/schemas.ts */
-function write(): void {
+/** Writes them anew. */
+export function writeSchemas(): void {
   mkdirSync(SCHEMAS, { recursive: true });
   for (const [file, schema] of generated())
     writeFileSync(join(SCHEMAS, file), `${JSON.stringify(schema, null, 2)}\n`);
   execFileSync(join(ROOT, 'node_modules/.bin/biome'), ['format', '--write', SCHEMAS], { stdio: 'inherit' });
 }
-
-if (import.meta.main) write();

@@ -100,16 +100,6 @@ function checkTls(fleet: JsonObject, report: Report): void {
     if (parseUrl(server?.public_url)?.protocol === 'http:')
       report(['server', 'public_url'], 'is http, and fleet.server.tls serves https: change it to https://');
   }
-  const clients: [Path, JsonObject | undefined][] = [
-    [['tls'], objectAt(fleet, 'tls')],
-    [['nats', 'tls'], objectAt(objectAt(fleet, 'nats'), 'tls')],
-  ];
-  for (const [at, client] of clients) {
-    if (!client || (client.cert_file === undefined) === (client.key_file === undefined)) continue;
-    const [missing, given] =
-      client.cert_file === undefined ? ['cert_file', 'key_file'] : ['key_file', 'cert_file'];
-    report([...at, missing], `is required with ${given}: a certificate is of use with its key only`);
-  }
 }
 
 /** A ceiling for a name that no caller has would never apply. */

@@ -52,26 +52,51 @@ export function rootedAt(config: StdioServerConfig, directory: string): StdioSer
 /** One entry of `mcp.servers` in config.yaml, strict: `command` or `url`, with the keys of that kind only. */
 export const McpServerConfigSchema = z
   .strictObject({
-    command: z.string().min(1).optional(),
-    args: z.array(z.string()).optional(),
-    env: z.record(z.string(), z.string()).optional(),
-    cwd: z.string().min(1).optional(),
-    url: z.url({ protocol: /^https?$/ }).optional(),
+    command: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('a server that the gateway starts, with MCP over its standard input and output'),
+    args: z.array(z.string()).optional().describe('its arguments'),
+    env: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('its environment, in addition to PATH, HOME and LANG'),
+    cwd: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("its working folder; default with `scope: task`: the context's tree"),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('the alternative to `command`: a server reached over HTTP'),
     headers: z
       .record(
         z.string().refine((name) => !isClientHeader(name), 'is set by the client: leave it out'),
         z.string(),
       )
-      .optional(),
-    disabled: z.boolean().optional(),
+      .optional()
+      .describe('headers sent to it, but for those that the client sets, such as `Host`'),
+    disabled: z.boolean().optional().describe('announced as `disabled`, and not started'),
     scope: z
       .enum(
         ['task', 'profile'],
         'must be task or profile; the scope that a caller needs is the key caller_scope',
       )
-      .optional(),
-    caller_scope: z.string().min(1).max(64).optional(),
-    tools: z.array(z.string().min(1).max(200)).max(200).optional(),
+      .optional()
+      .describe('whether each context has an [instance](agent.md#mcp-servers), or all tasks share one'),
+    caller_scope: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .describe('its tools are offered only to tasks whose caller has this scope'),
+    tools: z
+      .array(z.string().min(1).max(200))
+      .max(200)
+      .optional()
+      .describe('the only tools of it that are offered; default: all'),
   })
   .transform((entry, context): McpServerConfig => {
     const refuse = (path: PropertyKey | PropertyKey[], message: string): void => {

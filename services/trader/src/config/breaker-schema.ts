@@ -1,22 +1,24 @@
 import { decimalText } from '@hermes-fleet/market';
 import { z } from 'zod';
 
-const action = z
-  .enum(['pause', 'reduce_only', 'halted'])
-  .default('pause')
-  .describe('What the breaker decides: a pause, or this risk mode');
+const action = z.enum(['pause', 'reduce_only', 'halted']).default('pause').describe('what it decides');
 const amount = decimalText({ above: '0' });
 
 const BREAKERS = {
-  daily_loss: z
-    .strictObject({ limit: amount, action })
-    .describe('Largest loss since midnight UTC, in the quote asset'),
-  drawdown: z
-    .strictObject({ limit: decimalText({ above: '0', atMost: '1' }), action })
-    .describe('Largest part of the highest equity that may be missing: 0.1 is 10 %'),
-  orders_per_minute: z
-    .strictObject({ limit: z.int().min(1).max(100_000), action })
-    .describe('Most orders placed in a minute'),
+  daily_loss: z.strictObject({
+    limit: amount.describe('the largest loss since midnight UTC, in the quote asset'),
+    action,
+  }),
+  drawdown: z.strictObject({
+    limit: decimalText({ above: '0', atMost: '1' }).describe(
+      'the largest part of the highest equity that may be missing',
+    ),
+    action,
+  }),
+  orders_per_minute: z.strictObject({
+    limit: z.int().min(1).max(100_000).describe('the most orders placed in a minute'),
+    action,
+  }),
 };
 
 /** The circuit breakers of an account (docs/trader.md#circuit-breakers). */
@@ -26,12 +28,14 @@ export const AccountBreakers = z.strictObject(BREAKERS).partial();
 export const ConcernBreakers = z
   .strictObject({
     ...BREAKERS,
-    strategy_loss: z
-      .strictObject({ limit: amount, action })
-      .describe('Largest loss of the active strategy since it became active, in the quote asset'),
-    stale_price: z
-      .strictObject({ after_s: z.number().positive().max(86_400), action })
-      .describe('Longest time without a bar'),
+    strategy_loss: z.strictObject({
+      limit: amount.describe('the largest loss of the active strategy since it became active'),
+      action,
+    }),
+    stale_price: z.strictObject({
+      after_s: z.number().positive().max(86_400).describe('the longest time without a bar'),
+      action,
+    }),
   })
   .partial();
 

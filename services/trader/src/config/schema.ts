@@ -13,24 +13,32 @@ const strategyId = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/, 'must be an id of letters, digits, ".", "_", ":" or "-"');
 const text = z.string().min(1).max(200);
 const whole = (least: number) =>
-  z.number().min(least).max(100_000).refine(Number.isSafeInteger, 'must be a whole number');
+  z
+    .number()
+    .min(least)
+    .max(100_000)
+    .refine(Number.isSafeInteger, 'must be a whole number')
+    .meta({ type: 'integer' });
 const seconds = z.number().positive().max(86_400);
 
 const Policy = z.strictObject({
-  max_age_s: seconds.default(300).describe('A request older than this is stale'),
+  max_age_s: seconds.default(300).describe('a decision with an older `requested_at` is stale'),
   future_slack_s: z
     .number()
     .nonnegative()
     .max(86_400)
     .default(60)
-    .describe('How far in the future a request may be'),
+    .describe('how far ahead `requested_at` may be'),
   min_confidence: z
     .number()
     .min(0)
     .max(1)
     .default(0)
-    .describe('Decisions that raise risk are refused below it'),
-  strict_degraded: z.boolean().default(false).describe('Refuse every decision while execution is degraded'),
+    .describe('below it, decisions that raise risk are rejected'),
+  strict_degraded: z
+    .boolean()
+    .default(false)
+    .describe('`true`: degraded execution also rejects decisions that lower risk'),
 });
 
 const Rate = z.strictObject({
@@ -39,9 +47,11 @@ const Rate = z.strictObject({
     .positive()
     .max(100_000)
     .default(50)
-    .describe('Decisions of one caller about one concern'),
-  burst: whole(1).default(200).describe('Decisions that may arrive at once'),
-  kept_for_pause: whole(0).default(20).describe('Part of the burst that only a pause may use'),
+    .describe('attempts of one caller at one concern'),
+  burst: whole(1).default(200).describe('attempts that may arrive at once'),
+  kept_for_pause: whole(0)
+    .default(20)
+    .describe('the part of the burst reserved for `pause`; less than the burst'),
 });
 
 const Audit = z.strictObject({
@@ -50,7 +60,7 @@ const Audit = z.strictObject({
     .min(1)
     .max(86_400)
     .default(300)
-    .describe('The time between two verifications of what was added to the audit'),
+    .describe('the time between two [verifications](trader.md#audit) of what was added to the audit'),
 });
 
 const Caller = z.strictObject({
@@ -58,29 +68,31 @@ const Caller = z.strictObject({
     .array(z.union([symbol, z.literal('*')], { error: 'must be the name of an account, or "*" for all' }))
     .min(1)
     .max(1_000)
-    .describe('Accounts that the caller may read and decide about; "*" for all'),
+    .describe('the accounts that a caller of fleet.yaml may read and decide about; `*` for all'),
 });
 
 const Concern = z.strictObject({
-  account_id: symbol.describe('The account'),
-  market_symbol: symbol.describe('The market'),
-  active_strategy_id: strategyId.nullable().default(null).describe('At the first start'),
-  run_state: z.enum(['running', 'paused']).default('running').describe('At the first start'),
-  risk_mode: RiskMode.default('normal').describe('At the first start'),
+  account_id: symbol.describe('letters, digits, `_` and `-`'),
+  market_symbol: symbol.describe('letters, digits, `_` and `-`; one concern per account and market'),
+  active_strategy_id: strategyId.nullable().default(null).describe('the active strategy at the first start'),
+  run_state: z.enum(['running', 'paused']).default('running').describe('at the first start'),
+  risk_mode: RiskMode.default('normal').describe('at the first start'),
   ...MarketSchema.shape,
-  feed: FeedSchema,
+  feed: FeedSchema.describe('the source of bars'),
   degraded: DegradedSchema,
-  breakers: ConcernBreakers.prefault({}).describe('Circuit breakers; none by default'),
+  breakers: ConcernBreakers.prefault({}).describe(
+    '[circuit breakers](trader.md#circuit-breakers); none by default',
+  ),
 });
 
 const Strategy = z.strictObject({
-  id: strategyId.describe('The id that decisions use'),
-  name: text.describe('A display name'),
-  kind: text.describe('The kind of the strategy'),
-  account_id: symbol.describe('The account of its concern'),
-  market_symbol: symbol.describe('The market of its concern'),
-  params: z.record(z.string(), z.json()).default({}).describe("The kind's parameters"),
-  status: z.enum(['enabled', 'disabled']).default('enabled').describe('A disabled strategy may not run'),
+  id: strategyId.describe('the id that decisions use'),
+  name: text.describe('a name for people'),
+  kind: text.describe('its algorithm, see below'),
+  account_id: symbol.describe('the account of its concern'),
+  market_symbol: symbol.describe('the market of its concern'),
+  params: z.record(z.string(), z.json()).default({}).describe('the parameters of its kind, see below'),
+  status: z.enum(['enabled', 'disabled']).default('enabled').describe('whether it may run'),
 });
 
 const Trader = z.strictObject({
@@ -92,10 +104,11 @@ const Trader = z.strictObject({
   accounts: z
     .record(
       text,
-      z.strictObject({ breakers: AccountBreakers.prefault({}).describe('Over all its concerns') }),
+      z.strictObject({
+        breakers: AccountBreakers.prefault({}).describe('over all concerns of an account together'),
+      }),
     )
-    .default({})
-    .describe('Settings of whole accounts'),
+    .default({}),
   strategies: z.array(Strategy).max(1_000).default([]),
 });
 

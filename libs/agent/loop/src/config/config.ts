@@ -12,54 +12,65 @@ import { z } from 'zod';
 import type { AllowedNetwork } from '../network/allowed-network.ts';
 import { EXECUTOR_KINDS, type ExecutorKind, type ExecutorRules, valueAt } from './executor-rules.ts';
 import { IgnoredKeys } from './ignored-keys.ts';
-import { FallbackModel, ModelCallsConfig, modelKeys } from './model-config.ts';
+import { FallbackModel, httpUrl, ModelCallsConfig, modelKeys, seconds, whole } from './model-config.ts';
 import { modelProblem } from './model-name.ts';
 import { Tools } from './tools-config.ts';
 
 const toggle = z.boolean().default(true);
 
 const Workspace = z.strictObject({
-  /** A git repository to work on. By default the profile has its own. */
-  path: z.string().min(1).optional(),
-  /** With `in_place`, all contexts share the repository's own working tree, one task at a time. */
-  isolation: z.enum(['worktree', 'in_place']).default('worktree'),
-  /** Commands that prepare the tree of each new context, run once for each commit of the base. Not in place. */
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("a git repository to work on, which the commands' user can read; default: one of its own"),
+  isolation: z
+    .enum(['worktree', 'in_place'])
+    .default('worktree')
+    .describe('a repository for each context, or one tree for all tasks, see [below](#working-in-place)'),
   setup: z
     .union([z.string().min(1), z.array(z.string().min(1)).max(50)])
     .default([])
-    .transform((commands) => [commands].flat()),
-  /** For all commands of `setup` together. */
-  setup_timeout_s: z.int().min(1).max(86_400).default(1800),
-  /** The disk space that one context may use, in MiB; 0: no limit. It does not apply in place. */
-  max_mb: z.int().min(0).default(20_480),
-  /** With less free on the disk, nothing new begins and running work ends, in MiB; 0: off. */
-  min_free_mb: z.int().min(0).default(512),
+    .transform((commands) => [commands].flat())
+    .describe('commands that prepare the tree of each new context, see [Set-up](#set-up); refused in place'),
+  setup_timeout_s: whole(1, 86_400)
+    .default(1800)
+    .describe('the most that all commands of `workspace.setup` together may take'),
+  max_mb: whole(0)
+    .default(20_480)
+    .describe('what the files of a context may take, see [Disk space](#disk-space); not in place'),
+  min_free_mb: whole(0)
+    .default(512)
+    .describe('with less free on the disk of the workspaces, nothing new begins, and running work ends'),
 });
 
 /** Guards of the loop: docs/agent.md#guards. */
 const Hooks = z.strictObject({
-  /** Logs every tool call and its outcome. */
-  logToolUse: z.boolean().default(false),
-  verifyBeforeComplete: toggle,
-  loopDetection: toggle,
-  /** Consecutive successful edits of one file, or identical calls, before the first warning. */
-  loopDetectionThreshold: z.int().min(2).max(100).default(3),
-  compactSuccessOutput: toggle,
-  /** A successful command's output is summarized above this many lines. */
-  compactOutputThreshold: z.int().min(1).max(100_000).default(50),
+  logToolUse: z.boolean().default(false).describe('log every tool call and its result'),
+  verifyBeforeComplete: toggle.describe('send back a run that ends with unverified changes'),
+  loopDetection: toggle.describe('warn a run that repeats itself, and stop it if it continues'),
+  loopDetectionThreshold: whole(2, 100)
+    .default(3)
+    .describe('edits of one file, or identical calls, before the first warning'),
+  compactSuccessOutput: toggle.describe('summarize long output of commands that succeeded'),
+  compactOutputThreshold: whole(1, 100_000)
+    .default(50)
+    .describe('output of more lines than this is summarized'),
 });
 
 const A2AAgent = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }),
-  description: z.string().min(1).max(1000),
-  /** Environment variable with the bearer token for this agent. */
-  token_env: z.string().min(1).optional(),
+  url: httpUrl.describe('the address of its card or of its endpoint, which may be internal'),
+  description: z.string().min(1).max(1000).describe('its purpose, as the model reads it'),
+  token_env: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the token sent to it, at the origin of its URL and nowhere else'),
 });
 
 const A2A = z.strictObject({
-  enabled: toggle,
+  enabled: toggle.describe('`false`: the `a2a` tools and `delegate` are offered no registered agents'),
   port: IgnoredKeys.shape.a2a_port,
-  /** Registered remote agents by name. */
   agents: z
     .record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i), A2AAgent)
     .nullish()
@@ -67,19 +78,21 @@ const A2A = z.strictObject({
 });
 
 const Subagents = z.strictObject({
-  enabled: toggle,
-  /** Step limit of a sub-agent whose definition sets none. */
-  max_steps: z.int().min(1).max(200).default(20),
+  enabled: toggle.describe('`delegate`: to sub-agents, registered A2A agents and peers'),
+  max_steps: whole(1, 200)
+    .default(20)
+    .describe('model calls of a sub-agent whose definition does not set `max_steps`'),
 });
 
-/** How the model's provider is probed: docs/agent.md#model-health. */
 const ModelProbe = z.strictObject({
-  interval_s: z.number().min(0.1).max(3600).default(15),
-  timeout_s: z.number().min(0.1).max(300).default(5),
-  /** Failed probes in a row after which the model is not healthy. */
-  down_after: z.int().min(1).max(100).default(2),
-  /** Successful probes in a row after which it is healthy again. */
-  up_after: z.int().min(1).max(100).default(1),
+  interval_s: seconds(0.1, 3600)
+    .default(15)
+    .describe("how often the model's provider is probed, see [Model health](agent.md#model-health)"),
+  timeout_s: seconds(0.1, 300).default(5).describe('how long a probe waits for an answer'),
+  down_after: whole(1, 100)
+    .default(2)
+    .describe('failed probes in a row after which the model is not healthy'),
+  up_after: whole(1, 100).default(1).describe('successful probes in a row after which it is healthy again'),
 });
 
 const Named = z.looseObject({
@@ -89,18 +102,24 @@ const Named = z.looseObject({
 });
 const NamedFallbacks = z.looseObject({ fallback_models: z.array(Named).catch([]) });
 
-/**
- * A profile's `config.yaml` (docs/configuration.md#configyaml). Model names: `offline/runbook`, `anthropic/<name>` (or a bare
- * `claude-…`), `openai/<name>`, `openrouter/<name>`, `openai-compatible/<name>` with `base_url`, and any with `provider`.
- */
+/** A profile's `config.yaml` (docs/configuration.md#configyaml). */
 export const AgentConfigSchema = z
   .strictObject({
-    model: z.string().min(1).default('offline/runbook'),
+    model: z.string().min(1).default('offline/runbook').describe("the model's provider and name"),
     ...modelKeys,
-    fallback_models: z.array(FallbackModel).max(10).default([]),
+    fallback_models: z
+      .array(FallbackModel)
+      .max(10)
+      .default([])
+      .describe('models to call, in this order, when `model` cannot be called'),
     model_probe: ModelProbe.prefault({}),
     model_calls: ModelCallsConfig.prefault({}),
-    executor: z.enum(EXECUTOR_KINDS).default('loop'),
+    executor: z
+      .enum(EXECUTOR_KINDS)
+      .default('loop')
+      .describe(
+        "what runs a task: the fleet's own [loop](agent.md#the-loop), or [Claude Code](agent.md#executors)",
+      ),
     defaultAgent: IgnoredKeys.shape.defaultAgent,
     workspace: Workspace.prefault({}),
     tools: Tools.prefault({}),
@@ -109,34 +128,52 @@ export const AgentConfigSchema = z
     subagents: Subagents.prefault({}),
     scratch: z
       .strictObject({
-        /** Days to keep a task's scratchpad after its last use; in place, its spilled outputs too. */
-        keep_days: z.int().min(0).max(3650).default(7),
+        keep_days: whole(0, 3650)
+          .default(7)
+          .describe(
+            "a task's scratchpad is [removed](operations.md#what-is-removed-and-when) so long after its last use",
+          ),
       })
       .prefault({}),
     mcp: z
       .strictObject({
         servers: z.record(z.string(), McpServerConfigSchema).default({}),
-        /** The most instances of servers of scope `task` at a time. */
-        max_task_servers: z.int().min(1).max(100).default(8),
-        /** Seconds without a call after which such an instance ends. */
-        task_server_idle_s: z.number().min(0.1).max(86_400).default(300),
+        max_task_servers: whole(1, 100)
+          .default(8)
+          .describe('the most instances of [servers](agent.md#mcp-servers) of `scope: task` at a time'),
+        task_server_idle_s: seconds(0.1, 86_400)
+          .default(300)
+          .describe('an instance of `scope: task` without a call is stopped after this time'),
       })
       .prefault({}),
     budget: z
       .strictObject({
-        /** In tokens, for tasks that set no budget. */
-        default: z.int().positive().optional(),
-        count_cache: z.boolean().default(false),
+        default: z
+          .int()
+          .positive()
+          .optional()
+          .describe('the tokens of tasks that state no budget; without it, they have no limit'),
+        count_cache: z
+          .boolean()
+          .default(false)
+          .describe('count tokens read from and written to a prompt cache as spent'),
       })
       .prefault({}),
     limits: z
       .strictObject({
-        max_steps: z.int().min(1).max(1000).default(50),
-        max_output_tokens: z.int().min(64).max(200_000).default(8192),
-        /** The most input of one model call, where it is to be less than the context window allows. */
-        max_input_tokens: z.int().min(1000).optional(),
-        /** The share of the context window above which a conversation is summarized. */
-        compact_at: z.number().min(0.2).max(0.95).default(0.8),
+        max_steps: whole(1, 1000).default(50).describe('model calls of one task'),
+        max_output_tokens: whole(64, 200_000).default(8192).describe('the longest answer of one model call'),
+        max_input_tokens: whole(1000)
+          .optional()
+          .describe(
+            'the most [input](agent.md#long-conversations) of one model call, if the context window is larger',
+          ),
+        compact_at: z
+          .number()
+          .min(0.2)
+          .max(0.95)
+          .default(0.8)
+          .describe('the share of the context window above which a conversation is summarized'),
       })
       .prefault({}),
   })

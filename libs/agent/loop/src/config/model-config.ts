@@ -1,19 +1,27 @@
 import { isClientHeader } from '@hermes-fleet/net';
 import { z } from 'zod';
 
-/** Long by default: a server that reads a long prompt on a CPU sends nothing for minutes. */
-const silence = z.number().min(1).max(3_600).default(600);
+/** A whole number. */
+export const whole = (least: number, most?: number) =>
+  most === undefined ? z.int().min(least) : z.int().min(least).max(most);
+/** A number of seconds. */
+export const seconds = (least: number, most: number) => z.number().min(least).max(most);
+export const httpUrl = z.url({ protocol: /^https?$/ });
 
 /** How patient a call of the model is: docs/agent.md#calls-that-fail. */
 export const ModelCallsConfig = z.strictObject({
-  /** How long a call is repeated that the provider refuses for the moment, or that does not reach it; 0: not at all. */
-  patience_s: z.number().min(0).max(86_400).default(600),
-  /** The same for a task that has spent nothing, while the provider is down: another worker may do it. */
-  new_task_patience_s: z.number().min(0).max(86_400).default(10),
-  /** How often an answer that broke off is asked for again. */
-  broken_answers: z.int().min(0).max(10).default(2),
-  first_token_s: silence,
-  idle_s: silence,
+  patience_s: seconds(0, 86_400)
+    .default(600)
+    .describe('how long a [call that fails](agent.md#calls-that-fail) for the moment is repeated'),
+  new_task_patience_s: seconds(0, 86_400)
+    .default(10)
+    .describe('the same for a task that has spent nothing, so that another worker may do it'),
+  broken_answers: whole(0, 10).default(2).describe('how often an answer that broke off is asked for again'),
+  // Long by default: a server that reads a long prompt on a CPU sends nothing for minutes.
+  first_token_s: seconds(1, 3_600)
+    .default(600)
+    .describe('how long a call waits for the first token of an answer'),
+  idle_s: seconds(1, 3_600).default(600).describe('how long a call waits for the next part of an answer'),
 });
 
 /** Code of another provider, of the `ai` family: docs/agent.md#other-providers. */
@@ -23,21 +31,30 @@ const ProviderPackage = z.strictObject({
     .regex(
       /^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/,
       'must be the name of an npm package, e.g. @ai-sdk/google',
-    ),
-  /** The function of the package that creates the provider; default: its only one that begins with `create`. */
-  factory: z.string().min(1).optional(),
-  /** Passed to that function. */
-  options: z.record(z.string(), z.json()).default({}),
+    )
+    .describe('the npm package'),
+  factory: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('its function that creates the provider; default: the only one that begins with `create`'),
+  options: z.record(z.string(), z.json()).default({}).describe('passed to that function'),
 });
 
 /** The keys of config.yaml that describe one model and how it is called. */
 export const modelKeys = {
-  base_url: z.url({ protocol: /^https?$/ }).optional(),
-  api_key_env: z.string().min(1).optional(),
-  /** In tokens. */
-  context_window: z.int().min(1000).optional(),
-  provider: ProviderPackage.optional(),
-  /** Sent with every request to the provider. */
+  base_url: httpUrl
+    .optional()
+    .describe("the address of the model's API, without user and password; required for `openai-compatible`"),
+  api_key_env: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("the API's key; default: for three providers, their usual variable"),
+  context_window: whole(1000)
+    .optional()
+    .describe("the model's [window](agent.md#context-window) in tokens; default: the provider is asked"),
+  provider: ProviderPackage.optional().describe('the code of [another provider](agent.md#other-providers)'),
   headers: z
     .record(
       z
@@ -46,14 +63,26 @@ export const modelKeys = {
         .refine((name) => !isClientHeader(name), 'is set by the client: leave it out'),
       z.string(),
     )
-    .default({}),
-  /** Added to the JSON of every call. */
-  extra_body: z.record(z.string(), z.json()).default({}),
-  /** Lets Anthropic keep the prompt for the next call. */
-  prompt_cache: z.boolean().default(true),
-  temperature: z.number().min(0).max(2).optional(),
-  /** How much the model thinks, where it can. */
-  effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).optional(),
+    .default({})
+    .describe('a header of every request to the provider, but for those that the client sets'),
+  extra_body: z
+    .record(z.string(), z.json())
+    .default({})
+    .describe('added to the JSON of every call, for what a provider has beyond the common parameters'),
+  prompt_cache: z
+    .boolean()
+    .default(true)
+    .describe('let Anthropic keep the prompt for the next call, see [Prompt cache](agent.md#prompt-cache)'),
+  temperature: z
+    .number()
+    .min(0)
+    .max(2)
+    .optional()
+    .describe('the sampling temperature; without it, none is sent'),
+  effort: z
+    .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+    .optional()
+    .describe('how much the model thinks, where it can; default: the provider decides'),
 };
 
 /** A model that is called when those before it cannot be: its name, or its name and its own keys. */

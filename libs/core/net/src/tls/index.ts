@@ -7,7 +7,7 @@ export {
   type TlsMaterial,
   type TlsProblem,
 } from './certificates.ts';
-export { clientOptions, MIN_TLS_VERSION, speaksTls } from './client-options.ts';
+export { ClientTlsSchema, clientOptions, MIN_TLS_VERSION, speaksTls } from './client-options.ts';
 export { connectionFault, connectionRefusal } from './connection-faults.ts';
 export { type TlsFault, type TlsKeys, tlsFault } from './faults.ts';
 export { createRenewedTls, type RenewedTlsOptions, type TlsSource } from './renewed.ts';

@@ -7,25 +7,25 @@ import type { Feed } from '../terms/strategy.ts';
 import { createCsvFeed } from './csv.ts';
 import { createSyntheticFeed } from './synthetic.ts';
 
-const intervalS = z.number().min(0.01).max(86_400).default(5).describe('Seconds between two bars');
+const intervalS = z.number().min(0.01).max(86_400).default(5).describe('the time between two bars');
 
 /** The feed of a concern in trader.yaml. */
 export const FeedSchema = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('synthetic').describe('A reproducible random walk that needs no network'),
-    seed: z.int().min(0).max(4_294_967_295).default(1),
-    start_price: decimalText({ above: '0' }),
+    kind: z.literal('synthetic').describe('a random walk that its seed determines, or a file'),
+    seed: z.int().min(0).max(4_294_967_295).default(1).describe('where the walk begins'),
+    start_price: decimalText({ above: '0' }).describe('the first close'),
     volatility_bps: z
       .number()
       .min(0)
       .max(1_000)
       .default(20)
-      .describe('Standard deviation of the change from close to close, in basis points'),
+      .describe('the standard deviation of the change from close to close'),
     interval_s: intervalS,
   }),
   z.strictObject({
-    kind: z.literal('csv').describe('Bars from a file with the columns time,open,high,low,close,volume'),
-    file: z.string().min(1).max(500).describe('Relative to the folder of trader.yaml'),
+    kind: z.literal('csv').describe('as above'),
+    file: z.string().min(1).max(500).describe('next to trader.yaml'),
     interval_s: intervalS,
   }),
 ]);

@@ -5,10 +5,10 @@ const count = (most: number, fallback: number) => z.int().min(1).max(most).defau
 /** The thresholds of degraded execution in trader.yaml (docs/trader.md#degraded). */
 export const DegradedSchema = z
   .strictObject({
-    stale_after_bars: count(1_000, 3).describe('Missing bars before the feed counts as stale'),
-    max_rejects: count(1_000, 5).describe('Rejected orders of the last 20 bars that are tolerated'),
-    max_errors: count(1_000, 3).describe('Consecutive errors of bars or of the feed that are tolerated'),
-    faulted_after_errors: count(10_000, 10).describe('Consecutive errors after which a strategy is faulted'),
+    stale_after_bars: count(1_000, 3).describe('missing bars before the feed is stale'),
+    max_rejects: count(1_000, 5).describe('rejected orders tolerated in the last 20 bars'),
+    max_errors: count(1_000, 3).describe('consecutive errors, of bars or of the feed, that are tolerated'),
+    faulted_after_errors: count(10_000, 10).describe('consecutive errors that make a strategy faulted'),
   })
   .prefault({});
 

@@ -8,10 +8,10 @@ import { strategyKind } from './kind.ts';
 const Params = z.strictObject({
   target_share: decimalText({ atLeast: '0', atMost: '1' })
     .default('0.5')
-    .describe('Target value of the position, as a share of the equity'),
+    .describe('the target value of the position, as a share of the equity'),
   tolerance: decimalText({ above: '0', atMost: '0.5' })
     .default('0.05')
-    .describe('Deviation from the target that triggers no order, as a share of the equity'),
+    .describe('how far the share may deviate before the strategy acts'),
 });
 
 /** Rebalances the position by market orders to a share of the equity when it leaves the tolerance band. */

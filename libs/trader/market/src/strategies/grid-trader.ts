@@ -11,18 +11,13 @@ const Params = z
   .strictObject({
     centre: decimalText({ above: '0' })
       .optional()
-      .describe('Price above the first level; by default the levels follow the mean close'),
-    centre_bars: z.int().min(2).max(200).default(50),
-    levels: z.int().min(1).max(20).default(5).describe('Most buys at a time, open or filled'),
-    spacing_bps: z
-      .int()
-      .min(1)
-      .max(2_000)
-      .default(50)
-      .describe('Distance between two levels, in basis points'),
+      .describe('the price above the first level; default: the mean of the closes'),
+    centre_bars: z.int().min(2).max(200).default(50).describe('the number of closes in that mean'),
+    levels: z.int().min(1).max(20).default(5).describe('the largest number of buys, filled or not'),
+    spacing_bps: z.int().min(1).max(2_000).default(50).describe('distance between levels'),
     order_share: decimalText({ above: '0', atMost: '1' })
       .default('0.05')
-      .describe('Cost of one level, as a share of the equity'),
+      .describe('the cost of one level, as a share of the equity'),
   })
   .refine(({ levels, order_share }) => money(order_share).times(levels).lte(1), {
     path: ['order_share'],

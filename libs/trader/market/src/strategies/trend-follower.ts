@@ -8,27 +8,25 @@ import { strategyKind } from './kind.ts';
 import { averageCrossing, averageTrueRange, createFloats, MEMORY } from './signals.ts';
 
 const ratio = decimalText({ atLeast: '0.1', atMost: '100' });
+const bars = (least: number, most: number) => z.int().min(least).max(most);
 const share = decimalText({ above: '0', atMost: '1' });
 
 const Params = z
   .strictObject({
-    fast_bars: z.int().min(2).max(100).default(12),
-    slow_bars: z.int().min(3).max(150).default(26),
-    atr_bars: z.int().min(2).max(100).default(14),
-    entry_bars: z
-      .int()
-      .min(1)
-      .max(20)
-      .default(3)
-      .describe('Bars after a crossing of the averages in which a trend may be entered'),
-    risk_share: share.default('0.01').describe('Loss of an entry at its stop, as a share of the equity'),
-    max_share: share.default('0.5').describe('Largest cost of an entry, as a share of the equity'),
+    fast_bars: bars(2, 100).default(12).describe('bars of the fast average; less than `slow_bars`'),
+    slow_bars: bars(3, 150).default(26).describe('bars of the slow average'),
+    atr_bars: bars(2, 100).default(14).describe('bars of the average true range'),
+    entry_bars: bars(1, 20).default(3).describe('bars after a crossing in which an entry is allowed'),
+    risk_share: share
+      .default('0.01')
+      .describe('the possible loss of an entry until its stop, as a share of the equity'),
+    max_share: share.default('0.5').describe('the largest cost of an entry, as a share of the equity'),
     stop_atr: ratio
       .default('3')
-      .describe('Distance of the stop below the highest close, in average true ranges'),
+      .describe('distance of the stop below the highest close, in average true ranges'),
     profit_atr: ratio
       .default('8')
-      .describe('Distance of the take-profit sale above the average cost, in average true ranges'),
+      .describe('distance of the take-profit price above the cost of the position, in average true ranges'),
   })
   .refine(({ fast_bars, slow_bars }) => fast_bars < slow_bars, {
     path: ['fast_bars'],

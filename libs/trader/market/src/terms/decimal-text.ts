@@ -16,7 +16,8 @@ export function decimalText(bounds: {
     ...(atMost === undefined ? [] : [`at most ${atMost}`]),
   ];
   const error = `must be a decimal in quotes, such as "0.25", ${words.join(' and ')}`;
-  return z.string({ error }).refine(
+  const schema = z.string({ error }).meta({ title: `decimal ${words.join(' and ')}` });
+  return schema.refine(
     (text) => {
       if (!PATTERN.test(text)) return false;
       const value = money(text);

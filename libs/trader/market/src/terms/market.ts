@@ -12,40 +12,42 @@ const bps = decimalText({ atLeast: '0', atMost: '1000' });
  * quantities in the base asset.
  */
 export const MarketSchema = z.strictObject({
-  balances: z
-    .strictObject({ quote: decimal, base: decimal.default('0') })
-    .describe('Opening balances of the paper account; a later change needs a reset of the account'),
-  fees_bps: bps.default('10').describe('Fee of each fill, in basis points of its amount'),
-  slippage_bps: bps.default('5').describe('Slippage of a market order against the open, in basis points'),
+  balances: z.strictObject({
+    quote: decimal.describe(
+      'the initial balance, in the quote asset; a later change needs a [reset](trader.md#reset-an-account)',
+    ),
+    base: decimal.default('0').describe('its initial position, in the base asset'),
+  }),
+  fees_bps: bps.default('10').describe('the fee of a fill, of its amount'),
+  slippage_bps: bps.default('5').describe('slippage of a market order against the open'),
   limits: z
     .strictObject({
       max_order: positive.describe(
-        'Largest quantity of a buy; a larger one is reduced to it, a sale never is',
+        'the largest buy, in the base asset; a larger one is cut to it, a sale never is',
       ),
-      max_position: decimal.describe('Largest position after all open buys are filled'),
-      max_open_orders: z.int().min(1).max(100).default(20).describe('Most open orders of each side'),
-      min_order: positive.describe('Smallest quantity of an order'),
+      max_position: decimal.describe('the largest position that buys may lead to, open orders included'),
+      max_open_orders: z.int().min(1).max(100).default(20).describe('open orders of each side'),
+      min_order: positive.describe('the smallest order'),
     })
     .refine(({ min_order: min, max_order: max }) => money(min).lte(money(max)), {
       path: ['min_order'],
       error: 'must not be above max_order',
       when: ({ issues }) => issues.length === 0,
-    })
-    .describe('Limits of the risk gate for new orders, in the base asset'),
+    }),
   risk: z
     .strictObject({
       halted: z
         .enum(['cancel_all', 'keep_protective', 'flatten'])
         .default('cancel_all')
-        .describe(
-          'What risk mode halted does with open exits and with the position; a strategy may place no order',
-        ),
+        .describe('what risk mode [`halted`](trader.md#state) does with open exits and the position'),
     })
     .prefault({}),
   steps: z
-    .strictObject({ price: positive.default('0.00001'), quantity: positive.default('0.000001') })
-    .default({ price: '0.00001', quantity: '0.000001' })
-    .describe('Prices and quantities of orders and fills are multiples of these'),
+    .strictObject({
+      price: positive.default('0.00001').describe('prices are multiples of it'),
+      quantity: positive.default('0.000001').describe('quantities are multiples of it'),
+    })
+    .prefault({}),
 });
 
 export type MarketWire = z.output<typeof MarketSchema>;
