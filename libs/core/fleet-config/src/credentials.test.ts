@@ -182,8 +182,8 @@ describe('tokens', () => {
     const scopes = ['read'];
     const server = { bind_port: 1, token_env: 'OWN', callers: { a: { token_env: 'A', scopes } } };
     assert.deepEqual(acceptedVariables(config({ server })), [
-      { path: 'fleet.server.token_env', variable: 'OWN' },
-      { path: 'fleet.server.callers.a.token_env', variable: 'A' },
+      { path: 'fleet.server.token_env', variable: 'OWN', caller: 'peer' },
+      { path: 'fleet.server.callers.a.token_env', variable: 'A', caller: 'a' },
     ]);
     assert.deepEqual(acceptedVariables(config({ server, enabled: false })), []);
     assert.deepEqual(acceptedVariables(config({ server: { ...server, auth_required: false } })), []);

@@ -5,8 +5,8 @@ import { PEER_SCOPES } from '@hermes-fleet/service';
 import type { FleetConfig } from './config.ts';
 import { type JoinPolicy, joinPolicy } from './join-policy.ts';
 import { normalizePeerUrl } from './peer-url.ts';
-import { readPushKey } from './push-key.ts';
-import { readVariable, type TokenUse, tokenDigest, tokenProblem } from './token.ts';
+import { type Env, readVariable, type TokenUse, tokenDigest } from './token.ts';
+import { tokenProblems } from './token-problems.ts';
 
 /** The caller with the shared token, or without a token on loopback (docs/peering.md#tokens). */
 export const SHARED_CALLER: Caller = {
@@ -37,102 +37,82 @@ export interface Credentials {
   readonly warnings: readonly string[];
 }
 
-interface Use {
-  readonly path: string;
-  readonly variable: string;
-  readonly owner: string;
-}
-
 /** Reads every token that fleet.yaml names, and reports all problems at once. */
-export function resolveTokens(
-  config: FleetConfig,
-  env: { read(name: string): string | undefined },
-): Credentials {
-  const problems: FieldError[] = [];
-  const uses: Use[] = [];
-  const read = (path: string, variable: string): string | undefined => {
-    const found = readVariable(env, variable);
-    if ('value' in found) return found.value;
-    problems.push({ path, reason: found.problem });
-    return undefined;
+export function resolveTokens(config: FleetConfig, env: Env): Credentials {
+  const value = (variable: string | undefined, use?: TokenUse): string | undefined => {
+    const found = variable === undefined ? undefined : readVariable(env, variable, use);
+    return found && 'value' in found ? found.value : undefined;
   };
-  const token = (path: string, variable: string, owner: string, use: TokenUse): string | undefined => {
-    uses.push({ path, variable, owner });
-    const value = read(path, variable);
-    const problem = value === undefined ? undefined : tokenProblem(value, use);
-    if (problem === undefined) return value;
-    problems.push({ path, reason: `${variable} ${problem}` });
-    return undefined;
-  };
-
-  const callers = ownCallers(config, token);
-  problems.push(...indistinct(callers));
-  const peers: Record<string, ConfiguredPeer> = {};
-  for (const [name, agent] of Object.entries(config.fleet.agents)) {
-    const secret =
-      agent.token_env === undefined
-        ? undefined
-        : token(`fleet.agents.${name}.token_env`, agent.token_env, name, 'shown');
-    peers[name] = {
-      url: normalizePeerUrl(agent.url),
-      ...(secret === undefined ? {} : { token: secret }),
-      ...(agent.agent_card_url === undefined ? {} : { cardUrl: agent.agent_card_url }),
-      ...(agent.max_tasks === undefined ? {} : { maxTasks: agent.max_tasks }),
-    };
-  }
-  const joinEnv = config.fleet.join?.token_env;
-  const joinToken =
-    joinEnv === undefined
-      ? undefined
-      : token('fleet.join.token_env', joinEnv, 'workers that joined', 'shown');
-  const { user_env: userEnv, password_env: passwordEnv } = config.fleet.nats ?? {};
-  const user = userEnv === undefined ? undefined : read('fleet.nats.user_env', userEnv);
-  const pass = passwordEnv === undefined ? undefined : read('fleet.nats.password_env', passwordEnv);
-  const bus = { ...(user === undefined ? {} : { user }), ...(pass === undefined ? {} : { pass }) };
-  const join = joinPolicy(config, joinToken);
-  const pushKey = pushKeyOf(config, read, problems);
+  const { agents, join, nats, push } = config.fleet;
+  const accepted = acceptedVariables(config);
+  const callers = accepted.flatMap(({ caller: name, variable }) => {
+    const secret = value(variable, 'accepted');
+    return secret ? [{ name, scopes: [...callerNamed(config, name).scopes], secret }] : [];
+  });
+  const peers = Object.entries(agents).map(([name, agent]): [string, ConfiguredPeer] => {
+    const token = value(agent.token_env, 'shown');
+    return [
+      name,
+      {
+        url: normalizePeerUrl(agent.url),
+        ...(token === undefined ? {} : { token }),
+        ...(agent.agent_card_url === undefined ? {} : { cardUrl: agent.agent_card_url }),
+        ...(agent.max_tasks === undefined ? {} : { maxTasks: agent.max_tasks }),
+      },
+    ];
+  });
+  const [user, pass] = [value(nats?.user_env), value(nats?.password_env)];
+  const keyText = push.enabled ? value(push.signing_key_env) : undefined;
+  const pushKey = keyText === undefined ? undefined : readPushKey(keyText);
+  const problems = [...indistinct(callers), ...tokenProblems(config, env)];
+  if (keyText !== undefined && pushKey === undefined)
+    problems.push({
+      path: 'fleet.push.signing_key_env',
+      reason: `${push.signing_key_env} is not a key: use 32 bytes in base64, from openssl rand -base64 32`,
+    });
   return {
     callers,
-    peers,
-    join,
-    bus,
+    peers: Object.fromEntries(peers),
+    join: joinPolicy(config, value(join?.token_env, 'shown')),
+    bus: { ...(user === undefined ? {} : { user }), ...(pass === undefined ? {} : { pass }) },
     ...(pushKey ? { pushKey } : {}),
     problems,
-    warnings: sharedNames(uses),
+    warnings: sharedNames([
+      ...accepted.map(({ caller, variable }) => ({
+        variable,
+        owner: caller === SHARED_CALLER.name ? 'this profile' : `caller ${caller}`,
+      })),
+      ...Object.entries(agents).map(([owner, { token_env: variable }]) => ({ variable, owner })),
+      { variable: join?.token_env, owner: 'workers that joined' },
+    ]),
   };
 }
 
-function pushKeyOf(
-  { fleet: { push } }: FleetConfig,
-  read: (path: string, variable: string) => string | undefined,
-  problems: FieldError[],
-): Uint8Array | undefined {
-  const path = 'fleet.push.signing_key_env';
-  const { enabled, signing_key_env: variable } = push;
-  const text = variable === undefined || !enabled ? undefined : read(path, variable);
-  const key = text === undefined ? undefined : readPushKey(text);
-  if (text !== undefined && key === undefined)
-    problems.push({
-      path,
-      reason: `${variable} is not a key: use 32 bytes in base64, from openssl rand -base64 32`,
-    });
-  return key;
+const KEY_BYTES = 32;
+const KEY_FORM = /^(?:whsk_)?([A-Za-z0-9+/]{43}=?)$/;
+
+/**
+ * The private key of `fleet.push.signing_key_env`: 32 bytes in base64, with or without the prefix `whsk_` of the Standard
+ * Webhooks specification. Undefined for another text.
+ */
+function readPushKey(text: string): Uint8Array | undefined {
+  const [, base64 = ''] = KEY_FORM.exec(text.trim()) ?? [];
+  const key = Buffer.from(base64, 'base64');
+  return key.length === KEY_BYTES ? key : undefined;
 }
 
 /** The variables with the tokens that a profile with this fleet.yaml accepts, and their keys. */
-export function acceptedVariables(
-  config: FleetConfig,
-): { readonly path: string; readonly variable: string }[] {
-  const { enabled, server } = config.fleet;
+export function acceptedVariables({ fleet: { enabled, server } }: FleetConfig) {
   if (!enabled || !server?.auth_required) return [];
+  const named = Object.entries(server.callers ?? {}).map(([caller, { token_env: variable }]) => ({
+    path: `fleet.server.callers.${caller}.token_env`,
+    variable,
+    caller,
+  }));
+  if (server.token_env === undefined) return named;
   return [
-    ...(server.token_env === undefined
-      ? []
-      : [{ path: 'fleet.server.token_env', variable: server.token_env }]),
-    ...Object.entries(server.callers ?? {}).map(([name, { token_env: variable }]) => ({
-      path: `fleet.server.callers.${name}.token_env`,
-      variable,
-    })),
+    { path: 'fleet.server.token_env', variable: server.token_env, caller: SHARED_CALLER.name },
+    ...named,
   ];
 }
 
@@ -146,25 +126,6 @@ export function callerNamed(config: FleetConfig, name: string): Caller {
 /** A caller that may join may announce itself. */
 function scopesOf({ scopes }: { readonly scopes: readonly string[] }): readonly string[] {
   return scopes.includes('join') && !scopes.includes('announce') ? [...scopes, 'announce'] : scopes;
-}
-
-function ownCallers(
-  config: FleetConfig,
-  token: (path: string, variable: string, owner: string, use: TokenUse) => string | undefined,
-): Credentials['callers'][number][] {
-  const { server } = config.fleet;
-  if (!server?.auth_required) return [];
-  const callers: Credentials['callers'][number][] = [];
-  if (server.token_env !== undefined) {
-    const secret = token('fleet.server.token_env', server.token_env, 'this profile', 'accepted');
-    if (secret) callers.push({ name: SHARED_CALLER.name, scopes: [...SHARED_CALLER.scopes], secret });
-  }
-  for (const [name, entry] of Object.entries(server.callers ?? {})) {
-    const path = `fleet.server.callers.${name}.token_env`;
-    const secret = token(path, entry.token_env, `caller ${name}`, 'accepted');
-    if (secret) callers.push({ name, scopes: scopesOf(entry), secret });
-  }
-  return callers;
 }
 
 function indistinct(callers: Credentials['callers']): FieldError[] {
@@ -183,11 +144,11 @@ function indistinct(callers: Credentials['callers']): FieldError[] {
   return problems;
 }
 
-function sharedNames(uses: readonly Use[]): string[] {
-  const byVariable = new Map<string, Use[]>();
-  for (const use of uses) byVariable.set(use.variable, [...(byVariable.get(use.variable) ?? []), use]);
-  return [...byVariable]
-    .filter(([, users]) => users.length > 1)
+function sharedNames(
+  uses: readonly { readonly variable: string | undefined; readonly owner: string }[],
+): string[] {
+  return [...Map.groupBy(uses, ({ variable }) => variable)]
+    .filter(([variable, users]) => variable !== undefined && users.length > 1)
     .map(
       ([variable, users]) =>
         `${variable} is shared by ${users.map(({ owner }) => owner).join(', ')}: use one name per profile, ` +

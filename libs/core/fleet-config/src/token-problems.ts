@@ -1,28 +1,26 @@
 import { type FieldError, isJsonObject } from '@hermes-fleet/protocol';
-import { readVariable, tokenProblem } from './token.ts';
+import { type Env, readVariable } from './token.ts';
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Reports the token problems of an invalid fleet.yaml, so that a start reports them together with the schema's problems;
- * `path` is the key. The schema reports invalid variable names.
+ * The problems of the secrets that a fleet.yaml names, which need not be valid, so that a start reports them together with the
+ * schema's problems; `path` is the key. The schema reports invalid variable names.
  */
-export function tokenProblems(raw: unknown, env: { read(name: string): string | undefined }): FieldError[] {
+export function tokenProblems(raw: unknown, env: Env): FieldError[] {
   const fleet = isJsonObject(raw) ? raw.fleet : undefined;
   return namedVariables(fleet, 'fleet').flatMap(({ path, variable }) => {
-    const found = readVariable(env, variable);
-    if ('problem' in found) return [{ path, reason: found.problem }];
-    if (!path.endsWith('.token_env')) return [];
     const use = path.startsWith('fleet.server.') ? 'accepted' : 'shown';
-    const problem = tokenProblem(found.value, use);
-    return problem === undefined ? [] : [{ path, reason: `${variable} ${problem}` }];
+    const found = readVariable(env, variable, path.endsWith('.token_env') ? use : undefined);
+    return 'problem' in found ? [{ path, reason: found.problem }] : [];
   });
 }
 
 function namedVariables(value: unknown, path: string): { path: string; variable: string }[] {
   if (!isJsonObject(value)) return [];
-  // Without authentication the callers' tokens are not read.
+  // Without authentication the callers' tokens are not read, and without push notifications their key is not.
   if (path === 'fleet.server' && value.auth_required === false) return [];
+  if (path === 'fleet.push' && value.enabled === false) return [];
   return Object.entries(value).flatMap(([key, item]) => {
     const at = `${path}.${key}`;
     if (typeof item !== 'string') return namedVariables(item, at);

@@ -2,30 +2,40 @@ import { hash } from 'node:crypto';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** In characters. */
-export const MIN_TOKEN_LENGTH = 16;
+const MIN_TOKEN_LENGTH = 16;
 
 export type TokenUse = 'accepted' | 'shown';
 
 const HASH = /^sha256:[0-9a-f]{64}$/i;
 
+/** Where secrets are read from. */
+export interface Env {
+  read(name: string): string | undefined;
+}
+
+/** The value of a variable, or what is wrong with it; with `use`, it must be a token. */
 export function readVariable(
-  env: { read(name: string): string | undefined },
+  env: Env,
   variable: string,
+  use?: TokenUse,
 ): { readonly value: string } | { readonly problem: string } {
+  let value: string | undefined;
   try {
-    const value = env.read(variable);
-    if (value !== undefined && value !== '') return { value };
+    value = env.read(variable);
   } catch (thrown) {
     if (!(thrown instanceof FleetError) || thrown.code !== 'CONFIG_INVALID') throw thrown;
     return { problem: thrown.message };
   }
-  return {
-    problem: `${variable} is not set: export it, or put its value in the file that ${variable}_FILE names`,
-  };
+  if (value === undefined || value === '')
+    return {
+      problem: `${variable} is not set: export it, or put its value in the file that ${variable}_FILE names`,
+    };
+  const problem = use && tokenProblem(value, use);
+  return problem === undefined ? { value } : { problem: `${variable} ${problem}` };
 }
 
 /** Describes the problem of an invalid token, without its value. */
-export function tokenProblem(value: string, use: TokenUse): string | undefined {
+function tokenProblem(value: string, use: TokenUse): string | undefined {
   if (value.length < MIN_TOKEN_LENGTH)
     return `is shorter than ${MIN_TOKEN_LENGTH} characters: use a longer token`;
   if (!/^[\x21-\x7e]+$/.test(value))

@@ -1,13 +1,11 @@
 import { FleetError, isJsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Queries } from '@hermes-fleet/store';
 import { insertEnding } from './append.ts';
 import { type Appended, recordAfter } from './appended.ts';
 import { refuseTask } from './context-deletions.ts';
 import { stateAfter } from './states.ts';
-import type { Sums } from './sums.ts';
 import { findByKey } from './task-rows.ts';
-import type { TaskWrites } from './task-writes.ts';
+import type { Scope, TaskWrites } from './task-writes.ts';
 import type { FollowingEvent, NewTask, TaskRecord } from './types.ts';
 
 /** The outcome of `acceptTask`. */
@@ -28,11 +26,9 @@ export type Acceptance =
  */
 export function acceptTask(
   db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
+  { clock, sums, writes }: Scope,
   task: NewTask,
-  following: readonly FollowingEvent[] = [],
+  following: readonly FollowingEvent[],
 ): Acceptance {
   const now = clock.now();
   const { acceptUntil } = task;
@@ -98,23 +94,20 @@ function insertTask(
   const isBound = planned.at(-1)?.event.type !== 'blocked';
   const stored = storedDispatch(task);
   // One row of VALUES: an INSERT from a SELECT would copy each page before it changes it, to undo the statement alone.
-  db.run(
-    `INSERT INTO tasks (n, id, context_id, caller, key, fingerprint, traceparent, created_at, dispatch_part, dispatch, message)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  db.insert('tasks', {
     n,
-    task.id,
-    task.contextId,
-    task.caller,
-    task.key,
-    isBound ? task.fingerprint : null,
-    task.traceparent ?? null,
-    now,
-    stored.part,
-    stored.text,
-    JSON.stringify(task.message),
-  );
-  if (task.lineage)
-    db.run('INSERT INTO lineages (task, fields) VALUES (?, ?)', n, JSON.stringify(task.lineage));
+    id: task.id,
+    context_id: task.contextId,
+    caller: task.caller,
+    key: task.key,
+    fingerprint: isBound ? task.fingerprint : null,
+    traceparent: task.traceparent ?? null,
+    created_at: now,
+    dispatch_part: stored.part,
+    dispatch: stored.text,
+    message: JSON.stringify(task.message),
+  });
+  if (task.lineage) db.insert('lineages', { task: n, fields: JSON.stringify(task.lineage) });
   return n;
 }
 

@@ -1,23 +1,20 @@
 import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Queries } from '@hermes-fleet/store';
 import type { Appended } from './appended.ts';
 import { keepConversation } from './conversations.ts';
 import { dropCheckpoint } from './late-results.ts';
 import { isTerminal as isTerminalState, stateAfter } from './states.ts';
 import type { Sums } from './sums.ts';
-import type { Standing, TaskWrites } from './task-writes.ts';
+import type { Scope, Standing } from './task-writes.ts';
 import type { NewEvent, TaskChange } from './types.ts';
 
 /** The transaction of `Ledger.append`; undefined, without a change, for an ended task. Judges before it writes. */
 export function appendEvent(
   db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
+  { clock, sums, writes }: Scope,
   task: Standing,
   event: NewEvent,
-  change: TaskChange | undefined,
+  change?: TaskChange,
 ): Appended | undefined {
   const { n, taskId, caller, unfinished, belongings } = task;
   if (!unfinished) return undefined;
@@ -58,15 +55,8 @@ export function insertEnding(
   { event, state, change }: Appended,
 ): void {
   if (state === undefined || !isTerminalState(state)) return;
-  db.run(
-    `INSERT INTO endings (task, caller, state, resumes, updated_at, seq, result) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    n,
-    caller,
-    state,
-    resumes,
-    event.at,
-    event.seq,
-    change?.result ? JSON.stringify(change.result) : null,
-  );
-  sums.ended({ caller, state }, event.at, 1);
+  const result = change?.result ? JSON.stringify(change.result) : null;
+  const { at, seq } = event;
+  db.insert('endings', { task: n, caller, state, resumes, updated_at: at, seq, result });
+  sums.ended({ caller, state }, at, 1);
 }

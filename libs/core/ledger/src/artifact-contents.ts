@@ -14,13 +14,7 @@ export function writeContents(
 ): void {
   for (const [at, part] of parts.entries())
     if (stored[at]?.isReferenced && part.kind !== 'link')
-      db.run(
-        'INSERT INTO artifact_contents (task, seq, part, content) VALUES (?, ?, ?, ?)',
-        n,
-        seq,
-        at,
-        writeContent(part),
-      );
+      db.insert('artifact_contents', { task: n, seq, part: at, content: writeContent(part) });
 }
 
 /** Removes the content of an artifact that is being replaced. */

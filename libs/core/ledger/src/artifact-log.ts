@@ -1,34 +1,20 @@
-import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Queries, Store } from '@hermes-fleet/store';
 import type { Appended } from './appended.ts';
 import { findPart, findWhole } from './artifact-contents.ts';
 import { findChunk, findChunks, sumInlineBytes } from './artifact-rows.ts';
 import { addChunk, assertValidChunk } from './artifacts.ts';
 import type { LiveTasks } from './live-tasks.ts';
-import type { Sums } from './sums.ts';
 import { findNumber } from './task-rows.ts';
-import type { TaskWrites } from './task-writes.ts';
+import type { Scope } from './task-writes.ts';
 import type { Ledger } from './types.ts';
 
-/** The part of a ledger that writes and reads the artifacts of tasks. */
-export type ArtifactLog = Pick<
-  Ledger,
-  'addArtifact' | 'artifacts' | 'artifactAt' | 'artifactPart' | 'wholeArtifact' | 'inlineArtifactBytes'
->;
-
-export interface ArtifactLogOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly sums: Sums;
-  readonly live: LiveTasks;
-  readonly writes: TaskWrites;
-  /** Called after COMMIT with each event. */
-  readonly announce: (appended: Appended) => void;
-}
-
-export function createArtifactLog(options: ArtifactLogOptions): ArtifactLog {
-  const { store, clock, sums, live, writes, announce } = options;
-
+/** The part of a ledger that writes and reads the artifacts of tasks. `announce` is called after COMMIT with each event. */
+export function createArtifactLog(
+  store: Store,
+  live: LiveTasks,
+  scope: Scope,
+  announce: (appended: Appended) => void,
+) {
   /** Reads what the file has for a task; `none` without a read for a task that has no artifact. */
   const read = <T>(taskId: string, none: T, find: (db: Queries, n: number) => T): T =>
     store.read((db) => {
@@ -42,7 +28,7 @@ export function createArtifactLog(options: ArtifactLogOptions): ArtifactLog {
     addArtifact: async (taskId, chunk, limits) => {
       assertValidChunk(chunk);
       const appended = await store.write(
-        (db) => addChunk(db, clock, sums, writes, writes.get(db, taskId), chunk, limits),
+        (db) => addChunk(db, scope, scope.writes.get(db, taskId), chunk, limits),
         (added) => {
           if (!added) return;
           live.stores(taskId, 'artifacts');
@@ -56,5 +42,5 @@ export function createArtifactLog(options: ArtifactLogOptions): ArtifactLog {
     artifactPart: ({ taskId, seq }, part) => read(taskId, undefined, (db, n) => findPart(db, n, seq, part)),
     wholeArtifact: (taskId, id) => read(taskId, [], (db, n) => findWhole(db, n, id)),
     inlineArtifactBytes: (taskId) => read(taskId, 0, sumInlineBytes),
-  };
+  } satisfies Partial<Ledger>;
 }

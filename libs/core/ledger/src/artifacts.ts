@@ -2,7 +2,6 @@ import { FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/proto
 import {
   type ArtifactChunk,
   type ArtifactPart,
-  type Clock,
   MAX_ARTIFACT_CHUNKS,
   MAX_ARTIFACT_NAME,
   MAX_ARTIFACT_PARTS,
@@ -17,8 +16,7 @@ import { removeContents, writeContents } from './artifact-contents.ts';
 import { referenceTo, writeParts } from './artifact-parts.ts';
 import { findKnown, type Known, sum } from './artifact-rows.ts';
 import type { ArtifactLimits, StoredPart } from './artifact-types.ts';
-import type { Sums } from './sums.ts';
-import type { Standing, TaskWrites } from './task-writes.ts';
+import type { Scope, Standing } from './task-writes.ts';
 
 const MAX_URL = 4_096;
 const MAX_INLINE_PART = 256 * 1024;
@@ -27,9 +25,7 @@ const MAX_INLINE_TASK = 1024 * 1024;
 /** The transaction of `Ledger.addArtifact`; undefined, without a change, for a chunk that is stored and for an ended task. */
 export function addChunk(
   db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
+  scope: Scope,
   to: Standing,
   chunk: ArtifactChunk,
   limits: ArtifactLimits,
@@ -43,17 +39,9 @@ export function addChunk(
   assertWithin(chunk, bytes, known, all, limits);
   const before = sum(all, 'inlineBytes') - (chunk.replaces ? (known?.inlineBytes ?? 0) : 0);
   const { parts, inlineBytes } = withReferences(chunk.parts, before);
-  const appended = appendEvent(
-    db,
-    clock,
-    sums,
-    writes,
-    to,
-    { type: 'artifact', data: eventData(chunk, bytes) },
-    undefined,
-  );
+  const appended = appendEvent(db, scope, to, { type: 'artifact', data: eventData(chunk, bytes) });
   if (!appended) return undefined;
-  writes.stores(to, 'artifacts');
+  scope.writes.stores(to, 'artifacts');
   if (chunk.replaces) {
     removeContents(db, to.n, chunk.id);
     db.run(
@@ -62,24 +50,22 @@ export function addChunk(
       chunk.id,
     );
   }
-  db.run(
-    `INSERT INTO artifacts
-       (task, seq, artifact_id, place, replaces, is_last, bytes, inline_bytes, part_count, name, description, parts)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    to.n,
-    appended.event.seq,
-    chunk.id,
-    chunk.place,
-    chunk.replaces ? 1 : 0,
-    chunk.isLast ? 1 : 0,
+  const { seq } = appended.event;
+  db.insert('artifacts', {
+    task: to.n,
+    seq,
+    artifact_id: chunk.id,
+    place: chunk.place,
+    replaces: chunk.replaces ? 1 : 0,
+    is_last: chunk.isLast ? 1 : 0,
     bytes,
-    inlineBytes,
-    parts.length,
-    chunk.name ?? null,
-    chunk.description ?? null,
-    writeParts(parts),
-  );
-  writeContents(db, to.n, appended.event.seq, chunk.parts, parts);
+    inline_bytes: inlineBytes,
+    part_count: parts.length,
+    name: chunk.name ?? null,
+    description: chunk.description ?? null,
+    parts: writeParts(parts),
+  });
+  writeContents(db, to.n, seq, chunk.parts, parts);
   return appended;
 }
 

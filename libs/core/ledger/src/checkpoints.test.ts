@@ -96,9 +96,9 @@ test('a save that was rolled back is not mistaken for the previous one', async (
     live,
     writes,
   );
-  const sums = createSums(store);
+  const scope = { clock: manualClock(), sums: createSums(store), writes };
   const { id } = newTask();
-  await store.write((db) => acceptTask(db, manualClock(), sums, writes, newTask({ id })));
+  await store.write((db) => acceptTask(db, scope, newTask({ id }), []));
   const [a, b, c]: JsonObject[] = [{ a: 1 }, { b: 2 }, { c: 3 }];
   assert.ok(a && b && c);
   await checkpoints.save(id, { list: [a] }, 'list');

@@ -2,14 +2,6 @@ import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { LiveTasks } from './live-tasks.ts';
 import type { TaskWrites } from './task-writes.ts';
-import type { Ledger } from './types.ts';
-
-export interface Checkpoints {
-  readonly load: Ledger['loadCheckpoint'];
-  readonly save: Ledger['saveCheckpoint'];
-  /** Frees the memory of an ended task. */
-  forget(taskId: string): void;
-}
 
 /** The last save of this process, whether it was committed or not. */
 interface LastSave {
@@ -22,18 +14,14 @@ interface LastSave {
  * the previous save has the same object at the same index. The file counts the saves of a task: a save that was rolled
  * back or made by another process is never mistaken for the previous one.
  */
-export function createCheckpoints(
-  store: Pick<Store, 'read' | 'write'>,
-  live: LiveTasks,
-  writes: TaskWrites,
-): Checkpoints {
+export function createCheckpoints(store: Pick<Store, 'read' | 'write'>, live: LiveTasks, writes: TaskWrites) {
   const lastSaves = new Map<string, LastSave>();
   return {
-    load: (taskId) =>
+    load: (taskId: string): JsonObject | undefined =>
       store.read((db) =>
         live.find(taskId)?.belongings.has('checkpoint') === false ? undefined : findCheckpoint(db, taskId),
       ),
-    save: async (taskId, state, growing) => {
+    save: async (taskId: string, state: JsonObject, growing?: string): Promise<void> => {
       const { rest, parts } = split(state, growing);
       await store.write(
         (db) => {
@@ -50,7 +38,8 @@ export function createCheckpoints(
         () => live.stores(taskId, 'checkpoint'),
       );
     },
-    forget: (taskId) => void lastSaves.delete(taskId),
+    /** Frees the memory of an ended task. */
+    forget: (taskId: string): void => void lastSaves.delete(taskId),
   };
 }
 
@@ -95,10 +84,8 @@ function replaceParts(
 ): void {
   const unchanged = commonPrefix(stored, parts);
   db.run('DELETE FROM checkpoint_parts WHERE task = ? AND place >= ?', n, unchanged);
-  for (const [index, part] of parts.slice(unchanged).entries()) {
-    const sql = 'INSERT INTO checkpoint_parts (task, place, part) VALUES (?, ?, ?)';
-    db.run(sql, n, unchanged + index, JSON.stringify({ part }));
-  }
+  for (const [index, part] of parts.slice(unchanged).entries())
+    db.insert('checkpoint_parts', { task: n, place: unchanged + index, part: JSON.stringify({ part }) });
 }
 
 function commonPrefix(stored: readonly JsonValue[], parts: readonly JsonValue[]): number {

@@ -14,26 +14,16 @@ import { findNumber } from './task-rows.ts';
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The fields of a TASK_RESULT that say how a task ended, beside what its conversation says. */
-const RESULT_FIELDS = ['status', 'error', 'remaining', 'next_steps'] as const;
+const RESULT_FIELDS: ReadonlySet<string> = new Set(['status', 'error', 'remaining', 'next_steps']);
 
-interface Key {
-  readonly contextId: string;
-  readonly caller: string;
-  readonly name: string;
-}
+type Key = readonly [contextId: string, caller: string, name: string];
+const OF_KEY = 'context_id = ? AND caller = ? AND name = ?';
 
 /** See `Ledger.earlierConversation`. */
 export function findConversation(db: Queries, taskId: string): EarlierConversation | undefined {
   const n = findNumber(db, taskId);
   const key = n === undefined ? undefined : keyOf(db, n);
-  const row =
-    key &&
-    db.get(
-      'SELECT * FROM conversations WHERE context_id = ? AND caller = ? AND name = ?',
-      key.contextId,
-      key.caller,
-      key.name,
-    );
+  const row = key && db.get(`SELECT * FROM conversations WHERE ${OF_KEY}`, ...key);
   if (!row) return undefined;
   const parts = db
     .all('SELECT part FROM conversation_parts WHERE conversation = ? ORDER BY place', integer(row, 'id'))
@@ -59,24 +49,18 @@ export function keepConversation(
   );
   const key = kept && keyOf(db, n);
   if (!key) return;
-  db.run(
-    'DELETE FROM conversations WHERE context_id = ? AND caller = ? AND name = ?',
-    key.contextId,
-    key.caller,
-    key.name,
-  );
+  db.run(`DELETE FROM conversations WHERE ${OF_KEY}`, ...key);
   const { first, bytes } = keptPart(db, n);
-  const { rowid } = db.run(
-    `INSERT INTO conversations (context_id, caller, name, ended_at, is_whole, bytes, result)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    key.contextId,
-    key.caller,
-    key.name,
-    end.at,
-    first === 0 ? 1 : 0,
+  const [context_id, caller, name] = key;
+  const { rowid } = db.insert('conversations', {
+    context_id,
+    caller,
+    name,
+    ended_at: end.at,
+    is_whole: first === 0 ? 1 : 0,
     bytes,
-    JSON.stringify(endOf(end.result ?? {})),
-  );
+    result: JSON.stringify(endOf(end.result ?? {})),
+  });
   db.run(
     `INSERT INTO conversation_parts (conversation, place, part)
      SELECT ?, place, part FROM checkpoint_parts WHERE task = ? AND place >= ?`,
@@ -123,11 +107,8 @@ function keyOf(db: Queries, n: number): Key | undefined {
   const { conversation, path } = isJsonObject(task) ? task : {};
   const isOfMany = Array.isArray(path) && path.length > 0;
   if (typeof conversation !== 'string' && isOfMany) return undefined;
-  return {
-    contextId: text(row, 'context_id'),
-    caller: text(row, 'caller'),
-    name: typeof conversation === 'string' ? conversation : '',
-  };
+  const name = typeof conversation === 'string' ? conversation : '';
+  return [text(row, 'context_id'), text(row, 'caller'), name];
 }
 
 /** The place of the oldest message that is kept (past the last one if the newest alone is too large), and the size from there. */
@@ -145,9 +126,4 @@ function keptPart(db: Queries, n: number): { readonly first: number; readonly by
 }
 
 const endOf = (result: JsonObject): JsonObject =>
-  Object.fromEntries(
-    RESULT_FIELDS.flatMap((field) => {
-      const value = result[field];
-      return value === undefined ? [] : [[field, value]];
-    }),
-  );
+  Object.fromEntries(Object.entries(result).filter(([field]) => RESULT_FIELDS.has(field)));

@@ -28,23 +28,16 @@ export function writeEndedCount(
   by: number,
 ): void {
   if (by === 0) return;
+  const key = [caller, state, width, bucket] as const;
   db.run(
     `INSERT INTO ended_counts (caller, state, width, bucket, tasks) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET tasks = tasks + excluded.tasks`,
-    caller,
-    state,
-    width,
-    bucket,
+    ...key,
     by,
   );
-  if (by > 0) return;
-  db.run(
-    'DELETE FROM ended_counts WHERE caller = ? AND state = ? AND width = ? AND bucket = ? AND tasks = 0',
-    caller,
-    state,
-    width,
-    bucket,
-  );
+  const sql =
+    'DELETE FROM ended_counts WHERE caller = ? AND state = ? AND width = ? AND bucket = ? AND tasks = 0';
+  if (by < 0) db.run(sql, ...key);
 }
 
 /** How many ended tasks of a group were last updated at `from` (ms since the epoch) or later. */

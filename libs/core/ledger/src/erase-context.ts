@@ -1,5 +1,4 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Clock } from '@hermes-fleet/protocol/ports';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { findCallers, findCallersPeers, rememberCallers } from './context-callers.ts';
 import { assertMayDelete, findDeletion } from './context-deletions.ts';
@@ -8,7 +7,7 @@ import { eraseConversations } from './conversations.ts';
 import { isKept } from './late-results.ts';
 import { removeTasks } from './prune.ts';
 import type { Sums } from './sums.ts';
-import type { TaskWrites } from './task-writes.ts';
+import type { Scope } from './task-writes.ts';
 
 /** How many tasks a refusal names. */
 const MAX_NAMED = 10;
@@ -18,9 +17,7 @@ const UNSUPPORTED: PeerDeletionState = 'unsupported';
 /** The transaction of `LedgerContexts.delete`, and the ids of the tasks that it erased. */
 export function eraseContext(
   db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
+  { clock, sums, writes }: Scope,
   request: ContextDeletionRequest,
 ): { readonly deletion: ContextDeletion; readonly erased: readonly string[] } {
   const { contextId, caller, results } = request;
@@ -49,23 +46,21 @@ export function eraseContext(
   assertMayDelete(db, caller);
   writes.flush(db);
   rememberCallers(db, clock.now(), 't.context_id = ?1', contextId);
-  db.run(
-    'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks) VALUES (?, ?, ?, ?, ?)',
-    contextId,
+  db.insert('context_deletions', {
+    context_id: contextId,
     caller,
-    clock.now(),
+    asked_at: clock.now(),
     results,
-    ids.length,
-  );
-  for (const { peer, kind, contextId: at } of findCallersPeers(db, contextId, caller))
-    db.run(
-      `INSERT INTO context_deletion_peers (context_id, peer, peer_context_id, is_agent, state, detail)
-       VALUES (?, ?, ?, ?, ?, ?)`,
-      contextId,
-      peer,
-      at ?? contextId,
-      ...(kind === 'message' ? [1, UNSUPPORTED, atAgent(peer)] : [0, PENDING, null]),
-    );
+    tasks: ids.length,
+  });
+  for (const { peer, kind, contextId: at = contextId } of findCallersPeers(db, contextId, caller)) {
+    const work = { context_id: contextId, peer, peer_context_id: at };
+    if (kind !== 'message') db.insert('context_deletion_peers', { ...work, is_agent: 0, state: PENDING });
+    else {
+      const detail = `${peer} got messages over A2A, which has no deletion: have its operator delete this context`;
+      db.insert('context_deletion_peers', { ...work, is_agent: 1, state: UNSUPPORTED, detail });
+    }
+  }
   erase(db, sums, contextId, JSON.stringify(own.map((task) => integer(task, 'n'))));
   writes.removed(ids);
   const deletion = findDeletion(db, contextId);
@@ -105,10 +100,6 @@ function erase(db: Queries, sums: Sums, contextId: string, numbers: string): voi
   );
   removeTasks(db, sums, numbers);
   eraseConversations(db, contextId);
-}
-
-function atAgent(agent: string): string {
-  return `${agent} got messages over A2A, which has no deletion: have its operator delete this context`;
 }
 
 /** Also for a context of others, whose existence is not told. */

@@ -1,9 +1,9 @@
-import { type Clock, type Count, LEDGER_COUNTERS, type TokenEntry } from '@hermes-fleet/protocol/ports';
+import { type Count, LEDGER_COUNTERS, type TokenEntry } from '@hermes-fleet/protocol/ports';
 import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
 import { KINDS, tokenEntry } from './rows.ts';
 import { latestDay, spendingDay, utcDay } from './spending-days.ts';
-import type { Sums } from './sums.ts';
+import type { Scope } from './task-writes.ts';
 
 /** The tier of tokens that no tier was named for. */
 const NO_TIER = 'none';
@@ -69,7 +69,7 @@ export const BOOKED = `*, (SELECT id FROM tasks WHERE tasks.n = tokens.task) AS 
  * Adds spent tokens to the day and to the totals, which count a profile's own tokens only. `row` is one of `tokens`, with
  * the columns BOOKED.
  */
-export function book(db: Queries, clock: Clock, sums: Sums, row: Row): Recorded {
+export function book(db: Queries, { clock, sums }: Scope, row: Row): Recorded {
   const taskId = text(row, 'task_id');
   const caller = text(row, 'caller');
   const entry = tokenEntry(row);
@@ -91,17 +91,20 @@ export function book(db: Queries, clock: Clock, sums: Sums, row: Row): Recorded 
 }
 
 /** Closes the reservations that an ended task left open: their estimates count as spent from now on. */
-export function closeReservations(db: Queries, clock: Clock, sums: Sums, n: number): Recorded {
+export function closeReservations(db: Queries, scope: Scope, n: number): Recorded {
   const closed = db.all(
     `UPDATE tokens SET settled = ${CLOSED}, source = 'estimated' WHERE task = ? AND settled = 0 RETURNING ${BOOKED}`,
     n,
   );
-  const recorded = closed.map((row) => book(db, clock, sums, row));
-  return {
-    counts: recorded.flatMap(({ counts }) => counts),
-    bookings: recorded.flatMap(({ bookings }) => bookings),
-  };
+  return together(closed.map((row) => book(db, scope, row)));
 }
+
+export const together = (all: readonly Recorded[]): Recorded => ({
+  counts: all.flatMap(({ counts }) => counts),
+  bookings: all.flatMap(({ bookings }) => bookings),
+});
+
+export const NOTHING: Recorded = { counts: [], bookings: [] };
 
 /** The value of `settled` for a reservation that the end of its task closed. */
 export const CLOSED = 2;

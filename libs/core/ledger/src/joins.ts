@@ -56,17 +56,15 @@ function addToken(
     throw new FleetError('QUEUE_FULL', message, { retryAfterS: 60 });
   }
   db.run('DELETE FROM join_tokens WHERE expires_at < ?', forgetBefore);
-  db.run(
-    `INSERT INTO join_tokens (id, digest, name, terms, created_by, created_at, expires_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    token.id,
-    token.digest,
-    token.name,
-    JSON.stringify(token.terms),
-    token.createdBy,
-    token.createdAt,
-    token.expiresAt,
-  );
+  db.insert('join_tokens', {
+    id: token.id,
+    digest: token.digest,
+    name: token.name,
+    terms: JSON.stringify(token.terms),
+    created_by: token.createdBy,
+    created_at: token.createdAt,
+    expires_at: token.expiresAt,
+  });
 }
 
 function join(
@@ -92,16 +90,15 @@ function join(
     request,
     worker.joinToken,
   );
-  db.run(
-    'INSERT INTO workers (name, digest, token, url, scopes, join_token, joined_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    worker.name,
-    worker.digest,
-    worker.token,
-    worker.url,
-    worker.scopes.join(' '),
-    worker.joinToken,
-    worker.joinedAt,
-  );
+  db.insert('workers', {
+    name: worker.name,
+    digest: worker.digest,
+    token: worker.token,
+    url: worker.url,
+    scopes: worker.scopes.join(' '),
+    join_token: worker.joinToken,
+    joined_at: worker.joinedAt,
+  });
   return true;
 }
 

@@ -10,7 +10,7 @@ import {
 } from './context-deletions.ts';
 import { findConversation, trimConversations } from './conversations.ts';
 import { eraseContext } from './erase-context.ts';
-import { createFigures, type Recorded } from './figures.ts';
+import { createFigures, NOTHING } from './figures.ts';
 import { createJoins } from './joins.ts';
 import {
   dropKeptCheckpoint,
@@ -66,7 +66,8 @@ export function createLedger(
   const checkpoints = createCheckpoints(store, live, writes);
   const figures = createFigures(store);
   const outbox = createOutbox({ store, wakeups: relays, profile, clock });
-  const log = createTaskLog({ store, clock, sums, live, writes, checkpoints, figures, outbox });
+  const scope = { clock, sums, writes };
+  const log = createTaskLog({ store, live, scope, checkpoints, figures, outbox });
 
   const purges = createPurges({
     store,
@@ -88,25 +89,8 @@ export function createLedger(
 
   return {
     id: store.id,
-    accept: log.accept,
-    append: log.append,
-    findByKey: log.findByKey,
-    settled: log.settled,
-    ask: log.ask,
-    answer: log.answer,
-    withdraw: log.withdraw,
-    questions: log.questions,
-    addArtifact: log.addArtifact,
-    artifacts: log.artifacts,
-    artifactAt: log.artifactAt,
-    artifactPart: log.artifactPart,
-    wholeArtifact: log.wholeArtifact,
-    inlineArtifactBytes: log.inlineArtifactBytes,
-    get: log.get,
+    ...log.tasks,
     list: (query) => store.read((db) => listTasks(db, query)),
-    events: log.events,
-    watch: log.watch,
-    unfinished: log.unfinished,
     loadCheckpoint: checkpoints.load,
     saveCheckpoint: checkpoints.save,
     earlierConversation: (taskId) => store.read((db) => findConversation(db, taskId)),
@@ -115,9 +99,7 @@ export function createLedger(
       store
         .write(
           (db) =>
-            replaceByLateResult(db, taskId, result)
-              ? bookEntry(db, clock, sums, writes, taskId, tokens)
-              : undefined,
+            replaceByLateResult(db, taskId, result) ? bookEntry(db, scope, taskId, tokens) : undefined,
           (recorded) => recorded && figures.announce(recorded, taskId),
         )
         .then((recorded) => recorded !== undefined),
@@ -153,7 +135,7 @@ export function createLedger(
       const pruned = await store.write(
         (db) => {
           days.prune(db, before);
-          const taskIds = pruneTasks(db, clock, sums, before, batch);
+          const taskIds = pruneTasks(db, scope, before, batch);
           writes.removed(taskIds);
           return taskIds;
         },
@@ -169,7 +151,7 @@ export function createLedger(
     contexts: {
       delete: async (request) => {
         const { deletion } = await store.write(
-          (db) => eraseContext(db, clock, sums, writes, request),
+          (db) => eraseContext(db, scope, request),
           ({ erased }) => forget(erased),
         );
         return deletion;
@@ -193,7 +175,7 @@ export function createLedger(
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
       ...createSubtasksContexts(store),
     },
-    tokens: createTokenStore(store, clock, live, sums, writes, (recorded) => figures.announce(recorded)),
+    tokens: createTokenStore(store, live, scope, (recorded) => figures.announce(recorded)),
     figures,
     outbox,
     push: createPushConfigs(store),
@@ -207,5 +189,3 @@ export function createLedger(
     },
   };
 }
-
-const NOTHING: Recorded = { counts: [], bookings: [] };

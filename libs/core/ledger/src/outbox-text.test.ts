@@ -23,6 +23,7 @@ function watched(store: Store, begins: (after: unknown) => void): Store {
       return db.all(sql, ...params);
     },
     run: db.run,
+    insert: db.insert,
   });
   return { ...store, read: (query) => store.read((db) => query(watch(db))) };
 }

@@ -1,17 +1,17 @@
-import type { Clock } from '@hermes-fleet/protocol/ports';
 import { integer, type Queries, text } from '@hermes-fleet/store';
 import { rememberCallers } from './context-callers.ts';
 import { pruneConversations } from './conversations.ts';
 import { groupsBefore } from './ended-counts.ts';
 import { taskState } from './rows.ts';
 import type { Sums } from './sums.ts';
+import type { Scope } from './task-writes.ts';
 
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), oldest first, with all their
  * rows, remembers their callers, and returns their ids; also removes conversations of contexts without tasks that ended before it. The terminal event is a task's last: at or below the cursor,
  * all events of the task are published.
  */
-export function pruneTasks(db: Queries, clock: Clock, sums: Sums, before: number, batch: number): string[] {
+export function pruneTasks(db: Queries, { clock, sums }: Scope, before: number, batch: number): string[] {
   const old = groupsBefore(db, before)
     .flatMap(({ caller, state }) =>
       db.all(

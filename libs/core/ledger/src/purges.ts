@@ -13,18 +13,7 @@ export interface PurgesOptions {
 }
 
 /** The purges of a store, at a distance from each other. */
-export interface Purges {
-  /**
-   * Resolves when nothing is left in the files of what was erased before this call. Throws the error of the store or of
-   * `onPurged`, and SHUTTING_DOWN after `stop`.
-   */
-  purge(): Promise<void>;
-  /** Must be called after COMMIT of what erases something: the file is rewritten once for all that was erased. */
-  erased(): void;
-  stop(): void;
-}
-
-export function createPurges({ store, clock, onPurged }: PurgesOptions): Purges {
+export function createPurges({ store, clock, onPurged }: PurgesOptions) {
   const stopping = new AbortController();
   let next: Promise<void> | undefined;
   let notBefore = 0;
@@ -57,13 +46,18 @@ export function createPurges({ store, clock, onPurged }: PurgesOptions): Purges 
   }
 
   return {
-    purge() {
+    /**
+     * Resolves when nothing is left in the files of what was erased before this call. Throws the error of the store or of
+     * `onPurged`, and SHUTTING_DOWN after `stop`.
+     */
+    purge(): Promise<void> {
       next ??= purgeInTurn();
       return next;
     },
-    erased() {
+    /** Must be called after COMMIT of what erases something: the file is rewritten once for all that was erased. */
+    erased(): void {
       isRewritten = false;
     },
-    stop: () => stopping.abort(new FleetError('SHUTTING_DOWN', 'the ledger is closed')),
+    stop: (): void => stopping.abort(new FleetError('SHUTTING_DOWN', 'the ledger is closed')),
   };
 }

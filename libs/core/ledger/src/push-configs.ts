@@ -97,18 +97,8 @@ function saveConfig(db: Queries, config: NewPushConfig, limits: PushLimits | und
       known?.state === 'active' ? -1 : 0,
     );
   if (known) db.run('DELETE FROM push_configs WHERE n = ?', known.n);
-  db.run(
-    `INSERT INTO push_configs (task, id, version, url, token, scheme, credentials, position)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    task,
-    id,
-    version,
-    url,
-    token ?? null,
-    authentication?.scheme ?? null,
-    authentication?.credentials ?? null,
-    position,
-  );
+  const { scheme = null, credentials = null } = authentication ?? {};
+  db.insert('push_configs', { task, id, version, url, token: token ?? null, scheme, credentials, position });
   const saved = findBy(db, 't.id = ? AND p.id = ?', taskId, id);
   if (!saved) throw new FleetError('INTERNAL', `the push notification config of task ${taskId} is lost`);
   return saved;
@@ -141,29 +131,16 @@ function assertRoom(
 ): void {
   const full = (message: string): FleetError =>
     new FleetError('QUEUE_FULL', message, { retryAfterS: RETRY_AFTER_S });
-  const ofTask =
-    taskId === undefined
-      ? 0
-      : count(
-          db,
-          'SELECT count(*) AS held FROM push_configs WHERE task = (SELECT n FROM tasks WHERE id = ?)',
-          taskId,
-        );
-  if (ofTask >= perTask)
+  if (taskId !== undefined && count(db, 't.id = ?', taskId) >= perTask)
     throw full(`task ${taskId} has ${perTask} push notification configs, the most allowed; delete one first`);
-  const ofCaller = count(
-    db,
-    `SELECT count(*) AS held FROM push_configs p JOIN tasks t ON t.n = p.task
-     WHERE p.state = 'active' AND t.caller = ?`,
-    caller,
-  );
-  if (ofCaller + pending >= perCaller)
+  if (count(db, "p.state = 'active' AND t.caller = ?", caller) + pending >= perCaller)
     throw full(
       `caller "${caller}" has ${perCaller} push notification configs with open deliveries, the most allowed; delete one first`,
     );
 }
 
-function count(db: Queries, sql: string, param: string): number {
+function count(db: Queries, where: string, param: string): number {
+  const sql = `SELECT count(*) AS held FROM push_configs p JOIN tasks t ON t.n = p.task WHERE ${where}`;
   return integer(db.get(sql, param) ?? {}, 'held');
 }
 

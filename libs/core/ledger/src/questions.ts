@@ -1,11 +1,9 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Clock } from '@hermes-fleet/protocol/ports';
 import type { Queries } from '@hermes-fleet/store';
 import { appendEvent } from './append.ts';
 import type { Appended } from './appended.ts';
 import { questionRow } from './rows.ts';
-import type { Sums } from './sums.ts';
-import type { Standing, TaskWrites } from './task-writes.ts';
+import type { Scope, Standing } from './task-writes.ts';
 import type { Answer, Question } from './types.ts';
 
 /** The questions of a task by its number, oldest first. */
@@ -21,9 +19,7 @@ export function isOpen({ answer, withdrawnAt }: Question): boolean {
 /** The transaction of `Ledger.ask`; `appended` is set for a new question. */
 export function askQuestion(
   db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
+  scope: Scope,
   to: Standing,
   { key, text }: { readonly key: string; readonly text: string },
 ): { readonly question: Question | undefined; readonly appended?: Appended } {
@@ -34,9 +30,9 @@ export function askQuestion(
   if (questions.some(isOpen))
     throw new FleetError('INTERNAL', `task ${to.taskId} already waits for the answer to another question`);
   const data = { number: known ? questions.length : questions.length + 1, chars: text.length };
-  const appended = appendEvent(db, clock, sums, writes, to, { type: 'input_required', data }, undefined);
+  const appended = appendEvent(db, scope, to, { type: 'input_required', data });
   if (!appended) return { question: undefined };
-  writes.stores(to, 'questions');
+  scope.writes.stores(to, 'questions');
   const { event } = appended;
   db.run(
     'INSERT OR REPLACE INTO questions (task, key, seq, asked_at, question) VALUES (?, ?, ?, ?, ?)',
@@ -52,9 +48,7 @@ export function askQuestion(
 /** The transaction of `Ledger.answer`; `appended` is set for a new answer. */
 export function answerQuestion(
   db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
+  scope: Scope,
   to: Standing,
   answer: Answer,
 ): { readonly question: Question; readonly appended?: Appended } {
@@ -69,8 +63,8 @@ export function answerQuestion(
   const ended = to.unfinished === undefined;
   const open = questions.find(isOpen);
   if (ended || !open) throw notWaiting(to.taskId, ended, questions.at(-1));
-  const data = { number: questions.length, waited_s: Math.round((clock.now() - open.askedAt) / 1000) };
-  const appended = appendEvent(db, clock, sums, writes, to, { type: 'answered', data }, undefined);
+  const data = { number: questions.length, waited_s: Math.round((scope.clock.now() - open.askedAt) / 1000) };
+  const appended = appendEvent(db, scope, to, { type: 'answered', data });
   db.run(
     'UPDATE questions SET message_id = ?, message = ?, answer = ? WHERE task = ? AND key = ?',
     answer.messageId,
@@ -85,16 +79,14 @@ export function answerQuestion(
 /** The transaction of `Ledger.withdraw`; `appended` is set if the question was open. */
 export function withdrawQuestion(
   db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
+  scope: Scope,
   to: Standing,
   key: string,
 ): { readonly question: Question | undefined; readonly appended?: Appended } {
   const question = findQuestions(db, to.n).find((candidate) => candidate.key === key);
   if (!question || !isOpen(question)) return { question };
   const data = { withdrawn: true };
-  const appended = appendEvent(db, clock, sums, writes, to, { type: 'queued', data }, undefined);
+  const appended = appendEvent(db, scope, to, { type: 'queued', data });
   if (!appended) return { question };
   const { at } = appended.event;
   db.run('UPDATE questions SET withdrawn_at = ? WHERE task = ? AND key = ?', at, to.n, key);

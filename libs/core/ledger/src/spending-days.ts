@@ -20,11 +20,6 @@ export function spendingDay(clockDay: string, latest: string | undefined): strin
   return latest !== undefined && latest > clockDay ? latest : clockDay;
 }
 
-export interface SpendingDays {
-  /** Removes the days before a time, ms since the epoch, but never the latest; and later days than the clock's, when they are given up. */
-  prune(db: Queries, before: number): void;
-}
-
 /** The key in `meta` of how long the profile has run with a clock that is before the latest day with tokens, ms. */
 const BEHIND_MS = 'clock_behind_ms';
 
@@ -33,10 +28,11 @@ const BEHIND_MS = 'clock_behind_ms';
  * 24 hours and the clock is still behind, it was the clock of the later days: their tokens are removed, so that the clock's
  * day begins. The time is measured by the monotonic clock between two calls, and outlasts a restart.
  */
-export function createSpendingDays(clock: Pick<Clock, 'now' | 'monotonic'>): SpendingDays {
+export function createSpendingDays(clock: Pick<Clock, 'now' | 'monotonic'>) {
   let lookedAt: number | undefined;
   return {
-    prune(db, before) {
+    /** Removes the days before a time, ms since the epoch, but never the latest; and later days than the clock's, when they are given up. */
+    prune(db: Queries, before: number): void {
       db.run('DELETE FROM spending WHERE day < ? AND day < (SELECT max(day) FROM spending)', utcDay(before));
       const today = utcDay(clock.now());
       if (spendingDay(today, latestDay(db)) === today) {
@@ -45,15 +41,11 @@ export function createSpendingDays(clock: Pick<Clock, 'now' | 'monotonic'>): Spe
         return;
       }
       const now = clock.monotonic();
-      const behindMs = behindBefore(db) + Math.round(now - (lookedAt ?? now));
+      const row = db.get('SELECT CAST(value AS INTEGER) AS ms FROM meta WHERE key = ?', BEHIND_MS);
+      const behindMs = (row ? integer(row, 'ms') : 0) + Math.round(now - (lookedAt ?? now));
       lookedAt = now;
       if (behindMs < DAY_MS) db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', BEHIND_MS, String(behindMs));
       else db.run('DELETE FROM spending WHERE day > ?', today);
     },
   };
-}
-
-function behindBefore(db: Queries): number {
-  const row = db.get('SELECT CAST(value AS INTEGER) AS ms FROM meta WHERE key = ?', BEHIND_MS);
-  return row === undefined ? 0 : integer(row, 'ms');
 }

@@ -1,62 +1,36 @@
-import type { Clock, Count } from '@hermes-fleet/protocol/ports';
+import type { Count } from '@hermes-fleet/protocol/ports';
 import { createWakeups, type Queries, type Store } from '@hermes-fleet/store';
 import { acceptTask } from './accept.ts';
 import { appendEvent } from './append.ts';
 import type { Appended } from './appended.ts';
-import { type ArtifactLog, createArtifactLog } from './artifact-log.ts';
-import type { Checkpoints } from './checkpoints.ts';
-import { closeReservations, type Recorded, type RecordedFigures } from './figures.ts';
+import { createArtifactLog } from './artifact-log.ts';
+import type { createCheckpoints } from './checkpoints.ts';
+import { closeReservations, NOTHING, type Recorded, type RecordedFigures, together } from './figures.ts';
 import { hasCheckpoint } from './late-results.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import type { Outbox } from './outbox.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { createSettling } from './settled.ts';
 import { isSettled, isTerminal } from './states.ts';
-import type { Sums } from './sums.ts';
 import { findByKey, findEvents, findNumber, findTask, notFound, unfinishedTasks } from './task-rows.ts';
-import type { TaskWrites } from './task-writes.ts';
+import type { Scope } from './task-writes.ts';
 import type { Ledger, NewEvent, TaskChange, TaskRecord } from './types.ts';
 import { createWaitingWatches, watchTask } from './watch.ts';
 
 const ALL = -1;
 
-/** The part of a ledger that writes and reads the logs of tasks. */
-export interface TaskLog
-  extends Pick<
-      Ledger,
-      | 'accept'
-      | 'append'
-      | 'findByKey'
-      | 'settled'
-      | 'ask'
-      | 'answer'
-      | 'withdraw'
-      | 'questions'
-      | 'get'
-      | 'events'
-      | 'watch'
-      | 'unfinished'
-    >,
-    ArtifactLog {
-  /** Must be called after COMMIT with each task that was removed. */
-  removed(taskId: string): void;
-  /** Ends every wait; the store must be closed. */
-  close(): void;
-}
-
-export interface TaskLogOptions {
+interface TaskLogOptions {
   readonly store: Store;
-  readonly clock: Clock;
-  readonly sums: Sums;
   readonly live: LiveTasks;
-  readonly writes: TaskWrites;
-  readonly checkpoints: Checkpoints;
+  readonly scope: Scope;
+  readonly checkpoints: ReturnType<typeof createCheckpoints>;
   readonly figures: RecordedFigures;
   readonly outbox: Outbox;
 }
 
-export function createTaskLog(options: TaskLogOptions): TaskLog {
-  const { store, clock, sums, live, writes, checkpoints, figures, outbox } = options;
+/** The part of a ledger that writes and reads the logs of tasks. */
+export function createTaskLog({ store, live, scope, checkpoints, figures, outbox }: TaskLogOptions) {
+  const { sums, writes } = scope;
   const watchers = createWakeups();
   const waiting = createWaitingWatches();
   const settling = createSettling();
@@ -99,14 +73,14 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
   function append(db: Queries, taskId: string, event: NewEvent, change: TaskChange | undefined): Counted {
     const task = writes.get(db, taskId);
     const { n, belongings } = task;
-    const appended = appendEvent(db, clock, sums, writes, task, event, change);
+    const appended = appendEvent(db, scope, task, event, change);
     if (!appended) return { appended, recorded: NOTHING, isOver: false };
     const counts = change?.counts ?? NO_COUNTS;
     sums.count(counts);
     const counted = { counts, bookings: [] };
     if (!appended.isTerminal) return { appended, recorded: counted, isOver: false };
     const recorded = belongings.has('tokens')
-      ? together(counted, closeReservations(db, clock, sums, n))
+      ? together([counted, closeReservations(db, scope, n)])
       : counted;
     return { appended, recorded, isOver: !(belongings.has('checkpoint') && hasCheckpoint(db, n)) };
   }
@@ -122,12 +96,12 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     });
   }
 
-  return {
-    ...createArtifactLog({ store, clock, sums, live, writes, announce: announceEvent }),
+  const tasks = {
+    ...createArtifactLog(store, live, scope, announceEvent),
     accept: async (task, following = []) => {
       const acceptance = await store.write(
         (db) => {
-          const accepted = acceptTask(db, clock, sums, writes, task, following);
+          const accepted = acceptTask(db, scope, task, following);
           if (accepted.kind === 'created')
             for (const { change } of accepted.appended) sums.count(change?.counts ?? NO_COUNTS);
           return accepted;
@@ -156,7 +130,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     },
     ask: async (taskId, question) => {
       const asked = await store.write(
-        (db) => askQuestion(db, clock, sums, writes, writes.get(db, taskId), question),
+        (db) => askQuestion(db, scope, writes.get(db, taskId), question),
         ({ appended }) => {
           live.stores(taskId, 'questions');
           if (appended) announceEvent(appended);
@@ -166,7 +140,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
     },
     answer: async (taskId, answer) => {
       const { question, appended } = await store.write(
-        (db) => answerQuestion(db, clock, sums, writes, writes.get(db, taskId), answer),
+        (db) => answerQuestion(db, scope, writes.get(db, taskId), answer),
         (answered) => answered.appended && announceEvent(answered.appended),
       );
       return { question, isNew: appended !== undefined };
@@ -175,7 +149,7 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
       const { question } = await store.write(
         (db) => {
           const task = writes.find(db, taskId);
-          return task ? withdrawQuestion(db, clock, sums, writes, task, key) : { question: undefined };
+          return task ? withdrawQuestion(db, scope, task, key) : { question: undefined };
         },
         ({ appended }) => appended && announceEvent(appended),
       );
@@ -199,11 +173,16 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
           return record;
         }),
       ),
-    removed: (taskId) => {
+  } satisfies Partial<Ledger>;
+  return {
+    tasks,
+    /** Must be called after COMMIT with each task that was removed. */
+    removed: (taskId: string): void => {
       watchers.wake(taskId);
       settling.removed(taskId);
     },
-    close: () => {
+    /** Ends every wait; the store must be closed. */
+    close: (): void => {
       watchers.wakeAll();
       settling.close();
     },
@@ -211,9 +190,3 @@ export function createTaskLog(options: TaskLogOptions): TaskLog {
 }
 
 const NO_COUNTS: readonly Count[] = [];
-const NOTHING: Recorded = { counts: NO_COUNTS, bookings: [] };
-
-const together = (a: Recorded, b: Recorded): Recorded => ({
-  counts: [...a.counts, ...b.counts],
-  bookings: [...a.bookings, ...b.bookings],
-});

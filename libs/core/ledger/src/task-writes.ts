@@ -1,3 +1,4 @@
+import type { Clock } from '@hermes-fleet/protocol/ports';
 import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
 import {
   ALL_BELONGINGS,
@@ -8,10 +9,18 @@ import {
 } from './live-tasks.ts';
 import { taskState } from './rows.ts';
 import { isTerminal } from './states.ts';
+import type { Sums } from './sums.ts';
 import { notFound } from './task-rows.ts';
 import type { NewEvent, TaskRecord } from './types.ts';
 
 type Unfinished = Pick<TaskRecord, 'state' | 'resumes' | 'updatedAt'>;
+
+/** What the transactions of a ledger share beside the file. */
+export interface Scope {
+  readonly clock: Clock;
+  readonly sums: Sums;
+  readonly writes: TaskWrites;
+}
 
 /** A task as the transactions up to now leave it. */
 export interface Standing {

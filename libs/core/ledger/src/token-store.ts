@@ -1,11 +1,10 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Clock, TokenEntry } from '@hermes-fleet/protocol/ports';
+import type { TokenEntry } from '@hermes-fleet/protocol/ports';
 import type { Queries, Row, Store } from '@hermes-fleet/store';
 import { BOOKED, book, CLOSED, type Recorded } from './figures.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import { tokenEntry } from './rows.ts';
-import type { Sums } from './sums.ts';
-import type { Standing, TaskWrites } from './task-writes.ts';
+import type { Scope, Standing, TaskWrites } from './task-writes.ts';
 import type { LedgerTokens } from './types.ts';
 
 /**
@@ -14,10 +13,8 @@ import type { LedgerTokens } from './types.ts';
  */
 export function createTokenStore(
   store: Store,
-  clock: Clock,
   live: LiveTasks,
-  sums: Sums,
-  writes: TaskWrites,
+  scope: Scope,
   onBooked: (recorded: Recorded) => void,
 ): LedgerTokens {
   return {
@@ -32,8 +29,8 @@ export function createTokenStore(
     reserve: (taskId, estimate, tier) =>
       store.write(
         (db) => {
-          const task = writes.get(db, taskId);
-          if (task.unfinished) return String(insert(db, writes, task, estimate, 0, tier ?? null));
+          const task = scope.writes.get(db, taskId);
+          if (task.unfinished) return String(insert(db, scope.writes, task, estimate, 0, tier ?? null));
           throw new FleetError('INTERNAL', `task ${taskId} has ended: no model may be called for it`, {
             retryable: false,
           });
@@ -44,14 +41,14 @@ export function createTokenStore(
       await store.write(
         (db) => {
           const row = settle(db, Number(reservationId), actual);
-          return row && book(db, clock, sums, row);
+          return row && book(db, scope, row);
         },
         (recorded) => recorded && onBooked(recorded),
       );
     },
     add: async (taskId, entry) => {
       await store.write(
-        (db) => bookEntry(db, clock, sums, writes, taskId, entry),
+        (db) => bookEntry(db, scope, taskId, entry),
         (recorded) => {
           live.stores(taskId, 'tokens');
           onBooked(recorded);
@@ -63,11 +60,12 @@ export function createTokenStore(
 
 /** The settled row; undefined if the end of the task closed the reservation before. */
 function settle(db: Queries, id: number, actual: TokenEntry): Row | undefined {
+  const columns = columnsOf(actual);
   const row = db.get(
-    `UPDATE tokens SET settled = 1, kind = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
-       cache_write_tokens = ?, reasoning_tokens = ?, source = ?, model = ?
-     WHERE id = ? AND settled = 0 RETURNING ${BOOKED}`,
-    ...columns(actual),
+    `UPDATE tokens SET settled = 1, ${Object.keys(columns)
+      .map((column) => `${column} = ?`)
+      .join(', ')} WHERE id = ? AND settled = 0 RETURNING ${BOOKED}`,
+    ...Object.values(columns),
     id,
   );
   if (row || db.get('SELECT settled FROM tokens WHERE id = ?', id)?.settled === CLOSED) return row;
@@ -75,16 +73,9 @@ function settle(db: Queries, id: number, actual: TokenEntry): Row | undefined {
 }
 
 /** Books tokens that were spent, in the caller's transaction. Throws TASK_NOT_FOUND. */
-export function bookEntry(
-  db: Queries,
-  clock: Clock,
-  sums: Sums,
-  writes: TaskWrites,
-  taskId: string,
-  entry: TokenEntry,
-): Recorded {
-  const id = insert(db, writes, writes.get(db, taskId), entry, 1, null);
-  return book(db, clock, sums, db.get(`SELECT ${BOOKED} FROM tokens WHERE id = ?`, id) ?? {});
+export function bookEntry(db: Queries, scope: Scope, taskId: string, entry: TokenEntry): Recorded {
+  const id = insert(db, scope.writes, scope.writes.get(db, taskId), entry, 1, null);
+  return book(db, scope, db.get(`SELECT ${BOOKED} FROM tokens WHERE id = ?`, id) ?? {});
 }
 
 function insert(
@@ -96,27 +87,17 @@ function insert(
   tier: string | null,
 ): number {
   writes.stores(task, 'tokens');
-  return db.run(
-    `INSERT INTO tokens (kind, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
-       source, model, id, task, settled, tier)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...columns(entry),
-    writes.tokenId(),
-    task.n,
-    settled,
-    tier,
-  ).rowid;
+  const row = { ...columnsOf(entry), id: writes.tokenId(), task: task.n, settled, tier };
+  return db.insert('tokens', row).rowid;
 }
 
-function columns(entry: TokenEntry): [string, number, number, number, number, number, string, string] {
-  return [
-    entry.kind,
-    entry.inputTokens,
-    entry.outputTokens,
-    entry.cacheReadTokens,
-    entry.cacheWriteTokens,
-    entry.reasoningTokens ?? 0,
-    entry.source,
-    entry.model,
-  ];
-}
+const columnsOf = (entry: TokenEntry) => ({
+  kind: entry.kind,
+  input_tokens: entry.inputTokens,
+  output_tokens: entry.outputTokens,
+  cache_read_tokens: entry.cacheReadTokens,
+  cache_write_tokens: entry.cacheWriteTokens,
+  reasoning_tokens: entry.reasoningTokens ?? 0,
+  source: entry.source,
+  model: entry.model,
+});

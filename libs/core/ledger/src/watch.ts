@@ -9,26 +9,26 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /** The watches that wait for the next event of their task, and are handed it. */
 export interface WaitingWatches {
-  /** Hands the events of a task to `take` until the returned function is called. */
-  add(taskId: string, take: (event: TaskEvent) => void): () => void;
+  /** Hands the events of a task to `hand` until the returned function is called. */
+  add(taskId: string, hand: (event: TaskEvent) => void): () => void;
   /** Must be called after COMMIT with every event, before its task's waits are woken. */
   committed(event: TaskEvent): void;
 }
 
 export function createWaitingWatches(): WaitingWatches {
-  const takers = new Map<string, Set<(event: TaskEvent) => void>>();
+  const readers = new Map<string, Set<(event: TaskEvent) => void>>();
   return {
-    add: (taskId, take) => {
-      const others = takers.get(taskId) ?? new Set();
-      takers.set(taskId, others.add(take));
+    add: (taskId, hand) => {
+      const others = readers.get(taskId) ?? new Set();
+      readers.set(taskId, others.add(hand));
       return () => {
-        others.delete(take);
-        if (others.size === 0 && takers.get(taskId) === others) takers.delete(taskId);
+        others.delete(hand);
+        if (others.size === 0 && readers.get(taskId) === others) readers.delete(taskId);
       };
     },
     committed: (event) => {
-      const waiting = takers.get(event.taskId);
-      if (waiting) for (const take of waiting) take(event);
+      const waiting = readers.get(event.taskId);
+      if (waiting) for (const hand of waiting) hand(event);
     },
   };
 }
@@ -65,7 +65,7 @@ export function watchTask({
   let pending: Wait | undefined;
   let tail: Promise<unknown> = Promise.resolve();
 
-  const take = (): TaskEvent | undefined => {
+  const nextEvent = (): TaskEvent | undefined => {
     // Throws after `close`.
     const newest = store.read(() => live.find(taskId)?.record.lastSeq);
     if (page.length === 0 && (newest === undefined || newest > seq)) {
@@ -92,7 +92,7 @@ export function watchTask({
   const step = async (): Promise<IteratorResult<TaskEvent, undefined>> => {
     while (!finished) {
       signal.throwIfAborted();
-      const event = take();
+      const event = nextEvent();
       if (event) {
         found = true;
         finished = TERMINAL_EVENTS.has(event.type);

@@ -10,7 +10,7 @@ export function plansOf(file: string, query: (db: Queries) => unknown): string[]
     plans.push(rows.map((row) => text(row, 'detail')));
     return [];
   };
-  query({ get: (sql) => all(sql)[0], all, run: refuse });
+  query({ get: (sql) => all(sql)[0], all, run: refuse, insert: refuse });
   return plans;
 }
 
@@ -23,7 +23,7 @@ export function rowsOf(file: string, query: (db: Queries) => unknown): number {
     rows += found.length;
     return found;
   };
-  query({ get: (sql, ...params) => all(sql, ...params)[0], all, run: refuse });
+  query({ get: (sql, ...params) => all(sql, ...params)[0], all, run: refuse, insert: refuse });
   return rows;
 }
 

@@ -1,10 +1,10 @@
+import { addAbortListener } from 'node:events';
 import { type IncomingMessage, validateHeaderValue } from 'node:http';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { ACCEPT_ENCODING } from './bounded-body.ts';
 import { addressesOf, type DestinationRules, parseDestination, quoted } from './destination.ts';
 import { redirectOf } from './redirect.ts';
-import { responseOf } from './response.ts';
+import { ACCEPT_ENCODING, responseOf } from './response.ts';
 import { type OutgoingRequest, sendRequest } from './send-request.ts';
 
 /** What the policy `untrusted` needs of its user. */
@@ -35,7 +35,7 @@ export interface Fetched {
   readonly response: Response;
 }
 
-export const MAX_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 const HEADERS = new Set([
   ...['accept', 'accept-language', 'authorization', 'content-type', 'traceparent', 'user-agent'],
   ...['a2a-version', 'a2a-extensions'],
@@ -142,32 +142,17 @@ function startDeadline({
 }: Pick<GuardedFetchOptions, 'clock' | 'signal' | 'timeoutMs'>): Deadline {
   signal.throwIfAborted();
   const controller = new AbortController();
-  const onAbort = (): void => controller.abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : clock.timer(() => {
-          controller.abort(new FleetError('PEER_UNREACHABLE', `no answer within ${timeoutMs} ms`));
-        }, timeoutMs);
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]() {
-      timer?.[Symbol.dispose]();
-      signal.removeEventListener('abort', onAbort);
-    },
-  };
+  const ends = new DisposableStack();
+  ends.use(addAbortListener(signal, () => controller.abort(signal.reason)));
+  const late = (): void =>
+    controller.abort(new FleetError('PEER_UNREACHABLE', `no answer within ${timeoutMs} ms`));
+  if (timeoutMs !== undefined) ends.use(clock.timer(late, timeoutMs));
+  return { signal: controller.signal, [Symbol.dispose]: () => ends.dispose() };
 }
 
 /** A DNS lookup cannot be canceled: it finishes in the background. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    if (signal.aborted) onAbort();
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+  using _ = addAbortListener(signal, () => aborted.reject(signal.reason));
+  return await Promise.race([work, aborted.promise]);
 }

@@ -8,30 +8,14 @@ export interface BatchState<S> {
 }
 
 /** The states that the transactions of one batch share. */
-export interface BatchStates {
-  /** See `GroupCommit.perBatch`. */
-  add<S>(create: () => S, write: (state: S) => void): BatchState<S>;
-  /** The number of times that a transaction asked for a state. */
-  asked(): number;
-  begin(): void;
-  /** Writes the states of the open transaction. */
-  write(): void;
-  /** Forgets all states: the transaction has ended. */
-  end(): void;
-}
-
-interface State {
-  write(): void;
-  forget(): void;
-}
-
-export function createBatchStates(): BatchStates {
-  const states: State[] = [];
+export function createBatchStates() {
+  const states: { write(): void; forget(): void }[] = [];
   let isOpen = false;
   let asked = 0;
   return {
-    add: (create, write) => {
-      let current: { readonly value: ReturnType<typeof create> } | undefined;
+    /** See `GroupCommit.perBatch`. */
+    add: <S>(create: () => S, write: (state: S) => void): BatchState<S> => {
+      let current: { readonly value: S } | undefined;
       states.push({
         write: () => {
           if (current) write(current.value);
@@ -40,7 +24,7 @@ export function createBatchStates(): BatchStates {
           current = undefined;
         },
       });
-      const state = (): ReturnType<typeof create> => {
+      const state = (): S => {
         if (!isOpen) throw new FleetError('INTERNAL', 'the state of a batch exists only in a transaction');
         asked += 1;
         current ??= { value: create() };
@@ -48,14 +32,17 @@ export function createBatchStates(): BatchStates {
       };
       return Object.assign(state, { peek: () => current?.value });
     },
-    asked: () => asked,
-    begin: () => {
+    /** The number of times that a transaction asked for a state. */
+    asked: (): number => asked,
+    begin: (): void => {
       isOpen = true;
     },
-    write: () => {
+    /** Writes the states of the open transaction. */
+    write: (): void => {
       for (const state of states) state.write();
     },
-    end: () => {
+    /** Forgets all states: the transaction has ended. */
+    end: (): void => {
       isOpen = false;
       for (const state of states) state.forget();
     },

@@ -15,18 +15,10 @@ export const SQLITE = {
   notADatabase: 26,
 } as const;
 
-const STORE_FAILURES: ReadonlySet<number> = new Set([
-  SQLITE.busy,
-  SQLITE.locked,
-  SQLITE.noMemory,
-  SQLITE.readOnly,
-  SQLITE.ioError,
-  SQLITE.corrupt,
-  SQLITE.full,
-  SQLITE.cannotOpen,
-  SQLITE.protocol,
-  SQLITE.notADatabase,
-]);
+/** All but those of a statement. */
+const STORE_FAILURES: ReadonlySet<number> = new Set(
+  Object.values(SQLITE).filter((code) => code !== SQLITE.constraint),
+);
 
 /** The primary result code of a `node:sqlite` error; undefined for any other value. */
 export function resultCode(error: unknown): number | undefined {

@@ -191,7 +191,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   const commitNext = (): void => {
     scheduled = false;
     if (queue.length === 0) return;
-    commit(take());
+    commit(takeJobs());
     const pause = closed ? undefined : options.afterCommit?.();
     if (pause === undefined) {
       schedule();
@@ -204,7 +204,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     });
   };
 
-  const take = (): readonly QueuedJob[] => {
+  const takeJobs = (): readonly QueuedJob[] => {
     if (alone === 0) return queue.splice(0, MAX_BATCH);
     alone -= 1;
     return queue.splice(0, 1);
@@ -239,7 +239,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     damaged,
     close: () => {
       closed = true;
-      while (queue.length > 0) commit(take());
+      while (queue.length > 0) commit(takeJobs());
       probeTimer?.[Symbol.dispose]();
     },
   };

@@ -6,7 +6,14 @@ import type { Row } from './row.ts';
 export interface Queries {
   get(sql: string, ...params: SQLInputValue[]): Row | undefined;
   all(sql: string, ...params: SQLInputValue[]): Row[];
-  run(sql: string, ...params: SQLInputValue[]): { readonly changes: number; readonly rowid: number };
+  run(sql: string, ...params: SQLInputValue[]): Changed;
+  /** Inserts a row, given by its columns. */
+  insert(table: string, row: Readonly<Record<string, SQLInputValue>>): Changed;
+}
+
+interface Changed {
+  readonly changes: number;
+  readonly rowid: number;
 }
 
 /** The statements of one connection. */
@@ -51,14 +58,22 @@ export function createStatements(db: DatabaseSync): Statements {
     return prepared.statement;
   };
 
-  const queries = (statement: (sql: string) => StatementSync): Queries => ({
-    get: (sql, ...params) => statement(sql).get(...params),
-    all: (sql, ...params) => statement(sql).all(...params),
-    run: (sql, ...params) => {
+  const queries = (statement: (sql: string) => StatementSync): Queries => {
+    const run: Queries['run'] = (sql, ...params) => {
       const { changes, lastInsertRowid } = statement(sql).run(...params);
       return { changes: Number(changes), rowid: Number(lastInsertRowid) };
-    },
-  });
+    };
+    return {
+      get: (sql, ...params) => statement(sql).get(...params),
+      all: (sql, ...params) => statement(sql).all(...params),
+      run,
+      insert: (table, row) => {
+        const columns = Object.keys(row);
+        const values = columns.map(() => '?');
+        return run(`INSERT INTO ${table} (${columns}) VALUES (${values})`, ...Object.values(row));
+      },
+    };
+  };
 
   return { writing: queries(toWrite), reading: queries(toRead), writes: () => writes };
 }

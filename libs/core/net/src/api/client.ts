@@ -14,8 +14,7 @@ import type { ClientTls } from '../agents.ts';
 import { createClient } from '../client.ts';
 import type { TlsFetch } from '../configured-fetch.ts';
 import { readBounded } from '../read-bounded.ts';
-import { connectionFault, connectionRefusal } from '../tls/connection-faults.ts';
-import type { TlsKeys } from '../tls/faults.ts';
+import { connectionFault, connectionRefusal, type TlsKeys } from '../tls/faults.ts';
 import { type Read, readable } from './readable.ts';
 
 /** A service of the fleet. */

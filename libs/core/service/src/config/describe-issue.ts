@@ -1,5 +1,5 @@
 import { isJsonObject } from '@hermes-fleet/protocol';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { redact } from '../redact.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { Path, YamlTree } from './yaml-tree.ts';
@@ -152,46 +152,24 @@ function format(issue: z.core.$ZodIssueInvalidStringFormat): string {
 
 /** The keys that a schema allows at a path: candidates for a misspelled key. */
 function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
-  const [head, ...rest] = path;
-  const keys = containers(schema, 0).flatMap((def) => {
-    if (head === undefined) return 'shape' in def ? Object.keys(def.shape) : [];
-    if ('shape' in def) {
-      const field = def.shape[String(head)];
-      return field === undefined ? [] : keysAt(field, rest);
-    }
-    return keysAt('element' in def ? def.element : def.valueType, rest);
-  });
-  return [...new Set(keys)];
+  const whole = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const nodes = path.reduce<Node[]>(
+    (all, part) =>
+      all.flatMap(({ properties = {}, additionalProperties, items }) =>
+        options(properties[String(part)] ?? additionalProperties ?? items),
+      ),
+    options(whole),
+  );
+  return [...new Set(nodes.flatMap(({ properties = {} }) => Object.keys(properties)))];
 }
 
-type Container = z.core.$ZodObjectDef | z.core.$ZodRecordDef | z.core.$ZodArrayDef;
+type Node = z.core.JSONSchema.BaseSchema;
 
-/** The objects, records and arrays of a schema, inside wrappers and unions. */
-function containers(schema: z.core.SomeType, depth: number): Container[] {
-  if (depth > 16) return [];
-  const { def } = (schema as z.core.$ZodTypes)._zod;
-  switch (def.type) {
-    case 'object':
-    case 'record':
-    case 'array':
-      return [def];
-    case 'union':
-      return def.options.flatMap((option) => containers(option, depth + 1));
-    case 'intersection':
-      return [...containers(def.left, depth + 1), ...containers(def.right, depth + 1)];
-    case 'pipe':
-      return containers(def.in, depth + 1);
-    case 'lazy':
-      return containers(def.getter(), depth + 1);
-    case 'optional':
-    case 'nullable':
-    case 'default':
-    case 'prefault':
-    case 'nonoptional':
-    case 'readonly':
-    case 'catch':
-      return containers(def.innerType, depth + 1);
-    default:
-      return [];
-  }
+/** What a value may be: a node, or each part of a union. */
+function options(node: unknown): Node[] {
+  if (!isNode(node)) return [];
+  const parts = [...(node.anyOf ?? []), ...(node.oneOf ?? []), ...(node.allOf ?? [])];
+  return parts.length === 0 ? [node] : parts.flatMap(options);
 }
+
+const isNode = (node: unknown): node is Node => typeof node === 'object' && node !== null;

@@ -1,16 +1,11 @@
 /** The methods that the routes allow for a path, for 405 and its `Allow` header. */
-export interface AllowedMethods {
-  add(pattern: string, method: string | readonly string[]): void;
-  of(path: string): string[];
-}
-
-export function createAllowedMethods(): AllowedMethods {
+export function createAllowedMethods() {
   const routes: { readonly pattern: readonly string[]; readonly methods: readonly string[] }[] = [];
   return {
-    add(pattern, method) {
+    add(pattern: string, method: string | readonly string[]): void {
       routes.push({ pattern: pattern.split('/'), methods: typeof method === 'string' ? [method] : method });
     },
-    of(path) {
+    of(path: string): string[] {
       const parts = path.split('/');
       const matching = routes.filter(({ pattern }) => matches(pattern, parts));
       return [...new Set(matching.flatMap(({ methods }) => methods))].sort();

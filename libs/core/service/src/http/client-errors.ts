@@ -9,26 +9,21 @@ interface ClientErrorsOptions {
   readonly onRejected: (error: FleetError) => void;
 }
 
-interface ClientErrors {
-  handle(thrown: Error & { code?: string }, socket: Socket): void;
-  /** Must be called once, before the server listens. */
-  watch(server: Server, tcpSocket: (socket: Socket) => Socket): void;
-}
-
 /**
  * Responds to the errors of Node's HTTP parser: a slow request (408), too large headers (431), bytes that are not HTTP
  * (400). A request whose body is being read gets its 408 from its own error handler, in that handler's format. A
  * connection with a pending reply is closed.
  */
-export function createClientErrors({ requestTimeoutMs, onRejected }: ClientErrorsOptions): ClientErrors {
+export function createClientErrors({ requestTimeoutMs, onRejected }: ClientErrorsOptions) {
   let tcpSocket = (socket: Socket): Socket => socket;
   const latest = new WeakMap<Socket, ServerResponse<IncomingMessage>>();
   return {
-    watch(server, below) {
+    /** Must be called once, before the server listens. */
+    watch(server: Server, below: (socket: Socket) => Socket): void {
       tcpSocket = below;
       server.prependListener('request', (request, response) => latest.set(request.socket, response));
     },
-    handle(thrown, socket) {
+    handle(thrown: Error & { code?: string }, socket: Socket): void {
       const handshake = handshakeError(thrown);
       if (handshake !== undefined) {
         onRejected(handshake);

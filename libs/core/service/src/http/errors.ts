@@ -1,4 +1,4 @@
-import { type FieldError, FleetError, fieldPath, isJsonObject } from '@hermes-fleet/protocol';
+import { type ErrorCode, type FieldError, FleetError, fieldPath, isJsonObject } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** The body of an error, unless the route speaks another protocol. */
@@ -26,41 +26,38 @@ export function translateError(thrown: unknown, request: FastifyRequest, reply: 
   return error;
 }
 
+/** The errors of Fastify, as those of the catalogue. */
+const OF_FASTIFY: Readonly<
+  Record<string, readonly [ErrorCode, string | ((request: FastifyRequest) => string)]>
+> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: [
+    'BODY_TOO_LARGE',
+    ({ routeOptions }) => `the body is larger than ${routeOptions.bodyLimit} bytes; send less`,
+  ],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'UNSUPPORTED_MEDIA_TYPE',
+    ({ headers }) =>
+      `${headers['content-type'] ? 'this content type' : 'a body without content type'} is not accepted; send application/json`,
+  ],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['PARSE_ERROR', 'the body is not JSON; send one JSON value'],
+  FST_ERR_CTP_INVALID_JSON_BODY: ['PARSE_ERROR', 'the body is not JSON; send one JSON value'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'the body is not as long as Content-Length says'],
+  FST_ERR_BAD_URL: ['INVALID_REQUEST', 'the path of this URL is not valid; check its % escapes'],
+  FST_ERR_MAX_PARAM_LENGTH: ['INVALID_REQUEST', 'a segment of the path of this URL is too long'],
+};
+
 function toFleetError(thrown: unknown, request: FastifyRequest): FleetError {
   if (thrown instanceof FleetError) return thrown;
+  const reason = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  if (reason === 'FST_ERR_VALIDATION') return validationError(thrown);
   const options = { cause: thrown };
-  switch (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE': {
-      const limit = request.routeOptions.bodyLimit;
-      return new FleetError('BODY_TOO_LARGE', `the body is larger than ${limit} bytes; send less`, options);
-    }
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE': {
-      const subject = request.headers['content-type'] ? 'this content type' : 'a body without content type';
-      return new FleetError(
-        'UNSUPPORTED_MEDIA_TYPE',
-        `${subject} is not accepted; send application/json`,
-        options,
-      );
-    }
-    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-    case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new FleetError('PARSE_ERROR', 'the body is not JSON; send one JSON value', options);
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new FleetError('INVALID_REQUEST', 'the body is not as long as Content-Length says', options);
-    case 'FST_ERR_BAD_URL':
-      return new FleetError(
-        'INVALID_REQUEST',
-        'the path of this URL is not valid; check its % escapes',
-        options,
-      );
-    case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new FleetError('INVALID_REQUEST', 'a segment of the path of this URL is too long', options);
-    case 'FST_ERR_VALIDATION':
-      return validationError(thrown);
+  const known = OF_FASTIFY[reason];
+  if (known) {
+    const [code, message] = known;
+    return new FleetError(code, typeof message === 'string' ? message : message(request), options);
   }
-  if (request.raw.destroyed && !request.raw.complete) {
+  if (request.raw.destroyed && !request.raw.complete)
     return new FleetError('CANCELED', 'the client disconnected before its request was complete', options);
-  }
   return FleetError.from(thrown);
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Log, Span, SpanStart, Tracing } from '@hermes-fleet/protocol/ports';
 import {
   type Context,
@@ -44,14 +45,6 @@ const CLOSE_MS = 2_000;
 /** Bounds the codes of errors, which may come from peers and providers. */
 const MAX_CODE = 100;
 
-const KINDS = {
-  internal: SpanKind.INTERNAL,
-  server: SpanKind.SERVER,
-  client: SpanKind.CLIENT,
-  producer: SpanKind.PRODUCER,
-  consumer: SpanKind.CONSUMER,
-} as const;
-
 /** Sends spans by OTLP over HTTP, in batches from a bounded queue, with the official SDK. It sets no global state. */
 export function createOtlpTracing(
   settings: TracingSettings,
@@ -87,7 +80,7 @@ export function createOtlpTracing(
       const span = tracer.startSpan(
         spanName,
         {
-          kind: KINDS[kind],
+          kind: SpanKind[kind.toUpperCase() as Uppercase<typeof kind>],
           links: links.flatMap(linkTo),
           ...(attributes === undefined ? {} : { attributes: writable(attributes) }),
           ...(startedAt === undefined ? {} : { startTime: startedAt }),
@@ -111,10 +104,7 @@ export function createOtlpTracing(
     },
     async close() {
       const flushed = provider.shutdown().catch(() => undefined);
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, CLOSE_MS);
-      await Promise.race([flushed, late.promise]);
-      clearTimeout(timer);
+      await Promise.race([flushed, setTimeout(CLOSE_MS, undefined, { ref: false })]);
     },
   };
 }
