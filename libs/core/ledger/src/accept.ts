@@ -1,9 +1,8 @@
-import { FleetError, isJsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import { insertEnding } from './append.ts';
-import { type Appended, recordAfter } from './appended.ts';
+import { type Appended, appendedBy, recordAfter } from './appended.ts';
 import { refuseTask } from './context-deletions.ts';
-import { stateAfter } from './states.ts';
 import { findByKey } from './task-rows.ts';
 import type { Scope, TaskWrites } from './task-writes.ts';
 import type { FollowingEvent, NewTask, TaskRecord } from './types.ts';
@@ -60,16 +59,10 @@ function plan(
 ): Appended[] {
   const planned: Appended[] = [];
   const first: FollowingEvent = { event: { type: 'submitted', data: submitted } };
-  for (const { event, change } of [first, ...following]) {
-    const isTerminal = TERMINAL_EVENTS.has(event.type);
-    planned.push({
-      event: { seq: 0, taskId, type: event.type, at: now, data: event.data },
-      state: stateAfter(event, change),
-      change,
-      touches: event.type !== 'text' || change !== undefined,
-      isTerminal,
-    });
-    if (isTerminal) break;
+  for (const each of [first, ...following]) {
+    const appended = appendedBy({ taskId, at: now }, each, () => 0);
+    planned.push(appended);
+    if (appended.isTerminal) break;
   }
   return planned;
 }

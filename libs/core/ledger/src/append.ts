@@ -1,9 +1,8 @@
-import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
-import type { Appended } from './appended.ts';
+import { type Appended, appendedBy } from './appended.ts';
 import { keepConversation } from './conversations.ts';
 import { dropCheckpoint } from './late-results.ts';
-import { isTerminal as isTerminalState, stateAfter } from './states.ts';
+import { isTerminal as isTerminalState } from './states.ts';
 import type { Sums } from './sums.ts';
 import type { Scope, Standing } from './task-writes.ts';
 import type { NewEvent, TaskChange } from './types.ts';
@@ -18,24 +17,15 @@ export function appendEvent(
 ): Appended | undefined {
   const { n, taskId, caller, unfinished, belongings } = task;
   if (!unfinished) return undefined;
-  const state = stateAfter(event, change);
   const at = clock.now();
-  const touches = event.type !== 'text' || change !== undefined;
-  const isTerminal = TERMINAL_EVENTS.has(event.type);
-  const seq = writes.event(n, event, at);
-  const appended: Appended = {
-    event: { seq, taskId, type: event.type, at, data: event.data },
-    state,
-    change,
-    touches,
-    isTerminal,
-  };
+  const appended = appendedBy({ taskId, at }, { event, change }, () => writes.event(n, event, at));
+  const { state, touches, isTerminal } = appended;
   const resumes = change?.resumes ?? unfinished.resumes;
   if (!isTerminal) {
     if (touches) writes.change(task, { state: state ?? unfinished.state, resumes, updatedAt: at });
     return appended;
   }
-  writes.end(task);
+  writes.change(task, undefined);
   insertEnding(db, sums, n, caller, resumes, appended);
   if (belongings.has('checkpoint')) {
     keepConversation(db, n, { at, type: event.type, result: change?.result });

@@ -1,5 +1,6 @@
-import type { TaskState } from '@hermes-fleet/protocol';
-import type { TaskChange, TaskEvent, TaskRecord } from './types.ts';
+import { type TaskState, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { stateAfter } from './states.ts';
+import type { FollowingEvent, TaskChange, TaskEvent, TaskRecord } from './types.ts';
 
 /** An event that was appended, and what it changed. */
 export interface Appended {
@@ -10,6 +11,19 @@ export interface Appended {
   /** False for a text delta, which does not update the task. */
   readonly touches: boolean;
   readonly isTerminal: boolean;
+}
+
+/** An event of an unfinished task before it has a sequence, which `sequence` gives. Throws as `stateAfter`, before that. */
+export function appendedBy(
+  { taskId, at }: Pick<TaskEvent, 'taskId' | 'at'>,
+  { event, change }: FollowingEvent,
+  sequence: () => number,
+): Appended {
+  const { type, data } = event;
+  const state = stateAfter(event, change);
+  const touches = type !== 'text' || change !== undefined;
+  const isTerminal = TERMINAL_EVENTS.has(type);
+  return { event: { seq: sequence(), taskId, type, at, data }, state, change, touches, isTerminal };
 }
 
 /** The record of a task after an event that was appended to it. */

@@ -19,7 +19,9 @@ export function createCheckpoints(store: Pick<Store, 'read' | 'write'>, live: Li
   return {
     load: (taskId: string): JsonObject | undefined =>
       store.read((db) =>
-        live.find(taskId)?.belongings.has('checkpoint') === false ? undefined : findCheckpoint(db, taskId),
+        live.findTask(taskId)?.belongings.has('checkpoint') === false
+          ? undefined
+          : findCheckpoint(db, taskId),
       ),
     save: async (taskId: string, state: JsonObject, growing?: string): Promise<void> => {
       const { rest, parts } = split(state, growing);

@@ -100,7 +100,7 @@ export interface LedgerContexts {
    */
   purge(): Promise<void>;
   /** The incomplete deletion of a context; undefined if there is none. */
-  find(contextId: string): ContextDeletion | undefined;
+  findDeletion(contextId: string): ContextDeletion | undefined;
   /** The incomplete deletions, oldest first. */
   deletions(): ContextDeletion[];
   /**

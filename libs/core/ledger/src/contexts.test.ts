@@ -80,8 +80,8 @@ for (const published of [true, false])
       assert.deepEqual(filesWith(file, SECRET), []);
       const purged = { ...deletion, purged: true };
       assert.deepEqual(ledger.contexts.deletions(), [purged]);
-      assert.deepEqual(ledger.contexts.find('context-1'), purged);
-      assert.equal(ledger.contexts.find('context-2'), undefined);
+      assert.deepEqual(ledger.contexts.findDeletion('context-1'), purged);
+      assert.equal(ledger.contexts.findDeletion('context-2'), undefined);
 
       assert.equal(ledger.get(id), undefined);
       assert.equal(ledger.list({ pageSize: 10 }).totalSize, 1);

@@ -33,7 +33,7 @@ export function eraseContext(
   if (own.length === 0 && !remembered.includes(caller)) throw unknownContext(contextId);
   if (own.length < tasks.length || remembered.some((other) => other !== caller)) throw shared(contextId);
   const ids = own.map((task) => text(task, 'id'));
-  const unfinished = ids.filter((id) => writes.find(db, id)?.unfinished !== undefined);
+  const unfinished = ids.filter((id) => writes.findTask(db, id)?.unfinished !== undefined);
   if (unfinished.length > 0)
     throw inUse(contextId, unfinished, 'cancel them, and wait until they have ended');
   const givenUp = ids.filter((id) => isKept(db, id));

@@ -1,9 +1,13 @@
 import { type Count, LEDGER_COUNTERS, type TokenEntry } from '@hermes-fleet/protocol/ports';
-import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
+import { integer, oneOf, openReader, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type { Booking, DaySpending, Figures, FiguresListener } from './figure-types.ts';
+import { findKeptCheckpoints } from './late-results.ts';
 import { KINDS, tokenEntry } from './rows.ts';
+import { LEDGER } from './schema.ts';
 import { latestDay, spendingDay, utcDay } from './spending-days.ts';
+import { findTask, unfinishedTasks } from './task-rows.ts';
 import type { Scope } from './task-writes.ts';
+import type { Ledger } from './types.ts';
 
 /** The tier of tokens that no tier was named for. */
 const NO_TIER = 'none';
@@ -14,31 +18,26 @@ export interface Recorded {
   readonly bookings: readonly Booking[];
 }
 
-export interface RecordedFigures extends Figures {
-  /** Tells the listeners what a committed transaction recorded. */
-  announce(recorded: Recorded, endedTask?: string): void;
-  /** Must be called after days were removed. */
-  removedDays(): void;
-}
-
-export function createFigures(store: Pick<Store, 'read'>): RecordedFigures {
+export function createFigures(store: Pick<Store, 'read'>) {
   const listeners: FiguresListener[] = [];
   /** Undefined until it is asked for, and after a change. */
   let latest: { readonly day: string | undefined } | undefined;
   return {
     totals: () => store.read((db) => db.all('SELECT * FROM totals').map(total)),
-    latestDay() {
+    latestDay(): string | undefined {
       latest ??= { day: store.read(latestDay) };
       return latest.day;
     },
-    spentOn: (day) =>
+    spentOn: (day: string): DaySpending[] =>
       store.read((db) => db.all('SELECT * FROM spending WHERE day = ?', day).map(daySpending)),
-    spentBy: (taskId) => store.read((db) => spentBy(db, taskId)),
-    follow: (listener) => void listeners.push(listener),
-    removedDays() {
+    spentBy: (taskId: string) => store.read((db) => spentBy(db, taskId)),
+    follow: (listener: FiguresListener): void => void listeners.push(listener),
+    /** Must be called after days were removed. */
+    removedDays(): void {
       latest = undefined;
     },
-    announce({ counts, bookings }, endedTask) {
+    /** Tells the listeners what a committed transaction recorded. */
+    announce({ counts, bookings }: Recorded, endedTask?: string): void {
       if (bookings.some(({ day }) => day.day !== latest?.day)) latest = undefined;
       for (const { counted, booked, ended } of listeners) {
         if (counts.length > 0) counted?.(counts);
@@ -136,5 +135,23 @@ function daySpending(row: Row): DaySpending {
     kind: oneOf(row, 'kind', KINDS),
     tokens: integer(row, 'tokens'),
     cacheTokens: integer(row, 'cache_tokens'),
+  };
+}
+
+/** The figures of a ledger that another process may own. */
+interface FiguresReader extends Pick<Ledger, 'unfinished' | 'keptCheckpoints' | 'get'> {
+  readonly figures: Pick<Figures, 'latestDay' | 'spentOn' | 'spentBy'>;
+  close(): void;
+}
+
+/** Opens a ledger to read its figures; neither creates, migrates nor owns it. Throws as `openReader` does. */
+export function openFigures(file: string): FiguresReader {
+  const reader = openReader(file, LEDGER);
+  return {
+    figures: createFigures(reader),
+    unfinished: () => reader.read(unfinishedTasks).map(({ record }) => record),
+    keptCheckpoints: () => reader.read(findKeptCheckpoints),
+    get: (taskId) => reader.read((db) => findTask(db, taskId)?.record),
+    close: reader.close,
   };
 }

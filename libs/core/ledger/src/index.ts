@@ -8,11 +8,11 @@ export type {
   ResultsMode,
 } from './context-types.ts';
 export type { Booking, DaySpending, Figures } from './figure-types.ts';
+export { openFigures } from './figures.ts';
 export type { JoinTokenRecord, LedgerJoins, WorkerRecord } from './join-types.ts';
 export { joinTokenProblem, nameTaken } from './joins.ts';
 export { openLedger } from './ledger.ts';
-export { openFigures } from './open-figures.ts';
-export { openOutbox } from './open-outbox.ts';
+export { openOutbox } from './outbox.ts';
 export type { NewPushConfig, PushConfig, PushLimits, PushVersion } from './push-types.ts';
 export { isOpen } from './questions.ts';
 export { spendingDay, utcDay } from './spending-days.ts';

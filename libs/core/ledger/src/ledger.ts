@@ -157,7 +157,7 @@ export function createLedger(
         return deletion;
       },
       purge: purges.purge,
-      find: (contextId) => store.read((db) => findDeletion(db, contextId)),
+      findDeletion: (contextId) => store.read((db) => findDeletion(db, contextId)),
       deletions: () => store.read(findDeletions),
       record: (contextId, progress) => store.write((db) => recordProgress(db, contextId, progress)),
       remembered: (after, limit, forgettable) =>

@@ -25,6 +25,6 @@ test('what is stored for one task is not remembered of another', () => {
   tasks.stores('a', 'tokens');
   tasks.stores('a', 'checkpoint');
   tasks.accepted(3, task('c'));
-  const belongings = ['a', 'b', 'c'].map((id) => [...(tasks.find(id)?.belongings ?? [])].sort());
+  const belongings = ['a', 'b', 'c'].map((id) => [...(tasks.findTask(id)?.belongings ?? [])].sort());
   assert.deepEqual(belongings, [['checkpoint', 'tokens'], [], []]);
 });

@@ -3,7 +3,8 @@ import { isTerminal } from './states.ts';
 import type { TaskRecord } from './types.ts';
 
 /** A kind of rows that an unfinished task may have beside its events. */
-export type Belonging = 'checkpoint' | 'tokens' | 'questions' | 'artifacts';
+export type Belonging = (typeof BELONGINGS)[number];
+const BELONGINGS = ['checkpoint', 'tokens', 'questions', 'artifacts'] as const;
 
 /** An unfinished task as the last COMMIT left it. */
 export interface LiveTask {
@@ -17,36 +18,13 @@ export interface LiveTask {
 /** The facts about a task that stay true after its end. The file has nothing of a task that was removed since then. */
 export type EndedTask = Pick<LiveTask, 'n' | 'belongings'>;
 
-/**
- * The unfinished tasks that this process has accepted or read. It changes after COMMIT only, in the order of the
- * transactions. A transaction asks `TaskWrites`, which knows what the earlier ones of its batch changed.
- */
-export interface LiveTasks {
-  find(taskId: string): LiveTask | undefined;
-  /** An unfinished task, or one of the last that have ended: their callers are told about them next. */
-  findRecent(taskId: string): EndedTask | undefined;
-  /** Remembers a task that was accepted, with nothing stored for it but its events. It may have ended. */
-  accepted(n: number, record: TaskRecord): void;
-  /** Remembers an unfinished task that was read. */
-  found(n: number, record: TaskRecord): void;
-  /** Must be called after the COMMIT of a transaction that stores something for a task. */
-  stores(taskId: string, belonging: Belonging): void;
-  /** Must be called after COMMIT with every appended event. Returns the task as the event left it, if it is known. */
-  applied(appended: Appended): TaskRecord | undefined;
-}
-
 interface Entry extends LiveTask {
   record: TaskRecord;
   belongings: ReadonlySet<Belonging>;
 }
 
 export const NO_BELONGINGS: ReadonlySet<Belonging> = new Set();
-export const ALL_BELONGINGS: ReadonlySet<Belonging> = new Set([
-  'checkpoint',
-  'tokens',
-  'questions',
-  'artifacts',
-]);
+export const ALL_BELONGINGS: ReadonlySet<Belonging> = new Set(BELONGINGS);
 
 /** Belongings with one more. A set of belongings is never changed, because tasks share it. */
 export const withBelonging = (
@@ -56,7 +34,13 @@ export const withBelonging = (
 
 const MAX_ENDED = 1000;
 
-export function createLiveTasks(): LiveTasks {
+export type LiveTasks = ReturnType<typeof createLiveTasks>;
+
+/**
+ * The unfinished tasks that this process has accepted or read. It changes after COMMIT only, in the order of the
+ * transactions. A transaction asks `TaskWrites`, which knows what the earlier ones of its batch changed.
+ */
+export function createLiveTasks() {
   const tasks = new Map<string, Entry>();
   const ended = new Map<string, EndedTask>();
   const add = (n: number, record: TaskRecord, belongings: ReadonlySet<Belonging>): void =>
@@ -68,18 +52,23 @@ export function createLiveTasks(): LiveTasks {
     if (oldest !== undefined) ended.delete(oldest);
   };
   return {
-    find: (taskId) => tasks.get(taskId),
-    findRecent: (taskId) => tasks.get(taskId) ?? ended.get(taskId),
-    accepted: (n, record) => {
+    findTask: (taskId: string): LiveTask | undefined => tasks.get(taskId),
+    /** An unfinished task, or one of the last that have ended: their callers are told about them next. */
+    findRecent: (taskId: string): EndedTask | undefined => tasks.get(taskId) ?? ended.get(taskId),
+    /** Remembers a task that was accepted, with nothing stored for it but its events. It may have ended. */
+    accepted: (n: number, record: TaskRecord): void => {
       if (isTerminal(record.state)) end(record.id, { n, belongings: NO_BELONGINGS });
       else add(n, record, NO_BELONGINGS);
     },
-    found: (n, record) => add(n, record, ALL_BELONGINGS),
-    stores: (taskId, belonging) => {
+    /** Remembers an unfinished task that was read. */
+    found: (n: number, record: TaskRecord): void => add(n, record, ALL_BELONGINGS),
+    /** Must be called after the COMMIT of a transaction that stores something for a task. */
+    stores: (taskId: string, belonging: Belonging): void => {
       const entry = tasks.get(taskId);
       if (entry) entry.belongings = withBelonging(entry.belongings, belonging);
     },
-    applied: (appended) => {
+    /** Must be called after COMMIT with every appended event. Returns the task as the event left it, if it is known. */
+    applied: (appended: Appended): TaskRecord | undefined => {
       const entry = tasks.get(appended.event.taskId);
       if (!entry) return undefined;
       entry.record = recordAfter(entry.record, appended);

@@ -1,7 +1,17 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/ports';
-import { integer, json, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
+import {
+  integer,
+  json,
+  openReader,
+  type Queries,
+  type Row,
+  type Store,
+  text,
+  type Wakeups,
+} from '@hermes-fleet/store';
 import { taskEvent } from './rows.ts';
+import { LEDGER } from './schema.ts';
 import type { TaskEvent } from './types.ts';
 
 const WAKEUP_KEY = 'outbox';
@@ -13,7 +23,7 @@ export interface Outbox extends OutboxSource {
   committed(event: TaskEvent): void;
 }
 
-export interface OutboxOptions {
+interface OutboxOptions {
   readonly store: Store;
   readonly wakeups: Wakeups;
   readonly profile: string;
@@ -121,7 +131,7 @@ function advanceTo(db: Queries, seq: number, newest: number): number {
   return published;
 }
 
-export function cursorOf(db: Queries): number {
+function cursorOf(db: Queries): number {
   const row = db.get('SELECT cursor FROM outbox');
   return row ? integer(row, 'cursor') : 0;
 }
@@ -164,7 +174,7 @@ function countBetween(db: Queries, after: number, upTo: number): number {
 }
 
 /** The events behind a number, in order, with those of erased tasks that are not published yet. */
-export function readEvents(
+function readEvents(
   db: Queries,
   ledger: { readonly profile: string; readonly id: string },
   afterSeq: number,
@@ -216,5 +226,33 @@ function toOutboxEvent(
         ...lineage,
       },
     },
+  };
+}
+
+/** The published events of a ledger that another process may own. */
+interface OutboxReader extends Pick<OutboxSource, 'read' | 'cursor'> {
+  /** The number of ended tasks that the ledger no longer has: their events are not in it. */
+  removedTasks(): number;
+  close(): void;
+}
+
+/** Opens a ledger to read its events; neither creates, migrates nor owns it. Throws as `openReader` does. */
+export function openOutbox(file: string, profile: string): OutboxReader {
+  const reader = openReader(file, LEDGER);
+  const id = reader.read((db) =>
+    text(db.get(`SELECT value FROM meta WHERE key = 'ledger_id'`) ?? {}, 'value'),
+  );
+  return {
+    read: (afterSeq, limit) => reader.read((db) => readEvents(db, { profile, id }, afterSeq, limit)),
+    cursor: () => reader.read(cursorOf),
+    removedTasks: () =>
+      reader.read((db) => {
+        const row = db.get(
+          `SELECT (SELECT coalesce(sum(value), 0) FROM totals WHERE counter = 'tasks')
+             - (SELECT count(*) FROM endings) AS removed`,
+        );
+        return Math.max(0, integer(row ?? {}, 'removed'));
+      }),
+    close: reader.close,
   };
 }

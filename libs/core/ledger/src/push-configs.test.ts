@@ -25,7 +25,7 @@ describe('a push notification config', () => {
     let again = await reopen();
     const failing = { failures: 2, failingSince: 100, detail: 'answered with status 503', hasBegun: false };
     const stored = { ...config(id), n, caller: 'switch', state: 'active' };
-    assert.deepEqual(again.push.find(id, 'c1'), { ...stored, ...failing });
+    assert.deepEqual(again.push.findConfig(id, 'c1'), { ...stored, ...failing });
     assert.equal(await again.push.delivered(n, 7), true);
     again = await reopen();
     const delivered = {

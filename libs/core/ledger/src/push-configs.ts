@@ -32,7 +32,7 @@ export function createPushConfigs(store: Pick<Store, 'read' | 'write'>): LedgerP
     assertRoom: (caller, taskId, limits, pending) =>
       store.read((db) => assertRoom(db, { caller, taskId }, limits, pending)),
     get: (n) => store.read((db) => findBy(db, 'p.n = ?', n)),
-    find: (taskId, id) => store.read((db) => findBy(db, 't.id = ? AND p.id = ?', taskId, id)),
+    findConfig: (taskId, id) => store.read((db) => findBy(db, 't.id = ? AND p.id = ?', taskId, id)),
     list: (taskId) =>
       isUsed
         ? store.read((db) => db.all(`${SELECT} WHERE t.id = ? ORDER BY p.n`, taskId).map(pushConfig))

@@ -52,7 +52,7 @@ export interface LedgerPush {
   /** Throws QUEUE_FULL if the caller, or the task, could have no further config beside `pending` others. */
   assertRoom(caller: string, taskId: string | undefined, limits: PushLimits, pending: number): void;
   get(n: number): PushConfig | undefined;
-  find(taskId: string, id: string): PushConfig | undefined;
+  findConfig(taskId: string, id: string): PushConfig | undefined;
   /** The configs of a task, oldest first. */
   list(taskId: string): PushConfig[];
   /** Resolves with the config that was removed. */

@@ -2,23 +2,19 @@ import type { Count } from '@hermes-fleet/protocol/ports';
 import type { Queries, Store } from '@hermes-fleet/store';
 import { COUNT_WIDTHS, type EndedGroup, writeEndedCount } from './ended-counts.ts';
 
-/** The sums that the transactions of a batch add to counters. They are written once per batch. For transactions only. */
-export interface Sums {
-  /** Adds to the totals. */
-  count(counts: readonly Count[]): void;
-  /** Counts an ended task that was last updated at a time (ms since the epoch), with 1, or its removal, with -1. */
-  ended(group: EndedGroup, updatedAt: number, by: 1 | -1): void;
-}
-
 interface Batch {
   readonly totals: Map<string, { readonly counter: string; readonly labels: string; by: number }>;
   readonly ended: Map<string, { readonly group: EndedGroup; width: number; bucket: number; by: number }>;
 }
 
-export function createSums(store: Pick<Store, 'perBatch'>): Sums {
+export type Sums = ReturnType<typeof createSums>;
+
+/** The sums that the transactions of a batch add to counters. They are written once per batch. For transactions only. */
+export function createSums(store: Pick<Store, 'perBatch'>) {
   const batch = store.perBatch((): Batch => ({ totals: new Map(), ended: new Map() }), write);
   return {
-    count: (counts) => {
+    /** Adds to the totals. */
+    count: (counts: readonly Count[]): void => {
       if (counts.length === 0) return;
       const { totals } = batch();
       for (const { counter, labels, by } of counts) {
@@ -29,7 +25,8 @@ export function createSums(store: Pick<Store, 'perBatch'>): Sums {
         else totals.set(key, { counter, labels: text, by });
       }
     },
-    ended: (group, updatedAt, by) => {
+    /** Counts an ended task that was last updated at a time (ms since the epoch), with 1, or its removal, with -1. */
+    ended: (group: EndedGroup, updatedAt: number, by: 1 | -1): void => {
       const { ended } = batch();
       for (const width of COUNT_WIDTHS) {
         const bucket = Math.floor(updatedAt / width);

@@ -5,7 +5,7 @@ import { appendEvent } from './append.ts';
 import type { Appended } from './appended.ts';
 import { createArtifactLog } from './artifact-log.ts';
 import type { createCheckpoints } from './checkpoints.ts';
-import { closeReservations, NOTHING, type Recorded, type RecordedFigures, together } from './figures.ts';
+import { closeReservations, type createFigures, NOTHING, type Recorded, together } from './figures.ts';
 import { hasCheckpoint } from './late-results.ts';
 import type { LiveTasks } from './live-tasks.ts';
 import type { Outbox } from './outbox.ts';
@@ -24,7 +24,7 @@ interface TaskLogOptions {
   readonly live: LiveTasks;
   readonly scope: Scope;
   readonly checkpoints: ReturnType<typeof createCheckpoints>;
-  readonly figures: RecordedFigures;
+  readonly figures: ReturnType<typeof createFigures>;
   readonly outbox: Outbox;
 }
 
@@ -88,7 +88,7 @@ export function createTaskLog({ store, live, scope, checkpoints, figures, outbox
   /** The task as the last COMMIT left it. */
   function get(taskId: string): TaskRecord | undefined {
     return store.read((db) => {
-      const known = live.find(taskId)?.record;
+      const known = live.findTask(taskId)?.record;
       if (known) return known;
       const found = findTask(db, taskId);
       if (found && !isTerminal(found.record.state)) live.found(found.n, found.record);
@@ -148,7 +148,7 @@ export function createTaskLog({ store, live, scope, checkpoints, figures, outbox
     withdraw: async (taskId, key) => {
       const { question } = await store.write(
         (db) => {
-          const task = writes.find(db, taskId);
+          const task = writes.findTask(db, taskId);
           return task ? withdrawQuestion(db, scope, task, key) : { question: undefined };
         },
         ({ appended }) => appended && announceEvent(appended),
@@ -169,7 +169,7 @@ export function createTaskLog({ store, live, scope, checkpoints, figures, outbox
     unfinished: () =>
       store.read((db) =>
         unfinishedTasks(db).map(({ n, record }) => {
-          if (!live.find(record.id)) live.found(n, record);
+          if (!live.findTask(record.id)) live.found(n, record);
           return record;
         }),
       ),

@@ -34,37 +34,6 @@ export interface Standing {
   readonly belongings: ReadonlySet<Belonging>;
 }
 
-/**
- * What the transactions of a batch write for their tasks: events, and the states of unfinished tasks. They are written once,
- * after the last transaction of the batch, so that a task whose state changes twice is written once. For transactions only.
- */
-export interface TaskWrites {
-  /** Undefined for an unknown task. */
-  find(db: Queries, taskId: string): Standing | undefined;
-  /** Throws TASK_NOT_FOUND. */
-  get(db: Queries, taskId: string): Standing;
-  /** A number for a new task, which no other task of this process has had. */
-  number(): number;
-  /** Adds a task that was inserted by this transaction. */
-  accepted(n: number, record: TaskRecord): void;
-  /** Changes an unfinished task. */
-  change(task: Standing, unfinished: Unfinished): void;
-  /** The task is unfinished no more. */
-  end(task: Standing): void;
-  /** Must be called by a transaction that removes tasks: later ones of its batch do not find them. */
-  removed(taskIds: readonly string[]): void;
-  /** Must be called by a transaction that stores something for a task. */
-  stores(task: Standing, belonging: Belonging): void;
-  /** Adds an event, and returns its sequence. */
-  event(n: number, event: NewEvent, at: number): number;
-  /** An id for a row of `tokens`, which is used once: a late answer must not settle the reservation of another call. */
-  tokenId(): number;
-  /** Must be called with every event after COMMIT. */
-  committed(seq: number): void;
-  /** Writes what was added up to now. Must be called by a transaction that reads events or unfinished tasks from the file. */
-  flush(db: Queries): void;
-}
-
 interface Entry extends Standing {
   unfinished: Unfinished | undefined;
   belongings: ReadonlySet<Belonging>;
@@ -82,11 +51,16 @@ interface Batch {
   seq: number;
 }
 
+export type TaskWrites = ReturnType<typeof createTaskWrites>;
+
 /**
+ * What the transactions of a batch write for their tasks: events, and the states of unfinished tasks. They are written once,
+ * after the last transaction of the batch, so that a task whose state changes twice is written once. For transactions only.
+ *
  * Sequences go on where the last COMMIT left them. After a restart they follow every sequence of the file. A removed task
  * does not change that: the cursor has passed its last event, or `erased_events` has it until then.
  */
-export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: LiveTasks): TaskWrites {
+export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: LiveTasks) {
   let newest = store.read(newestSequence);
   let { number, tokenId } = store.read(newestIds);
   const batch = store.perBatch(
@@ -94,10 +68,11 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
     write,
   );
 
-  const find = (db: Queries, taskId: string): Standing | undefined => {
+  /** Undefined for an unknown task. */
+  const findTask = (db: Queries, taskId: string): Standing | undefined => {
     const tasks = batch.peek()?.tasks;
     if (tasks?.has(taskId)) return tasks.get(taskId);
-    const known = live.find(taskId);
+    const known = live.findTask(taskId);
     if (!known) return findStanding(db, taskId);
     const { n, record, belongings } = known;
     return { n, taskId, caller: record.caller, unfinished: record, belongings };
@@ -112,25 +87,21 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
     return entry;
   };
 
-  const change = (task: Standing, unfinished: Unfinished | undefined): void => {
-    const open = batch();
-    const entry = entryOf(open, task);
-    entry.unfinished = unfinished;
-    open.changed.add(entry);
-  };
-
   return {
-    find,
-    get: (db, taskId) => {
-      const task = find(db, taskId);
+    findTask,
+    /** Throws TASK_NOT_FOUND. */
+    get: (db: Queries, taskId: string): Standing => {
+      const task = findTask(db, taskId);
       if (!task) throw notFound(taskId);
       return task;
     },
-    number: () => {
+    /** A number for a new task, which no other task of this process has had. */
+    number: (): number => {
       number += 1;
       return number;
     },
-    accepted: (n, record) => {
+    /** Adds a task that was inserted by this transaction. */
+    accepted: (n: number, record: TaskRecord): void => {
       const { tasks, changed } = batch();
       const { id: taskId, caller } = record;
       const unfinished = isTerminal(record.state) ? undefined : record;
@@ -138,32 +109,43 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
       tasks.set(taskId, entry);
       if (unfinished) changed.add(entry);
     },
-    change,
-    end: (task) => change(task, undefined),
-    removed: (taskIds) => {
+    /** Changes an unfinished task; undefined: it is unfinished no more. */
+    change: (task: Standing, unfinished: Unfinished | undefined): void => {
+      const open = batch();
+      const entry = entryOf(open, task);
+      entry.unfinished = unfinished;
+      open.changed.add(entry);
+    },
+    /** Must be called by a transaction that removes tasks: later ones of its batch do not find them. */
+    removed: (taskIds: readonly string[]): void => {
       if (taskIds.length === 0) return;
       const { tasks } = batch();
       for (const taskId of taskIds) tasks.set(taskId, undefined);
     },
-    stores: (task, belonging) => {
+    /** Must be called by a transaction that stores something for a task. */
+    stores: (task: Standing, belonging: Belonging): void => {
       const entry = entryOf(batch(), task);
       entry.belongings = withBelonging(entry.belongings, belonging);
     },
-    event: (n, { type, data }, at) => {
+    /** Adds an event, and returns its sequence. */
+    event: (n: number, { type, data }: NewEvent, at: number): number => {
       const text = JSON.stringify(data);
       const open = batch();
       open.seq += 1;
       open.events.push(open.seq, n, type, at, text);
       return open.seq;
     },
-    tokenId: () => {
+    /** An id for a row of `tokens`, which is used once: a late answer must not settle the reservation of another call. */
+    tokenId: (): number => {
       tokenId += 1;
       return tokenId;
     },
-    committed: (seq) => {
+    /** Must be called with every event after COMMIT. */
+    committed: (seq: number): void => {
       newest = seq;
     },
-    flush: (db) => {
+    /** Writes what was added up to now. Must be called by a transaction that reads events or unfinished tasks from the file. */
+    flush: (db: Queries): void => {
       const open = batch.peek();
       if (open) write(db, open);
     },

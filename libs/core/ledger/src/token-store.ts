@@ -20,7 +20,7 @@ export function createTokenStore(
   return {
     entries: (taskId) =>
       store.read((db) =>
-        live.find(taskId)?.belongings.has('tokens') === false
+        live.findTask(taskId)?.belongings.has('tokens') === false
           ? []
           : db
               .all('SELECT * FROM tokens WHERE task = (SELECT n FROM tasks WHERE id = ?) ORDER BY id', taskId)

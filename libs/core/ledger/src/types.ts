@@ -84,7 +84,7 @@ export interface NewEvent {
 /** An event that follows `submitted` in the transaction that accepts a task, and its change. */
 export interface FollowingEvent {
   readonly event: NewEvent;
-  readonly change?: TaskChange;
+  readonly change?: TaskChange | undefined;
 }
 
 /** A task that was accepted under an idempotency key. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { never, newTask, openTestLedger } from '../testing/harness.ts';
-import { openFigures } from './open-figures.ts';
+import { openFigures } from './figures.ts';
 import type { Ledger } from './types.ts';
 
 const write = fc.record({

@@ -8,17 +8,11 @@ const PAGE = 100;
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /** The watches that wait for the next event of their task, and are handed it. */
-export interface WaitingWatches {
-  /** Hands the events of a task to `hand` until the returned function is called. */
-  add(taskId: string, hand: (event: TaskEvent) => void): () => void;
-  /** Must be called after COMMIT with every event, before its task's waits are woken. */
-  committed(event: TaskEvent): void;
-}
-
-export function createWaitingWatches(): WaitingWatches {
+export function createWaitingWatches() {
   const readers = new Map<string, Set<(event: TaskEvent) => void>>();
   return {
-    add: (taskId, hand) => {
+    /** Hands the events of a task to `hand` until the returned function is called. */
+    add: (taskId: string, hand: (event: TaskEvent) => void): (() => void) => {
       const others = readers.get(taskId) ?? new Set();
       readers.set(taskId, others.add(hand));
       return () => {
@@ -26,17 +20,18 @@ export function createWaitingWatches(): WaitingWatches {
         if (others.size === 0 && readers.get(taskId) === others) readers.delete(taskId);
       };
     },
-    committed: (event) => {
+    /** Must be called after COMMIT with every event, before its task's waits are woken. */
+    committed: (event: TaskEvent): void => {
       const waiting = readers.get(event.taskId);
       if (waiting) for (const hand of waiting) hand(event);
     },
   };
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly store: Store;
   readonly wakeups: Wakeups;
-  readonly waiting: WaitingWatches;
+  readonly waiting: ReturnType<typeof createWaitingWatches>;
   readonly live: LiveTasks;
   readonly taskId: string;
   readonly afterSeq: number;
@@ -67,7 +62,7 @@ export function watchTask({
 
   const nextEvent = (): TaskEvent | undefined => {
     // Throws after `close`.
-    const newest = store.read(() => live.find(taskId)?.record.lastSeq);
+    const newest = store.read(() => live.findTask(taskId)?.record.lastSeq);
     if (page.length === 0 && (newest === undefined || newest > seq)) {
       page = store.read((db) => findEvents(db, taskId, seq, PAGE));
       seq = page.at(-1)?.seq ?? seq;
@@ -83,7 +78,7 @@ export function watchTask({
 
   /** True if no event can follow: the task has ended, or was pruned during the watch. */
   const isOver = (): boolean => {
-    if (live.find(taskId)) return false;
+    if (live.findTask(taskId)) return false;
     const ended = store.read((db) => hasEnded(db, taskId));
     if (ended === undefined && !found) throw notFound(taskId);
     return ended !== false;

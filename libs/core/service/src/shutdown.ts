@@ -1,4 +1,5 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
+import type { LoggerOptions } from './logger.ts';
 
 export interface ShutdownStep {
   readonly name: string;
@@ -19,6 +20,12 @@ export interface ShutdownOptions {
         off(signal: NodeJS.Signals, listener: () => void): unknown;
       }
     | undefined;
+}
+
+/** What a service uses of the process that it runs in; default: this process. Several services can share one. */
+export interface Host extends Pick<ShutdownOptions, 'exit' | 'signals'> {
+  /** Gets the lines of the log. */
+  readonly output?: LoggerOptions['stream'];
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;

@@ -18,21 +18,7 @@ const BLOCKED_MS = 5000;
 /** The time from a failure to the next try. */
 const AGAIN_AFTER_MS = 60_000;
 
-/** The checkpoints of a write-ahead log, on a thread of their own that starts with the first one. */
-export interface Checkpoints {
-  /**
-   * Starts a checkpoint when the log has grown. The result is a promise when little is left of the log, or when it has
-   * reached its bound: nothing may be written until it resolves, so that a checkpoint can move all of the log, which then
-   * starts again. It never rejects.
-   */
-  afterCommit(): Promise<void> | undefined;
-  /** Blocks until no checkpoint runs. False if one still runs after five seconds, or at once after a failure. */
-  awaitIdle(): boolean;
-  /** Ends the thread, after the running checkpoint. Must be called before the connection is closed. */
-  close(): void;
-}
-
-export interface CheckpointsOptions {
+interface CheckpointsOptions {
   /** The name of the store in messages. */
   readonly name: string;
   /** The connection that writes. */
@@ -54,10 +40,10 @@ interface LogPages {
 }
 
 /**
- * If the thread fails, the connection that writes checkpoints itself. The thread is tried again after a minute; in the place
+ * The checkpoints of a write-ahead log, on a thread of their own that starts with the first one. If the thread fails, the connection that writes checkpoints itself. The thread is tried again after a minute; in the place
  * of one that has ended, a new one starts.
  */
-export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
+export function createCheckpoints(options: CheckpointsOptions) {
   const { name, db, clock, log, checkpointPages, startThread = startCheckpointThread } = options;
   const running: RunningFlag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const file = db.location() ?? '';
@@ -204,13 +190,21 @@ export function createCheckpoints(options: CheckpointsOptions): Checkpoints {
   };
 
   return {
-    afterCommit: () => {
+    /**
+     * Starts a checkpoint when the log has grown. The result is a promise when little is left of the log, or when it has
+     * reached its bound: nothing may be written until it resolves, so that a checkpoint can move all of the log, which then
+     * starts again. It never rejects.
+     */
+    afterCommit: (): Promise<void> | undefined => {
       if (isClosed) return undefined;
       attempt(startIfDue);
       return pause?.promise;
     },
-    awaitIdle: () => Atomics.wait(running, 0, 1, againAt === undefined ? BLOCKED_MS : 0) !== 'timed-out',
-    close: () => {
+    /** Blocks until no checkpoint runs. False if one still runs after five seconds, or at once after a failure. */
+    awaitIdle: (): boolean =>
+      Atomics.wait(running, 0, 1, againAt === undefined ? BLOCKED_MS : 0) !== 'timed-out',
+    /** Ends the thread, after the running checkpoint. Must be called before the connection is closed. */
+    close: (): void => {
       if (isClosed) return;
       isClosed = true;
       // Otherwise the thread's connection may be the last one that closes, and leave the log behind.

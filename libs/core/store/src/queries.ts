@@ -16,16 +16,6 @@ interface Changed {
   readonly rowid: number;
 }
 
-/** The statements of one connection. */
-export interface Statements {
-  /** For transactions. */
-  readonly writing: Queries;
-  /** For reads: throws INTERNAL for a statement that could write, because nothing would acknowledge what it writes. */
-  readonly reading: Queries;
-  /** The number of executions so far of statements that could write, failed ones included. */
-  writes(): number;
-}
-
 interface Prepared {
   readonly statement: StatementSync;
   readonly canWrite: boolean;
@@ -35,7 +25,8 @@ interface Prepared {
 const READS = /^\s*(?:SELECT|WITH)\b/i;
 const WRITES = /\b(?:INSERT|UPDATE|DELETE|REPLACE\s+INTO)\b/i;
 
-export function createStatements(db: DatabaseSync): Statements {
+/** The statements of one connection. */
+export function createStatements(db: DatabaseSync) {
   const cache = new Map<string, Prepared>();
   let writes = 0;
 
@@ -75,5 +66,12 @@ export function createStatements(db: DatabaseSync): Statements {
     };
   };
 
-  return { writing: queries(toWrite), reading: queries(toRead), writes: () => writes };
+  return {
+    /** For transactions. */
+    writing: queries(toWrite),
+    /** For reads: throws INTERNAL for a statement that could write, because nothing would acknowledge what it writes. */
+    reading: queries(toRead),
+    /** The number of executions so far of statements that could write, failed ones included. */
+    writes: (): number => writes,
+  };
 }

@@ -1,19 +1,12 @@
-/** Waits that are woken by key. Keys without a wait use no memory. */
-export interface Wakeups {
-  /** Resolves at the next wake of `key`, when `signal` aborts, or when `cancel` of the returned wait is called. */
-  wait(key: string, signal: AbortSignal): Wait;
-  wake(key: string): void;
-  wakeAll(): void;
-  /** The current number of waits. */
-  readonly waiting: number;
-}
-
 export interface Wait {
   readonly woken: Promise<void>;
   cancel(): void;
 }
 
-export function createWakeups(): Wakeups {
+export type Wakeups = ReturnType<typeof createWakeups>;
+
+/** Waits that are woken by key. Keys without a wait use no memory. */
+export function createWakeups() {
   const sleepers = new Map<string, Set<() => void>>();
 
   const wake = (key: string): void => {
@@ -22,7 +15,8 @@ export function createWakeups(): Wakeups {
   };
 
   return {
-    wait: (key, signal) => {
+    /** Resolves at the next wake of `key`, when `signal` aborts, or when `cancel` of the returned wait is called. */
+    wait: (key: string, signal: AbortSignal): Wait => {
       const { promise, resolve } = Promise.withResolvers<void>();
       const resume = (): void => {
         signal.removeEventListener('abort', resume);
@@ -39,10 +33,11 @@ export function createWakeups(): Wakeups {
       return { woken: promise, cancel: resume };
     },
     wake,
-    wakeAll: () => {
+    wakeAll: (): void => {
       for (const key of [...sleepers.keys()]) wake(key);
     },
-    get waiting() {
+    /** The current number of waits. */
+    get waiting(): number {
       return sleepers.values().reduce((sum, { size }) => sum + size, 0);
     },
   };

@@ -1,13 +1,3 @@
-export interface Interpolated {
-  /** Meaningless if there are problems. */
-  readonly text: string;
-  /** The variables whose values were inserted. */
-  readonly names: readonly string[];
-  /** True if the text is exactly one placeholder. */
-  readonly sole: boolean;
-  readonly problems: readonly string[];
-}
-
 type Read = { readonly value: string | undefined } | { readonly problem: string } | { readonly kept: Kept };
 
 /** `whole`: a placeholder stays with its default, which `true` drops; false: it is replaced. */
@@ -17,9 +7,10 @@ const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}|\$\{/g;
 
 /**
  * Replaces the placeholders in a text: `${NAME}`, `${NAME:-default}` (for an unset variable), `$${` for a literal `${`.
- * `read` returns the value of a variable, or a problem, or how the placeholder is kept.
+ * `read` returns the value of a variable, or a problem, or how the placeholder is kept. Returns the text, which is meaningless
+ * if there are problems, the variables whose values were inserted, and whether the text is exactly one placeholder.
  */
-export function interpolate(text: string, read: (name: string) => Read): Interpolated {
+export function interpolate(text: string, read: (name: string) => Read) {
   const names: string[] = [];
   const problems: string[] = [];
   let sole = false;

@@ -1,17 +1,11 @@
-import { type Document, LineCounter, parseAllDocuments, type YAMLError } from 'yaml';
+import { LineCounter, parseAllDocuments, type YAMLError } from 'yaml';
 import type { Problem } from './problems.ts';
 
-/** A YAML document and the problems of its syntax. */
-export interface YamlDocument {
-  /** Undefined for an empty text, and after an error that makes the rest meaningless. */
-  readonly document: Document | undefined;
-  readonly problems: readonly Problem[];
-  /** The line of an offset in the text; starts at 1. */
-  lineAt(offset: number | undefined): number;
-}
-
-/** Parses YAML 1.2 strictly: one document, string keys, known tags only. Does not check for duplicate keys. */
-export function parseYaml(text: string): YamlDocument {
+/**
+ * Parses YAML 1.2 strictly: one document, string keys, known tags only. Does not check for duplicate keys. The document is undefined
+ * for an empty text, and after an error that makes the rest meaningless. `lineAt` is the line of an offset, from 1.
+ */
+export function parseYaml(text: string) {
   const lineCounter = new LineCounter();
   const lineAt = (offset: number | undefined): number => Math.max(1, lineCounter.linePos(offset ?? 0).line);
   const problems: Problem[] = [];

@@ -10,13 +10,6 @@ export interface ConnectionLimits {
   readonly unauthenticatedIdleMs?: number;
 }
 
-export interface Connections {
-  /** A new connection counts as unauthenticated until `authenticated` is called with it. */
-  isAuthenticated(socket: Socket): boolean;
-  authenticated(socket: Socket): void;
-  readonly unauthenticatedIdleMs: number;
-}
-
 interface Connection {
   authenticated: boolean;
   /** The reply that the client waits for. */
@@ -47,7 +40,7 @@ export function limitConnections(
   onGaveWay: (count: number) => void = () => undefined,
   /** The TCP connection of a request's socket, which TLS may lie on. */
   tcpSocket: (socket: Socket) => Socket = (socket) => socket,
-): Connections {
+) {
   const open = new Map<Socket, Connection>();
   /** The oldest first. */
   const unauthenticated = new Set<Socket>();
@@ -136,8 +129,9 @@ export function limitConnections(
 
   return {
     unauthenticatedIdleMs,
-    isAuthenticated: (socket) => !unauthenticated.has(tcpSocket(socket)),
-    authenticated(of) {
+    /** A new connection counts as unauthenticated until `authenticated` is called with it. */
+    isAuthenticated: (socket: Socket): boolean => !unauthenticated.has(tcpSocket(socket)),
+    authenticated(of: Socket): void {
       const socket = tcpSocket(of);
       const connection = open.get(socket);
       if (connection === undefined || connection.authenticated) return;

@@ -1,14 +1,8 @@
-import { type ErrorCode, type FieldError, FleetError, fieldPath, isJsonObject } from '@hermes-fleet/protocol';
+import { type ErrorCode, FleetError, fieldPath, isJsonObject } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** The body of an error, unless the route speaks another protocol. */
-export interface ErrorBody {
-  readonly error: { readonly code: string; readonly message: string; readonly fields: readonly FieldError[] };
-}
-
-export function errorBody({ code, message, fields }: FleetError): ErrorBody {
-  return { error: { code, message, fields } };
-}
+export const errorBody = ({ code, message, fields }: FleetError) => ({ error: { code, message, fields } });
 
 /**
  * Translates a thrown value for the caller: a FleetError stays, errors of Fastify become catalogue errors, everything

@@ -1,9 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** Returns the FORBIDDEN error for a request from a web page of another site; undefined for all others. */
-export type ForeignRequest = (request: IncomingMessage) => FleetError | undefined;
-
 const HOST = /^(\[[\da-f:.]+\]|[^\s:/?#@\\[\]]+)(?::\d{0,5})?$/i;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
@@ -11,16 +8,16 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
  * Recognizes web pages that use a visitor's browser to reach this service (docs/peering.md#hosts). A page whose name was
  * rebound to this address sends its own name as Host, and a page of another site sends its own Origin. The service's own
  * hosts are loopback, the address that the connection arrived at, and `names`; ports don't matter. Clients that are not
- * browsers send no Origin.
+ * browsers send no Origin. The error of such a request is FORBIDDEN; all others have none.
  */
-export function createForeignRequest(names: readonly string[]): ForeignRequest {
+export function createForeignRequest(names: readonly string[]) {
   const own = new Set(names.map(hostnameOf));
   const isOwn = (host: string, request: IncomingMessage): boolean => {
     const name = hostnameOf(host);
     if (name === undefined) return false;
     return LOOPBACK.test(name) || own.has(name) || name === localAddress(request);
   };
-  return (request) => {
+  return (request: IncomingMessage): FleetError | undefined => {
     const { host, origin } = request.headers;
     if (host !== undefined && !isOwn(host, request)) return refusal('Host', host);
     if (origin !== undefined && !isOwn(hostOf(origin), request)) return refusal('Origin', origin);

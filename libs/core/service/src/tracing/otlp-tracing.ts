@@ -22,11 +22,11 @@ import {
   BatchSpanProcessor,
   ParentBasedSampler,
   type Sampler,
+  type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { parseTraceparent } from '../http/trace.ts';
-import { reportFailures } from './export-failures.ts';
 import type { TracingSettings } from './settings.ts';
 
 export interface TracingOptions {
@@ -140,3 +140,31 @@ const writable = (attributes: Attributes): Record<string, string | number | bool
   Object.fromEntries(
     Object.entries(attributes).map(([key, value]) => [key, typeof value === 'object' ? [...value] : value]),
   );
+
+/** `ExportResultCode.SUCCESS` of @opentelemetry/core, which the SDK does not export again. */
+const SUCCESS = 0;
+
+/**
+ * Logs one line when an export fails, and one when exports succeed again. A collector that is away costs no more: what was
+ * not sent is dropped, and the queue of the rest is bounded.
+ */
+function reportFailures(exporter: SpanExporter, log: Log): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        if (result.code === SUCCESS && isFailing) log.info({}, 'traces are exported again');
+        if (result.code !== SUCCESS && !isFailing)
+          log.warn(
+            { reason: result.error?.message },
+            'traces are not exported: the collector does not take them',
+          );
+        isFailing = result.code !== SUCCESS;
+        // A failure is reported above; the SDK would write it to the console too.
+        done({ code: SUCCESS });
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}

@@ -47,7 +47,7 @@ test('a target gets what a stream would carry, with the credentials of its confi
   assert.equal(at(last[2]?.body, 'statusUpdate', 'status', 'state'), 'TASK_STATE_COMPLETED');
   const ids = hook.received.map(({ headers }) => headers['webhook-id']);
   assert.equal(new Set(ids).size, 6);
-  while (served.ledger.push.find(id, 'c')?.state !== 'finished') await new Promise(setImmediate);
+  while (served.ledger.push.findConfig(id, 'c')?.state !== 'finished') await new Promise(setImmediate);
   assert.deepEqual(results, Array(6).fill('ok'));
   const { body } = await served.rpc('GetTask', { id });
   assert.deepEqual(at(body, 'result', 'metadata', 'urn:hermes-fleet:push'), [
@@ -77,7 +77,7 @@ test('a target of A2A 0.3 gets the task', async (t) => {
   assert.equal(last.headers['x-a2a-notification-token'], TOKEN);
   assert.deepEqual([last.body.kind, at(last.body, 'status', 'state')], ['task', 'completed']);
   assert.equal(at(last.body, 'artifacts', 0, 'artifactId'), 'task-result');
-  while (served.ledger.push.find(id, id)?.state !== 'finished') await new Promise(setImmediate);
+  while (served.ledger.push.findConfig(id, id)?.state !== 'finished') await new Promise(setImmediate);
   assert.equal(hook.received.length, 2);
 });
 
@@ -109,6 +109,6 @@ test('a deleted config sends no more, and holds up no other', async (t) => {
   await served.rpc('DeleteTaskPushNotificationConfig', { taskId: id, id: 'c' });
   await closed.promise;
   await finish(served.ledger, id);
-  while (served.ledger.push.find(id, 'other')?.state !== 'finished') await new Promise(setImmediate);
+  while (served.ledger.push.findConfig(id, 'other')?.state !== 'finished') await new Promise(setImmediate);
   assert.equal(dead.received.length, 1);
 });

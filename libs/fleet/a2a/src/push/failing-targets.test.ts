@@ -66,7 +66,7 @@ test('a target that fails for too long is given up, visibly, until its config is
   const authentication = { scheme: 'Bearer', credentials: 'of-the-target' };
   await pushing.create(id, hook.url, { authentication });
   const line = await pushing.log.saw(/push notifications given up/);
-  const given = pushing.ledger.push.find(id, 'c');
+  const given = pushing.ledger.push.findConfig(id, 'c');
   assert.deepEqual(slept, [1_000, 2_000, 4_000, 8_000]);
   assert.deepEqual(
     [given?.state, given?.failures, given?.failingSince, given?.detail],
@@ -87,7 +87,7 @@ test('a target that is gone for good is given up at once', async (t) => {
   const id = await pushing.begin();
   await pushing.create(id, hook.url);
   await pushing.log.saw(/push notifications given up/);
-  assert.equal(pushing.ledger.push.find(id, 'c')?.state, 'given_up');
+  assert.equal(pushing.ledger.push.findConfig(id, 'c')?.state, 'given_up');
   assert.deepEqual(pushing.results, ['given_up']);
 });
 
@@ -117,7 +117,7 @@ test('a host that has become internal gets nothing', async (t) => {
   await planned.save(id, 'c');
   await clock.asleep(1);
   assert.equal(hook.received.length, 0);
-  assert.match(pushing.ledger.push.find(id, 'c')?.detail ?? '', /has no public address/);
+  assert.match(pushing.ledger.push.findConfig(id, 'c')?.detail ?? '', /has no public address/);
   await assert.rejects(pushing.create(id, url), { code: 'INVALID_PARAMS' });
 });
 
@@ -171,7 +171,7 @@ test('a port that is no longer allowed gets nothing', async (t) => {
   allowInternal[0] = '127.0.0.1';
   await planned.save(id, 'c');
   await clock.asleep(1);
-  assert.match(pushing.ledger.push.find(id, 'c')?.detail ?? '', /^port 25 is below 1024/);
+  assert.match(pushing.ledger.push.findConfig(id, 'c')?.detail ?? '', /^port 25 is below 1024/);
 });
 
 test('a task that was removed while its target failed is not sent again', async (t) => {

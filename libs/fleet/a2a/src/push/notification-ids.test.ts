@@ -25,8 +25,8 @@ test(
     const pushing = startPushing(t, { clock });
     const id = await pushing.begin();
     await pushing.create(id, hook.url);
-    const position = pushing.ledger.push.find(id, 'c')?.position;
-    const n = pushing.ledger.push.find(id, 'c')?.n;
+    const position = pushing.ledger.push.findConfig(id, 'c')?.position;
+    const n = pushing.ledger.push.findConfig(id, 'c')?.n;
     assert.equal(idOf(await hook.next()), `${id}.${n}.${position}.snapshot`);
     const first = await pushing.ledger.addArtifact(id, chunk(0, 'wrong'), LIMITS);
     assert.equal(idOf(await hook.next()), `${id}.${n}.${first?.seq}.0`);
@@ -72,7 +72,7 @@ test(
       { state: 'completed', result: {} },
     );
     while (pushing.ledger.push.active(0, 1).length > 0) await new Promise(setImmediate);
-    const { n } = pushing.ledger.push.find(id, 'c') ?? {};
+    const { n } = pushing.ledger.push.findConfig(id, 'c') ?? {};
     assert.deepEqual(
       hook.received.slice(1).map(idOf),
       [0, 1, 2, 2].map((index) => `${id}.${n}.${done?.seq}.${index}`),

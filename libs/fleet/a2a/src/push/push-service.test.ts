@@ -66,7 +66,7 @@ test('an internal error gives the config up, visibly', deadline, async (t) => {
   await pushing.create(id, hook.url);
   const line = await pushing.log.saw(/given up after an internal error/);
   assert.equal(line.level, 'error');
-  const config = pushing.ledger.push.find(id, 'c');
+  const config = pushing.ledger.push.findConfig(id, 'c');
   assert.deepEqual([config?.state, config?.failures], ['given_up', 1]);
   assert.match(config?.detail ?? '', /this agent could not/);
   assert.deepEqual([pushing.results, hook.received.length], [['given_up'], 0]);
@@ -92,6 +92,6 @@ test('a ledger that cannot write for a while is asked again', deadline, async (t
   await pushing.create(id, hook.url);
   await pushing.ledger.append(id, { type: 'done', data: {} }, { state: 'completed', result: {} });
   while (pushing.ledger.push.active(0, 1).length > 0) await new Promise(setImmediate);
-  assert.equal(pushing.ledger.push.find(id, 'c')?.state, 'finished');
+  assert.equal(pushing.ledger.push.findConfig(id, 'c')?.state, 'finished');
   assert.ok(hook.received.length >= 6, `${hook.received.length} notifications`);
 });

@@ -130,13 +130,13 @@ export function createPushService(options: PushOptions): PushService {
   const plan: PushPort['plan'] = async (wanted, caller, task): Promise<PlannedPush> => {
     if (stopping.signal.aborted) throw shuttingDown();
     await checkAddress(wanted.url);
-    const before = task && ledger.push.find(task.id, task.config);
+    const before = task && ledger.push.findConfig(task.id, task.config);
     // A config that is known takes no further place.
     const place = before ? undefined : reserve(caller, task?.id);
     return {
       async save(taskId, id) {
         const position = ledger.get(taskId)?.lastSeq ?? 0;
-        const known = ledger.push.find(taskId, id);
+        const known = ledger.push.findConfig(taskId, id);
         const saved = await ledger.push.save({ ...wanted, taskId, id, position }, task && limits);
         // It counts as stored from now on.
         place?.[Symbol.dispose]();
@@ -150,7 +150,7 @@ export function createPushService(options: PushOptions): PushService {
 
   return {
     plan,
-    findConfig: (taskId, id) => ledger.push.find(taskId, id),
+    findConfig: ledger.push.findConfig,
     list: (taskId) => ledger.push.list(taskId),
     async remove(taskId, id) {
       const removed = await ledger.push.remove(taskId, id);

@@ -86,7 +86,7 @@ export function createContextDeletions(options: ContextDeletionsOptions) {
     if (stopping.signal.aborted) return { deletion: asked, isOver: false };
     try {
       // A step whose recording failed may be recorded all the same, and the context may be in use again.
-      const deletion = ledger.contexts.find(contextId);
+      const deletion = ledger.contexts.findDeletion(contextId);
       if (!deletion) return { deletion: asked, isOver: true };
       const { results } = deletion;
       const pending = deletion.peers.filter(({ state }) => state === 'pending');
@@ -202,7 +202,7 @@ export function createContextDeletions(options: ContextDeletionsOptions) {
     async delete({ contextId, caller, results }: DeletionAsked): Promise<ContextDeletion> {
       const closed = options.closed();
       if (closed) throw closed;
-      const before = ledger.contexts.find(contextId);
+      const before = ledger.contexts.findDeletion(contextId);
       const deletion = await ledger.contexts.delete({ contextId, caller, results });
       // A repeat reports the state: a caller behind a chain of peers would never wait long enough for all of them.
       // Nothing is under way if the first request failed after its deletion was recorded.
@@ -211,7 +211,7 @@ export function createContextDeletions(options: ContextDeletionsOptions) {
       log.info({ context_id: contextId, caller, tasks: deletion.tasks, results }, 'context is deleted');
       const work = Promise.all([purge(), advance(deletion, 'urgent')]);
       const done = await firstOf(clock, ANSWER_MS, work);
-      if (!done) return ledger.contexts.find(contextId) ?? deletion;
+      if (!done) return ledger.contexts.findDeletion(contextId) ?? deletion;
       const [isPurged, after] = done;
       return isPurged ? { ...after, purged: true } : after;
     },
