@@ -1,6 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import type { Patience } from './agent-model.ts';
+import type { Deadlines } from '../provider/provider-fetch.ts';
 
 /** An answer did not begin, or did not go on, in time. */
 export class SilenceError extends Error {
@@ -18,7 +18,7 @@ export const silenceFailure = (silence: SilenceError): FleetError =>
  * Watches the deadlines of an answer: for its first token, and between two parts, which `heard` tells of. `signal` aborts
  * with a SilenceError. Runs until it is disposed of.
  */
-export function watchSilence(clock: Clock, { firstTokenMs, idleMs }: Patience) {
+export function watchSilence(clock: Clock, { firstTokenMs, idleMs }: Deadlines) {
   const noToken = `sent no token within ${firstTokenMs / 1000} s (model_calls.first_token_s)`;
   const noMore = `sent nothing more for ${idleMs / 1000} s (model_calls.idle_s)`;
   const controller = new AbortController();

@@ -1,6 +1,7 @@
 import { createClient } from '@hermes-fleet/net';
 
-interface Deadlines {
+/** How long an answer may take to its first token, and between two parts. */
+export interface Deadlines {
   readonly firstTokenMs: number;
   readonly idleMs: number;
 }
