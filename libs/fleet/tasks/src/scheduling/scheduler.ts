@@ -1,5 +1,4 @@
-import type { SchedulingState } from '@hermes-fleet/protocol';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, type SchedulingState } from '@hermes-fleet/protocol';
 import type { Priority } from '@hermes-fleet/protocol/handshake';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { Classes } from './classes.ts';
