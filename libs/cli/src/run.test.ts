@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { fleet, keysFolder, profileStub } from '../testing/profile-stub.ts';
+import { DISPATCH_OPTIONS, OPTION_OF_FIELD } from './command-line/shared-options.ts';
 import { GROUPS, loadCommand, USAGES } from './commands.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -66,6 +67,23 @@ test('a command loads its own module, and no server, no bus and no YAML', (t) =>
   const commands = [...loaded.matchAll(/\/cli\/src\/commands\/(.+)\n/g)].map(([, file]) => file);
   assert.deepEqual(commands, ['token.ts']);
   assert.doesNotMatch(loaded, /node_modules\/(?:nats|fastify|pino|prom-client|yaml)\//);
+});
+
+test('each usage is one of a command, and each option of a dispatch sets a field', async () => {
+  for (const file of readdirSync(resolve(import.meta.dirname, 'usage'))) {
+    const exported: Record<string, unknown> = await import(`./usage/${file}`);
+    for (const [name, each] of Object.entries(exported))
+      if (name.endsWith('Usage'))
+        assert.ok(
+          USAGES.some((usage) => usage === each),
+          name,
+        );
+  }
+  const set = new Set<string>(Object.values(OPTION_OF_FIELD));
+  assert.deepEqual(
+    Object.keys(DISPATCH_OPTIONS).filter((option) => !set.has(option)),
+    [],
+  );
 });
 
 test('each command has an implementation', async () => {
