@@ -11,7 +11,6 @@ import {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { type Authenticator, PEER_SCOPES } from '../auth.ts';
-import type { ProcessMetrics } from '../metrics/metrics.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import { createClientErrors } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
@@ -19,7 +18,7 @@ import { errorBody, translateError } from './errors.ts';
 import { takeJson } from './json-body.ts';
 import { addLogField, decorate, observe, pathOf, requestId } from './observe.ts';
 import { createForeignRequest } from './own-hosts.ts';
-import { type Readiness, registerProbes } from './probes.ts';
+import { type ProbeOptions, registerProbes } from './probes.ts';
 import { RequestLog } from './request-log.ts';
 import { sendHead } from './send-head.ts';
 import {
@@ -29,16 +28,12 @@ import {
   type ListenerTls,
 } from './tls-listener.ts';
 
-export interface AppOptions {
-  readonly name: string;
-  readonly version: string;
+export interface AppOptions extends ProbeOptions {
   readonly log: Logger;
   /** Without it, no token is required and every caller is `peer`: for loopback only. */
   readonly authenticate?: Authenticator | undefined;
-  readonly metrics: ProcessMetrics;
   /** Each request but the probes gets a span; absent where traces are off. */
   readonly tracing?: Tracing | undefined;
-  readonly readiness: () => Readiness;
   /** The hosts of this service's addresses, beside loopback and the address that it listens on. */
   readonly hosts?: readonly string[];
   /** The listener serves https; absent for plain http. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { AppOptions } from './app.ts';
+import type { ProcessMetrics } from '../metrics/metrics.ts';
 import './request.ts';
 
 /** The readiness of a process and the state of its dependencies. */
@@ -11,18 +11,20 @@ export interface Readiness {
   >;
 }
 
+export interface ProbeOptions {
+  readonly name: string;
+  readonly version: string;
+  readonly metrics: ProcessMetrics;
+  readonly readiness: () => Readiness;
+}
+
 /**
  * `GET /health` (alive), `GET /ready` (200, or 503 with the reasons) and `GET /metrics`, all public, and without a client certificate
  * (docs/operations.md).
  */
 export function registerProbes(
   app: FastifyInstance,
-  {
-    name,
-    version,
-    metrics: { registry },
-    readiness,
-  }: Pick<AppOptions, 'name' | 'version' | 'metrics' | 'readiness'>,
+  { name, version, metrics: { registry }, readiness }: ProbeOptions,
 ): void {
   const config = { public: true, withoutCertificate: true };
   app.get('/health', { config: { ...config, anyHost: true } }, () => ({
