@@ -1,6 +1,6 @@
 import type { PeerTask } from '@hermes-fleet/a2a/client';
 import type { Read } from '@hermes-fleet/net/api';
-import { definedFields, FleetError, isAsking } from '@hermes-fleet/protocol';
+import { definedFields, FleetError, isAsking, TASK_STATES } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { fleetApi } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
@@ -11,17 +11,12 @@ import { fleetClient, reachable } from '../command-line/reachable.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { findTask } from '../task/find-task.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
-import {
-  answerUsage,
-  cancelUsage,
-  MAX_LIMIT,
-  STATES,
-  tasksUsage,
-  taskUsage,
-  watchUsage,
-} from '../usage/tasks.ts';
+import { answerUsage, cancelUsage, MAX_LIMIT, tasksUsage, taskUsage, watchUsage } from '../usage/tasks.ts';
 
 const CALL_MS = 30_000;
+
+/** The states of A2A that a task of the fleet can have, by their short names. */
+const STATES: readonly string[] = [...new Set(Object.values(TASK_STATES).map(({ a2a }) => a2a))];
 
 /** `fleet tasks`: prints the newest tasks of the operator at one profile or at all, the latest change first. */
 const listCommand = command(tasksUsage, async ({ values, env, stderr, print, show }) => {

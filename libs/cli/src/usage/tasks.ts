@@ -1,4 +1,3 @@
-import { TASK_STATES } from '@hermes-fleet/protocol';
 import { flag, type OptionSpecs, text, texts, usage } from '../command-line/command.ts';
 import { CONTRACT_OPTIONS, PROFILE_OPTIONS, REACH_OPTIONS } from '../command-line/shared-options.ts';
 
@@ -20,9 +19,6 @@ const SEND_OPTIONS = {
 
 export const MAX_LIMIT = 100;
 
-/** The states of A2A that a task of the fleet can have, by their short names. */
-export const STATES: readonly string[] = [...new Set(Object.values(TASK_STATES).map(({ a2a }) => a2a))];
-
 export const sendUsage = usage('send', 'send a task, watch it, and print its result', {
   args: '[brief]',
   options: SEND_OPTIONS,
@@ -43,7 +39,7 @@ export const tasksUsage = usage('tasks', 'print your tasks at all profiles, the 
   options: {
     ...PROFILE_OPTIONS,
     profile: text('name', 'the profile to ask; all by default'),
-    state: text('state', `in this state only: ${STATES.join(', ')}`),
+    state: text('state', 'in this state only, such as working'),
     context: text('id', 'of this context only'),
     limit: text('n', `how many of each profile; 20 by default, at most ${MAX_LIMIT}`),
   },
