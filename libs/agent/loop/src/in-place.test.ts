@@ -193,5 +193,5 @@ test('a tree that commands cannot write to is a configuration error', async (t) 
   const tree = usersTree(t);
   chmodSync(tree.dir, 0o555);
   const made = tree.agent();
-  await assert.rejects(made, { code: 'CONFIG_INVALID', message: /cannot write to the working tree/ });
+  await assert.rejects(made, { code: 'CONFIG_INVALID', message: /cannot write to its working tree/ });
 });
