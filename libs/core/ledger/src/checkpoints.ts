@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
-import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
+import { integer, json, numberOf, type Queries, type Store, text } from '@hermes-fleet/store';
 import type { LiveTasks } from './live-tasks.ts';
 import type { TaskWrites } from './task-writes.ts';
 
@@ -30,7 +30,9 @@ export function createCheckpoints(store: Pick<Store, 'read' | 'write'>, live: Li
           const task = writes.get(db, taskId);
           if (!task.unfinished) return;
           const { n } = task;
-          const saves = task.belongings.has('checkpoint') ? savesOf(db, n) : 0;
+          const saves = task.belongings.has('checkpoint')
+            ? numberOf(db, 'SELECT saves FROM checkpoints WHERE task = ?', n)
+            : 0;
           writes.stores(task, 'checkpoint');
           const last = lastSaves.get(taskId);
           replaceCheckpoint(db, n, saves + 1, rest, growing);
@@ -53,12 +55,6 @@ function split(
   const { [growing]: parts, ...rest } = state;
   if (!Array.isArray(parts)) throw new TypeError(`the field ${growing} of a checkpoint is not a list`);
   return { rest, parts: [...parts] };
-}
-
-/** The number of saves of a task by its number. */
-function savesOf(db: Queries, n: number): number {
-  const row = db.get('SELECT saves FROM checkpoints WHERE task = ?', n);
-  return row ? integer(row, 'saves') : 0;
 }
 
 function replaceCheckpoint(

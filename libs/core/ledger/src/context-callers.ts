@@ -79,11 +79,10 @@ export function forgetCallers(
   contextIds: readonly string[],
   { before, peersBefore = 0 }: Forgettable,
 ): number {
-  const { changes } = db.run(
+  return db.run(
     `DELETE FROM context_callers AS c WHERE c.context_id IN (SELECT value FROM json_each(?)) AND ${MAY_GO}`,
     JSON.stringify(contextIds),
     before,
     peersBefore,
-  );
-  return Number(changes);
+  ).changes;
 }

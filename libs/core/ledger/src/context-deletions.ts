@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import { integer, oneOf, type Queries, type Row, text } from '@hermes-fleet/store';
+import { integer, numberOf, oneOf, type Queries, type Row, text } from '@hermes-fleet/store';
 import { forgetCallersOf } from './context-callers.ts';
 import type {
   ContextDeletion,
@@ -47,8 +47,7 @@ export function refuseTask(contextId: string): FleetError {
 
 /** Throws QUEUE_FULL for a caller that has as many incomplete deletions as it can have. */
 export function assertMayDelete(db: Queries, caller: string): void {
-  const row = db.get('SELECT count(*) AS open FROM context_deletions WHERE caller = ?', caller);
-  if (!row || integer(row, 'open') < MAX_OPEN) return;
+  if (numberOf(db, 'SELECT count(*) FROM context_deletions WHERE caller = ?', caller) < MAX_OPEN) return;
   const message = `${MAX_OPEN} deletions of ${caller} are not complete: ask for others when some of these are`;
   throw new FleetError('QUEUE_FULL', message, { retryAfterS: RETRY_AFTER_S });
 }

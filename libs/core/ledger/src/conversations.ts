@@ -88,14 +88,13 @@ export function pruneConversations(db: Queries, before: number, batch: number): 
 
 /** See `LedgerContexts.trimConversations`. */
 export function trimConversations(db: Queries, maxBytes: number, batch: number): number {
-  const { changes } = db.run(
+  return db.run(
     `DELETE FROM conversations WHERE id IN (
        SELECT id FROM (SELECT id, ended_at, sum(bytes) OVER (ORDER BY ended_at DESC, id DESC) AS total FROM conversations)
        WHERE total > ? ORDER BY ended_at, id LIMIT ?)`,
     maxBytes,
     batch,
-  );
-  return Number(changes);
+  ).changes;
 }
 
 /** Undefined for a task of many callers of an orchestrator, which may not share a conversation. */

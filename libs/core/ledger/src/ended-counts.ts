@@ -1,5 +1,5 @@
 import type { TaskState } from '@hermes-fleet/protocol';
-import { integer, type Queries, type Row, text } from '@hermes-fleet/store';
+import { numberOf, type Queries, text } from '@hermes-fleet/store';
 import { taskState } from './rows.ts';
 import { TERMINAL_STATES } from './states.ts';
 
@@ -45,42 +45,38 @@ export function countEndedSince(db: Queries, group: EndedGroup, from: number | u
   if (from === undefined) return sumOf(db, group, HOUR_MS, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   const minute = Math.ceil(from / MINUTE_MS);
   const hour = Math.ceil(from / HOUR_MS);
-  const row = db.get(
-    'SELECT count(*) AS total FROM endings WHERE caller = ? AND state = ? AND updated_at >= ? AND updated_at < ?',
-    group.caller,
-    group.state,
-    from,
-    minute * MINUTE_MS,
-  );
   return (
-    total(row) +
+    numberOf(
+      db,
+      'SELECT count(*) FROM endings WHERE caller = ? AND state = ? AND updated_at >= ? AND updated_at < ?',
+      group.caller,
+      group.state,
+      from,
+      minute * MINUTE_MS,
+    ) +
     sumOf(db, group, MINUTE_MS, minute, hour * (HOUR_MS / MINUTE_MS)) +
     sumOf(db, group, HOUR_MS, hour, Number.MAX_SAFE_INTEGER)
   );
 }
 
 /** The sum of the buckets from `first` to the one before `end`. */
-function sumOf(
+const sumOf = (
   db: Queries,
   { caller, state }: EndedGroup,
   width: number,
   first: number,
   end: number,
-): number {
-  return total(
-    db.get(
-      `SELECT coalesce(sum(tasks), 0) AS total FROM ended_counts
-       WHERE caller = ? AND state = ? AND width = ? AND bucket >= ? AND bucket < ?`,
-      caller,
-      state,
-      width,
-      first,
-      end,
-    ),
+): number =>
+  numberOf(
+    db,
+    `SELECT coalesce(sum(tasks), 0) FROM ended_counts
+     WHERE caller = ? AND state = ? AND width = ? AND bucket >= ? AND bucket < ?`,
+    caller,
+    state,
+    width,
+    first,
+    end,
   );
-}
-
-const total = (row: Row | undefined): number => integer(row ?? {}, 'total');
 
 /** The groups that a caller's ended tasks can be in; with undefined, those of every caller. */
 export function endedGroups(db: Queries, caller: string | undefined): EndedGroup[] {

@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import { integer, json, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
+import { integer, json, numberOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type { JoinTokenRecord, LedgerJoins, WorkerRecord } from './join-types.ts';
 
 /** See `LedgerJoins`. Each transaction refuses before its first write. */
@@ -15,12 +15,9 @@ export function createJoins(store: Pick<Store, 'read' | 'write'>): LedgerJoins {
     addToken: (token, limits) => store.write((db) => addToken(db, token, limits)),
     revokeToken: (id, at) =>
       store.write((db) => {
-        const { changes } = db.run(
-          'UPDATE join_tokens SET revoked_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL',
-          at,
-          id,
-        );
-        return changes === 1;
+        const sql =
+          'UPDATE join_tokens SET revoked_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL';
+        return db.run(sql, at, id).changes === 1;
       }),
     workers: () => store.read((db) => db.all('SELECT * FROM workers ORDER BY name').map(workerRecord)),
     join: (worker, use) => store.write((db) => join(db, worker, use)),
@@ -47,11 +44,12 @@ function addToken(
   token: Parameters<LedgerJoins['addToken']>[0],
   { max, forgetBefore }: Parameters<LedgerJoins['addToken']>[1],
 ): void {
-  const open = db.get(
-    'SELECT count(*) AS open FROM join_tokens WHERE used_at IS NULL AND revoked_at IS NULL AND expires_at > ?',
+  const open = numberOf(
+    db,
+    'SELECT count(*) FROM join_tokens WHERE used_at IS NULL AND revoked_at IS NULL AND expires_at > ?',
     token.createdAt,
   );
-  if (integer(open ?? {}, 'open') >= max) {
+  if (open >= max) {
     const message = `${max} join tokens can still be used, the most allowed; revoke some of them first`;
     throw new FleetError('QUEUE_FULL', message, { retryAfterS: 60 });
   }

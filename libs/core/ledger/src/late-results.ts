@@ -30,12 +30,8 @@ export function findKeptCheckpoints(db: Queries): KeptCheckpoint[] {
 
 /** True if the checkpoint was kept. */
 export function replaceByLateResult(db: Queries, taskId: string, result: JsonObject): boolean {
-  const { changes } = db.run(
-    `UPDATE checkpoints SET state = ? WHERE ${IS_ENDED} AND ${IS_KEPT}`,
-    JSON.stringify({ late_result: result }),
-    taskId,
-  );
-  return changes === 1;
+  const sql = `UPDATE checkpoints SET state = ? WHERE ${IS_ENDED} AND ${IS_KEPT}`;
+  return db.run(sql, JSON.stringify({ late_result: result }), taskId).changes === 1;
 }
 
 /** True if the task has ended, and a peer may still be doing it. */
@@ -50,8 +46,7 @@ export function hasCheckpoint(db: Queries, n: number): boolean {
 
 /** True if there was one. */
 export function dropKeptCheckpoint(db: Queries, taskId: string): boolean {
-  const { changes } = db.run(`DELETE FROM checkpoints WHERE ${IS_ENDED} AND ${IS_KEPT}`, taskId);
-  return changes > 0;
+  return db.run(`DELETE FROM checkpoints WHERE ${IS_ENDED} AND ${IS_KEPT}`, taskId).changes > 0;
 }
 
 export function findLateResult(db: Queries, taskId: string): JsonObject | undefined {

@@ -119,13 +119,9 @@ export function createLedger(
     peers: () => store.read((db) => db.all('SELECT * FROM peers ORDER BY agent_id').map(peerRecord)),
     savePeer: ({ agentId, announce, receivedAt, caller }) =>
       store.write((db) => {
-        db.run(
-          'INSERT OR REPLACE INTO peers (agent_id, announce, received_at, caller) VALUES (?, ?, ?, ?)',
-          agentId,
-          JSON.stringify(announce),
-          receivedAt,
-          caller ?? null,
-        );
+        const sql =
+          'INSERT OR REPLACE INTO peers (agent_id, announce, received_at, caller) VALUES (?, ?, ?, ?)';
+        db.run(sql, agentId, JSON.stringify(announce), receivedAt, caller ?? null);
       }),
     forgetPeer: (agentId) =>
       store.write((db) => {

@@ -3,6 +3,7 @@ import type { Clock, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol/po
 import {
   integer,
   json,
+  numberOf,
   openReader,
   type Queries,
   type Row,
@@ -131,10 +132,7 @@ function advanceTo(db: Queries, seq: number, newest: number): number {
   return published;
 }
 
-function cursorOf(db: Queries): number {
-  const row = db.get('SELECT cursor FROM outbox');
-  return row ? integer(row, 'cursor') : 0;
-}
+const cursorOf = (db: Queries): number => numberOf(db, 'SELECT cursor FROM outbox');
 
 /** The number of unpublished events, the sequence of the newest one (at least the cursor), and how far the file counts them. */
 function countsOf(db: Queries): { unpublished: number; newest: number; countedTo: number } {
@@ -155,23 +153,22 @@ function countsOf(db: Queries): { unpublished: number; newest: number; countedTo
 
 /** Adds the events that the file does not count yet, and returns how far it counts. */
 function countUp(db: Queries): number {
-  const newest = integer(db.get('SELECT coalesce(max(seq), 0) AS newest FROM events') ?? {}, 'newest');
-  const from = integer(db.get('SELECT counted_to FROM outbox') ?? {}, 'counted_to');
+  const newest = numberOf(db, 'SELECT coalesce(max(seq), 0) FROM events');
+  const from = numberOf(db, 'SELECT counted_to FROM outbox');
   if (newest <= from) return from;
   const more = countBetween(db, from, newest);
   db.run('UPDATE outbox SET counted_to = ?, unpublished = unpublished + ?', newest, more);
   return newest;
 }
 
-function countBetween(db: Queries, after: number, upTo: number): number {
-  const row = db.get(
+const countBetween = (db: Queries, after: number, upTo: number): number =>
+  numberOf(
+    db,
     `SELECT (SELECT count(*) FROM events NOT INDEXED WHERE type <> 'text' AND seq > ?1 AND seq <= ?2)
-       + (SELECT count(*) FROM erased_events WHERE seq > ?1 AND seq <= ?2) AS total`,
+       + (SELECT count(*) FROM erased_events WHERE seq > ?1 AND seq <= ?2)`,
     after,
     upTo,
   );
-  return row ? integer(row, 'total') : 0;
-}
 
 /** The events behind a number, in order, with those of erased tasks that are not published yet. */
 function readEvents(
@@ -247,11 +244,8 @@ export function openOutbox(file: string, profile: string): OutboxReader {
     cursor: () => reader.read(cursorOf),
     removedTasks: () =>
       reader.read((db) => {
-        const row = db.get(
-          `SELECT (SELECT coalesce(sum(value), 0) FROM totals WHERE counter = 'tasks')
-             - (SELECT count(*) FROM endings) AS removed`,
-        );
-        return Math.max(0, integer(row ?? {}, 'removed'));
+        const ended = numberOf(db, `SELECT coalesce(sum(value), 0) FROM totals WHERE counter = 'tasks'`);
+        return Math.max(0, ended - numberOf(db, 'SELECT count(*) FROM endings'));
       }),
     close: reader.close,
   };

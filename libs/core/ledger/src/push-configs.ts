@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
+import { integer, numberOf, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
 import type {
   LedgerPush,
   NewPushConfig,
@@ -16,6 +16,9 @@ const VERSIONS: Readonly<Record<PushVersion, true>> = { '1.0': true, '0.3': true
 const RETRY_AFTER_S = 60;
 
 const SELECT = 'SELECT p.*, t.id AS task_id, t.caller FROM push_configs p JOIN tasks t ON t.n = p.task';
+
+/** A config whose last delivery, if any, has not failed. */
+const WORKS = 'failures = 0, failing_since = NULL, detail = NULL';
 
 /** See `LedgerPush`. */
 export function createPushConfigs(store: Pick<Store, 'read' | 'write'>): LedgerPush {
@@ -51,13 +54,8 @@ export function createPushConfigs(store: Pick<Store, 'read' | 'write'>): LedgerP
       ),
     delivered: (n, position) =>
       store.write((db) => {
-        const { changes } = db.run(
-          `UPDATE push_configs SET position = ?, has_begun = 1, failures = 0, failing_since = NULL, detail = NULL
-           WHERE n = ?`,
-          position,
-          n,
-        );
-        return changes === 1;
+        const sql = `UPDATE push_configs SET position = ?, has_begun = 1, ${WORKS} WHERE n = ?`;
+        return db.run(sql, position, n).changes === 1;
       }),
     failed: (n, at, detail) =>
       store.write((db) => {
@@ -106,10 +104,7 @@ function saveConfig(db: Queries, config: NewPushConfig, limits: PushLimits | und
 
 function revived(db: Queries, known: PushConfig): PushConfig {
   if (known.state !== 'given_up') return known;
-  db.run(
-    `UPDATE push_configs SET state = 'active', failures = 0, failing_since = NULL, detail = NULL WHERE n = ?`,
-    known.n,
-  );
+  db.run(`UPDATE push_configs SET state = 'active', ${WORKS} WHERE n = ?`, known.n);
   return { ...known, state: 'active', failures: 0, failingSince: undefined, detail: undefined };
 }
 
@@ -139,10 +134,8 @@ function assertRoom(
     );
 }
 
-function count(db: Queries, where: string, param: string): number {
-  const sql = `SELECT count(*) AS held FROM push_configs p JOIN tasks t ON t.n = p.task WHERE ${where}`;
-  return integer(db.get(sql, param) ?? {}, 'held');
-}
+const count = (db: Queries, where: string, param: string): number =>
+  numberOf(db, `SELECT count(*) FROM push_configs p JOIN tasks t ON t.n = p.task WHERE ${where}`, param);
 
 function findBy(db: Queries, where: string, ...params: (string | number)[]): PushConfig | undefined {
   const row = db.get(`${SELECT} WHERE ${where}`, ...params);

@@ -1,5 +1,5 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { integer, type Queries, text } from '@hermes-fleet/store';
+import { numberOf, type Queries, text } from '@hermes-fleet/store';
 
 const DAY_MS = 86_400_000;
 
@@ -41,8 +41,8 @@ export function createSpendingDays(clock: Pick<Clock, 'now' | 'monotonic'>) {
         return;
       }
       const now = clock.monotonic();
-      const row = db.get('SELECT CAST(value AS INTEGER) AS ms FROM meta WHERE key = ?', BEHIND_MS);
-      const behindMs = (row ? integer(row, 'ms') : 0) + Math.round(now - (lookedAt ?? now));
+      const earlierMs = numberOf(db, 'SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?', BEHIND_MS);
+      const behindMs = earlierMs + Math.round(now - (lookedAt ?? now));
       lookedAt = now;
       if (behindMs < DAY_MS) db.run('INSERT OR REPLACE INTO meta VALUES (?, ?)', BEHIND_MS, String(behindMs));
       else db.run('DELETE FROM spending WHERE day > ?', today);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TaskState } from '@hermes-fleet/protocol';
 import { invalidParams, parseJson } from '@hermes-fleet/protocol';
-import { integer, type Queries, type Row } from '@hermes-fleet/store';
+import { integer, numberOf, type Queries, type Row } from '@hermes-fleet/store';
 import { z } from 'zod';
 import { countEndedSince, type EndedGroup, endedGroups } from './ended-counts.ts';
 import { taskRecord } from './rows.ts';
@@ -132,8 +132,8 @@ function inContext(db: Queries, query: TaskQuery, after: Position | undefined, l
     after === undefined ? 0 : -after.n,
     limit,
   );
-  const total = db.get(`SELECT count(*) AS total ${ENDED_IN_CONTEXT}`, ...parameters);
-  return { positions: rows.map(position), total: integer(total ?? {}, 'total') };
+  const total = numberOf(db, `SELECT count(*) ${ENDED_IN_CONTEXT}`, ...parameters);
+  return { positions: rows.map(position), total };
 }
 
 const position = (row: Row): Position => ({ n: integer(row, 'n'), updatedAt: integer(row, 'updated_at') });

@@ -1,5 +1,5 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { integer, type Queries, type Store, text } from '@hermes-fleet/store';
+import { integer, numberOf, type Queries, type Store, text } from '@hermes-fleet/store';
 import {
   ALL_BELONGINGS,
   type Belonging,
@@ -62,7 +62,9 @@ export type TaskWrites = ReturnType<typeof createTaskWrites>;
  */
 export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: LiveTasks) {
   let newest = store.read(newestSequence);
-  let { number, tokenId } = store.read(newestIds);
+  // Nothing outside of the file refers to these after a restart, so that numbers of removed rows may then be used again.
+  let number = store.read((db) => numberOf(db, 'SELECT coalesce(max(n), 0) FROM tasks'));
+  let tokenId = store.read((db) => numberOf(db, 'SELECT coalesce(max(id), 0) FROM tokens'));
   const batch = store.perBatch(
     (): Batch => ({ tasks: new Map(), changed: new Set(), events: [], seq: newest }),
     write,
@@ -152,21 +154,12 @@ export function createTaskWrites(store: Pick<Store, 'read' | 'perBatch'>, live: 
   };
 }
 
-/** Nothing outside of the file refers to these after a restart, so that numbers of removed rows may then be used again. */
-function newestIds(db: Queries): { number: number; tokenId: number } {
-  const row = db.get(
-    `SELECT coalesce((SELECT max(n) FROM tasks), 0) AS number, coalesce((SELECT max(id) FROM tokens), 0) AS token`,
-  );
-  return { number: integer(row ?? {}, 'number'), tokenId: integer(row ?? {}, 'token') };
-}
-
-function newestSequence(db: Queries): number {
-  const row = db.get(
+const newestSequence = (db: Queries): number =>
+  numberOf(
+    db,
     `SELECT max(cursor, counted_to, coalesce((SELECT max(seq) FROM events), 0),
-       coalesce((SELECT max(seq) FROM erased_events), 0)) AS newest FROM outbox`,
+       coalesce((SELECT max(seq) FROM erased_events), 0)) FROM outbox`,
   );
-  return integer(row ?? {}, 'newest');
-}
 
 /** The task as the file has it. */
 function findStanding(db: Queries, taskId: string): Standing | undefined {

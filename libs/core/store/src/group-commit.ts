@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
-import { type BatchState, createBatchStates } from './batch-states.ts';
+import { createBatchStates } from './batch-states.ts';
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
 import { Job, type QueuedJob } from './job.ts';
 
@@ -9,35 +9,7 @@ const MAX_BATCH = 512;
 const MAX_QUEUED = 20_000;
 const PROBE_EVERY_MS = 5000;
 
-export interface GroupCommit {
-  /**
-   * Runs a synchronous transaction in the next batch; resolves with its value after COMMIT. One that throws before its
-   * first write only fails itself. When one throws after a write, the batch is rolled back, and its transactions run
-   * again one by one, each with a COMMIT of its own: so a transaction may run twice, and must not rely on what its first
-   * run changed outside of the database. STORE_UNAVAILABLE means that the batch was not committed: neither its writes
-   * nor the queued ones behind it are stored. `onCommitted` is called after COMMIT and before the promise resolves. An error
-   * of it is logged, and the promise resolves nevertheless, because the transaction is stored.
-   */
-  write<T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T>;
-  /**
-   * Adds state that the transactions of one batch share, such as sums that are written once for all of them. The
-   * returned function gives the state of the open transaction; `create` makes it when it is first asked for, and it is
-   * forgotten at COMMIT and at ROLLBACK. It throws INTERNAL outside of a transaction. `write` stores the state after the
-   * last transaction of the batch and before COMMIT, unless nobody asked for it. Asking counts as a write, and an error
-   * of `write` as one of a transaction.
-   */
-  perBatch<S>(create: () => S, write: (state: S) => void): BatchState<S>;
-  /** True while a batch runs. */
-  inBatch(): boolean;
-  /** The reason why the last batch was not committed; undefined after a successful commit. Damage stays. */
-  problem(): string | undefined;
-  /** Reports that a page of the file is damaged: nothing is written any more. Returns the error that says so. */
-  damaged(cause: unknown): FleetError;
-  /** Commits the queued writes at once; later writes fail with SHUTTING_DOWN. */
-  close(): void;
-}
-
-export interface GroupCommitOptions {
+interface GroupCommitOptions {
   /** The name of the store in messages. */
   readonly name: string;
   readonly db: DatabaseSync;
@@ -53,12 +25,14 @@ export interface GroupCommitOptions {
   readonly afterCommit?: () => Promise<void> | undefined;
 }
 
+export type GroupCommit = ReturnType<typeof createGroupCommit>;
+
 /**
  * Batches the transactions of one event loop turn into one COMMIT. A batch runs synchronously, so nobody observes it
  * half done. After a failure it probes every five seconds: a service that a full disk took out of rotation recovers
  * without traffic.
  */
-export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
+export function createGroupCommit(options: GroupCommitOptions) {
   const { name, db, log } = options;
   const queue: QueuedJob[] = [];
   const states = createBatchStates();
@@ -75,6 +49,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     if (db.isTransaction) db.exec('ROLLBACK');
   };
 
+  /** Reports that a page of the file is damaged: nothing is written any more. Returns the error that says so. */
   const damaged = (cause: unknown): FleetError => {
     if (damage) return damage;
     damage = damageError(name, cause);
@@ -225,7 +200,15 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   };
 
   return {
-    write: (transaction, onCommitted) => {
+    /**
+     * Runs a synchronous transaction in the next batch; resolves with its value after COMMIT. One that throws before its
+     * first write only fails itself. When one throws after a write, the batch is rolled back, and its transactions run
+     * again one by one, each with a COMMIT of its own: so a transaction may run twice, and must not rely on what its first
+     * run changed outside of the database. STORE_UNAVAILABLE means that the batch was not committed: neither its writes
+     * nor the queued ones behind it are stored. `onCommitted` is called after COMMIT and before the promise resolves. An error
+     * of it is logged, and the promise resolves nevertheless, because the transaction is stored.
+     */
+    write: <T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T> => {
       const refused = refusal();
       if (refused) return Promise.reject(refused);
       return new Promise((resolve, reject) => {
@@ -233,11 +216,21 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
         schedule();
       });
     },
+    /**
+     * Adds state that the transactions of one batch share, such as sums that are written once for all of them. The
+     * returned function gives the state of the open transaction; `create` makes it when it is first asked for, and it is
+     * forgotten at COMMIT and at ROLLBACK. It throws INTERNAL outside of a transaction. `write` stores the state after the
+     * last transaction of the batch and before COMMIT, unless nobody asked for it. Asking counts as a write, and an error
+     * of `write` as one of a transaction.
+     */
     perBatch: states.add,
-    inBatch: () => running,
-    problem: () => problem,
+    /** True while a batch runs. */
+    inBatch: (): boolean => running,
+    /** The reason why the last batch was not committed; undefined after a successful commit. Damage stays. */
+    problem: (): string | undefined => problem,
     damaged,
-    close: () => {
+    /** Commits the queued writes at once; later writes fail with SHUTTING_DOWN. */
+    close: (): void => {
       closed = true;
       while (queue.length > 0) commit(takeJobs());
       probeTimer?.[Symbol.dispose]();

@@ -2,7 +2,7 @@ export { type Connections, openConnections } from './database.ts';
 export { resultCode, SQLITE } from './errors.ts';
 export { type StoreSchema, versionOf } from './migrate.ts';
 export { acquireOwnership } from './ownership.ts';
-export type { Queries } from './queries.ts';
+export { numberOf, type Queries } from './queries.ts';
 export { openReader, type Reader } from './reader.ts';
 export {
   type Columns,

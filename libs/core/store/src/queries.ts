@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Row } from './row.ts';
+import { integer, type Row } from './row.ts';
 
 /** Statements, prepared once by their text. Texts are constants, which bounds the cache. */
 export interface Queries {
@@ -74,4 +74,11 @@ export function createStatements(db: DatabaseSync) {
     /** The number of executions so far of statements that could write, failed ones included. */
     writes: (): number => writes,
   };
+}
+
+/** The number that a query of one row with one column gives; 0 without a row. Throws as `integer`. */
+export function numberOf(db: Pick<Queries, 'get'>, sql: string, ...params: SQLInputValue[]): number {
+  const row = db.get(sql, ...params) ?? {};
+  const [column] = Object.keys(row);
+  return column === undefined ? 0 : integer(row, column);
 }

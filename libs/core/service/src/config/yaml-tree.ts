@@ -21,18 +21,7 @@ export type Path = readonly PropertyKey[];
 export type Origin = 'plain' | 'quoted' | 'environment';
 
 /** The values of a YAML file with their origins. */
-export interface YamlTree {
-  /** Undefined for an unreadable text; null for an empty one. */
-  readonly value: unknown;
-  readonly problems: readonly Problem[];
-  /** The paths of the values from the environment, with the names of their variables. */
-  readonly fromEnvironment: readonly string[];
-  /** The line of the key or item at this path, or of its nearest ancestor. */
-  lineOf(path: Path): number;
-  originOf(path: Path): Origin;
-  /** True if the value at this path is missing because of a reported problem. */
-  isBroken(path: Path): boolean;
-}
+export type YamlTree = ReturnType<typeof readYaml>;
 
 const MAX_VALUES = 20_000;
 const MAX_DEPTH = 64;
@@ -48,7 +37,7 @@ export function readYaml(
   text: string,
   env: SecretEnv,
   isKept: (path: Path, name: string) => Kept = () => false,
-): YamlTree {
+) {
   const { document, problems: syntax, lineAt } = parseYaml(text);
   const problems: Problem[] = [...syntax];
   const fromEnvironment: string[] = [];
@@ -145,16 +134,20 @@ export function readYaml(
     value = undefined;
   }
   return {
+    /** Undefined for an unreadable text; null for an empty one. */
     value,
     problems,
+    /** The paths of the values from the environment, with the names of their variables. */
     fromEnvironment,
-    lineOf: (path) => {
+    /** The line of the key or item at this path, or of its nearest ancestor. */
+    lineOf: (path: Path): number => {
       const lengths = Array.from(path, (_, at) => path.length - at);
       const known = lengths.map((length) => lines.get(key(path.slice(0, length))));
       return known.find((line) => line !== undefined) ?? 1;
     },
-    originOf: (path) => origins.get(key(path)) ?? 'plain',
-    isBroken: (path) => broken.has(key(path)),
+    originOf: (path: Path): Origin => origins.get(key(path)) ?? 'plain',
+    /** True if the value at this path is missing because of a reported problem. */
+    isBroken: (path: Path): boolean => broken.has(key(path)),
   };
 }
 
