@@ -5,8 +5,7 @@ import { PEER_SCOPES } from '@hermes-fleet/service';
 import type { FleetConfig } from './config.ts';
 import { type JoinPolicy, joinPolicy } from './join-policy.ts';
 import { normalizePeerUrl } from './peer-url.ts';
-import { type Env, readVariable, type TokenUse, tokenDigest } from './token.ts';
-import { tokenProblems } from './token-problems.ts';
+import { type Env, readVariable, type TokenUse, tokenDigest, tokenProblems } from './token.ts';
 
 /** The caller with the shared token, or without a token on loopback (docs/peering.md#tokens). */
 export const SHARED_CALLER: Caller = {

@@ -19,4 +19,4 @@ export {
   withAdvertisedPath,
 } from './peer-url.ts';
 export { tierOf } from './tier.ts';
-export { tokenProblems } from './token-problems.ts';
+export { tokenProblems } from './token.ts';

@@ -9,8 +9,13 @@ export type {
 } from './context-types.ts';
 export type { Booking, DaySpending, Figures } from './figure-types.ts';
 export { openFigures } from './figures.ts';
-export type { JoinTokenRecord, LedgerJoins, WorkerRecord } from './join-types.ts';
-export { joinTokenProblem, nameTaken } from './joins.ts';
+export {
+  type JoinTokenRecord,
+  joinTokenProblem,
+  type LedgerJoins,
+  nameTaken,
+  type WorkerRecord,
+} from './joins.ts';
 export { openLedger } from './ledger.ts';
 export { openOutbox } from './outbox.ts';
 export type { NewPushConfig, PushConfig, PushLimits, PushVersion } from './push-types.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { newTask, openTestLedger } from '../testing/harness.ts';
-import type { WorkerRecord } from './join-types.ts';
+import type { WorkerRecord } from './joins.ts';
 
 const MINUTE = 60_000;
 const token = (id: string, more: object = {}) => ({

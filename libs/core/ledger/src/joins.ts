@@ -1,32 +1,86 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { integer, json, numberOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
-import type { JoinTokenRecord, LedgerJoins, WorkerRecord } from './join-types.ts';
 
-/** See `LedgerJoins`. Each transaction refuses before its first write. */
-export function createJoins(store: Pick<Store, 'read' | 'write'>): LedgerJoins {
+/** A join token: the right to join once (docs/peering.md#joining). Only the hash of the token is known. */
+export interface JoinTokenRecord {
+  readonly id: string;
+  /** 64 hex digits: the SHA-256 of the token. */
+  readonly digest: string;
+  /** The name that the worker may take; `*` stands for any part of it. */
+  readonly name: string;
+  /** What the worker gets, as its creator said. */
+  readonly terms: JsonObject;
+  /** The caller that created it. */
+  readonly createdBy: string;
+  /** Ms since the epoch, as are the other times. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly used: { readonly at: number; readonly by: string; readonly request: string } | undefined;
+  readonly revokedAt: number | undefined;
+}
+
+/** A worker that joined with a join token. */
+export interface WorkerRecord {
+  readonly name: string;
+  /** 64 hex digits: the SHA-256 of the token that the worker presents. */
+  readonly digest: string;
+  /** The token that this profile presents to the worker. */
+  readonly token: string;
+  /** The JSON-RPC URL of the worker. */
+  readonly url: string;
+  readonly scopes: readonly string[];
+  /** The id of its join token. */
+  readonly joinToken: string;
+  readonly joinedAt: number;
+  /** The time since which it gets no new work, because it is leaving. */
+  readonly leavingAt: number | undefined;
+}
+
+export type LedgerJoins = ReturnType<typeof createJoins>;
+
+/** Join tokens, and the workers that joined with them. Each transaction refuses before its first write. */
+export function createJoins(store: Pick<Store, 'read' | 'write'>) {
   return {
-    tokens: () =>
+    /** The newest first. */
+    tokens: (): JoinTokenRecord[] =>
       store.read((db) => db.all('SELECT * FROM join_tokens ORDER BY created_at DESC, id').map(tokenRecord)),
-    findToken: (digest) =>
+    findToken: (digest: string): JoinTokenRecord | undefined =>
       store.read((db) => {
         const row = db.get('SELECT * FROM join_tokens WHERE digest = ?', digest);
         return row && tokenRecord(row);
       }),
-    addToken: (token, limits) => store.write((db) => addToken(db, token, limits)),
-    revokeToken: (id, at) =>
+    /**
+     * Stores a join token, and removes those that ended before `forgetBefore`. Throws QUEUE_FULL when `max` others can still
+     * be used.
+     */
+    addToken: (token: NewToken, limits: TokenLimits): Promise<void> =>
+      store.write((db) => addToken(db, token, limits)),
+    /** Revokes a join token that was not used; false if there is none. */
+    revokeToken: (id: string, at: number): Promise<boolean> =>
       store.write((db) => {
         const sql =
           'UPDATE join_tokens SET revoked_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL';
         return db.run(sql, at, id).changes === 1;
       }),
-    workers: () => store.read((db) => db.all('SELECT * FROM workers ORDER BY name').map(workerRecord)),
-    join: (worker, use) => store.write((db) => join(db, worker, use)),
-    leave: (name, at) =>
+    workers: (): WorkerRecord[] =>
+      store.read((db) => db.all('SELECT * FROM workers ORDER BY name').map(workerRecord)),
+    /**
+     * Uses up the join token and stores the worker, in one transaction. The same request again resolves with false and changes
+     * nothing. Throws UNAUTHENTICATED for a token that can't be used any more, and FORBIDDEN for the name, the token or the
+     * address of another worker.
+     */
+    join: (worker: WorkerRecord, use: Use): Promise<boolean> => store.write((db) => join(db, worker, use)),
+    /** Records that a worker is leaving; undefined for an unknown one. */
+    leave: (name: string, at: number): Promise<WorkerRecord | undefined> =>
       store.write((db) => {
         db.run('UPDATE workers SET leaving_at = coalesce(leaving_at, ?) WHERE name = ?', at, name);
         return findWorker(db, name);
       }),
-    removeWorker: (name, { isRevoked }) =>
+    /**
+     * Removes a worker and its stored announce; false if there is none. A revoked one also loses the push notification configs
+     * of the tasks that it sent: they would go on telling it what those tasks do.
+     */
+    removeWorker: (name: string, { isRevoked }: { readonly isRevoked: boolean }): Promise<boolean> =>
       store.write((db) => {
         db.run('DELETE FROM peers WHERE agent_id = ?', name);
         if (isRevoked)
@@ -39,11 +93,11 @@ export function createJoins(store: Pick<Store, 'read' | 'write'>): LedgerJoins {
   };
 }
 
-function addToken(
-  db: Queries,
-  token: Parameters<LedgerJoins['addToken']>[0],
-  { max, forgetBefore }: Parameters<LedgerJoins['addToken']>[1],
-): void {
+type NewToken = Omit<JoinTokenRecord, 'used' | 'revokedAt'>;
+type TokenLimits = { readonly max: number; readonly forgetBefore: number };
+type Use = { readonly request: string; readonly at: number };
+
+function addToken(db: Queries, token: NewToken, { max, forgetBefore }: TokenLimits): void {
   const open = numberOf(
     db,
     'SELECT count(*) FROM join_tokens WHERE used_at IS NULL AND revoked_at IS NULL AND expires_at > ?',
@@ -65,11 +119,7 @@ function addToken(
   });
 }
 
-function join(
-  db: Queries,
-  worker: WorkerRecord,
-  { request, at }: { readonly request: string; readonly at: number },
-): boolean {
+function join(db: Queries, worker: WorkerRecord, { request, at }: Use): boolean {
   const row = db.get('SELECT * FROM join_tokens WHERE id = ?', worker.joinToken);
   const token = row && tokenRecord(row);
   if (token?.used?.request === request && findWorker(db, worker.name)?.joinToken === token.id) return false;

@@ -11,7 +11,7 @@ import type {
 import type { ArtifactLimits, StoredChunk } from './artifact-types.ts';
 import type { LedgerContexts } from './context-types.ts';
 import type { Figures } from './figure-types.ts';
-import type { LedgerJoins } from './join-types.ts';
+import type { LedgerJoins } from './joins.ts';
 import type { LedgerPush } from './push-types.ts';
 
 export interface TaskRecord {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { tokenProblems } from './token-problems.ts';
+import { tokenProblems } from './token.ts';
 
 const env = {
   read: (name: string) =>
