@@ -143,7 +143,7 @@ async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number])
         add: (id, entry) => durable(() => tokens.add(id, entry)),
       },
     }),
-    async report(event) {
+    async reportEvent(event) {
       const data = event.type === 'text' ? { text: event.text } : event.data;
       await durable(() => ledger.append(TASK, { type: event.type, data }, { state: 'working' }));
     },
@@ -152,7 +152,7 @@ async function live({ dir, dieAt, at }: z.output<typeof Order>['lives'][number])
     artifacts: {
       maxBytes: ARTIFACTS.artifactBytes,
       add: (chunk) => durable(async () => (await ledger.addArtifact(TASK, chunk, ARTIFACTS)) !== undefined),
-      find: (id) => ledger.wholeArtifact(TASK, id),
+      findArtifact: (id) => ledger.wholeArtifact(TASK, id),
     },
     checkpoint: {
       load: () => ledger.loadCheckpoint(TASK),

@@ -56,7 +56,7 @@ export function ledgerRun(
     signal: o.signal,
     stopping: new AbortController().signal,
     budget,
-    async report(event) {
+    async reportEvent(event) {
       events.push(event);
       const data = event.type === 'text' ? { text: event.text } : event.data;
       await ledger.append(id, { type: event.type, data });

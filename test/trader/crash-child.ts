@@ -101,7 +101,7 @@ const runtime: Runtime = {
   },
   health: () => ({ degraded: false, reasons: [] }),
   view: () => undefined,
-  hold: () => undefined,
+  setHold: () => undefined,
   resetAccount: async () => undefined,
   start: () => undefined,
   close: async () => undefined,

@@ -19,7 +19,7 @@ export async function openMcp({
   const places = names.map(async (name) => {
     const { dir, wrap } = await confinement.serverPlace(name);
     const reached: typeof wrap = (command, args) =>
-      throughProxy(wrap, network?.open({ server: name }))(command, args);
+      throughProxy(wrap, network?.openProxy({ server: name }))(command, args);
     return [name, { dir, wrap: reached }] as const;
   });
   return createMcpPool({

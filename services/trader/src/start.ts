@@ -237,10 +237,10 @@ export async function startTrader(
 
 /** Lets no engine enter a position while the audit is broken, or not verified yet; exits go on. */
 function holdForAudit(
-  runtime: Pick<Runtime, 'hold'>,
+  runtime: Pick<Runtime, 'setHold'>,
   concernIds: readonly string[],
   { mayEnter, detail = 'it is not verified yet' }: AuditState,
 ): void {
   const held = mayEnter ? undefined : ({ runState: 'paused', reason: `audit: ${detail}` } as const);
-  for (const concernId of concernIds) runtime.hold(concernId, 'audit', held);
+  for (const concernId of concernIds) runtime.setHold(concernId, 'audit', held);
 }

@@ -114,7 +114,7 @@ export function createOrchestrator(options: OrchestratorOptions): Orchestrator {
         store: store.tokensOf(task),
         model: 'relay',
       }),
-      report: () => process.alive(Promise.resolve()),
+      reportEvent: () => process.alive(Promise.resolve()),
       park: (wait) => wait(),
       ask: () => Promise.reject(new Error('no task asks in a simulation')),
       checkpoint: {

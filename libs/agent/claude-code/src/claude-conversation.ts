@@ -46,7 +46,7 @@ const IDLE_MS = 5000;
 export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConversation {
   return (options, resources) => {
     const { state, save, maxSteps } = options;
-    const { signal, stopping, budget, task, workspace, log, clock, report } = resources;
+    const { signal, stopping, budget, task, workspace, log, clock, reportEvent } = resources;
     let proxy: MeteringProxy | undefined;
     let session: ClaudeSession | undefined;
     let reporter: TextReporter | undefined;
@@ -61,7 +61,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
 
     async function progress(data: JsonObject, used = tokens.takeFields()): Promise<void> {
       const spent = { spent_tokens: budget.spent() - reserved(), budget_tokens: budget.limit ?? null };
-      await report({
+      await reportEvent({
         type: 'progress',
         data: { step: state.step, ...options.progressFields, ...data, ...spent, ...used },
       });
@@ -152,7 +152,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
           ...calls,
           onText(delta) {
             if (!options.streamsText) return;
-            reporter ??= createTextReporter(report, clock);
+            reporter ??= createTextReporter(reportEvent, clock);
             reporter.push(delta);
           },
           onStep,

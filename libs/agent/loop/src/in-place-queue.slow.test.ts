@@ -14,7 +14,7 @@ async function holder(t: TestContext) {
   const goOn = Promise.withResolvers<void>();
   const context = {
     ...makeContext(),
-    report: async (event: RunEvent) => {
+    reportEvent: async (event: RunEvent) => {
       if (event.type !== 'progress' || event.data.phase !== 'ended') return;
       holding.resolve();
       await goOn.promise;

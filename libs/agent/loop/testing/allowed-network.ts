@@ -59,7 +59,7 @@ export async function networkScene(
     network,
     confinement,
     async run(script, { timeoutMs = 60_000, stdin, env = {} } = {}) {
-      const proxied = network.open({ command: 'test' });
+      const proxied = network.openProxy({ command: 'test' });
       const wrap = throughProxy(
         (command, args, proxy) => confinement.wrap(command, args, { writable: [dir], readOnly: [], proxy }),
         proxied,

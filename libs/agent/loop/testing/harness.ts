@@ -144,7 +144,7 @@ export function makeContext(
     checkpoints,
     park: (wait) => wait(),
     ask: async () => assert.fail('nobody answers'),
-    async report(event) {
+    async reportEvent(event) {
       events.push(event);
       options.onEvent?.(event);
     },
@@ -191,14 +191,14 @@ export const block = (info: string, content: string): string => `\`\`\`${info}\n
 export function makeToolContext(
   options: Partial<ToolContext> & { readonly dir: string; readonly files: AnchoredFiles },
 ): ToolContext {
-  const { signal, stopping, budget, report, park, ask } = makeContext();
+  const { signal, stopping, budget, reportEvent, park, ask } = makeContext();
   const { dir, ...rest } = options;
   let memo: JsonObject | undefined;
   return {
     signal,
     stopping,
     budget,
-    report,
+    reportEvent,
     park,
     ask,
     task: makeTask('do it'),

@@ -10,13 +10,13 @@ export function memoryArtifacts(
   options: { readonly maxBytes?: number; readonly onAdd?: () => void } = {},
 ): MemoryArtifacts {
   const chunks: ArtifactChunk[] = [];
-  const find = (id: string): readonly ArtifactChunk[] => chunks.filter((chunk) => chunk.id === id);
+  const findArtifact = (id: string): readonly ArtifactChunk[] => chunks.filter((chunk) => chunk.id === id);
   return {
     chunks,
     maxBytes: options.maxBytes ?? 1_000_000,
-    find,
+    findArtifact,
     async add(chunk) {
-      if (chunk.place < find(chunk.id).length) return false;
+      if (chunk.place < findArtifact(chunk.id).length) return false;
       chunks.push(chunk);
       options.onAdd?.();
       return true;

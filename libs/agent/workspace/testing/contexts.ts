@@ -72,7 +72,7 @@ export async function openTestContexts(
   };
   const workspaces = options.plain ? plainWorkspaces(place.workspaceRoot) : await openReal();
   const open = (contextId: string): Promise<Workspace> =>
-    workspaces.open(contextId, { resumes: false, signal: AbortSignal.timeout(60_000) });
+    workspaces.openWorkspace(contextId, { resumes: false, signal: AbortSignal.timeout(60_000) });
   const sh = (workspace: Workspace, script: string): Promise<CommandResult> =>
     runCommand(workspace.wrap('/bin/sh', ['-c', script]), {
       cwd: workspace.dir,

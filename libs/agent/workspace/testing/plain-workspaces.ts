@@ -23,12 +23,12 @@ export function plainWorkspaces(root: string): Workspaces {
   const contexts = join(root, 'contexts');
   const names = (): Promise<string[]> => readdir(contexts).catch(() => []);
   return {
-    open: (contextId) => openPlain(root, contextName(contextId)),
+    openWorkspace: (contextId) => openPlain(root, contextName(contextId)),
     repoState: async () => ({ branch: 'main', clean: true }),
     trees: async () =>
       (await names()).map((name) => {
         const dir = join(contexts, name, 'tree');
-        return { dir, open: async () => plainTree(dir) };
+        return { dir, openTree: async () => plainTree(dir) };
       }),
   };
 }

@@ -13,11 +13,11 @@ const code = (wanted: string) => (error: unknown) => error instanceof FleetError
 describe('a dispatch', () => {
   it("passes submitted, queued, started and done; its result has the executor's outcome and the metered tokens", async (t) => {
     const neo = await profile(t, {
-      script: async (task, { budget, report }) => {
+      script: async (task, { budget, reportEvent }) => {
         const call = await budget.reserve({ inputTokens: 30, maxOutputTokens: 20 });
         await call.settle({ inputTokens: 30, outputTokens: 12, source: 'metered' });
-        await report({ type: 'progress', data: { step: 1 } });
-        await report({ type: 'text', text: `did ${task.dispatch.brief}` });
+        await reportEvent({ type: 'progress', data: { step: 1 } });
+        await reportEvent({ type: 'text', text: `did ${task.dispatch.brief}` });
         return { ...DONE, artifacts: { filesChanged: ['a.ts'] }, nextSteps: ['review'] };
       },
     });

@@ -58,7 +58,7 @@ export function testCall(o: CallOptions = {}): TestCall {
       resumes: 0,
     },
     budget: o.budget ?? testBudget(),
-    report: async (event) => void events.push(event),
+    reportEvent: async (event) => void events.push(event),
     async park(wait) {
       parked += 1;
       return await wait();

@@ -20,7 +20,7 @@ export function idleCall(caller = CALLER): ToolCall {
     key: '1.0',
     signal: never,
     stopping: never,
-    report: unused,
+    reportEvent: unused,
     park: unused,
     ask: unused,
     budget: {

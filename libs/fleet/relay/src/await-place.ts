@@ -124,7 +124,7 @@ async function waitInLine(
     if (!alerted) {
       const waited_s = Math.round((clock.now() - wait.current().since) / 1000);
       const data = { reason: 'waiting_too_long', unmet: unmetKinds(unmet), waited_s };
-      await context.report({ type: 'alert', data });
+      await context.reportEvent({ type: 'alert', data });
       wait.setAlerted();
     }
   }

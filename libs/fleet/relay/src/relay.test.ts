@@ -178,7 +178,7 @@ describe('the relay', () => {
       neo: {
         script: async (task, context) => {
           await spending(9)(task, context);
-          await context.report({ type: 'progress', data: {} });
+          await context.reportEvent({ type: 'progress', data: {} });
           return untilAborted(task, context);
         },
       },

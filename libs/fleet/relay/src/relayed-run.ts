@@ -96,6 +96,6 @@ export function createRelayedRun(
     },
     tell,
     /** Reports an event as `tell` does. */
-    tellEvent: (event: RunEvent): void => tell(context.report(event)),
+    tellEvent: (event: RunEvent): void => tell(context.reportEvent(event)),
   };
 }

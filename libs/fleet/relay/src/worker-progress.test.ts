@@ -40,7 +40,7 @@ function stepping(last: Script): { readonly script: Script; next(): void } {
     for (const data of [STARTED, ENDED]) {
       await go.promise;
       go = Promise.withResolvers();
-      await context.report({ type: 'progress', data: { step: 1, ...data } });
+      await context.reportEvent({ type: 'progress', data: { step: 1, ...data } });
     }
     await go.promise;
     return last(task, context);
@@ -77,9 +77,9 @@ test("a relayed task has its worker's tool and tokens while it runs, books only 
 
 test('a relayed task that ends within a second has no event of its worker, and none after its end', async (t) => {
   const clock = manualClock(Date.now());
-  const script: Script = async (_task, { report }) => {
+  const script: Script = async (_task, { reportEvent }) => {
     await followed.promise;
-    for (const data of [STARTED, ENDED]) await report({ type: 'progress', data });
+    for (const data of [STARTED, ENDED]) await reportEvent({ type: 'progress', data });
     await observed;
     return DONE;
   };
@@ -101,7 +101,7 @@ test('the tokens of a worker that asks within its first second come before its q
   const followed = Promise.withResolvers<void>();
   const script: Script = async (task, context) => {
     await followed.promise;
-    for (const data of [STARTED, ENDED]) await context.report({ type: 'progress', data });
+    for (const data of [STARTED, ENDED]) await context.reportEvent({ type: 'progress', data });
     return asking('Which room?')(task, context);
   };
   const { orchestrator } = await relayFleet(t, { neo: { script } }, { clock });

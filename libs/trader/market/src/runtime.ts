@@ -103,7 +103,7 @@ export function createRuntime(options: RuntimeOptions): TraderRuntime {
         degraded: true,
         reasons: ['there is no engine for this concern'],
       },
-    hold: (concernId, holder, hold) => followerOf(concernId).hold(holder, hold),
+    setHold: (concernId, holder, hold) => followerOf(concernId).setHold(holder, hold),
     resetAccount: async (concernId) => followerOf(concernId).resetAccount(),
     view: (concernId) => followers.get(concernId)?.view(),
     degrade: (concernId, reason) => followerOf(concernId).degrade(reason),

@@ -146,7 +146,7 @@ export interface ControlStore {
    * Restricts a concern, with a `hold` record of the reason, where its state allows more. Returns the concern. NOT_FOUND if
    * trader.yaml does not list it.
    */
-  hold(concernId: string, restriction: Restriction, reason: string): Promise<Concern>;
+  holdConcern(concernId: string, restriction: Restriction, reason: string): Promise<Concern>;
   /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
   /** Writes the order of a reset to the audit, before it is carried out. NOT_FOUND for an unknown concern. */

@@ -22,7 +22,7 @@ import { createScreening, refusal, summaryOfText } from './screening.ts';
 
 export interface DecisionServiceOptions {
   readonly store: ControlStore;
-  readonly runtime: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view' | 'hold'>;
+  readonly runtime: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view' | 'setHold'>;
   readonly marks: HoldMarks;
   readonly policy: Policy;
   readonly access: Access;

@@ -162,7 +162,7 @@ function writerOf(options: DecideParts, given: ScreenedAttempt): (effect: Restri
     // It was written although the store had reported a failure.
     if (status === 'noop') return options.applier.finish(concernId, decisionId);
     const why = `${status}: ${errors.map(({ code }) => code).join(', ')}`;
-    await options.store.hold(concernId, effect, `decision ${decisionId} was in effect, and ${why}`);
+    await options.store.holdConcern(concernId, effect, `decision ${decisionId} was in effect, and ${why}`);
     options.log.error(
       { decision_id: decisionId, status },
       `a decision that is in effect was ${why}; a hold keeps it`,

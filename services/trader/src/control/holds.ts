@@ -42,7 +42,7 @@ export type Holds = ReturnType<typeof createHolds>;
 
 /** Restrictions that are in effect before they can be written (docs/trader.md#a-full-disk). */
 export function createHolds(options: {
-  runtime: Pick<Runtime, 'hold'>;
+  runtime: Pick<Runtime, 'setHold'>;
   marks: Pick<HoldMarks, 'mark' | 'clear'>;
   retryQueue: RetryQueue;
   /** Brings the engine to the stored state. A hold stays on the engine until that succeeds. */
@@ -60,12 +60,12 @@ export function createHolds(options: {
   const restrictEngine = (concernId: string): boolean => {
     const restrictions = (entries.get(concernId) ?? []).map(({ restriction }) => restriction);
     if (restrictions.length === 0) {
-      runtime.hold(concernId, UNWRITTEN, undefined);
+      runtime.setHold(concernId, UNWRITTEN, undefined);
       marks.clear(concernId, UNWRITTEN);
       return true;
     }
     const { runState, riskMode } = restrictions.reduce(restrict, FREE);
-    runtime.hold(concernId, UNWRITTEN, {
+    runtime.setHold(concernId, UNWRITTEN, {
       ...(runState === 'paused' && { runState }),
       riskMode,
       reason: 'a decision is in effect that could not be written yet',

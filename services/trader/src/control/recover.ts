@@ -15,7 +15,7 @@ const LONGEST_MS = 30_000;
  * that a crash interrupted. Failed parts are retried, and the concern counts as degraded until they succeed.
  */
 export function createRecover(options: {
-  store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle' | 'hold'>;
+  store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle' | 'holdConcern'>;
   holds: Pick<Holds, 'takeEffect' | 'awaitWritten'>;
   marks: Pick<HoldMarks, 'found'>;
   activation: Activation;
@@ -33,7 +33,7 @@ export function createRecover(options: {
     holds.takeEffect(concernId, {
       restriction,
       write: async () => {
-        const held = await options.store.hold(concernId, restriction, UNSAVED);
+        const held = await options.store.holdConcern(concernId, restriction, UNSAVED);
         log.warn({ concern_id: concernId, risk_mode: held.riskMode }, `it comes up paused: ${UNSAVED}`);
       },
     });

@@ -69,7 +69,7 @@ export function reset(tx: ControlTransaction, { caller, concernId, reason, befor
 }
 
 /** Restricts a concern where its state allows more. Throws NOT_FOUND. */
-export function hold(
+export function holdConcern(
   tx: ControlTransaction,
   concernId: string,
   restriction: Restriction,

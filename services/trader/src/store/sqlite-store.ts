@@ -7,7 +7,7 @@ import { unsoundEnginesIn } from './book-replay.ts';
 import { createBooksReader } from './books.ts';
 import { readTables } from './compare.ts';
 import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
-import { compensate, decide, factsOf, hold, refusals, refuse, reset, settle } from './decide.ts';
+import { compensate, decide, factsOf, holdConcern, refusals, refuse, reset, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
 import { createOutbox, OUTBOX_KEY } from './outbox.ts';
 import { escapeName } from './rows.ts';
@@ -119,7 +119,7 @@ export function createControlStore(
       store.read((db) =>
         factsOf({ db, concern: (id) => concernIn(db, id), strategy: (id) => strategyIn(db, id) }, wanted),
       ),
-    hold: (concernId, to, reason) => command((tx) => hold(tx, concernId, to, reason)),
+    holdConcern: (concernId, to, reason) => command((tx) => holdConcern(tx, concernId, to, reason)),
     refuse: (attempt, response) => command((tx) => refuse(tx, attempt, response)),
     reset: (order) => command((tx) => reset(tx, order)),
     refusals: (counted) => command((tx) => refusals(tx, counted)),

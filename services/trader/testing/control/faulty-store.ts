@@ -35,7 +35,7 @@ export function withFaults(store: ControlStore): FaultyStore {
     refuse: (...args) => faulty('refuse', () => store.refuse(...args)),
     settle: (...args) => faulty('settle', () => store.settle(...args)),
     compensate: (...args) => faulty('compensate', () => store.compensate(...args)),
-    hold: (...args) => faulty('hold', () => store.hold(...args)),
+    holdConcern: (...args) => faulty('hold', () => store.holdConcern(...args)),
     refusals: (...args) => faulty('refusals', () => store.refusals(...args)),
     facts: (wanted) => {
       if (faults.has('read')) throw full();

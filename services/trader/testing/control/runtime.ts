@@ -3,7 +3,8 @@ import type { Concern, EngineView, Hold, Reconciled, Runtime, Strategy } from '@
 type Desired = Pick<Concern, 'activeStrategyId' | 'runState' | 'riskMode'>;
 
 /** A fake runtime that obeys at once by default. */
-export interface TestRuntime extends Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view' | 'hold'> {
+export interface TestRuntime
+  extends Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view' | 'setHold'> {
   /** The holds that are set, by concern and holder. */
   readonly holds: ReadonlyMap<string, Hold>;
   /** The activated state by concern. */
@@ -66,7 +67,7 @@ export function createTestRuntime(...fate: TestRuntime['fate']): TestRuntime {
     },
     health: (id) =>
       degraded.has(id) ? { degraded: true, reasons: ['no bar for 30 s'] } : { degraded: false, reasons: [] },
-    hold: (concernId, holder, hold) => {
+    setHold: (concernId, holder, hold) => {
       const key = `${concernId} ${holder}`;
       if (hold === undefined) holds.delete(key);
       else holds.set(key, hold);

@@ -206,7 +206,7 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
 }
 
 const RUNTIME: DecisionServiceOptions['runtime'] = {
-  hold: () => undefined,
+  setHold: () => undefined,
   preflight: () => undefined,
   reconcile: async () => ({ canceledOrders: 2 }),
   health: () => ({ degraded: false, reasons: [] }),

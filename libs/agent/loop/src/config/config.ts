@@ -264,7 +264,7 @@ export function setUpOf(
   if (commands.length === 0) return undefined;
   const maxBytes = max_mb === 0 ? undefined : max_mb * 1024 * 1024;
   const { path: shell = '/bin/sh', env } = tools.shell;
-  const proxied = network && (() => network.open({ command: 'workspace.setup' }));
+  const proxied = network && (() => network.openProxy({ command: 'workspace.setup' }));
   return { commands, shell, env, timeoutMs: setup_timeout_s * 1000, maxBytes, disk, proxied };
 }
 

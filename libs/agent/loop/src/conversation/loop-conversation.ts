@@ -30,7 +30,7 @@ export const FOLLOW_UP_TOKENS = 300;
  */
 export function createLoopConversation(options: ConversationOptions, resources: RunResources): Conversation {
   const { state, instructions, maxSteps, keepTokens, save } = options;
-  const { signal, stopping, model, limits, log, report, task } = resources;
+  const { signal, stopping, model, limits, log, reportEvent, task } = resources;
   const budget = options.budget ?? resources.budget;
   const definitions = toolDefinitions(options.tools);
   const left = (): number => Math.max(0, budget.remaining() - keepTokens);
@@ -54,7 +54,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 
   async function progress(data: JsonObject): Promise<void> {
     const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
-    await report({
+    await reportEvent({
       type: 'progress',
       data: { step: state.step, ...options.progressFields, ...data, ...spent, ...tokens.takeFields() },
     });
@@ -167,10 +167,10 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 
   async function step(): Promise<void> {
     await wrapUpIfDue();
-    let reporter = createTextReporter(report, resources.clock);
+    let reporter = createTextReporter(reportEvent, resources.clock);
     async function onRetry(retry: ModelRetry): Promise<void> {
       const finished = reporter.finish();
-      reporter = createTextReporter(report, resources.clock);
+      reporter = createTextReporter(reportEvent, resources.clock);
       const isTextVoid = retry.isTextVoid && options.streamsText;
       await Promise.all([finished, reportRetry({ ...retry, isTextVoid }, { ...resources, progress })]);
     }

@@ -56,10 +56,10 @@ async function bench(t: TestContext, store: TokenStore = memoryTokens()) {
   const context = makeContext({ store });
   const written = (): number => [1, 2].filter((n) => existsSync(join(tree, `${n}.txt`))).length;
   let saves = 0;
-  const run = (save: Save, report = context.report): Promise<RunOutcome> =>
+  const run = (save: Save, reportEvent = context.reportEvent): Promise<RunOutcome> =>
     agent.executor.run(makeTask('Write.', { task: { write: true } }), {
       ...context,
-      report,
+      reportEvent,
       checkpoint: {
         load: () => undefined,
         save: async () => {

@@ -10,7 +10,7 @@ const PARTIAL_FENCE = /^ {0,3}(?:[`~]|$)/;
 export type TextReporter = ReturnType<typeof createTextReporter>;
 
 /** Reports a step's text in few events. Withholds the outcome block at its end, which is for the gateway. */
-export function createTextReporter(report: RunContext['report'], clock: Clock) {
+export function createTextReporter(report: RunContext['reportEvent'], clock: Clock) {
   let text = '';
   let sent = 0;
   let timer: Disposable | undefined;

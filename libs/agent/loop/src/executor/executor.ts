@@ -69,7 +69,7 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
       await using workspace = await openTraced({ task, tracing }, workspaces, {
         resumes: saved !== undefined,
         signal: ending,
-        onSetUp: (state) => context.report({ type: 'progress', data: { set_up: state } }),
+        onSetUp: (state) => context.reportEvent({ type: 'progress', data: { set_up: state } }),
       });
       const state = saved
         ? await resumeState(saved, workspace)
@@ -119,7 +119,7 @@ function createRun(
   const { config, lead, observe, model, clock } = options;
   const { limits, hooks } = config;
   const { log } = observe;
-  const { signal, budget, report } = context;
+  const { signal, budget, reportEvent } = context;
   // A review has to know the data of the task too.
   const brief = `${task.dispatch.brief}${attachedText({ data: byLength(task.parts).shown, files: [] })}`;
   const { priority = 'normal' } = task.dispatch.task;
@@ -130,7 +130,7 @@ function createRun(
   function onGuard(guard: string, level: string): void {
     observe.onGuard?.(guard, level);
     const data = { guard, level, spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
-    report({ type: 'progress', data }).catch((err: unknown) => {
+    reportEvent({ type: 'progress', data }).catch((err: unknown) => {
       log.warn({ ...taskFields(task), guard, level, err }, 'an intervention of a guard has no event');
     });
   }

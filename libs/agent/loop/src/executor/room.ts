@@ -34,8 +34,8 @@ export function withinRoom(executor: Executor, disk: DiskSpace): Executor {
 export function measuredWorkspaces(workspaces: Workspaces, disk: DiskSpace): Workspaces {
   return {
     ...workspaces,
-    async open(contextId, opening) {
-      const workspace = await workspaces.open(contextId, opening);
+    async openWorkspace(contextId, opening) {
+      const workspace = await workspaces.openWorkspace(contextId, opening);
       const monitor = disk.monitor([workspace.dir, ...Object.values(workspace.env)], workspace.wrap);
       const wrap: typeof workspace.wrap = (command, args, proxy) =>
         withMonitor(workspace.wrap(command, args, proxy), monitor);

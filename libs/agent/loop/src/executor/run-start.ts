@@ -57,7 +57,7 @@ export async function resumeState(saved: JsonObject, workspace: Workspace): Prom
 async function continued(
   { log }: RunStartOptions,
   task: AdmittedTask,
-  { earlier: find, budget, report }: RunContext,
+  { earlier: find, budget, reportEvent }: RunContext,
   text: string,
 ): Promise<RunState['messages'] | undefined> {
   const earlier = find?.();
@@ -71,7 +71,7 @@ async function continued(
   const { messages, isWhole } = history;
   const fields = { messages: messages.length, whole: isWhole };
   log.info({ ...taskFields(task), ...fields }, 'a task continues the conversation of its context');
-  await report({ type: 'progress', data: { continued: fields } });
+  await reportEvent({ type: 'progress', data: { continued: fields } });
   const { brief } = task.dispatch;
   return [
     ...messages,

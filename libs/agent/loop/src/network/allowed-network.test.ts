@@ -236,7 +236,7 @@ test('a way that no command takes is closed after a minute', async (t) => {
   const hosts = { allow: ['a.test'], allow_internal: [] };
   const network = await openConfiguredNetwork(hosts, { stateDir, clock, log: silentLog });
   t.after(() => network?.[Symbol.asyncDispose]());
-  const { files } = network?.open({}) ?? assert.fail();
+  const { files } = network?.openProxy({}) ?? assert.fail();
   assert.ok(existsSync(files.socket));
   clock.advance(60_000);
   assert.deepEqual([existsSync(files.socket), clock.timers], [false, 0]);

@@ -12,7 +12,7 @@ import { createHostProxy, type OnRefused } from './host-proxy.ts';
 export interface AllowedNetwork extends AsyncDisposable {
   readonly description: string;
   /** The way of one command. `who` is logged with what is refused to it. */
-  open(who: object): ProxiedCommand;
+  openProxy(who: object): ProxiedCommand;
 }
 
 interface AllowedNetworkOptions {
@@ -116,7 +116,7 @@ async function openAllowedNetwork(
 
   return {
     description: describe(hosts),
-    open(who) {
+    openProxy(who) {
       const refused = new Map<string, string>();
       let others = 0;
       opened += 1;

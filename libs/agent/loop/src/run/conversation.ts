@@ -30,7 +30,7 @@ export interface Observation {
 
 export interface RunResources
   extends Observation,
-    Pick<RunContext, 'budget' | 'signal' | 'stopping' | 'park' | 'ask' | 'report' | 'artifacts'> {
+    Pick<RunContext, 'budget' | 'signal' | 'stopping' | 'park' | 'ask' | 'reportEvent' | 'artifacts'> {
   readonly task: AdmittedTask;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];

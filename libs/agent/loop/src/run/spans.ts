@@ -90,12 +90,12 @@ export function inMcpSpan<T extends { readonly isError: boolean }>(
 /** Opens the tree of a task's context. To open it, to begin in it and to keep the work are spans. */
 export async function openTraced(
   { task, tracing }: SpanParts,
-  workspaces: Pick<Workspaces, 'open'>,
+  workspaces: Pick<Workspaces, 'openWorkspace'>,
   opening: Opening,
 ): Promise<Workspace> {
   const start = { parent: task.traceparent, attributes: { 'hermes.task.id': task.id } };
   const traced = <T>(name: string, work: () => Promise<T>): Promise<T> => inSpan(tracing, name, start, work);
-  const workspace = await traced('git open', () => workspaces.open(task.contextId, opening));
+  const workspace = await traced('git open', () => workspaces.openWorkspace(task.contextId, opening));
   return {
     ...workspace,
     begin: (write) => traced('git begin', () => workspace.begin(write)),

@@ -44,7 +44,7 @@ export function grepFilesTool(options: GrepOptions): AgentTool {
       };
       const found = new GrepMatches();
       const notes = await searchAll(search, place, found, options, context);
-      return { ok: true, output: found.report(notes), detail: `${pattern} in ${place.path}` };
+      return { ok: true, output: found.matchesForModel(notes), detail: `${pattern} in ${place.path}` };
     },
   });
 }

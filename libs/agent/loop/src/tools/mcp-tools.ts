@@ -156,7 +156,7 @@ function toTool(
           place: {
             context: task.contextId,
             dir: workspace.dir,
-            wrap: (command, args) => throughProxy(workspace.wrap, network?.open(who))(command, args),
+            wrap: (command, args) => throughProxy(workspace.wrap, network?.openProxy(who))(command, args),
           },
           meta: {
             on_behalf_of: task.caller.name,

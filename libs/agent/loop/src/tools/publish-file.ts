@@ -61,7 +61,7 @@ async function publish(artifacts: TaskArtifacts, product: Product): Promise<void
   const id = idOf(product.name);
   const base64 = product.bytes.toString('base64');
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const stored = artifacts.find(id);
+    const stored = artifacts.findArtifact(id);
     if (isSame(stored.at(-1), product, base64)) return;
     if (await add(artifacts, { ...product, id, base64, place: stored.length })) return;
   }

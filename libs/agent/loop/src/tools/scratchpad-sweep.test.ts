@@ -44,7 +44,7 @@ async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 
         log: silentLog,
         keepDays: options.keepDays ?? 7,
         clock: at(options.nowS ?? NOW_S),
-        workspaces: { trees: async () => trees.map((dir) => ({ dir, open: async () => opened(dir) })) },
+        workspaces: { trees: async () => trees.map((dir) => ({ dir, openTree: async () => opened(dir) })) },
         unfinished: () => options.unfinished ?? [],
       },
       new AbortController().signal,

@@ -42,7 +42,7 @@ export async function sweepScratch(options: SweepOptions, signal: AbortSignal): 
   for (const tree of await options.workspaces.trees()) {
     signal.throwIfAborted();
     try {
-      await using opened = await tree.open();
+      await using opened = await tree.openTree();
       await using scratch = await opened?.files.openFolder(SCRATCH);
       if (opened && scratch) removed += await sweepFolder({ tree: opened, scratch }, options, signal);
     } catch (err) {

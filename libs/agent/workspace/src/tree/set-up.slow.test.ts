@@ -91,7 +91,7 @@ test('a context begins without a set-up that failed, which its tasks are told, a
     ['late', 2],
   ] as const) {
     if (name === 'late') late = 11 * 60_000;
-    await using workspace = await contexts.workspaces.open(name, {
+    await using workspace = await contexts.workspaces.openWorkspace(name, {
       resumes: false,
       signal: never,
       onSetUp: async (state) => void states.push(`${name} ${state}`),
@@ -141,7 +141,7 @@ test('a set-up goes on for those who wait, and ends with the last of them', {
   const open = (name: string, { signal }: AbortController) => {
     const { promise: begun, resolve } = Promise.withResolvers<void>();
     const onSetUp = async (state: string) => void (state === 'started' && resolve());
-    return { opened: contexts.workspaces.open(name, { resumes: false, signal, onSetUp }), begun };
+    return { opened: contexts.workspaces.openWorkspace(name, { resumes: false, signal, onSetUp }), begun };
   };
   const waiting = [open('one', first), open('two', second)] as const;
   const one = assert.rejects(waiting[0].opened, reason);
@@ -165,7 +165,7 @@ test('a set-up goes on for those who wait, and ends with the last of them', {
   const other = await openTestContexts(t, { ...contexts, path, setUp: setUpLong, log: last });
   const third = new AbortController();
   const three = assert.rejects(
-    other.workspaces.open('three', { resumes: false, signal: third.signal }),
+    other.workspaces.openWorkspace('three', { resumes: false, signal: third.signal }),
     reason,
   );
   await last.saw(/set-up of a commit runs/);

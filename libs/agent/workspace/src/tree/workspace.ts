@@ -59,7 +59,7 @@ export interface Opening {
 export interface Tree {
   readonly dir: string;
   /** Undefined when the context has been removed meanwhile. */
-  open(): Promise<OpenTree | undefined>;
+  openTree(): Promise<OpenTree | undefined>;
 }
 
 /** What became of a removed context. */
@@ -117,7 +117,7 @@ export interface ContextStore {
 
 export interface Workspaces {
   /** Resolves with the context's tree when the run may use it. */
-  open(contextId: string, opening: Opening): Promise<Workspace>;
+  openWorkspace(contextId: string, opening: Opening): Promise<Workspace>;
   /** The state of the repositories, at most 2 s old. Throws CAPACITY when no process can be started. */
   repoState(): Promise<RepoState>;
   /** All existing trees, also those that runs use. */

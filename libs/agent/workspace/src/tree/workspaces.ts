@@ -71,7 +71,7 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
     return problem === undefined ? base.state() : unusable(problem);
   });
   return {
-    async open(contextId, options) {
+    async openWorkspace(contextId, options) {
       const name = contextName(contextId);
       const dir = join(contexts, name);
       await using opening = new AsyncDisposableStack();
@@ -103,7 +103,7 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
     async trees() {
       return (await contextNames(contexts)).map((name) => ({
         dir: join(contexts, name, 'tree'),
-        async open() {
+        async openTree() {
           await using opening = new AsyncDisposableStack();
           opening.use(await uses.use(name, 'look'));
           const dir = join(contexts, name);
@@ -151,7 +151,7 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
   const turns = createTurns();
   const startedAt = clock.now();
   return {
-    async open(_contextId, { resumes, signal }) {
+    async openWorkspace(_contextId, { resumes, signal }) {
       using opening = new DisposableStack();
       opening.use(await turns.takeTurn({ first: resumes, signal }));
       opening.defer(state.forget);
@@ -160,7 +160,7 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
       return { ...workspace, [Symbol.asyncDispose]: async () => turn.dispose() };
     },
     repoState: state.read,
-    trees: async () => [{ dir: repository.dir, open: async () => openRepositoryTree(repository, parts) }],
+    trees: async () => [{ dir: repository.dir, openTree: async () => openRepositoryTree(repository, parts) }],
   };
 }
 

@@ -57,7 +57,7 @@ export interface TaskArtifacts {
    */
   add(chunk: ArtifactChunk): Promise<boolean>;
   /** The stored chunks of an artifact, in order of their places. Those before one that replaces them have no parts. */
-  find(id: string): readonly ArtifactChunk[];
+  findArtifact(id: string): readonly ArtifactChunk[];
 }
 
 /** The size of a part's content, in bytes. */

@@ -90,7 +90,7 @@ export interface RunContext {
    */
   readonly stopping: AbortSignal;
   readonly budget: Budget;
-  report(event: RunEvent): Promise<void>;
+  reportEvent(event: RunEvent): Promise<void>;
   /**
    * Waits without occupying a slot: the run keeps its context and counts as waiting. After `wait` resolves, the run
    * gets a slot again before this resolves. If `wait` rejects, the run has no slot and must end. Must not be called

@@ -25,7 +25,7 @@ const call = (signal = new AbortController().signal): ToolCall => ({
     delegatedTo: () => assert.fail('spends nothing'),
     usage: () => assert.fail('spends nothing'),
   },
-  report: async () => {},
+  reportEvent: async () => {},
   park: (wait) => wait(),
   ask: () => assert.fail('asks nobody'),
   memo: { load: () => undefined, save: async () => {} },

@@ -15,7 +15,7 @@ export interface ToolResult {
 
 /** The context of one tool call. */
 export interface ToolCall
-  extends Pick<RunContext, 'signal' | 'stopping' | 'budget' | 'report' | 'park' | 'ask' | 'artifacts'> {
+  extends Pick<RunContext, 'signal' | 'stopping' | 'budget' | 'reportEvent' | 'park' | 'ask' | 'artifacts'> {
   /** The task that makes the call. The tool has the rights of the task's caller, and no others. */
   readonly task: AdmittedTask;
   /** Unique to this call and stable across restarts; a source of idempotent ids. */

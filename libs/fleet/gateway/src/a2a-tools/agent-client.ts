@@ -42,7 +42,7 @@ export function createAgentClient(options: A2AToolsOptions) {
             outgoing,
             findAgent: (signal) => findAgent(name, signal),
             onSending: ({ label }, contextId) =>
-              call.report({
+              call.reportEvent({
                 type: 'progress',
                 data: { tool, agent: label, agent_context_id: contextId.slice(0, MAX_CONTEXT_ID) },
               }),
@@ -98,6 +98,6 @@ function createProgressReporter(call: ToolCall, tool: string, clock: Clock) {
     lastAt = clock.now();
     lastState = state;
     const chars = task.text.length;
-    await call.report({ type: 'progress', data: { tool, agent: agent.label, state, chars } });
+    await call.reportEvent({ type: 'progress', data: { tool, agent: agent.label, state, chars } });
   };
 }

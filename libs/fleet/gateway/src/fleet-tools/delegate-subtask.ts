@@ -91,8 +91,8 @@ function runSubtask(
       stopping,
       ask,
       budget: subtaskBudget(call.budget, slice),
-      report: (event) =>
-        call.report(event.type === 'text' ? event : { ...event, data: { ...event.data, ...part } }),
+      reportEvent: (event) =>
+        call.reportEvent(event.type === 'text' ? event : { ...event, data: { ...event.data, ...part } }),
       park: (wait) => wait(),
       checkpoint: checkpointIn(call.memo, subtask.contextId, slice),
     };

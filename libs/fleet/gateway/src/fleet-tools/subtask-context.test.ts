@@ -18,10 +18,10 @@ async function delegated(memo: JsonObject | undefined) {
       unmet: async () => [],
       route: () => assert.fail('not to be called'),
       discard: () => assert.fail('not to be called'),
-      async run(subtask, { report, checkpoint }) {
+      async run(subtask, { reportEvent, checkpoint }) {
         contextId = subtask.contextId;
         await checkpoint.save({ ...checkpoint.load(), step: 1 });
-        await report({ type: 'delegated', data: { peer: 'neo' } });
+        await reportEvent({ type: 'delegated', data: { peer: 'neo' } });
         return DONE;
       },
     }),
@@ -34,7 +34,7 @@ async function delegated(memo: JsonObject | undefined) {
     {
       ...idleCall(),
       park: (wait) => wait(),
-      report: async (event) => void (event.type !== 'text' && reported.push(event.data)),
+      reportEvent: async (event) => void (event.type !== 'text' && reported.push(event.data)),
       memo: { load: () => memo, save: async (state) => void saved.push(state) },
     },
   );

@@ -24,12 +24,12 @@ const dispatchCall = (id: number, input: object = {}) => ({
 
 test('progress names state, peer and tool, with the tokens against the budget', async (t) => {
   const one = await profile(t, {
-    script: async (_task, { budget, report }) => {
+    script: async (_task, { budget, reportEvent }) => {
       const call = await budget.reserve({ inputTokens: 60, maxOutputTokens: 40 });
       await call.settle({ inputTokens: 60, outputTokens: 5, source: 'metered' });
-      await report({ type: 'progress', data: { step: 1, tool: 'terminal', phase: 'started' } });
+      await reportEvent({ type: 'progress', data: { step: 1, tool: 'terminal', phase: 'started' } });
       await seen.promise;
-      await report({ type: 'progress', data: { step: 1, tool: 'terminal', phase: 'ended', ok: true } });
+      await reportEvent({ type: 'progress', data: { step: 1, tool: 'terminal', phase: 'ended', ok: true } });
       return DONE;
     },
   });
@@ -70,11 +70,11 @@ test('progress names state, peer and tool, with the tokens against the budget', 
 test('a task with two thousand events sends few notifications', async (t) => {
   const one = await profile(t, {
     isFreeOfEffects: true,
-    script: async (_task, { report }) => {
+    script: async (_task, { reportEvent }) => {
       for (let step = 0; step < 400; step += 1)
         await Promise.all(
           ['a', 'b', 'c', 'd', 'e'].map((tool) =>
-            report({ type: 'progress', data: { step, tool, phase: 'started' } }),
+            reportEvent({ type: 'progress', data: { step, tool, phase: 'started' } }),
           ),
         );
       return DONE;

@@ -19,11 +19,11 @@ for (const after of AFTER)
   test(`a question is returned at once when a ${after.type} event comes after it`, async (t) => {
     const reported = Promise.withResolvers<void>();
     const one = await profile(t, {
-      script: async (task, { ask, report }) => {
+      script: async (task, { ask, reportEvent }) => {
         const answer = ask('which?', { key: 'q' });
         answer.catch(() => undefined);
         await one.event(task.id, 'input_required');
-        await report(after);
+        await reportEvent(after);
         reported.resolve();
         return { ...DONE, text: await answer };
       },

@@ -7,12 +7,12 @@ import { DONE } from '../../testing/scripts.ts';
 test("a relayed task shows its worker's tool and the tokens that it reports, and then those of its result", async (t) => {
   const followed = Promise.withResolvers<void>();
   const seen = Promise.withResolvers<void>();
-  const { connect } = await mcpFleet(t, async (_task, { budget, report }) => {
+  const { connect } = await mcpFleet(t, async (_task, { budget, reportEvent }) => {
     await followed.promise;
     const call = await budget.reserve({ inputTokens: 60, maxOutputTokens: 40 });
     await call.settle({ inputTokens: 60, outputTokens: 5, source: 'metered' });
     const spent = { spent_tokens: 80, budget_tokens: 900 };
-    await report({ type: 'progress', data: { step: 1, tool: 'terminal', phase: 'started', ...spent } });
+    await reportEvent({ type: 'progress', data: { step: 1, tool: 'terminal', phase: 'started', ...spent } });
     await seen.promise;
     return DONE;
   });

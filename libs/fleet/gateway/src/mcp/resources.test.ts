@@ -96,11 +96,11 @@ test('what a caller has not is not found, in the same words whether it exists or
 test('a long log is read in pages', async (t) => {
   const one = await profile(t, {
     isFreeOfEffects: true,
-    script: async (_task, { report }) => {
+    script: async (_task, { reportEvent }) => {
       for (let step = 0; step < 300; step += 1)
         await Promise.all([
-          report({ type: 'progress', data: { step } }),
-          report({ type: 'text', text: 'secret words' }),
+          reportEvent({ type: 'progress', data: { step } }),
+          reportEvent({ type: 'text', text: 'secret words' }),
         ]);
       return DONE;
     },

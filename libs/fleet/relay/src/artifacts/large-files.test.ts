@@ -55,7 +55,7 @@ function harness(isMember = true) {
   const artifacts: TaskArtifacts = {
     maxBytes: 1e6,
     // As in the ledger, chunks before one that replaces them have no parts.
-    find: (id) => {
+    findArtifact: (id) => {
       const own = stored.filter((chunk) => chunk.id === id);
       const from = own.findLastIndex(({ replaces }) => replaces);
       return own.map((chunk, at) => (at < from ? { ...chunk, parts: [] } : chunk));
@@ -66,7 +66,7 @@ function harness(isMember = true) {
     createPassArtifacts({
       context: {
         artifacts,
-        report: async (event) => void alerts.push('data' in event ? event.data : event.type),
+        reportEvent: async (event) => void alerts.push('data' in event ? event.data : event.type),
         signal: new AbortController().signal,
       },
       client: {

@@ -163,12 +163,12 @@ test('of very many chunks, the first thousand are stored as they come, and the r
   const stored: ArtifactChunk[] = [];
   const artifacts: TaskArtifacts = {
     maxBytes: 1e6,
-    find: () => stored,
+    findArtifact: () => stored,
     add: async (added) => stored.push(added) > 0,
   };
   const unused = async () => assert.fail('nothing is fetched or reported');
   const pass = createPassArtifacts({
-    context: { artifacts, report: unused, signal: new AbortController().signal },
+    context: { artifacts, reportEvent: unused, signal: new AbortController().signal },
     client: { file: unused },
     endpoint: { name: 'neo', url: 'http://127.0.0.1:1/jsonrpc', token: undefined },
     isMember: true,

@@ -23,7 +23,7 @@ const FILE_PAUSE = { firstMs: 1_000, longestMs: 30_000 };
 const MANY_CHUNKS = MAX_ARTIFACT_CHUNKS / 2;
 
 export interface PassOptions extends FetchOptions {
-  readonly context: Pick<RunContext, 'artifacts' | 'report' | 'signal'>;
+  readonly context: Pick<RunContext, 'artifacts' | 'reportEvent' | 'signal'>;
   /** The peer speaks the handshake: files to which it refers at its own address are stored here. */
   readonly isMember: boolean;
   readonly log: Log;
@@ -72,7 +72,7 @@ export function createPassArtifacts(
   function standingOf(id: string): Standing {
     const standing = known.get(id);
     if (standing) return standing;
-    const stored = artifacts?.find(id) ?? [];
+    const stored = artifacts?.findArtifact(id) ?? [];
     chunks += stored.length;
     const standingNow = {
       content: merged(stored.flatMap(({ parts }) => parts.map(contentOf))),
@@ -135,7 +135,10 @@ export function createPassArtifacts(
     if (isAlerted) return;
     isAlerted = true;
     const error = code.toLowerCase();
-    await context.report({ type: 'alert', data: { reason: 'artifact_refused', peer: endpoint.name, error } });
+    await context.reportEvent({
+      type: 'alert',
+      data: { reason: 'artifact_refused', peer: endpoint.name, error },
+    });
   }
 
   async function leaveOut(artifact: PeerArtifact, error: FleetError): Promise<void> {

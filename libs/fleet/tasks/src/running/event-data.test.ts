@@ -87,7 +87,7 @@ it('a task that is canceled before it runs has cost nothing', async (t) => {
 
 it('no event has a brief, a text, an output or a question', async (t) => {
   const asks: Script = async (task, context) => {
-    await context.report({ type: 'text', text: 'CANARY-delta' });
+    await context.reportEvent({ type: 'text', text: 'CANARY-delta' });
     await context.ask('CANARY-question?', { key: 'q' });
     return spends(task, context);
   };

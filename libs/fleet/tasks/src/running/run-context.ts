@@ -60,7 +60,7 @@ export function createRunContext(options: RunContextOptions): RunContext {
     get budget() {
       return options.budget();
     },
-    async report(event: RunEvent) {
+    async reportEvent(event: RunEvent) {
       const data = event.type === 'text' ? { text: event.text } : event.data;
       const continues = queued && (event.type === 'progress' || event.type === 'delegated');
       if (continues) queued = false;
@@ -97,7 +97,7 @@ export function createRunContext(options: RunContextOptions): RunContext {
         const event = await persist(() => ledger.addArtifact(task.id, chunk, options.artifactLimits));
         return event !== undefined;
       },
-      find: (id) => ledger.wholeArtifact(task.id, id),
+      findArtifact: (id) => ledger.wholeArtifact(task.id, id),
     },
     earlier: () => (task.dispatch.task.fresh === true ? undefined : ledger.earlierConversation(task.id)),
     checkpoint: {

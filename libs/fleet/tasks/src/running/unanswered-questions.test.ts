@@ -18,7 +18,7 @@ describe('a withdrawn question', () => {
       const first = await context
         .ask('Which room?', { key: 'q1', signal: over })
         .catch((error: unknown) => String(error));
-      await context.report({ type: 'progress', data: { first } });
+      await context.reportEvent({ type: 'progress', data: { first } });
       return { ...DONE, text: `${first}; ${await context.ask('Which wall?', { key: 'q2' })}` };
     };
 

@@ -71,8 +71,8 @@ describe('a dispatch that is not stored', () => {
   const acted: string[] = [];
   const savesAndActs: ProfileOptions = {
     savesBeforeEffects: true,
-    async script({ id }, { checkpoint, report }) {
-      const reported = report({ type: 'progress', data: { step: 1 } });
+    async script({ id }, { checkpoint, reportEvent }) {
+      const reported = reportEvent({ type: 'progress', data: { step: 1 } });
       await Promise.all([reported, checkpoint.save({ step: 1 })]);
       acted.push(id);
       return DONE;

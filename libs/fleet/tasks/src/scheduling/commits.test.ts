@@ -68,8 +68,8 @@ describe('a dispatch', () => {
   });
 
   it('whose executor saves before it acts is two transactions: the save shares the first', async (t) => {
-    const script: Script = async (_task, { checkpoint, report }) => {
-      await Promise.all([checkpoint.save({ step: 1 }), report({ type: 'progress', data: { step: 1 } })]);
+    const script: Script = async (_task, { checkpoint, reportEvent }) => {
+      await Promise.all([checkpoint.save({ step: 1 }), reportEvent({ type: 'progress', data: { step: 1 } })]);
       return DONE;
     };
     const { commits, events } = await commitsOfTask(t, { savesBeforeEffects: true, script });

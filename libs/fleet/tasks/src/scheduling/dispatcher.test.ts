@@ -80,7 +80,7 @@ describe('cancel', () => {
       script: async (task, context) => {
         const call = await context.budget.reserve({ inputTokens: 5, maxOutputTokens: 5 });
         await call.settle({ inputTokens: 5, outputTokens: 1, source: 'metered' });
-        await context.report({ type: 'progress', data: {} });
+        await context.reportEvent({ type: 'progress', data: {} });
         return untilAborted(task, context);
       },
     });

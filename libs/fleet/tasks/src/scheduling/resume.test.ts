@@ -11,7 +11,7 @@ describe('shutdown and resume', () => {
   const checkpointing: Script = async (task, context) => {
     if (context.checkpoint.load() === undefined) {
       await context.checkpoint.save({ step: 1 });
-      await context.report({ type: 'progress', data: { step: 1 } });
+      await context.reportEvent({ type: 'progress', data: { step: 1 } });
       return untilAborted(task, context);
     }
     return { ...DONE, text: `went on from ${JSON.stringify(context.checkpoint.load())}` };

@@ -61,7 +61,7 @@ export function createFollower(options: FollowerOptions) {
     save,
     clock,
     log,
-    onProblem: (problem) => hold(UNSAVED, problem === undefined ? undefined : unsaved(problem)),
+    onProblem: (problem) => setHold(UNSAVED, problem === undefined ? undefined : unsaved(problem)),
   });
   /** By who set them. */
   const holds = new Map<string, Hold>();
@@ -171,7 +171,7 @@ export function createFollower(options: FollowerOptions) {
     return engine.configure(underHolds({ ...desired, runState }));
   }
 
-  function hold(holder: string, held: Hold | undefined): void {
+  function setHold(holder: string, held: Hold | undefined): void {
     const before = underHolds(FREE);
     if (held === undefined) holds.delete(holder);
     else holds.set(holder, held);
@@ -183,7 +183,7 @@ export function createFollower(options: FollowerOptions) {
 
   async function resetAccount(): Promise<void> {
     engine.resetAccount();
-    hold(BALANCES, undefined);
+    setHold(BALANCES, undefined);
     snapshotWriter.requestSave();
     await snapshotWriter.idle();
     const problem = snapshotWriter.problem();
@@ -223,7 +223,7 @@ export function createFollower(options: FollowerOptions) {
     faulted: faults.reasonOf,
     health,
     view,
-    hold,
+    setHold,
     resetAccount,
     degrade: healthMonitor.forceDegraded,
     /** Follows the feed after the first reconcile. */

@@ -58,7 +58,7 @@ export interface Runtime {
    * Restricts an engine at once, in memory only, until its holder takes the hold back with undefined. A hold outlasts every
    * reconcile. Throws NOT_FOUND for an unknown concern.
    */
-  hold(concernId: string, holder: string, hold: Hold | undefined): void;
+  setHold(concernId: string, holder: string, hold: Hold | undefined): void;
   /**
    * The health of execution, with the reasons of a degradation (stale feed, rejects, errors). `reasons` also names holds; a
    * hold is no degradation. `unsaved`: why the engine's state is not on disk.

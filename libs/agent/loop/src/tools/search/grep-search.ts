@@ -40,8 +40,8 @@ export class GrepMatches {
     this.#shown.push({ path, line, text: shown });
   }
 
-  /** The report for the model, sorted by path. */
-  report(notes: readonly string[]) {
+  /** What the model is told, sorted by path. */
+  matchesForModel(notes: readonly string[]) {
     const first = this.#shown
       .toSorted((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))
       .map(({ path, line, text }) => `${path}:${line}: ${text}`);

@@ -30,7 +30,7 @@ export function shellLine(
   command: string,
 ) {
   if (command.includes('\0')) throw new ToolError('a command must not contain a null byte');
-  const proxied = network?.open(taskFields(task));
+  const proxied = network?.openProxy(taskFields(task));
   // Set within the confinement: the programs that confine a command do not get them.
   const configured = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const inner = [...(configured.length > 0 ? ['env', ...configured] : []), shell, '-c', command];
