@@ -23,7 +23,20 @@ const asNode = (node: z.core.JSONSchema._JSONSchema | undefined): Node =>
 
 /** The keys of a schema in its order: mappings that have a description of their own, and all that is not a mapping. */
 export function keysOf(schema: z.ZodType): Key[] {
-  return walk(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), { path: '', required: false });
+  const json = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    // zod leaves out the default of a value that is transformed.
+    override: ({
+      zodSchema: {
+        _zod: { def },
+      },
+      jsonSchema,
+    }) => {
+      if (def.type === 'default') jsonSchema.default ??= def.defaultValue as typeof jsonSchema.default;
+    },
+  });
+  return walk(json, { path: '', required: false });
 }
 
 interface At {

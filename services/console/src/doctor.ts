@@ -12,9 +12,9 @@ import { FILTERS } from './consume/readers.ts';
 import { CONSOLE_NAME, type ConsoleEnvironment } from './environment.ts';
 import { connectionOf, readLoginSecret } from './start.ts';
 
-/** One check of `fleet doctor --profile console`. */
 /** The output of `--doctor`. */
 type Report = Answer<typeof DoctorReport>;
+/** One check of `fleet doctor --profile console`. */
 type Finding = Report['findings'][number];
 
 const NATS_MS = 15_000;

@@ -18,7 +18,8 @@ export const serviceAt = (url: string, token: string | undefined): Service => ({
   token,
 });
 
-const CALL_MS = 30_000;
+/** For calls of A2A and of the trader's decisions, which a busy service answers in its turn. Other routes have the default. */
+export const RPC_MS = 120_000;
 
 let made: { readonly tls: TlsSource | undefined; readonly client: ApiClient } | undefined;
 
@@ -29,7 +30,7 @@ let made: { readonly tls: TlsSource | undefined; readonly client: ApiClient } | 
 export function fleetApi(): ApiClient {
   const tls = ownTls();
   if (made === undefined || made.tls !== tls) {
-    const options = { clock: systemClock, tls, tlsKeys: TLS_KEYS, refused, timeoutMs: CALL_MS };
+    const options = { clock: systemClock, tls, tlsKeys: TLS_KEYS, refused };
     made = { tls, client: createApiClient(options) };
   }
   return made.client;

@@ -73,7 +73,7 @@ test('wrong options are refused before anything is read, and the end of the inpu
   const url = 'http://127.0.0.1:1';
   for (const [args, words] of [
     [['--url', url], /--url needs --token-env/],
-    [['--url', 'ftp://x', '--token-env', 'T'], /--url ftp:\/\/x is not an http address/],
+    [['--url', 'ftp://x', '--token-env', 'T'], /--url must be an http or https address, not "ftp:\/\/x"/],
     [['more'], /more/],
   ] as const) {
     const { code, stderr } = await run(args);

@@ -2,7 +2,7 @@ import type { PeerTask } from '@hermes-fleet/a2a/client';
 import type { Read } from '@hermes-fleet/net/api';
 import { definedFields, FleetError, isAsking, TASK_STATES } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { fleetApi } from '../client/api.ts';
+import { fleetApi, RPC_MS } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { command, type Invocation, type Streams } from '../command-line/command.ts';
 import { oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
@@ -27,7 +27,7 @@ const listCommand = command(tasksUsage, async ({ values, env, stderr, print, sho
   const status = state === undefined ? undefined : `TASK_STATE_${state.toUpperCase()}`;
   const params = definedFields({ pageSize, status, contextId: context });
   const asked = await askProfiles(await reachable(fleetClient(), values, env), (target) =>
-    fleetApi().rpc(target, LIST_TASKS, params),
+    fleetApi().rpc(target, LIST_TASKS, params, { timeoutMs: RPC_MS }),
   );
   const { answers, silent } = asked;
   const found = answers

@@ -3,7 +3,7 @@ import { definedFields, type JsonObject } from '@hermes-fleet/protocol';
 import { TRADER_RPC } from '@hermes-fleet/protocol/api';
 import { readControlDecision } from '@hermes-fleet/protocol/control';
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import { fleetApi, type Target } from '../client/api.ts';
+import { fleetApi, RPC_MS, type Target } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
 import { invalidOptions } from '../command-line/field-errors.ts';
 import { oneArgument, UsageError } from '../command-line/options.ts';
@@ -20,14 +20,16 @@ const listCommand = command(traderListUsage, async ({ values, stdin, show }) => 
   const { account: account_id, market: market_symbol, status } = values;
   const filter = definedFields({ account_id, market_symbol, status });
   const { target } = await findTrader(values, stdin);
-  show(await fleetApi().rpc(target, TRADER_RPC.listStrategies, filter), ({ strategies }) =>
-    table(
-      ['status', 'name', 'kind', 'account', 'market', 'id'],
-      strategies.map((each) => [
-        ...[each.status, each.name, each.kind, each.account_id, each.market_symbol, each.id],
-      ]),
-      'no strategy matches',
-    ),
+  show(
+    await fleetApi().rpc(target, TRADER_RPC.listStrategies, filter, { timeoutMs: RPC_MS }),
+    ({ strategies }) =>
+      table(
+        ['status', 'name', 'kind', 'account', 'market', 'id'],
+        strategies.map((each) => [
+          ...[each.status, each.name, each.kind, each.account_id, each.market_symbol, each.id],
+        ]),
+        'no strategy matches',
+      ),
   );
 });
 
@@ -35,7 +37,10 @@ const listCommand = command(traderListUsage, async ({ values, stdin, show }) => 
 const getCommand = command(traderGetUsage, async ({ values, positionals, stdin, show }) => {
   const strategy_id = oneArgument(positionals, 'trader get takes the id of one strategy');
   const { target } = await findTrader(values, stdin);
-  show(await fleetApi().rpc(target, TRADER_RPC.getStrategy, { strategy_id }), renderStrategy);
+  show(
+    await fleetApi().rpc(target, TRADER_RPC.getStrategy, { strategy_id }, { timeoutMs: RPC_MS }),
+    renderStrategy,
+  );
 });
 
 /**
@@ -115,7 +120,7 @@ function confidenceOf(text: string | undefined): number {
 
 /** The concern of a trader that has exactly one. Throws UsageError that names the concerns when there are several. */
 async function onlyConcern(trader: Target): Promise<string> {
-  const { strategies } = await fleetApi().rpc(trader, TRADER_RPC.listStrategies, {});
+  const { strategies } = await fleetApi().rpc(trader, TRADER_RPC.listStrategies, {}, { timeoutMs: RPC_MS });
   const concerns = new Set(strategies.map((each) => `${each.account_id}:${each.market_symbol}`));
   const [only] = concerns;
   if (only !== undefined && concerns.size === 1) return only;

@@ -1,7 +1,7 @@
 import type { Read } from '@hermes-fleet/net/api';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { TRADER_RPC } from '@hermes-fleet/protocol/api';
-import { fleetApi, type Target } from '../client/api.ts';
+import { fleetApi, RPC_MS, type Target } from '../client/api.ts';
 import { line, shown } from '../command-line/output.ts';
 import { type Decided, decide } from '../trader/decide.ts';
 
@@ -17,7 +17,7 @@ export async function switchAndBack(
   id: string,
   write: (line: string) => void,
 ): Promise<readonly string[]> {
-  const { strategies } = await fleetApi().rpc(trader, TRADER_RPC.listStrategies, {});
+  const { strategies } = await fleetApi().rpc(trader, TRADER_RPC.listStrategies, {}, { timeoutMs: RPC_MS });
   const { active, standby } = pick(strategies);
   const nameOf = (strategyId: string | null): string =>
     shown(strategies.find((each) => each.id === strategyId)?.name);

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { tokenHash } from '../keys/init.ts';
-import { keepSecret, putSecret, readSecret, secretFolder } from '../keys/secret-file.ts';
+import { keepSecret, putSecret, readSecret, secretFolder, WORKER_MIN_LENGTH } from '../keys/secret-file.ts';
 import { type WorkerHome, type WorkerState, workerVariables } from './worker-home.ts';
 
 /** The tokens of both directions. */
@@ -20,9 +20,10 @@ export function makeWorkerKeys(home: WorkerHome, state: WorkerState): WorkerToke
   secretFolder(dirname(home.operatorToken));
   const operator = keepSecret(home.operatorToken).value;
   putSecret(file(variables.operator), tokenHash(operator));
+  const long = { minLength: WORKER_MIN_LENGTH };
   return {
-    presents: keepSecret(file(variables.presents)).value,
-    accepts: keepSecret(file(variables.accepts)).value,
+    presents: keepSecret(file(variables.presents), undefined, long).value,
+    accepts: keepSecret(file(variables.accepts), undefined, long).value,
   };
 }
 

@@ -55,6 +55,12 @@ test('a caller has its token as plain text and the receiver its hash', (t) => {
   }
 });
 
+test('the monitoring of NATS, which has no authentication, is on loopback alone', (t) => {
+  const { dir, init } = keysIn(t);
+  init({ nats: { ...nats, host: '0.0.0.0' } });
+  assert.deepEqual(read(dir, 'nats', 'nats.conf').match(/^http.*$/gm), ['http: "127.0.0.1:8222"']);
+});
+
 test('every token and password is unique', (t) => {
   const { dir, init } = keysIn(t);
   init();

@@ -37,7 +37,7 @@ export function initKeys(options: KeysOptions): KeysSummary {
   const paths = keyPaths(dir);
   const counts = { created: 0, repaired: 0, kept: 0 };
   const secret = (file: string): string => {
-    const { value, change } = keepSecret(file, owner, options.renew);
+    const { value, change } = keepSecret(file, owner, { renew: options.renew ?? false });
     counts[change]++;
     return value;
   };

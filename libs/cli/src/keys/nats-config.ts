@@ -72,12 +72,11 @@ const permissionsOf = (user: string): BusPermissions => {
 
 /** Renders nats.conf; every user has the least permissions that it needs (docs/events.md). */
 export function renderBusConfig(
-  settings: NatsSettings,
+  { monitorPort, ...settings }: NatsSettings,
   users: readonly { readonly user: string; readonly password: string }[],
 ): string {
   const known = users.map(({ user, password }) => ({ user, password, permissions: permissionsOf(user) }));
   const config = renderNatsConfig({ ...settings, users: known });
-  const { monitorPort } = settings;
   return monitorPort === undefined ? config : `${config}http: "127.0.0.1:${monitorPort}"\n`;
 }
 

@@ -49,9 +49,12 @@ export function readSecret(file: string): string | undefined {
 
 /** Services refuse shorter tokens, in characters. */
 const MIN_LENGTH = 16;
+/** Joining refuses shorter ones of a worker. */
+export const WORKER_MIN_LENGTH = 32;
 
 const newToken = (): string => randomBytes(32).toString('base64url');
-const isUsable = (value: string): boolean => value.length >= MIN_LENGTH && !/\s/.test(value);
+const isUsable = (value: string, minLength: number): boolean =>
+  value.length >= minLength && !/\s/.test(value);
 
 /**
  * Reads a token, or creates it when the file does not exist; concurrent callers get the same value. Replaces one that services would
@@ -60,10 +63,10 @@ const isUsable = (value: string): boolean => value.length >= MIN_LENGTH && !/\s/
 export function keepSecret(
   file: string,
   owner?: Owner,
-  renew = false,
+  { renew = false, minLength = MIN_LENGTH }: { readonly renew?: boolean; readonly minLength?: number } = {},
 ): { readonly value: string; readonly change: Change } {
   const existing = readSecret(file);
-  if (existing !== undefined && (renew || !isUsable(existing))) {
+  if (existing !== undefined && (renew || !isUsable(existing, minLength))) {
     const value = newToken();
     replace(file, value, owner);
     return { value, change: 'repaired' };

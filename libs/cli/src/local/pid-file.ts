@@ -61,10 +61,11 @@ export function processIdentity(pid: number): string | undefined {
 
 function fromProc(pid: number): string | undefined {
   const { state = 'X', startTime } = procStat(pid) ?? {};
-  return 'ZX'.includes(state) ? undefined : `${readFileSync(BOOT_ID, 'utf8').trim()}:${startTime}`;
+  if (startTime === undefined || 'ZX'.includes(state)) return undefined;
+  return `${readFileSync(BOOT_ID, 'utf8').trim()}:${startTime}`;
 }
 
-/** What Linux says of a process (proc_pid_stat(5)); undefined when it has ended. */
+/** What Linux says of a process (proc_pid_stat(5)); undefined when it has ended, or is another user's and hidden (`hidepid`). */
 export function procStat(pid: number) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -72,7 +73,7 @@ export function procStat(pid: number) {
     const [state, parent, ...more] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return { state, parent: Number(parent), startTime: more[17] };
   } catch (error) {
-    if (['ENOENT', 'ESRCH'].includes(systemCode(error) ?? '')) return undefined;
+    if (['ENOENT', 'ESRCH', 'EPERM', 'EACCES'].includes(systemCode(error) ?? '')) return undefined;
     throw error;
   }
 }

@@ -120,7 +120,8 @@ export async function ensureRunning(
   started?.release();
   if (reason === undefined) return { name, url, state: started ? 'started' : 'already running' };
   const tail = logTail(planned.logFile, TAIL_LINES);
-  return { name, url, state: 'failed', reason: `${reason}\n--- ${planned.logFile}\n${tail}` };
+  const logged = tail === '' ? '' : `\n--- ${planned.logFile}\n${tail}`;
+  return { name, url, state: 'failed', reason: reason + logged };
 }
 
 /** Aborts `gone` when a process that is not our child, and so has no exit event, ends. */

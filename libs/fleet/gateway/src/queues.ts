@@ -36,7 +36,7 @@ export function createQueues(options: QueuesOptions) {
   const { questionWaits } = runner;
   /** The age in seconds of what has waited longest. */
   const ageOf = (now: number, ...since: readonly (number | undefined)[]): number =>
-    (now - Math.min(...since.map((at = now) => at))) / 1000;
+    (now - Math.min(now, ...since.map((at = now) => at))) / 1000;
   metrics.read({
     fleet_tasks_in_flight: () => lanes.own.running + lanes.relay.running,
     fleet_queue_depth: () => [

@@ -41,7 +41,11 @@ export function createPeerSelection(options: PeerSelectionOptions, run: RelayedR
   const { peers, clock } = options;
   const { dispatch } = run.task;
   const home = options.homeOf(run.task);
-  const required = conditionsOf(dispatch.requirements, options.policy.tiers).map(({ what }) => what);
+  const { modelTier } = dispatch.requirements ?? {};
+  const required = [
+    ...conditionsOf(dispatch.requirements, options.policy.tiers).map(({ what }) => what),
+    [modelTier?.min, modelTier?.max].join(),
+  ];
   let briefTokens = 0;
 
   const refusalsInForce = (now: number) =>

@@ -10,7 +10,7 @@ import { readInput } from './query.ts';
 const CALLER_EXTENSION = 'urn:hermes-fleet:caller:1';
 
 const CallerParams = z.object({ caller: z.string(), scopes: z.array(z.string()) });
-const Extension = z.object({ uri: z.string(), params: z.unknown() });
+const Extension = z.object({ uri: z.string(), params: z.unknown().optional() });
 const CARD = {
   method: 'GetExtendedAgentCard',
   answer: z.object({ capabilities: z.object({ extensions: z.array(Extension).optional() }).optional() }),

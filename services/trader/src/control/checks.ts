@@ -31,7 +31,7 @@ function checkConcern(
   draft: Draft,
 ): Failure[] {
   draft.validation.concernMatch = concern !== undefined;
-  if (concern === undefined) return [failure('unknown_concern', 'concern_id', NO_CONCERN)];
+  if (concern === undefined) return [failure('unknown_concern', 'concern_id', `concern_id ${NO_CONCERN}`)];
   draft.validation.accountMatch = accountId === concern.accountId;
   draft.validation.marketMatch = marketSymbol === concern.marketSymbol;
   const found: Failure[] = [];
@@ -70,7 +70,7 @@ function checkTarget({ action }: ControlDecision, facts: Facts, { validation }: 
   validation.targetExists = strategy !== undefined;
   if (strategy === undefined)
     return action === 'switch'
-      ? [failure('target_not_found', 'target_strategy_id', NO_STRATEGY)]
+      ? [failure('target_not_found', 'target_strategy_id', `target_strategy_id ${NO_STRATEGY}`)]
       : [failure('no_active_strategy', 'action', `no strategy is active: there is nothing to ${action}`)];
   const isOurs = strategy.accountId === concern?.accountId && strategy.marketSymbol === concern.marketSymbol;
   if (!isOurs) {

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, existsSync, readFileSync } from 'node:fs';
 import { access, lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -6,7 +6,7 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import { kill } from '../process/kill-tree.ts';
 import { processesOf } from '../process/proc.ts';
 import { type CommandLine, type CommandResult, type RunOptions, runCommand } from '../process/run-command.ts';
-import { hasCode, textNow } from '../process/system-error.ts';
+import { hasCode } from '../process/system-error.ts';
 import type { CommandUser } from './command-user.ts';
 
 /** Folders outside of its context that a command can write to. The gateway must be able to list them. */
@@ -142,7 +142,8 @@ const SEGMENTS = { shm: ['shmid', '-m'], sem: ['semid', '-s'], msg: ['msqid', '-
 function segmentsOf(uid: number): [option: string, id: string][] {
   return Object.entries(SEGMENTS).flatMap(([kind, [key, option]]) => {
     // A kernel without SysV IPC has no such file.
-    const lines = textNow(`/proc/sysvipc/${kind}`).trim().split('\n');
+    const file = `/proc/sysvipc/${kind}`;
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [''];
     const [header = [], ...rows] = lines.map((line) => line.trim().split(/\s+/));
     const columns = { id: header.indexOf(key), owners: [header.indexOf('uid'), header.indexOf('cuid')] };
     return rows

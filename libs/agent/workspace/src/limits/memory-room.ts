@@ -149,5 +149,3 @@ function amount(dir: string, file: string): number {
   if (text === 'max') return Number.POSITIVE_INFINITY;
   return text === '' ? Number.NaN : Number(text) / KIB;
 }
-
-/** Empty without the file. */

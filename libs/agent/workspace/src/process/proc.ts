@@ -83,5 +83,3 @@ export const isAlive = (pid: number): boolean => processState(pid)?.alive === tr
 export function processSpace(): string {
   return `${textNow('/proc/sys/kernel/random/boot_id').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
 }
-
-/** Reads a file of /proc; returns an empty text when the process is gone or access is denied. */

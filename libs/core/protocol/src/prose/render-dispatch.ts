@@ -28,7 +28,7 @@ export function renderDispatchText(dispatch: TaskDispatch): string {
 }
 
 /** The name of something, or a time: YAML reads it as text without quotes. */
-const PLAIN = /^(?:[A-Za-z_][A-Za-z0-9_./-]*|\d{4}-\d\d-\d\dT[\d:.+Z-]+)$/;
+const PLAIN = /^(?:[A-Za-z_][A-Za-z0-9_./-]*|\d{4}-\d\d-\d\dT[\d:.+-]*[\dZ])$/;
 /** Words that YAML may not read as text. */
 const SPECIAL = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 

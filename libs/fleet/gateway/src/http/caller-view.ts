@@ -4,7 +4,6 @@ import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { announceView, undecodedView } from '@hermes-fleet/protocol/handshake';
 import type { Caller, Clock } from '@hermes-fleet/protocol/ports';
 import { leftOf, type Spending } from '@hermes-fleet/tasks';
-import { truncateFields } from '../tool-support/truncate.ts';
 import { stateOf } from './peer-view.ts';
 
 const MAX_PEERS = 50;
@@ -51,5 +50,6 @@ export function callerView(caller: Caller, options: CallerViewOptions): JsonObje
 function peerLine(peer: PeerProfile, now: number): JsonValue {
   const { name, announce } = peer;
   const seen = announce ? announceView('caller', announce) : undecodedView('caller', undefined);
-  return { name, state: stateOf(peer, now), ...truncateFields(seen, MAX_TEXT) };
+  const purpose = typeof seen.purpose === 'string' ? seen.purpose.slice(0, MAX_TEXT) : null;
+  return { name, state: stateOf(peer, now), ...seen, purpose };
 }

@@ -7,8 +7,14 @@ import { readInput } from '../http/read-input.ts';
 const DEFAULT_WAIT_S = 45;
 export const MAX_WAIT_S = 240;
 
+const names = z.array(z.string().min(1).max(200)).optional();
 /** A range of tiers is given by its lowest; the window follows from the brief. */
-const { model_tier: _range, min_context_window: _window, ...REQUIREMENTS } = RequirementsWire.shape;
+const { model_tier: _range, min_context_window: _window, ...others } = RequirementsWire.shape;
+const REQUIREMENTS = {
+  ...others,
+  required_mcp: names.describe(others.required_mcp.description ?? ''),
+  required_capabilities: names.describe(others.required_capabilities.description ?? ''),
+};
 
 export const WaitS = z
   .number()

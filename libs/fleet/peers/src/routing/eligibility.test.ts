@@ -28,6 +28,16 @@ describe('routing: hard reasons', () => {
     }
   });
 
+  it('judges only what this version knows of an announce', () => {
+    const hostile = { mcpDetail: { memory: { toString: 1, valueOf: 1 } }, isWindowPending: true };
+    const peer = announcing('neo', { mcpHealth: { memory: 'error' }, ...hostile });
+    const requirements = { requiredMcp: ['memory'], minContextWindow: 10_000_000 };
+    const { considered } = route(dispatchOf({ requirements }), [peer], POLICY, NOW);
+    const reasons = considered[0]?.reasons.join('; ') ?? '';
+    assert.match(reasons, /not healthy \(error\)/);
+    assert.doesNotMatch(reasons, /until the provider/);
+  });
+
   it('names every reason of a peer at once', () => {
     const peer = announcing(
       'neo',

@@ -112,8 +112,13 @@ const model: AnnounceCheck = (_peer, { worker, modelHealth = 'ok' }) =>
     ? MET
     : unmet('capability', 'model', `its model ${worker.model} is not healthy (${modelHealth})`, true);
 
-const requirements: AnnounceCheck = (_peer, announce, { conditions }) =>
-  unmetOfEach(conditions, (condition) => condition.unmet(announce));
+const requirements: AnnounceCheck = (_peer, announce, { conditions }) => {
+  if (conditions.length === 0) return MET;
+  // An announce keeps fields that this version does not know: nothing but these is judged.
+  const { worker, capabilities, mcpHealth } = announce;
+  const facts = { worker, capabilities, mcpHealth };
+  return unmetOfEach(conditions, (condition) => condition.unmet(facts));
+};
 
 const repo: AnnounceCheck = (peer, { session: { repoState } }, { dispatch }) => {
   if (repoState.health === 'down') return unmet('repo', peer.name, 'cannot work with its repositories', true);

@@ -60,7 +60,10 @@ const isSilent = ({ unmet }: Excluded): boolean =>
 function undeclaredByAll(live: readonly Excluded[], { conditions }: RoutingQuery): Unmet[] {
   const announces = live.flatMap(({ peer }) => (peer.announce ? [peer.announce] : []));
   const isDeclared = (condition: Condition): boolean =>
-    announces.some((each) => condition.isDeclared?.(each) ?? condition.unmet(each).length === 0);
+    announces.some(({ worker, capabilities, mcpHealth }) => {
+      const facts = { worker, capabilities, mcpHealth };
+      return condition.isDeclared?.(facts) ?? condition.unmet(facts).length === 0;
+    });
   if (announces.length === 0) return [];
   return conditions
     .filter((condition) => !isDeclared(condition))

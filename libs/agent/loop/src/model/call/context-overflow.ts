@@ -10,7 +10,7 @@ export interface ContextOverflow {
 
 /** Statuses of such refusals; an error inside a stream has none. 429 is a limit of rate, whatever its text says. */
 const STATUSES: ReadonlySet<number> = new Set([400, 413, 422, 500]);
-/** A body too large for the server needs no text; a small one is refused for another reason (`Meter.refused`). */
+/** A body too large for the server needs no text; a small one is refused for another reason. */
 const TOO_LARGE = 413;
 
 /** Of OpenAI, Azure, vLLM, DeepSeek, OpenRouter, Groq, Anthropic, Gemini, xAI, llama.cpp, LM Studio, Ollama and SGLang. */

@@ -112,7 +112,6 @@ export function createBackground(options: ShellOptions & { readonly clock: Clock
     unsupported: COMMAND_UNSUPPORTED,
     async run(input, call) {
       const command = commandIn(input.command, input.cwd);
-
       const all = processesOf(call.task.contextId);
       makeRoom(all);
       const name = `p${call.key.replaceAll('/', '-')}`;

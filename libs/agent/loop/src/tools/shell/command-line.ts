@@ -23,13 +23,12 @@ const TRUST_WORKSPACE = {
 };
 const IN_HOME = '[ -d "$HOME" ] || mkdir -p "$HOME"; exec "$@"';
 
-/** The confined command line that runs a command in the shell, and its environment. Throws ToolError for a null byte. */
+/** The confined command line that runs a command in the shell, and its environment. */
 export function shellLine(
   { profile, shell, env, network }: ShellOptions,
   { workspace, task }: Pick<ToolContext, 'workspace' | 'task'>,
   command: string,
 ) {
-  if (command.includes('\0')) throw new ToolError('a command must not contain a null byte');
   const proxied = network?.openProxy(taskFields(task));
   // Set within the confinement: the programs that confine a command do not get them.
   const configured = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -72,9 +71,14 @@ export const COMMAND_UNSUPPORTED: Unsupported = {
   input: { same: [''], instead: 'give the input in the command, e.g. as a here-document' },
 };
 
-/** Runs in its folder, which it enters itself: the confinement decides where it may go, as for any command. */
-export const commandIn = (command: string, cwd: string | undefined): string =>
-  cwd === undefined || cwd === '.' ? command : `cd ${quoted(cwd)} || exit\n${command}`;
+/**
+ * The command in its folder, which it enters itself: the confinement decides where it may go, as for any command. Throws
+ * ToolError for a null byte.
+ */
+export function commandIn(command: string, cwd: string | undefined): string {
+  if (`${command}${cwd}`.includes('\0')) throw new ToolError('a command must not contain a null byte');
+  return cwd === undefined || cwd === '.' ? command : `cd ${quoted(cwd)} || exit\n${command}`;
+}
 
 /** The tool, with `cwd` as a part of the command in the input that guards and evidence see. */
 export function withFolderInCommand(tool: AgentTool): AgentTool {
