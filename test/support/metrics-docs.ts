@@ -1,6 +1,6 @@
 import { type Families, kindOf, MEMBER_FAMILIES, PROCESS_FAMILIES } from '@hermes-fleet/service';
-import { CONSOLE_FAMILIES } from '../../services/console/src/families.ts';
-import { TRADER_FAMILIES } from '../../services/trader/src/control/families.ts';
+import { CONSOLE_FAMILIES } from '../../services/console/src/metric-families.ts';
+import { TRADER_FAMILIES } from '../../services/trader/src/control/metric-families.ts';
 import { tableOf } from './docs.ts';
 
 const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');

@@ -6,7 +6,7 @@ import type { Strategy } from '../../libs/trader/market/src/terms/concern.ts';
 import type { Runtime } from '../../libs/trader/market/src/terms/runtime-port.ts';
 import type { ControlStore } from '../../services/trader/src/control/control-store.ts';
 import { createDecisionService } from '../../services/trader/src/control/create-decision-service.ts';
-import { NO_MARKS } from '../../services/trader/src/control/holds.ts';
+import { NO_MARKS } from '../../services/trader/src/control/unwritten-restrictions.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 /**

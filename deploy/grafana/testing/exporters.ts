@@ -5,8 +5,8 @@ import {
   type Family,
   MEMBER_FAMILIES,
 } from '@hermes-fleet/service';
-import { CONSOLE_FAMILIES } from '../../../services/console/src/families.ts';
-import { TRADER_FAMILIES } from '../../../services/trader/src/control/families.ts';
+import { CONSOLE_FAMILIES } from '../../../services/console/src/metric-families.ts';
+import { TRADER_FAMILIES } from '../../../services/trader/src/control/metric-families.ts';
 
 /** Every family that a profile, the trader or the console exports. */
 export const FAMILIES: Families = { ...MEMBER_FAMILIES, ...TRADER_FAMILIES, ...CONSOLE_FAMILIES };

@@ -1,11 +1,11 @@
 import type { Command, Usage } from './command-line/command.ts';
-import * as fleet from './usage/fleet.ts';
-import * as keys from './usage/keys.ts';
-import * as processes from './usage/processes.ts';
-import * as tasks from './usage/tasks.ts';
-import * as trader from './usage/trader.ts';
-import * as books from './usage/trader-books.ts';
-import * as workers from './usage/workers.ts';
+import * as fleet from './command-specs/fleet.ts';
+import * as keys from './command-specs/keys.ts';
+import * as processes from './command-specs/processes.ts';
+import * as tasks from './command-specs/tasks.ts';
+import * as trader from './command-specs/trader.ts';
+import * as books from './command-specs/trader-books.ts';
+import * as workers from './command-specs/workers.ts';
 
 /** Commands of one module, which is loaded when one of them is called. */
 interface CommandModule {

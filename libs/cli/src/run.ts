@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CommanderError, Command as ParserNode } from 'commander';
 import type { Invocation, OptionSpecs, Streams } from './command-line/command.ts';
-import { agentOptions, UsageError } from './command-line/options.ts';
+import { agentOptions, UsageError } from './command-line/option-values.ts';
 import { printLines } from './command-line/output.ts';
 import { attach, outputIn } from './command-line/parse.ts';
 import { GROUPS, loadCommand, USAGES } from './commands.ts';

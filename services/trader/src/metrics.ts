@@ -5,7 +5,7 @@ import type { BookKeeper } from './books/book-keeper.ts';
 import { ConcernBreakers } from './config/breaker-schema.ts';
 import { BREAKER } from './control/access.ts';
 import type { ControlStore } from './control/control-store.ts';
-import { RUN_STATES, TRADER_FAMILIES } from './control/families.ts';
+import { RUN_STATES, TRADER_FAMILIES } from './control/metric-families.ts';
 
 /** Most strategies with their own label; the others share one. */
 const MAX_STRATEGIES = 200;

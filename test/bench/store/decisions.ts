@@ -7,7 +7,7 @@ import { enableWal } from '../../../libs/core/store/src/database.ts';
 import type { Concern, Strategy } from '../../../libs/trader/market/src/terms/concern.ts';
 import type { Runtime } from '../../../libs/trader/market/src/terms/runtime-port.ts';
 import { createDecisionService } from '../../../services/trader/src/control/create-decision-service.ts';
-import { NO_MARKS } from '../../../services/trader/src/control/holds.ts';
+import { NO_MARKS } from '../../../services/trader/src/control/unwritten-restrictions.ts';
 import { openControlStore } from '../../../services/trader/src/store/sqlite-store.ts';
 import { removeDatabase } from './ledger.ts';
 import { type Run, runOf, runSync } from './run.ts';

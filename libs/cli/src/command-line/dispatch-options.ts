@@ -9,7 +9,7 @@ import {
 import { decodeDispatch } from '@hermes-fleet/protocol/handshake';
 import type { OptionSpecs, Values } from './command.ts';
 import { invalidOptions } from './field-errors.ts';
-import { wholeNumber } from './options.ts';
+import { wholeNumber } from './option-values.ts';
 import { DISPATCH_OPTIONS, OPTION_OF_FIELD } from './shared-options.ts';
 
 type Given = Values<typeof DISPATCH_OPTIONS>;

@@ -3,7 +3,7 @@ import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import type { Output, Streams } from './command.ts';
 import { serializerOf } from './document.ts';
 import { readableReason } from './field-errors.ts';
-import { UsageError } from './options.ts';
+import { UsageError } from './option-values.ts';
 import { printLines, sanitize } from './output.ts';
 
 type Hints = Readonly<Partial<Record<ErrorCode, string>>>;

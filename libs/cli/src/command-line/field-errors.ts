@@ -1,5 +1,5 @@
 import type { FieldError } from '@hermes-fleet/protocol';
-import { UsageError } from './options.ts';
+import { UsageError } from './option-values.ts';
 
 /** Patterns of the validator's messages, each with the words for it; `$1` is what the pattern has in brackets. */
 const REASONS: readonly (readonly [RegExp, string])[] = [

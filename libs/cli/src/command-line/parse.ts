@@ -1,6 +1,6 @@
 import { Option, type Command as ParserNode } from 'commander';
 import type { Invocation, OptionSpec, OptionSpecs, Output, Usage } from './command.ts';
-import { UsageError } from './options.ts';
+import { UsageError } from './option-values.ts';
 
 const OUTPUT_OPTIONS = {
   json: { type: 'boolean', help: 'print JSON, as -o json' },

@@ -5,7 +5,7 @@ import type { Target } from '../client/api.ts';
 import { ownTls, TLS_KEYS } from '../client/tls.ts';
 import { ORCHESTRATOR, readOperatorToken } from '../keys/layout.ts';
 import type { Values } from './command.ts';
-import { agentOptions, httpUrl, UsageError } from './options.ts';
+import { agentOptions, httpUrl, UsageError } from './option-values.ts';
 import { memberNamed, membersOf, plannedFleet } from './running-fleet.ts';
 import type { REACH_OPTIONS } from './shared-options.ts';
 

@@ -8,7 +8,7 @@ import type { EntryPoint } from '../local/entry-point.ts';
 import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/port-offset.ts';
 import type { Streams, Values } from './command.ts';
-import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
+import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './option-values.ts';
 import type { ENTRY_POINT_OPTIONS, FLEET_OPTIONS, PLAN_OPTIONS } from './shared-options.ts';
 
 type FleetValues = Values<typeof FLEET_OPTIONS>;

@@ -5,10 +5,10 @@ import manifest from '../../package.json' with { type: 'json' };
 import { backUp, backUpToFile } from '../backup/backup.ts';
 import { restore } from '../backup/restore.ts';
 import { command } from '../command-line/command.ts';
-import { oneArgument } from '../command-line/options.ts';
+import { oneArgument } from '../command-line/option-values.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
+import { backupUsage, restoreUsage } from '../command-specs/processes.ts';
 import { lockFolder } from '../local/folder-lock.ts';
-import { backupUsage, restoreUsage } from '../usage/processes.ts';
 
 const KB = 1_000;
 

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { repositoryRoot } from '../command-line/options.ts';
+import { repositoryRoot } from '../command-line/option-values.ts';
 import { runEntryPoint } from '../local/entry-point.ts';
 import { commandOf, memberEnv, planFleet } from '../local/plan.ts';
 

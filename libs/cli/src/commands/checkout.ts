@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Command, command } from '../command-line/command.ts';
-import { repositoryRoot } from '../command-line/options.ts';
-import { downUsage, psUsage, upUsage } from '../usage/processes.ts';
+import { repositoryRoot } from '../command-line/option-values.ts';
+import { downUsage, psUsage, upUsage } from '../command-specs/processes.ts';
 
 /** `fleet up|down|ps`: as `./fleet` does them, in the mode of the fleet (docs/operations.md#two-modes). */
 export const commands: readonly Command[] = [

@@ -1,7 +1,7 @@
 import { command, type Usage } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { optionsOf } from '../command-line/parse.ts';
-import { completionUsage } from '../usage/processes.ts';
+import { completionUsage } from '../command-specs/processes.ts';
 
 const SHELLS = ['bash', 'zsh'];
 

@@ -6,12 +6,12 @@ import { CONSOLE as ROUTES } from '@hermes-fleet/protocol/api';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { fleetApi, type Target } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
-import { httpUrl, UsageError } from '../command-line/options.ts';
+import { httpUrl, UsageError } from '../command-line/option-values.ts';
 import { table } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
+import { consoleUsage } from '../command-specs/fleet.ts';
 import { consoleOf, newLink, seenHeads } from '../console/client.ts';
 import { CONSOLE } from '../keys/layout.ts';
-import { consoleUsage } from '../usage/fleet.ts';
 
 const DEFAULT_PORT = 9224;
 

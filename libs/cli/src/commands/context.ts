@@ -2,9 +2,9 @@ import type { Read } from '@hermes-fleet/net/api';
 import { FLEET } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
-import { oneArgument, UsageError } from '../command-line/options.ts';
+import { oneArgument, UsageError } from '../command-line/option-values.ts';
 import { findProfile } from '../command-line/running-fleet.ts';
-import { contextDeleteUsage } from '../usage/fleet.ts';
+import { contextDeleteUsage } from '../command-specs/fleet.ts';
 
 const MODES = ['keep', 'delete'];
 

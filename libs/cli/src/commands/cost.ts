@@ -3,11 +3,11 @@ import { FLEET } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { command } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { type Cell, columns } from '../command-line/output.ts';
 import { fleetClient, reachable } from '../command-line/reachable.ts';
+import { costUsage } from '../command-specs/tasks.ts';
 import { findTask } from '../task/find-task.ts';
-import { costUsage } from '../usage/tasks.ts';
 
 /** `fleet cost`: the tokens of a task, or the ceilings on spending of each profile and what is left below them. */
 const costCommand = command(costUsage, async ({ values, positionals, env, stderr, print, show }) => {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { command } from '../command-line/command.ts';
-import { namedAddress } from '../command-line/options.ts';
+import { namedAddress } from '../command-line/option-values.ts';
 import { membersOf, operatorToken, plannedFleet } from '../command-line/running-fleet.ts';
+import { demoUsage } from '../command-specs/processes.ts';
 import { runDemo } from '../demo/demo.ts';
 import { TRADER } from '../keys/layout.ts';
 import { prometheusStatus } from '../local/prometheus.ts';
-import { demoUsage } from '../usage/processes.ts';
 
 const NOT_PROFILES = new Set([TRADER, 'prometheus', 'grafana', 'nats']);
 

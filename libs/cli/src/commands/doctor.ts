@@ -1,11 +1,11 @@
 import type { Answer, DoctorReport } from '@hermes-fleet/protocol/api';
 import { command } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { columns } from '../command-line/output.ts';
 import { findEntryPoint } from '../command-line/running-fleet.ts';
+import { doctorUsage } from '../command-specs/fleet.ts';
 import { CONSOLE, ORCHESTRATOR, TRADER } from '../keys/layout.ts';
 import { examine } from '../local/entry-point.ts';
-import { doctorUsage } from '../usage/fleet.ts';
 
 /**
  * `fleet doctor`: checks the configuration of a profile, the trader or the console as its start does, and everything that the

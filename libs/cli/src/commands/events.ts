@@ -3,12 +3,12 @@ import { type CloudEvent, FleetError, LifecycleEvent } from '@hermes-fleet/proto
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
 import { command, type Values } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
+import { eventsUsage } from '../command-specs/fleet.ts';
 import { OPERATOR } from '../keys/layout.ts';
 import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
-import { eventsUsage } from '../usage/fleet.ts';
 
 /**
  * `fleet events`: prints the task events that NATS holds, oldest first, as the operator (docs/cli.md#events). Returns 0 at

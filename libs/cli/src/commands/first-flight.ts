@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
-import { namedAddress, repositoryRoot } from '../command-line/options.ts';
+import { namedAddress, repositoryRoot } from '../command-line/option-values.ts';
+import { firstFlightUsage } from '../command-specs/processes.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';
-import { firstFlightUsage } from '../usage/processes.ts';
 
 /** `fleet first-flight`: prints the fleet's addresses and a first request to paste. */
 const firstFlightCommand = command(firstFlightUsage, async ({ values, stdout, stderr }) => {

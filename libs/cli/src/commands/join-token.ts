@@ -4,7 +4,7 @@ import { definedFields, type JsonValue } from '@hermes-fleet/protocol';
 import { JOINING } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
-import { durationMs, oneArgument, UsageError } from '../command-line/options.ts';
+import { durationMs, oneArgument, UsageError } from '../command-line/option-values.ts';
 import { table } from '../command-line/output.ts';
 import { findProfile } from '../command-line/running-fleet.ts';
 import {
@@ -13,7 +13,7 @@ import {
   joinTokenRevokeUsage,
   workersListUsage,
   workersRevokeUsage,
-} from '../usage/workers.ts';
+} from '../command-specs/workers.ts';
 
 const create = command(joinTokenCreateUsage, async ({ values, stdin, show }) => {
   const expires = durationMs('expires', values.expires, 15 * 60_000);

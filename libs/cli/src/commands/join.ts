@@ -2,8 +2,9 @@ import { resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock } from '@hermes-fleet/protocol/ports';
 import { command } from '../command-line/command.ts';
-import { durationMs, oneArgument, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { durationMs, oneArgument, repositoryRoot, UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
+import { joinUsage, leaveUsage } from '../command-specs/workers.ts';
 import { findWorker, workerOfJoin } from '../join/find-worker.ts';
 import {
   awaitSeen,
@@ -22,7 +23,6 @@ import { readWorkerState, type WorkerState, workerHome } from '../join/worker-ho
 import { tokenHash } from '../keys/init.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { lockFolder } from '../local/folder-lock.ts';
-import { joinUsage, leaveUsage } from '../usage/workers.ts';
 
 const joinCommand = command(joinUsage, async ({ values, positionals, env, stderr, show }) => {
   const address = oneArgument(positionals, 'join needs the address of one orchestrator');

@@ -2,14 +2,14 @@ import { accessSync, constants } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { systemCode } from '@hermes-fleet/protocol';
 import { command, type Values } from '../command-line/command.ts';
-import { UsageError, wholeNumber } from '../command-line/options.ts';
+import { UsageError, wholeNumber } from '../command-line/option-values.ts';
+import { keysInitUsage, keysKubernetesUsage, keysRotateUsage } from '../command-specs/keys.ts';
 import { initKeys, type KeysOptions, type KeysSummary } from '../keys/init.ts';
 import { keySecrets } from '../keys/kubernetes.ts';
 import { DEFAULT_SERVICES, keyPaths } from '../keys/layout.ts';
 import { parseReplicas } from '../keys/replicas.ts';
 import { type Owner, readSecret } from '../keys/secret-file.ts';
 import { lockFolder } from '../local/folder-lock.ts';
-import { keysInitUsage, keysKubernetesUsage, keysRotateUsage } from '../usage/keys.ts';
 import { folderOf } from './token.ts';
 
 const keysCommand = (usage: typeof keysInitUsage, renew: boolean) =>

@@ -5,9 +5,10 @@ import type { Writable } from 'node:stream';
 import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol/ports';
 import { command, type Invocation, type OptionSpecs } from '../command-line/command.ts';
-import { quote, UsageError, wholeNumber } from '../command-line/options.ts';
+import { quote, UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { type Cell, columns } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
+import { localDownUsage, localLogsUsage, localPsUsage, localUpUsage } from '../command-specs/processes.ts';
 import { consoleOf, newLink } from '../console/client.ts';
 import { CONSOLE } from '../keys/layout.ts';
 import { fleetDown } from '../local/down.ts';
@@ -17,7 +18,6 @@ import { planPrometheus, prometheusDown, prometheusStatus, prometheusUp } from '
 import { fleetStatus } from '../local/ready.ts';
 import { fleetUp } from '../local/up.ts';
 import { renderWelcome } from '../quick-start/first-flight.ts';
-import { localDownUsage, localLogsUsage, localPsUsage, localUpUsage } from '../usage/processes.ts';
 import { settle } from './first-flight.ts';
 
 /** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */

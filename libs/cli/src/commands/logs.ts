@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
 import { command } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { printLines, safeJson, sanitize } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
+import { logsUsage } from '../command-specs/fleet.ts';
 import { keptLines, type LogLines, linesOfFiles } from '../logs/log-lines.ts';
 import { describeLine, linesOfTask } from '../logs/task-logs.ts';
-import { logsUsage } from '../usage/fleet.ts';
 import { runScript } from './checkout.ts';
 
 /**

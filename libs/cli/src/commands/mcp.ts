@@ -3,10 +3,10 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { ownTls } from '../client/tls.ts';
 import { command } from '../command-line/command.ts';
-import { httpUrl, UsageError } from '../command-line/options.ts';
+import { httpUrl, UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
 import { findProfile } from '../command-line/running-fleet.ts';
-import { mcpUsage } from '../usage/fleet.ts';
+import { mcpUsage } from '../command-specs/fleet.ts';
 
 /**
  * `fleet mcp`: serves the fleet's MCP server over standard input and output, for clients that start a process

@@ -10,13 +10,13 @@ import { type Answer, RefillReport } from '@hermes-fleet/protocol/api';
 import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { createLogger } from '@hermes-fleet/service';
 import { command } from '../command-line/command.ts';
-import { oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
+import { oneArgument, UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { columns, printLines } from '../command-line/output.ts';
 import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
+import { natsForgetHeadUsage, natsRefillUsage, natsSetupUsage } from '../command-specs/keys.ts';
 import { SETUP } from '../keys/layout.ts';
 import { connectionFromEnv, connectionFromKeys } from '../keys/nats-user.ts';
 import { type EntryPoint, runEntryPoint } from '../local/entry-point.ts';
-import { natsForgetHeadUsage, natsRefillUsage, natsSetupUsage } from '../usage/keys.ts';
 
 const SETUP_MS = 60_000;
 const RETRY_MS = 1_000;

@@ -4,7 +4,7 @@ import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
 import { type Cell, table } from '../command-line/output.ts';
 import { findProfile } from '../command-line/running-fleet.ts';
-import { peersUsage } from '../usage/fleet.ts';
+import { peersUsage } from '../command-specs/fleet.ts';
 
 /** `fleet peers`: prints every peer that a profile knows, with its state. */
 const peersCommand = command(peersUsage, async ({ values, stdin, show }) => {

@@ -4,10 +4,10 @@ import { FLEET } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command, type Streams } from '../command-line/command.ts';
 import { describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { columns } from '../command-line/output.ts';
 import { findProfile, readInput } from '../command-line/running-fleet.ts';
-import { routeUsage } from '../usage/fleet.ts';
+import { routeUsage } from '../command-specs/fleet.ts';
 
 const EXIT_BLOCKED = 3;
 

@@ -4,9 +4,10 @@ import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { command, type Values } from '../command-line/command.ts';
 import { dispatchOf } from '../command-line/dispatch-options.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { printLines } from '../command-line/output.ts';
 import { fleetClient, type Reachable, reachable } from '../command-line/reachable.ts';
+import { DISPATCHED, sendUsage } from '../command-specs/tasks.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type Awaited, awaitTask, finish, type Opened, openStream } from '../task/await-task.ts';
 import {
@@ -20,7 +21,6 @@ import {
 import { IDLE_MS } from '../task/follow.ts';
 import { type HandOverOptions, handOver } from '../task/hand-over.ts';
 import { taskDocument } from '../task/result.ts';
-import { DISPATCHED, sendUsage } from '../usage/tasks.ts';
 
 const SEND_MS = 30_000;
 

@@ -5,13 +5,20 @@ import { z } from 'zod';
 import { fleetApi, RPC_MS } from '../client/api.ts';
 import { askProfiles, nameSilent } from '../command-line/ask-profiles.ts';
 import { command, type Invocation, type Streams } from '../command-line/command.ts';
-import { oneArgument, UsageError, wholeNumber } from '../command-line/options.ts';
+import { oneArgument, UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { printLines, table } from '../command-line/output.ts';
 import { fleetClient, reachable } from '../command-line/reachable.ts';
+import {
+  answerUsage,
+  cancelUsage,
+  MAX_LIMIT,
+  tasksUsage,
+  taskUsage,
+  watchUsage,
+} from '../command-specs/tasks.ts';
 import { type Awaited, answerStream, awaitTask, finish } from '../task/await-task.ts';
 import { findTask } from '../task/find-task.ts';
 import { type LeftFile, type SavedFile, type SaveOptions, saveArtifacts } from '../task/save-artifacts.ts';
-import { answerUsage, cancelUsage, MAX_LIMIT, tasksUsage, taskUsage, watchUsage } from '../usage/tasks.ts';
 
 const CALL_MS = 30_000;
 

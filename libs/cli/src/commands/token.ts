@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { command, type Values } from '../command-line/command.ts';
-import { repositoryRoot } from '../command-line/options.ts';
+import { repositoryRoot } from '../command-line/option-values.ts';
+import { keysTokenUsage, operatorTokenUsage } from '../command-specs/keys.ts';
 import { readOperatorToken } from '../keys/layout.ts';
-import { keysTokenUsage, operatorTokenUsage } from '../usage/keys.ts';
 
 const tokenCommand = (usage: typeof operatorTokenUsage) =>
   command(usage, ({ values, env, show }) => {

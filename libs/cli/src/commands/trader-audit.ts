@@ -1,18 +1,18 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Answer, AuditLine, AuditRecord, AuditReport } from '@hermes-fleet/protocol/api';
 import { command } from '../command-line/command.ts';
-import { wholeNumber } from '../command-line/options.ts';
+import { wholeNumber } from '../command-line/option-values.ts';
 import { type Cell, columns, printLines, shown } from '../command-line/output.ts';
 import { findEntryPoint, plannedFleet } from '../command-line/running-fleet.ts';
-import { consoleOf, seenHeads } from '../console/client.ts';
-import { TRADER } from '../keys/layout.ts';
-import { type EntryPoint, readReport, readReports } from '../local/entry-point.ts';
 import {
   AUDIT_LIMIT,
   MAX_AUDIT_LIMIT,
   traderAuditShowUsage,
   traderAuditVerifyUsage,
-} from '../usage/trader.ts';
+} from '../command-specs/trader.ts';
+import { consoleOf, seenHeads } from '../console/client.ts';
+import { TRADER } from '../keys/layout.ts';
+import { type EntryPoint, readReport, readReports } from '../local/entry-point.ts';
 
 /** Long enough to verify millions of records. */
 const VERIFY_MS = 10 * 60_000;

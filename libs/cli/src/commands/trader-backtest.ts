@@ -4,11 +4,11 @@ import { type Answer, BacktestRefusal, BacktestReport } from '@hermes-fleet/prot
 import { z } from 'zod';
 import { command, type Values } from '../command-line/command.ts';
 import { readableReason } from '../command-line/field-errors.ts';
-import { repositoryRoot, UsageError } from '../command-line/options.ts';
+import { repositoryRoot, UsageError } from '../command-line/option-values.ts';
+import { traderBacktestUsage } from '../command-specs/trader-books.ts';
 import { type EntryPoint, readReport } from '../local/entry-point.ts';
 import { nodeOptions } from '../local/plan.ts';
 import { renderBacktest, renderComparison } from '../trader/render-backtest.ts';
-import { traderBacktestUsage } from '../usage/trader-books.ts';
 
 /** Long enough for many strategies over half a million bars. */
 const BACKTEST_MS = 60 * 60_000;

@@ -4,10 +4,14 @@ import { definedFields } from '@hermes-fleet/protocol';
 import { TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
-import { UsageError, wholeNumber } from '../command-line/options.ts';
+import { UsageError, wholeNumber } from '../command-line/option-values.ts';
 import { findTrader } from '../command-line/running-fleet.ts';
+import {
+  traderFillsUsage,
+  traderOrdersUsage,
+  traderPerformanceUsage,
+} from '../command-specs/trader-books.ts';
 import { type OrdersKind, readOrders, renderOrders, renderPerformance } from '../trader/books.ts';
-import { traderFillsUsage, traderOrdersUsage, traderPerformanceUsage } from '../usage/trader-books.ts';
 
 const DEFAULT_LIMIT = 20;
 

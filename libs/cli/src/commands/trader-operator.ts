@@ -2,9 +2,9 @@ import type { Read } from '@hermes-fleet/net/api';
 import { TRADER } from '@hermes-fleet/protocol/api';
 import { fleetApi } from '../client/api.ts';
 import { command } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import { findTrader } from '../command-line/running-fleet.ts';
-import { traderAccountResetUsage, traderAuditAcceptUsage } from '../usage/trader.ts';
+import { traderAccountResetUsage, traderAuditAcceptUsage } from '../command-specs/trader.ts';
 
 /**
  * `fleet trader audit accept`: shows what the running trader has found to be wrong with its audit, and accepts it when it is

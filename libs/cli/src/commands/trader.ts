@@ -6,12 +6,17 @@ import { systemClock } from '@hermes-fleet/protocol/ports';
 import { fleetApi, RPC_MS, type Target } from '../client/api.ts';
 import { command, type Values } from '../command-line/command.ts';
 import { invalidOptions } from '../command-line/field-errors.ts';
-import { oneArgument, UsageError } from '../command-line/options.ts';
+import { oneArgument, UsageError } from '../command-line/option-values.ts';
 import { table } from '../command-line/output.ts';
 import { findTrader, readInput } from '../command-line/running-fleet.ts';
+import {
+  DECISION_OPTIONS,
+  traderDecideUsage,
+  traderGetUsage,
+  traderListUsage,
+} from '../command-specs/trader.ts';
 import { decide, renderDecision } from '../trader/decide.ts';
 import { renderStrategy } from '../trader/render.ts';
-import { DECISION_OPTIONS, traderDecideUsage, traderGetUsage, traderListUsage } from '../usage/trader.ts';
 
 const EXIT_CODES: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
 

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Values } from '../command-line/command.ts';
-import { UsageError } from '../command-line/options.ts';
-import type { joinUsage } from '../usage/workers.ts';
+import { UsageError } from '../command-line/option-values.ts';
+import type { joinUsage } from '../command-specs/workers.ts';
 import { defaultFolder } from './plan-worker.ts';
 import { readWorkerState, type WorkerHome, type WorkerState, workerHome } from './worker-home.ts';
 

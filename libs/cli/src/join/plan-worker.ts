@@ -8,9 +8,9 @@ import { FleetError, negotiate, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol
 import { JOINING } from '@hermes-fleet/protocol/api';
 import { fleetApi, serviceAt } from '../client/api.ts';
 import type { Values } from '../command-line/command.ts';
-import { httpUrl, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { httpUrl, repositoryRoot, UsageError } from '../command-line/option-values.ts';
+import type { joinUsage } from '../command-specs/workers.ts';
 import { tokenHash } from '../keys/init.ts';
-import type { joinUsage } from '../usage/workers.ts';
 import { PROFILE_NAME, type WorkerState } from './worker-home.ts';
 
 /** The port of a worker that names none. */

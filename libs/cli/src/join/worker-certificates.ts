@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { readTls } from '@hermes-fleet/net/tls';
 import { FleetError } from '@hermes-fleet/protocol';
 import { certificateFiles, certificateVariables, useCertificates } from '../client/tls.ts';
-import { UsageError } from '../command-line/options.ts';
+import { UsageError } from '../command-line/option-values.ts';
 import type { WorkerState } from './worker-home.ts';
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { repositoryRoot } from '../command-line/options.ts';
+import { repositoryRoot } from '../command-line/option-values.ts';
 import { portOwner } from './start.ts';
 
 test('who has a port is its program, pid and folder, while it has it', async (t) => {

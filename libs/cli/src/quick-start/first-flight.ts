@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { quote } from '../command-line/options.ts';
+import { quote } from '../command-line/option-values.ts';
 
 /** The first request that a new user sends. `up` prints a command that sends it; the demo sends it under ids of its own. */
 const TEMPLATE = new URL('../../../../deploy/first-flight.json', import.meta.url);

@@ -6,7 +6,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { isJsonObject, type JsonObject, mediaTypeOfName, systemCode } from '@hermes-fleet/protocol';
 import type { MessagePart } from '@hermes-fleet/protocol/ports';
 import type { Streams } from '../command-line/command.ts';
-import { msOf, UsageError } from '../command-line/options.ts';
+import { msOf, UsageError } from '../command-line/option-values.ts';
 
 /** The most that all attached files may have together: in base64 and beside the brief, a profile takes 1 MiB per request. */
 export const MAX_PROFILE_FILES_BYTES = 750_000;

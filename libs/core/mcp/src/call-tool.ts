@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { boundText, contentText, oneLine } from './content.ts';
 import { deadline, TimeoutError } from './deadline.ts';
 import { describeFailure, isAnswer } from './failure.ts';
-import { unavailable } from './session.ts';
+import { unavailable } from './reconnecting-session.ts';
 
 export interface McpToolResult {
   readonly isError: boolean;

@@ -12,7 +12,7 @@ import {
 import type { Connection, McpTool } from './connection.ts';
 import { deadline, TimeoutError } from './deadline.ts';
 import { describeFailure, isAnswer } from './failure.ts';
-import { Session, type SessionOptions, unavailable } from './session.ts';
+import { Session, type SessionOptions, unavailable } from './reconnecting-session.ts';
 
 /** The result of a health check. `checkedAt` is in ms since the epoch, 0 before the first. */
 export interface Health {

@@ -4,7 +4,7 @@ import type { CallOptions, McpToolResult } from './call-tool.ts';
 import { isTaskServer, type McpServerConfig, rootedAt } from './config.ts';
 import type { McpTool } from './connection.ts';
 import { type Health, MonitoredServer } from './monitored-server.ts';
-import { type ServerPlace, type Supervise, superviseGroup } from './supervision.ts';
+import { type ServerPlace, type Supervise, superviseGroup } from './server-process.ts';
 import { type TaskPlace, TaskServers } from './task-servers.ts';
 
 export interface McpPoolOptions {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
+import { superviseGroup } from './server-process.ts';
 import { StdioTransport } from './stdio-transport.ts';
-import { superviseGroup } from './supervision.ts';
 
 test('a message to an exiting server fails with its exit code', { timeout: 20_000 }, async (t) => {
   // Closes its input and exits a little later, as when the two events of an exit arrive separately.

@@ -6,7 +6,7 @@ import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcon
 import { ServerFailure } from './failure.ts';
 import { createLineLog } from './line-log.ts';
 import { MessageBuffer } from './message-buffer.ts';
-import { isGone, type ServerLine, type Supervise, type Supervision } from './supervision.ts';
+import { isGone, type ServerLine, type Supervise, type Supervision } from './server-process.ts';
 
 /** The time limit for each step of termination: after the end of input, then after SIGTERM. */
 const GRACE_MS = 150;

@@ -11,8 +11,8 @@ import {
 import { rootedAt, type StdioServerConfig } from './config.ts';
 import { TimeoutError } from './deadline.ts';
 import { describeFailure, ServerFailure } from './failure.ts';
-import { Session, type SessionOptions } from './session.ts';
-import type { ServerPlace } from './supervision.ts';
+import { Session, type SessionOptions } from './reconnecting-session.ts';
+import type { ServerPlace } from './server-process.ts';
 
 /** The place of a task: its context, whose tasks share the instances, and the context's tree. */
 export interface TaskPlace extends ServerPlace {

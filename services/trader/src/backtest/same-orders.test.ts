@@ -20,7 +20,7 @@ import { createAnalysis, spacingOf } from '../books/analysis.ts';
 import { TraderConfigSchema } from '../config/schema.ts';
 import { runtimeConcerns, settingsOf } from '../config/settings.ts';
 import { createDecisionService } from '../control/create-decision-service.ts';
-import { NO_MARKS } from '../control/holds.ts';
+import { NO_MARKS } from '../control/unwritten-restrictions.ts';
 import { openControlStore } from '../store/sqlite-store.ts';
 import { openBars } from './bars.ts';
 import { replay } from './replay.ts';

@@ -4,7 +4,7 @@ import type { Recorder } from '@hermes-fleet/service';
 import { failedResponse, writeFailure } from './answers.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
 import type { Answer, Attempt } from './decision-service.ts';
-import type { TRADER_FAMILIES } from './families.ts';
+import type { TRADER_FAMILIES } from './metric-families.ts';
 import { isTooLarge } from './screening.ts';
 
 /** Counts the attempts and their outcomes. */

@@ -11,7 +11,6 @@ import { createDecide } from './decide.ts';
 import type { Ruling } from './decide-parts.ts';
 import type { Answer, Attempt, DecisionService } from './decision-service.ts';
 import type { Policy } from './facts.ts';
-import { createHolds, type HoldMarks } from './holds.ts';
 import { duplicateAnswer } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
 import { createReads, type PerformanceOf } from './reads.ts';
@@ -19,6 +18,7 @@ import { createRecover } from './recover.ts';
 import { createRefusalBound } from './refusal-bound.ts';
 import { createRetryQueue } from './retry-queue.ts';
 import { createScreening, refusal, summaryOfText } from './screening.ts';
+import { createHolds, type HoldMarks } from './unwritten-restrictions.ts';
 
 export interface DecisionServiceOptions {
   readonly store: ControlStore;

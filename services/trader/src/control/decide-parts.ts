@@ -9,8 +9,8 @@ import type { ConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore, StoredFacts } from './control-store.ts';
 import type { Answer } from './decision-service.ts';
 import type { Facts, Policy } from './facts.ts';
-import type { Holds } from './holds.ts';
 import type { Verdict } from './judge.ts';
+import type { Holds } from './unwritten-restrictions.ts';
 
 /** A well-formed decision that passed the screening. */
 export interface ScreenedAttempt {

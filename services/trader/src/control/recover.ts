@@ -2,8 +2,8 @@ import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
-import type { HoldMarks, Holds } from './holds.ts';
 import type { RetryQueue } from './retry-queue.ts';
+import type { HoldMarks, Holds } from './unwritten-restrictions.ts';
 
 const UNSAVED = 'the last state before the start could not be saved; check it, and resume to go on';
 

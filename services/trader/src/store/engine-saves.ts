@@ -1,6 +1,6 @@
 import type { EngineStore } from '@hermes-fleet/market';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { HoldMarks } from '../control/holds.ts';
+import type { HoldMarks } from '../control/unwritten-restrictions.ts';
 
 /**
  * The store of engines, which refuses to save those that were changed in the file: a save would hide the change before the

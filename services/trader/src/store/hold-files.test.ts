@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
-import type { HoldMarks } from '../control/holds.ts';
+import type { HoldMarks } from '../control/unwritten-restrictions.ts';
 import { markingSaves } from './engine-saves.ts';
 import { openHoldMarks } from './hold-files.ts';
 

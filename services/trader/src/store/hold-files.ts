@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { RiskMode } from '@hermes-fleet/protocol/control';
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { HoldMarks } from '../control/holds.ts';
+import type { HoldMarks } from '../control/unwritten-restrictions.ts';
 
 /**
  * Opens the marks in a folder. A mark is a file that is removed, which needs no free space. There is a file for each risk mode

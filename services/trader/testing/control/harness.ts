@@ -19,7 +19,7 @@ import {
   type RunningDecisionService,
 } from '../../src/control/create-decision-service.ts';
 import type { Answer, Attempt } from '../../src/control/decision-service.ts';
-import type { HoldMarks } from '../../src/control/holds.ts';
+import type { HoldMarks } from '../../src/control/unwritten-restrictions.ts';
 import { openHoldMarks } from '../../src/store/hold-files.ts';
 import { replay } from '../../src/store/replay.ts';
 import { openTestStore } from '../store/harness.ts';

@@ -7,7 +7,7 @@ import {
   TASK_EVENTS,
   TASK_STATES,
   TERMINAL_EVENTS,
-} from './lifecycle.ts';
+} from './task-lifecycle.ts';
 
 const event = {
   specversion: '1.0',

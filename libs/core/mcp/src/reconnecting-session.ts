@@ -5,8 +5,8 @@ import { type Connection, openConnection, type ServerTransport } from './connect
 import { deadline } from './deadline.ts';
 import { describeFailure, isSessionLost, ServerFailure } from './failure.ts';
 import { createHttpTransport } from './http-transport.ts';
+import type { ServerPlace, Supervise } from './server-process.ts';
 import { StdioTransport } from './stdio-transport.ts';
-import type { ServerPlace, Supervise } from './supervision.ts';
 
 export interface SessionOptions {
   readonly name: string;
