@@ -16,6 +16,7 @@ import {
   windowForBrief,
 } from '@hermes-fleet/protocol/handshake';
 import type { Caller, MeasuredModel, ModelInfo, ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
+import { queueIsFull } from '../scheduling/judge.ts';
 
 /** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
 export interface AdmissionInputs {
@@ -262,9 +263,7 @@ function repoUnmet(
 }
 
 const capacity: Check = ({ inputs: { queue, self } }) =>
-  queue.full
-    ? unmet('capacity', 'queue', `the queue of ${self} is full (${queue.waiting} waiting)`, true)
-    : MET;
+  queue.full ? queueIsFull(self, queue.waiting) : MET;
 
 const room: Check = ({ inputs }) => {
   const short = inputs.shortage();

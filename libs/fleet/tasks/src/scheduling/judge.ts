@@ -58,19 +58,21 @@ export async function judge<D extends Bar>(
   const { queue } = destination;
   let unmet = await destination.check(dispatch, caller);
   if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
-    unmet = noRoom('slots', profile, queue);
+    unmet = noFreeSlot(profile, queue);
   if (unmet.length === 0) unmet = destination.reserveTokens(id, dispatch, caller);
   if (unmet.length === 0 && !queue.reserve(caller.name)) {
     destination.releaseTokens(id);
-    unmet = noRoom('queue', profile, queue);
+    unmet = queueIsFull(profile, queue.waiting);
   }
   if (unmet.length === 0) return { kind: 'admitted', dispatch, destination };
   return { kind: 'blocked', name: reading.taskId, unmet, saved: estimateTokens(dispatch) };
 }
 
-/** The queue has no slot for the task, or no room to wait for one. */
-function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: Bar['queue']): Unmet[] {
-  const full = `the queue of ${profile} is full (${waiting} waiting)`;
+/** The queue of a profile has no room for one more task. */
+export const queueIsFull = (profile: string, waiting: number): Unmet[] =>
+  unmetOf('capacity', 'queue', `the queue of ${profile} is full (${waiting} waiting)`, true);
+
+const noFreeSlot = (profile: string, { running, waiting }: Bar['queue']): Unmet[] => {
   const busy = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
-  return unmetOf('capacity', name, name === 'queue' ? full : busy, true);
-}
+  return unmetOf('capacity', 'slots', busy, true);
+};
