@@ -42,7 +42,7 @@ export const commands = [acceptCommand, resetCommand];
 
 type Found = Read<typeof TRADER.audit> & Partial<Read<typeof TRADER.acceptAudit>>;
 
-export function renderFinding({ state, detail, finding, accepted }: Found): string[] {
+function renderFinding({ state, detail, finding, accepted }: Found): string[] {
   const record = accepted ? [`accepted in record ${accepted.seq} of the audit`] : [];
   if (finding === null)
     return [

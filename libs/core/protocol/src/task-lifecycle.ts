@@ -6,7 +6,7 @@ import { z } from 'zod';
  */
 
 /** The states of A2A by their short names, and what a task does in each: it goes on, asks its caller, or has ended. */
-export const A2A_STATES = {
+const A2A_STATES = {
   submitted: 'goes on',
   working: 'goes on',
   input_required: 'asks',

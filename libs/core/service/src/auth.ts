@@ -5,7 +5,7 @@ import type { Caller, Scope } from '@hermes-fleet/protocol/ports';
 /** Identifies the caller by the Authorization header; throws UNAUTHENTICATED. */
 export type Authenticator = (authorization: string | undefined) => Caller;
 
-export interface CallerSecret {
+interface CallerSecret {
   readonly name: string;
   readonly scopes: readonly string[];
   /** The token, or `sha256:<64 hex digits>` of it. */
@@ -16,7 +16,7 @@ export interface CallerSecret {
  * Identifies callers that come and go while the process runs, by the hash of their token, 64 hex digits. Throws
  * UNAUTHENTICATED with the reason why a token is not accepted any more.
  */
-export type FindCaller = (digest: string) => Caller | undefined;
+type FindCaller = (digest: string) => Caller | undefined;
 
 /** The scopes of a shared token, and of every caller if no token is required (docs/configuration.md). */
 export const PEER_SCOPES: readonly Scope[] = ['announce', 'dispatch', 'read'];

@@ -55,7 +55,7 @@ export function capacityOf(peer: PeerProfile, now: number, buffer = DEFAULT_BUFF
 }
 
 /** Slots that are taken. Tasks that wait for their context take none, so the announced free slots say more than the counts. */
-export function announcedLoad({ session, limits }: SessionAnnounce, limit: number): number {
+function announcedLoad({ session, limits }: SessionAnnounce, limit: number): number {
   if (limits?.freeSlots !== undefined) return limit - limits.freeSlots;
   return session.activeTasks + (limits?.queuedTasks ?? 0);
 }

@@ -8,7 +8,7 @@ import { applyAnnounce, applyAuditHead, applyDecision } from '../read-model/appl
 import { countSkip, noteFact, savePosition } from '../read-model/facts.ts';
 import { type Arrival, FILTERS, type Topic } from './readers.ts';
 
-export interface ProjectorOptions {
+interface ProjectorOptions {
   readonly store: Pick<Store, 'write'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -16,7 +16,7 @@ export interface ProjectorOptions {
   readonly onApplied: (applied: readonly Applied[], arrivals: readonly Arrival[], skipped: number) => void;
 }
 
-export interface Projector {
+interface Projector {
   /** Queues what has arrived; resolves when there is room for the next one. */
   push(arrival: Arrival): Promise<void> | void;
   /** Resolves when all that is queued is written. */

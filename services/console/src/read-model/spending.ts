@@ -4,7 +4,7 @@ import { countsIn, type TaskRecord, taskRecord } from './task-rows.ts';
 import { nodesOf, treesOf, WHOLE_PART } from './task-tree.ts';
 
 /** The columns of the sums by which spending is shown. */
-export const SPENDING_BY = {
+const SPENDING_BY = {
   profile: 'profile',
   tier: 'model_tier',
   model: 'model',

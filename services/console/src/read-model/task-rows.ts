@@ -91,7 +91,7 @@ function facetOf(db: Queries, task: TaskFacts, before: TaskRecord | undefined): 
 }
 
 /** Some facts of a task, with the number of its row and its counts. */
-export type SomeFacts<F extends keyof typeof FACTS> = Pick<TaskRecord, F | 'n' | 'counts'>;
+type SomeFacts<F extends keyof typeof FACTS> = Pick<TaskRecord, F | 'n' | 'counts'>;
 
 /** The columns of these facts, and what reads them. */
 export function factsReader<F extends keyof typeof FACTS>(

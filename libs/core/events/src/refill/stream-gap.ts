@@ -155,7 +155,7 @@ async function storedNumbers(
   return numbers;
 }
 
-export interface WatchGapOptions extends GapOptions {
+interface WatchGapOptions extends GapOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** The number of the newest event of the store that the stream holds; 0 for none. */

@@ -3,7 +3,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 /** Why a call need not wait any longer. */
 export const CALL_CANCELED = Symbol('the client canceled the call');
 export const CALLER_GONE = Symbol('the client disconnected');
-export const SERVER_CLOSING = Symbol('the service closes');
+const SERVER_CLOSING = Symbol('the service closes');
 
 /** The name of a call: a JSON-RPC id is unique only among the calls of one client. */
 export interface CallName {

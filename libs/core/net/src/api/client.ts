@@ -58,7 +58,7 @@ export interface CallOptions {
 type ParamsOf<P extends string> =
   unknown extends Params<P> ? { readonly params?: undefined } : { readonly params: Params<P> };
 
-export type RouteCall<P extends string> = CallOptions &
+type RouteCall<P extends string> = CallOptions &
   ParamsOf<P> & {
     readonly query?: Readonly<Record<string, string>> | undefined;
     readonly body?: JsonObject | undefined;

@@ -1,7 +1,7 @@
 import type { LedgerCounter } from '@hermes-fleet/protocol/ports';
 
 /** A label whose values the compiler does not know: what is not known to it at run time either becomes `other`. */
-export interface OpenLabel {
+interface OpenLabel {
   /** The set of known values that the process names, such as its peers. */
   readonly from?: string;
   /** Further known values. */
@@ -49,7 +49,7 @@ export type LabelsOf<M> = M extends { readonly labels: infer L }
 /** The names of the families that have these properties. */
 type Having<F, P> = { [N in keyof F & string]: F[N] extends P ? N : never }[keyof F & string];
 
-export type ReadName<F> = Having<F, { readonly read: true }>;
+type ReadName<F> = Having<F, { readonly read: true }>;
 export type CounterName<F> = Exclude<keyof F & `${string}_total`, ReadName<F>>;
 export type HistogramName<F> = Having<F, { readonly buckets: readonly number[] }>;
 export type GaugeName<F> = Exclude<keyof F & string, `${string}_total` | HistogramName<F> | ReadName<F>>;

@@ -1,6 +1,6 @@
 import type { Ledger, TaskEvent } from '@hermes-fleet/ledger';
 
-export type SlotHolder = ReturnType<typeof createSlotHolder>;
+type SlotHolder = ReturnType<typeof createSlotHolder>;
 
 /** The slot of one delivery: at most one, and none while nothing is to be sent. */
 export function createSlotHolder(takeSlot: () => Promise<Disposable>) {

@@ -10,7 +10,7 @@ import { FleetError, invalidParams, type JsonObject } from '@hermes-fleet/protoc
 import type { Accepted, Caller, Ids } from '@hermes-fleet/protocol/ports';
 
 /** The key of Task.metadata under which GetTask tells how the deliveries of the task's push notifications stand. */
-export const PUSH_METADATA = 'urn:hermes-fleet:push';
+const PUSH_METADATA = 'urn:hermes-fleet:push';
 
 /** A config without what the server adds. */
 export type WantedPush = Omit<NewPushConfig, 'taskId' | 'id' | 'position'>;

@@ -4,9 +4,9 @@ import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject, type TaskState } fr
 import { agentMessage, artifactOf, handshakePart, textPart } from './parts.ts';
 import { a2aState } from './task-state.ts';
 
-export const RESULT_ARTIFACT = 'task-result';
-export const LATE_ARTIFACT = 'late-result';
-export const TEXT_ARTIFACT = 'text';
+const RESULT_ARTIFACT = 'task-result';
+const LATE_ARTIFACT = 'late-result';
+const TEXT_ARTIFACT = 'text';
 
 export interface TaskViewOptions {
   /** The maximum number of history messages; all when absent. */

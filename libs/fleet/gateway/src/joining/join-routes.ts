@@ -8,7 +8,7 @@ import { REDEEM } from './join-tokens.ts';
 import type { Joining } from './joining.ts';
 
 /** Needed to make join tokens, to revoke tokens and workers, and to drain a profile (docs/peering.md#scopes). */
-export const OPERATE = 'operate';
+const OPERATE = 'operate';
 
 /** A request to join, or for a join token, is small. */
 const BODY_LIMIT_BYTES = 65_536;

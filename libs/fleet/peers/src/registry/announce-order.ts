@@ -31,7 +31,7 @@ export function seqProblem({ seq, instanceId }: SessionAnnounce, now: number): s
  * the worker's next starts. A stale instance yields to any other, so that a worker whose clock was set back is accepted
  * again.
  */
-export function isNewer(next: Arrived, known: Arrived, { expired }: { readonly expired: boolean }): boolean {
+function isNewer(next: Arrived, known: Arrived, { expired }: { readonly expired: boolean }): boolean {
   const [nextId, knownId] = [next.announce.instanceId, known.announce.instanceId];
   if (nextId === undefined || knownId === undefined) return true;
   const [later, earlier] = [nextId.toLowerCase(), knownId.toLowerCase()];

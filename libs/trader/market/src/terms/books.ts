@@ -50,7 +50,7 @@ export interface OrderEntry extends Entry {
 }
 
 /** The account at the end of a bar. */
-export interface BarEntry extends Entry {
+interface BarEntry extends Entry {
   readonly kind: 'bar';
   /** The active strategy. */
   readonly strategyId: string | null;
