@@ -48,6 +48,7 @@ test('NATS killed for 30 s under load: no task stops, no event is lost, none out
   const ready = await fetch(`${operator.url}/ready`);
   assert.equal(ready.status, 200, 'a broker that is away degrades, it does not take down');
   assert.match(await ready.text(), /"nats":\{"state":"degraded"/);
+  assert.match(await fleet.metrics('switch'), /^fleet_dependency_up\{dependency="nats"\} 0$/m);
   await fleet.up();
 
   const expected = PROFILES.flatMap((profile) => {

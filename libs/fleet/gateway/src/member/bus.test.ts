@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Log } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { flushAndClose } from './bus.ts';
+import { createMetrics } from '@hermes-fleet/service';
+import { flushAndClose, readBacklog } from './bus.ts';
 
 function publisher(flushed: boolean, calls: string[]): OutboxPublisher {
   return {
@@ -25,4 +26,14 @@ test('every outbox is flushed before any connection is closed, and unpublished e
   assert.deepEqual(warned, ['events are left in the outbox for the next start']);
   assert.equal(calls.length, 8);
   await flushAndClose([undefined], log);
+});
+
+test('the backlog of a process is the sum of its outboxes, as old as the oldest event', async () => {
+  const metrics = createMetrics({ profile: 'trader', peers: [], callers: [], defaultMetrics: false });
+  const outbox = (count: number, oldestAgeMs: number) => ({ backlog: () => ({ count, oldestAgeMs }) });
+  const bus = (missing: number) => ({ state: () => ({ connected: true, lastError: undefined, missing }) });
+  readBacklog(metrics, [outbox(2, 500), outbox(3, 1_500)], [bus(4), undefined, bus(5)]);
+  const page = await metrics.registry.metrics();
+  for (const line of ['outbox_backlog 5', 'outbox_oldest_age_seconds 1.5', 'outbox_missing_events 9'])
+    assert.match(page, new RegExp(`^fleet_${line}$`, 'm'));
 });
