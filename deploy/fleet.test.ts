@@ -35,14 +35,18 @@ test('FLEET_MODE=docker without an engine is an error, not a fallback to process
   assert.equal(stderr, 'FLEET_MODE=docker, but no Docker engine with Compose answers\n');
 });
 
-test('in containers, the token comes from the volume that only the keys job mounts', (t) => {
+test('in containers, the token comes from the volume that only the keys job mounts, and stdin is left to the rest of a pipe', (t) => {
   const dir = tempDir(t, { prefix: 'docker-' });
-  writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\necho a-token\n`, {
-    mode: 0o755,
+  const docker = `#!/bin/sh\necho "$@" >>'${dir}/calls'\ncat >/dev/null\necho a-token\n`;
+  writeFileSync(join(dir, 'docker'), docker, { mode: 0o755 });
+  const { status, stdout } = spawnSync('sh', ['-c', `sh '${script}' token; cat`], {
+    encoding: 'utf8',
+    input: 'a body\n',
+    env: { ...process.env, FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` },
+    timeout: 30_000,
   });
-  const { status, stdout } = run('token', { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` });
   assert.equal(status, 0);
-  assert.equal(stdout, 'a-token\n');
+  assert.equal(stdout, 'a-token\na body\n');
   assert.equal(readFileSync(join(dir, 'calls'), 'utf8'), 'compose run --rm --no-deps -T keys token\n');
 });
 
