@@ -13,8 +13,8 @@ import {
 } from '@hermes-fleet/service';
 import { acquireOwnership, openStore, type Store } from '@hermes-fleet/store';
 import manifest from '../package.json' with { type: 'json' };
-import { createPrices } from './config/prices.ts';
 import type { ConsoleConfig } from './config/schema.ts';
+import { createPrices } from './config/token-costs.ts';
 import { type Feed, startFeed } from './consume/feed.ts';
 import type { BusView } from './consume/readers.ts';
 import { CONSOLE_NAME } from './environment.ts';

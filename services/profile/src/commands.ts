@@ -4,7 +4,7 @@ import type { DependencyState } from '@hermes-fleet/gateway/member';
 import { createClient } from '@hermes-fleet/net';
 import { isJsonObject } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
-import type { Configuration } from './configuration.ts';
+import type { Configuration } from './read-configuration.ts';
 
 const ANSWER_MS = 2000;
 const MAX_ANSWER_BYTES = 1_048_576;

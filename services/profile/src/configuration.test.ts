@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
-import { type Configuration, readConfiguration } from './configuration.ts';
+import { type Configuration, readConfiguration } from './read-configuration.ts';
 
 function read(
   t: TestContext,

@@ -12,9 +12,9 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/ports';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { examineCommands } from './commands.ts';
-import { type Configuration, readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { EXECUTORS } from './executors.ts';
+import { type Configuration, readConfiguration } from './read-configuration.ts';
 
 /**
  * Implements `--doctor`; see `examineMember`. Also checks the model, and its fallbacks, with probes that cost no token, and the

@@ -1,7 +1,7 @@
 import { refillMember, runEntryPoint } from '@hermes-fleet/gateway/member';
-import { readConfiguration } from './configuration.ts';
 import { examineProfile } from './doctor.ts';
 import { readEnvironment } from './environment.ts';
+import { readConfiguration } from './read-configuration.ts';
 import { startProfile } from './start.ts';
 
 // The gateway process of one profile, and its only entry point that listens (docs/operations.md).

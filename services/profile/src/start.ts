@@ -33,11 +33,11 @@ import type { ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
 import { createLogger, createSecretEnv, type Host, type Readiness } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';
 import { commandsState } from './commands.ts';
-import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { EXECUTORS } from './executors.ts';
 import { createExternalTools } from './external-tools.ts';
 import { openMcp } from './open-mcp.ts';
+import { readConfiguration } from './read-configuration.ts';
 
 /** The part of the shutdown time for streams, outbox and files, after the tasks have stopped. */
 const AFTER_TASKS_MS = 5_000;

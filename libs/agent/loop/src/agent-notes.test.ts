@@ -7,7 +7,7 @@ import { makePlace } from '@hermes-fleet/workspace/testing';
 import { parse } from 'yaml';
 import { SOURCE_CONFIG } from '../../../../test/support/source-config.ts';
 import { notesOf } from './agent-notes.ts';
-import { AgentConfigSchema } from './config/config.ts';
+import { AgentConfigSchema } from './config/config-yaml.ts';
 
 test('the start log names each key that has no effect', async (t) => {
   const parts = { ...makePlace(t), clock: systemClock, log: silentLog };

@@ -1,5 +1,5 @@
 import type { Confinement } from '@hermes-fleet/workspace';
-import type { AgentConfig } from './config/config.ts';
+import type { AgentConfig } from './config/config-yaml.ts';
 import { type ExecutorRules, valueAt } from './config/executor-rules.ts';
 import type { AgentModel } from './model/create-model.ts';
 

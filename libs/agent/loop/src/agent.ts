@@ -14,7 +14,7 @@ import {
 import { type AgentContexts, createAgentContexts } from './agent-contexts.ts';
 import { notesOf } from './agent-notes.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
-import { type AgentConfig, confinementSettings, setUpOf } from './config/config.ts';
+import { type AgentConfig, confinementSettings, setUpOf } from './config/config-yaml.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createTaskExecutor } from './executor/executor.ts';
 import { loopExecutor } from './executor/loop-executor.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Clock, RemoteAgents } from '@hermes-fleet/protocol/ports';
 import { COMMAND_ENV, type Confinement, runCommand } from '@hermes-fleet/workspace';
-import { type AgentConfig, commandLimits } from './config/config.ts';
+import { type AgentConfig, commandLimits } from './config/config-yaml.ts';
 import type { AllowedNetwork } from './network/allowed-network.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
 import type { AgentTool } from './run/conversation.ts';

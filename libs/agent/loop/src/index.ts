@@ -6,7 +6,7 @@ export {
   confinementSettings,
   fallbackConfigs,
   isContextPlaceholder,
-} from './config/config.ts';
+} from './config/config-yaml.ts';
 export type { ExecutorKind } from './config/executor-rules.ts';
 export { parseModelName } from './config/model-name.ts';
 export { MAX_CALLS, SURPLUS } from './conversation/limited-calls.ts';

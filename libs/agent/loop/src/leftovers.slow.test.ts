@@ -18,7 +18,7 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import { killLeftovers, processSpace, processState } from '@hermes-fleet/workspace';
 import { cannotConfine, makePlace, mayChangeUsers, type Place } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-import type { AgentConfig } from './config/config.ts';
+import type { AgentConfig } from './config/config-yaml.ts';
 
 type Confine = AgentConfig['tools']['shell']['confine'];
 

@@ -20,7 +20,7 @@ import {
   nodeForOthers,
   PERL,
 } from '@hermes-fleet/workspace/testing';
-import { AgentConfigSchema, commandLimits } from './config/config.ts';
+import { AgentConfigSchema, commandLimits } from './config/config-yaml.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 
 const DEFAULTS = commandLimits(AgentConfigSchema.parse({}).tools.shell.limits);

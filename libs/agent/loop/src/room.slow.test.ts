@@ -17,7 +17,7 @@ import {
 } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { usersTree } from '../testing/tree.ts';
-import { AgentConfigSchema, commandLimits } from './config/config.ts';
+import { AgentConfigSchema, commandLimits } from './config/config-yaml.ts';
 import { createEchoExecutor } from './echo.ts';
 import { withinRoom } from './executor/room.ts';
 import { shellExecTool } from './tools/shell-exec.ts';

@@ -11,7 +11,7 @@ import {
   throughProxy,
 } from '@hermes-fleet/workspace';
 import { commandsFolder, makePlace, type Place } from '@hermes-fleet/workspace/testing';
-import { AgentConfigSchema } from '../src/config/config.ts';
+import { AgentConfigSchema } from '../src/config/config-yaml.ts';
 import { type AllowedNetwork, openConfiguredNetwork } from '../src/network/allowed-network.ts';
 
 export interface NetworkScene {

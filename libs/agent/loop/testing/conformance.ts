@@ -15,7 +15,7 @@ import type {
 import type { Place } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import type { Agent } from '../src/agent.ts';
-import type { AgentConfigSchema } from '../src/config/config.ts';
+import type { AgentConfigSchema } from '../src/config/config-yaml.ts';
 import { makeContext, makeTask, type TestRun } from './harness.ts';
 
 export type Call = readonly [tool: string, input: { readonly [key: string]: unknown }];

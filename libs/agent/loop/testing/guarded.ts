@@ -2,7 +2,7 @@ import type { JsonValue } from '@hermes-fleet/protocol';
 import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { z } from 'zod';
-import { AgentConfigSchema } from '../src/config/config.ts';
+import { AgentConfigSchema } from '../src/config/config-yaml.ts';
 import { createGuards, type GuardsOptions } from '../src/guards/guards.ts';
 import type { GuardedCall, Guards } from '../src/run/guards.ts';
 import type { GuardState, JournalEntry } from '../src/run/run-state.ts';

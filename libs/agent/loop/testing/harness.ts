@@ -26,7 +26,7 @@ import {
   createAgent,
   type OutsideTools,
 } from '../src/agent.ts';
-import { AgentConfigSchema } from '../src/config/config.ts';
+import { AgentConfigSchema } from '../src/config/config-yaml.ts';
 import { loopExecutor } from '../src/executor/loop-executor.ts';
 import type { Observation, ToolContext } from '../src/run/conversation.ts';
 import type { Runtime } from '../src/run/executor-provider.ts';

@@ -4,7 +4,7 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import type { TaskDispatch } from '@hermes-fleet/protocol/handshake';
 import type { EarlierConversation, MessagePart, RunEvent, RunOutcome } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
-import type { AgentConfigSchema } from '../src/config/config.ts';
+import type { AgentConfigSchema } from '../src/config/config-yaml.ts';
 import { REVIEW_ROLE } from '../src/messages/review-prompt.ts';
 import { makeAgent, makeContext, makeTask, type TestAgentOptions, type TestRun } from './harness.ts';
 import { type ChatRequest, env, KEYED, type Reply, scriptedServer } from './scripted-server.ts';

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { makePlace } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
-import type { AgentConfigSchema } from '../src/config/config.ts';
+import type { AgentConfigSchema } from '../src/config/config-yaml.ts';
 import { makeAgent, makeContext, makeTask } from './harness.ts';
 import { LONG_BRIEF, longTaskStep } from './long-task.ts';
 import { env, KEYED } from './scripted-server.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { createSecretEnv } from '@hermes-fleet/service';
-import { FleetConfigSchema } from './config.ts';
 import { acceptedVariables, callerNamed, resolveTokens } from './credentials.ts';
+import { FleetConfigSchema } from './fleet-yaml.ts';
 
 const env = (values: Record<string, string>) => ({ read: (name: string) => values[name] });
 const config = (fleet: object) => FleetConfigSchema.parse({ fleet });

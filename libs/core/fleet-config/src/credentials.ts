@@ -2,7 +2,7 @@ import type { TlsSource } from '@hermes-fleet/net/tls';
 import type { FieldError } from '@hermes-fleet/protocol';
 import type { Caller } from '@hermes-fleet/protocol/ports';
 import { PEER_SCOPES } from '@hermes-fleet/service';
-import type { FleetConfig } from './config.ts';
+import type { FleetConfig } from './fleet-yaml.ts';
 import { type JoinPolicy, joinPolicy } from './join-policy.ts';
 import { normalizePeerUrl } from './peer-url.ts';
 import { type Env, readVariable, type TokenUse, tokenDigest, tokenProblems } from './token.ts';

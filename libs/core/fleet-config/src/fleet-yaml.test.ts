@@ -5,8 +5,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
-import { type FleetConfig, FleetConfigSchema } from './config.ts';
 import { type Credentials, resolveTokens } from './credentials.ts';
+import { type FleetConfig, FleetConfigSchema } from './fleet-yaml.ts';
 
 const TOKENS = {
   A2A_HERMES_TOKEN_NEO: 'the-shared-token-of-neo',

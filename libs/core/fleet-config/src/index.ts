@@ -1,4 +1,3 @@
-export { type FleetConfig, FleetConfigSchema } from './config.ts';
 export {
   acceptedVariables,
   type ConfiguredPeer,
@@ -8,6 +7,7 @@ export {
   SHARED_CALLER,
 } from './credentials.ts';
 export { allowedEndpoint, endpointPatternProblem } from './endpoint-pattern.ts';
+export { type FleetConfig, FleetConfigSchema } from './fleet-yaml.ts';
 export type { JoinedWorker, JoinPolicy } from './join-policy.ts';
 export { isPeerName, matchesName } from './name-pattern.ts';
 export {

@@ -1,4 +1,4 @@
-import type { FleetConfig } from './config.ts';
+import type { FleetConfig } from './fleet-yaml.ts';
 import { listenerUrl, normalizePeerUrl } from './peer-url.ts';
 
 /** The rules for peers that fleet.yaml does not list (docs/handshake.md#announce-authorization). */

@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { FleetConfig } from './config.ts';
+import type { FleetConfig } from './fleet-yaml.ts';
 
 /**
  * Returns the tier of this profile's model: `fleet.tier`, else the only tier whose name is a part of the model's ID.

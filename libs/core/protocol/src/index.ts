@@ -2,7 +2,7 @@ export { backoffMs } from './backoff.ts';
 export { ERRORS, type ErrorCode, type FieldError, FleetError, invalidParams, systemCode } from './errors.ts';
 export * from './join/join.ts';
 export { networkFault } from './network-fault.ts';
-export * from './task-lifecycle.ts';
+export * from './task-states-and-events.ts';
 export { camelize, snakeize } from './wire/casing.ts';
 export { nameInUrl, numbered, safeName } from './wire/file-name.ts';
 export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';

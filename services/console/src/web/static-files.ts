@@ -63,7 +63,7 @@ export function readStaticFiles(): readonly StaticFile[] {
   return [
     staticFile('/', readFileSync(join(root, 'index.html')), false, '.html'),
     ...own,
-    staticFile('/assets/lib/task-lifecycle.js', Buffer.from(LIFECYCLE), false),
+    staticFile('/assets/lib/task-states-and-events.js', Buffer.from(LIFECYCLE), false),
     ...readVendorFiles(),
   ];
 }

@@ -10,7 +10,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol/control';
 import { whyUnrunnable } from '../control/actions.ts';
 import { failedResponse } from '../control/answers.ts';
-import { withOutcome } from '../control/apply.ts';
+import { withOutcome } from '../control/apply-or-roll-back.ts';
 import { fingerprintOf } from '../control/decide-parts.ts';
 import type { Facts } from '../control/facts.ts';
 import { judge } from '../control/judge.ts';

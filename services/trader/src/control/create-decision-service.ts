@@ -3,7 +3,7 @@ import { type Clock, inSpan, type Log, type Tracing } from '@hermes-fleet/protoc
 import type { Access } from './access.ts';
 import { createActivation } from './activation.ts';
 import { writeFailure } from './answers.ts';
-import { createApplier } from './apply.ts';
+import { createApplier } from './apply-or-roll-back.ts';
 import { createAuditRecorder, type DecisionMetrics, recordOf } from './audit-recorder.ts';
 import { createConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';

@@ -4,7 +4,7 @@ import type { Caller, Clock, Log } from '@hermes-fleet/protocol/ports';
 import { type Access, BREAKER, mayTouch } from './access.ts';
 import { whyUnrunnable } from './actions.ts';
 import type { Activation } from './activation.ts';
-import type { Applier } from './apply.ts';
+import type { Applier } from './apply-or-roll-back.ts';
 import type { ConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore, StoredFacts } from './control-store.ts';
 import type { Answer } from './decision-service.ts';

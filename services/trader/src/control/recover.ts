@@ -1,6 +1,6 @@
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Activation } from './activation.ts';
-import { withOutcome } from './apply.ts';
+import { withOutcome } from './apply-or-roll-back.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
 import type { RetryQueue } from './retry-queue.ts';
 import type { HoldMarks, Holds } from './unwritten-restrictions.ts';

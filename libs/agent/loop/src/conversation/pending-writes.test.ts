@@ -7,7 +7,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { RunEvent, RunOutcome, TokenStore } from '@hermes-fleet/protocol/ports';
 import { makeAgent, makeContext, makeTask, memoryTokens, type TestRun } from '../../testing/harness.ts';
 import { call, env, KEYED, type Reply, say, scriptedServer } from '../../testing/scripted-server.ts';
-import { AgentConfigSchema } from '../config/config.ts';
+import { AgentConfigSchema } from '../config/config-yaml.ts';
 import { callModel } from '../model/call/model-call.ts';
 import { createModel } from '../model/create-model.ts';
 import { createPendingWrites } from './pending-writes.ts';

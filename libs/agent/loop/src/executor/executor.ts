@@ -8,7 +8,7 @@ import {
   taskFields,
 } from '@hermes-fleet/protocol/ports';
 import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../config/config-yaml.ts';
 import { isDeep } from '../guards/evidence.ts';
 import type { FileLimits } from '../inbox/read-files.ts';
 import { readFinalMessage } from '../messages/final-message.ts';

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { ToolResult } from '@hermes-fleet/protocol/ports';
 import { z } from 'zod';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../config/config-yaml.ts';
 import type { GuardedCall } from '../run/guards.ts';
 import { capText, isLong, measure, summarize } from './cap-text.ts';
 import { outputText } from './commands/output-text.ts';

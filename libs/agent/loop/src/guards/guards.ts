@@ -1,7 +1,7 @@
 import { isJsonObject } from '@hermes-fleet/protocol';
 import { type Log, logWith, type ToolResult, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../config/config-yaml.ts';
 import { verifyPrompt } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import type { ConversationOptions, RunResources } from '../run/conversation.ts';

@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type ModelInfo, silentLog } from '@hermes-fleet/protocol/ports';
-import { type AgentConfig, fallbackConfigs } from '../config/config.ts';
+import { type AgentConfig, fallbackConfigs } from '../config/config-yaml.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import { type AgentModel, patienceOf, withFallbacks } from './call/agent-model.ts';

@@ -8,7 +8,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { z } from 'zod';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
-import { AgentConfigSchema } from '../config/config.ts';
+import { AgentConfigSchema } from '../config/config-yaml.ts';
 import { createModel } from './create-model.ts';
 import { endpointOf, modelKey } from './provider/provider-address.ts';
 

@@ -7,7 +7,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
 import { say, scriptedServer } from '../../testing/scripted-server.ts';
-import { AgentConfigSchema } from '../config/config.ts';
+import { AgentConfigSchema } from '../config/config-yaml.ts';
 import type { ModelCallEnd } from './call/model-calls.ts';
 import { askWindow } from './probe/ask-window.ts';
 import { probedModel, probeModel } from './probe/probe-model.ts';

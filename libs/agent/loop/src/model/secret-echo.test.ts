@@ -6,7 +6,7 @@ import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { APICallError } from 'ai';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
-import { AgentConfigSchema } from '../config/config.ts';
+import { AgentConfigSchema } from '../config/config-yaml.ts';
 import { contextOverflow } from './call/context-overflow.ts';
 import { cleanedError, secretsOf } from './provider/provider-failure.ts';
 

@@ -1,5 +1,5 @@
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../config/config-yaml.ts';
 import { callFailure } from './call/call-failure.ts';
 import type { ReceivedAnswer } from './call/call-usage.ts';
 import { streamAnswer } from './call/stream-answer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AgentConfigSchema } from '../config/config.ts';
+import { AgentConfigSchema } from '../config/config-yaml.ts';
 import { matchHosts, parseTarget } from './allowed-hosts.ts';
 
 const match = (allow: string[], authority: string, allowInternal: string[] = []) => {

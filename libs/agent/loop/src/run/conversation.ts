@@ -10,7 +10,7 @@ import type {
   Tracing,
 } from '@hermes-fleet/protocol/ports';
 import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
-import type { AgentConfig } from '../config/config.ts';
+import type { AgentConfig } from '../config/config-yaml.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
 import type { MeasuredCall } from '../model/call/measured-model.ts';
 import type { AgentModel } from '../model/create-model.ts';

@@ -6,7 +6,7 @@ import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protoco
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { makeAgent, makeToolContext } from '../../testing/harness.ts';
-import { AgentConfigSchema } from '../config/config.ts';
+import { AgentConfigSchema } from '../config/config-yaml.ts';
 import { type WebSearchOptions, webSearchTool } from './web-search.ts';
 
 async function serve(t: TestContext, handle: RequestListener): Promise<string> {

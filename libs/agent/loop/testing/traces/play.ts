@@ -1,5 +1,5 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
-import { AgentConfigSchema } from '../../src/config/config.ts';
+import { AgentConfigSchema } from '../../src/config/config-yaml.ts';
 import { createGuards } from '../../src/guards/guards.ts';
 import { GuardState, type JournalEntry } from '../../src/run/run-state.ts';
 import type { Trace, TraceCall } from './trace.ts';

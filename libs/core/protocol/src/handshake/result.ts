@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RESULT_STATUSES } from '../task-lifecycle.ts';
+import { RESULT_STATUSES } from '../task-states-and-events.ts';
 import type { Camel } from '../wire/casing.ts';
 import { decodeWith, encodeWith } from '../wire/codec.ts';
 import type { JsonObject } from '../wire/json.ts';

@@ -1,5 +1,5 @@
 import type { Usage } from '../handshake/result.ts';
-import type { CloudEvent } from '../task-lifecycle.ts';
+import type { CloudEvent } from '../task-states-and-events.ts';
 
 /** An event on its way to the bus. `event.id` is the same at every attempt. */
 export interface OutboxEvent {

@@ -1,5 +1,5 @@
 import type { ToolResult } from '@hermes-fleet/protocol/ports';
-import type { AgentConfig } from '../../config/config.ts';
+import type { AgentConfig } from '../../config/config-yaml.ts';
 import type { GuardedCall, Verified } from '../../run/guards.ts';
 import type { GuardStop, LoopCounts } from '../../run/run-state.ts';
 import { type CallKind, kindOf, namedFiles, runningAfter } from './call-kinds.ts';

@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { Clock, ModelInfo } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
-import type { AgentConfig } from '../../config/config.ts';
+import type { AgentConfig } from '../../config/config-yaml.ts';
 import { ModelCallsConfig } from '../../config/model-config.ts';
 import type { CallMeasurement } from './measured-model.ts';
 import type { ModelCalls } from './model-calls.ts';

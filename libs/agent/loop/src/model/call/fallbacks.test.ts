@@ -6,7 +6,7 @@ import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { makeAgent, makeContext, makeTask } from '../../../testing/harness.ts';
 import { startProvider } from '../../../testing/provider.ts';
 import { env, type Reply, say, scriptedServer } from '../../../testing/scripted-server.ts';
-import { AgentConfigSchema } from '../../config/config.ts';
+import { AgentConfigSchema } from '../../config/config-yaml.ts';
 import { createModelMonitors } from '../probe/model-monitor.ts';
 import { probedModel } from '../probe/probe-model.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { startProvider } from '../../../testing/provider.ts';
-import { AgentConfigSchema } from '../../config/config.ts';
+import { AgentConfigSchema } from '../../config/config-yaml.ts';
 import { learnWindow } from './ask-window.ts';
 import { createModelWindow } from './model-window.ts';
 import { probedModel } from './probe-model.ts';

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
 import { startProvider } from '../../../testing/provider.ts';
-import { AgentConfigSchema } from '../../config/config.ts';
+import { AgentConfigSchema } from '../../config/config-yaml.ts';
 import { createModelMonitor, type ModelMonitor } from './model-monitor.ts';
 import { probedModel } from './probe-model.ts';
 

@@ -1,6 +1,6 @@
 import { backoffMs } from '@hermes-fleet/protocol';
 import type { Clock, Log, MeasuredModel, ModelWatch } from '@hermes-fleet/protocol/ports';
-import { type AgentConfig, fallbackConfigs } from '../../config/config.ts';
+import { type AgentConfig, fallbackConfigs } from '../../config/config-yaml.ts';
 import type { ModelCallEnd, ModelCalls } from '../call/model-calls.ts';
 import { learnWindow } from './ask-window.ts';
 import { createModelWindow, type ModelWindow } from './model-window.ts';

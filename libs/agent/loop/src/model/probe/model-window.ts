@@ -1,5 +1,5 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { AgentConfig } from '../../config/config.ts';
+import type { AgentConfig } from '../../config/config-yaml.ts';
 import { parseModelName } from '../../config/model-name.ts';
 
 export interface StatedWindow {

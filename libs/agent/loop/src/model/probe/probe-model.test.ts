@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { startProvider } from '../../../testing/provider.ts';
-import { AgentConfigSchema } from '../../config/config.ts';
+import { AgentConfigSchema } from '../../config/config-yaml.ts';
 import { type ProbedModel, probedModel, probeModel } from './probe-model.ts';
 
 const LIST = 'GET /v1/models';

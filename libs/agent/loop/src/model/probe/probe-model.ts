@@ -1,6 +1,6 @@
 import { createClient } from '@hermes-fleet/net';
 import type { MeasuredModel } from '@hermes-fleet/protocol/ports';
-import type { AgentConfig } from '../../config/config.ts';
+import type { AgentConfig } from '../../config/config-yaml.ts';
 import { type ModelName, parseModelName } from '../../config/model-name.ts';
 import { anthropicAddress, endpointOf, type ReadableEnv } from '../provider/provider-address.ts';
 

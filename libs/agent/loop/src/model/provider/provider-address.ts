@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../../config/config.ts';
+import type { AgentConfig } from '../../config/config-yaml.ts';
 import type { ModelName } from '../../config/model-name.ts';
 
 export interface ReadableEnv {

@@ -2,7 +2,7 @@ import { RedirectError } from '@hermes-fleet/net';
 import { FleetError, type JsonValue, parseJson } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
 import { z } from 'zod';
-import type { AgentConfig } from '../../config/config.ts';
+import type { AgentConfig } from '../../config/config-yaml.ts';
 import { redacted } from '../../messages/redact.ts';
 
 /** MODEL_FAILED for a refusal with an HTTP status, or no connection without one. `said` must hold no secrets (`saidBy`). */

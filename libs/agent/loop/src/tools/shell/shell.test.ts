@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { block, makeAgent, makeContext, makeTask } from '../../../testing/harness.ts';
 import { scriptedAgent } from '../../../testing/scripted-run.ts';
 import { say, use } from '../../../testing/scripted-server.ts';
-import { AgentConfigSchema, isContextPlaceholder } from '../../config/config.ts';
+import { AgentConfigSchema, isContextPlaceholder } from '../../config/config-yaml.ts';
 
 type Shell = NonNullable<z.input<typeof AgentConfigSchema>['tools']>['shell'];
 

@@ -1,4 +1,4 @@
-import { CONSOLE_STATES } from '/assets/lib/task-lifecycle.js';
+import { CONSOLE_STATES } from '/assets/lib/task-states-and-events.js';
 import { age, dateTime, UNKNOWN } from '../lib/format.js';
 import { useNow } from '../lib/hooks.js';
 import { html } from '../lib/vendor.js';

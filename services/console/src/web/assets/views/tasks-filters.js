@@ -5,7 +5,7 @@ import { useSession } from '../lib/session.js';
 import { html, useEffect, useRef, useState } from '../lib/vendor.js';
 import { Choice, Range } from '../parts/range.js';
 
-/** The tab of each state. @type {Readonly<Record<keyof typeof import('/assets/lib/task-lifecycle.js').CONSOLE_STATES, string>>} */
+/** The tab of each state. @type {Readonly<Record<keyof typeof import('/assets/lib/task-states-and-events.js').CONSOLE_STATES, string>>} */
 const TAB_OF = {
   running: 'Running',
   input_required: 'Asks',

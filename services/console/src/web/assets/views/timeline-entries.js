@@ -1,4 +1,4 @@
-import { TASK_EVENTS } from '/assets/lib/task-lifecycle.js';
+import { TASK_EVENTS } from '/assets/lib/task-states-and-events.js';
 
 /**
  * Which events a timeline shows at first, and how they stand out.

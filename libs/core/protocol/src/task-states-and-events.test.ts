@@ -7,7 +7,7 @@ import {
   TASK_EVENTS,
   TASK_STATES,
   TERMINAL_EVENTS,
-} from './task-lifecycle.ts';
+} from './task-states-and-events.ts';
 
 const event = {
   specversion: '1.0',

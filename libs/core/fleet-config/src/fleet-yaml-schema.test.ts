@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fieldErrors } from '@hermes-fleet/protocol';
-import { FleetConfigSchema } from './config.ts';
+import { FleetConfigSchema } from './fleet-yaml.ts';
 import { normalizePeerUrl, samePeerUrl } from './peer-url.ts';
 import { tierOf } from './tier.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { SOURCE_CONFIG } from '../../../../../test/support/source-config.ts';
 import { createModel } from '../model/create-model.ts';
-import { AgentConfigSchema, configSchemaFor } from './config.ts';
+import { AgentConfigSchema, configSchemaFor } from './config-yaml.ts';
 import { parseModelName } from './model-name.ts';
 
 const problems = (config: unknown): string[] => {
