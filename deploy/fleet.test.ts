@@ -14,8 +14,21 @@ import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 
 const script = join(import.meta.dirname, 'fleet.sh');
-const run = (verb: string, env: NodeJS.ProcessEnv) =>
-  spawnSync('sh', [script, verb], { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 30_000 });
+/** Runs a command of the fleet, and what may follow it on a command line. */
+const run = (line: string, env: NodeJS.ProcessEnv, input = '') =>
+  spawnSync('sh', ['-c', `sh '${script}' ${line}`], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    timeout: 30_000,
+    input,
+  });
+
+/** A `docker` that is this shell script, and the environment in which a fleet in containers finds it. */
+function stubDocker(t: TestContext, body: (dir: string) => string) {
+  const dir = tempDir(t, { prefix: 'docker-' });
+  writeFileSync(join(dir, 'docker'), `#!/bin/sh\n${body(dir)}\n`, { mode: 0o755 });
+  return { dir, env: { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` } };
+}
 
 test('every command refuses an unknown mode', () => {
   for (const verb of ['up', 'down', 'logs', 'ps', 'token', 'demo', 'route', 'peers', 'trader', 'doctor']) {
@@ -27,45 +40,31 @@ test('every command refuses an unknown mode', () => {
 });
 
 test('FLEET_MODE=docker without an engine is an error, not a fallback to processes', (t) => {
-  const dir = tempDir(t, { prefix: 'docker-' });
-  writeFileSync(join(dir, 'docker'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
-  const { status, stdout, stderr } = run('up', { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` });
+  const { status, stdout, stderr } = run('up', stubDocker(t, () => 'exit 1').env);
   assert.equal(status, 1);
   assert.equal(stdout, '');
   assert.equal(stderr, 'FLEET_MODE=docker, but no Docker engine with Compose answers\n');
 });
 
 test('in containers, the token comes from the volume that only the keys job mounts, and stdin is left to the rest of a pipe', (t) => {
-  const dir = tempDir(t, { prefix: 'docker-' });
-  const docker = `#!/bin/sh\necho "$@" >>'${dir}/calls'\ncat >/dev/null\necho a-token\n`;
-  writeFileSync(join(dir, 'docker'), docker, { mode: 0o755 });
-  const { status, stdout } = spawnSync('sh', ['-c', `sh '${script}' token; cat`], {
-    encoding: 'utf8',
-    input: 'a body\n',
-    env: { ...process.env, FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` },
-    timeout: 30_000,
-  });
+  const { dir, env } = stubDocker(t, (at) => `echo "$@" >>'${at}/calls'\ncat >/dev/null\necho a-token`);
+  const { status, stdout } = run('token; cat', env, 'a body\n');
   assert.equal(status, 0);
   assert.equal(stdout, 'a-token\na body\n');
   assert.equal(readFileSync(join(dir, 'calls'), 'utf8'), 'compose run --rm --no-deps -T keys token\n');
 });
 
 test('in containers, the demo runs in a container and gets the token on stdin, never as an argument', (t) => {
-  const dir = tempDir(t, { prefix: 'docker-' });
-  writeFileSync(
-    join(dir, 'docker'),
-    `#!/bin/sh
-echo "$@" >>'${dir}/calls'
+  const { dir, env } = stubDocker(
+    t,
+    (at) => `echo "$@" >>'${at}/calls'
 case "$*" in
   *' token') echo a-token ;;
-  *' ps '*) [ -f '${dir}/up' ] && echo 0123456789ab ;;
+  *' ps '*) [ -f '${at}/up' ] && echo 0123456789ab ;;
   *' port '*) echo 127.0.0.1:9999 ;;
-  *' exec '*) cat >'${dir}/stdin' ;;
-esac
-`,
-    { mode: 0o755 },
+  *' exec '*) cat >'${at}/stdin' ;;
+esac`,
   );
-  const env = { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` };
   const down = run('demo', env);
   assert.equal(down.status, 1);
   assert.match(down.stderr, /no fleet runs: make up first/);
@@ -83,25 +82,21 @@ esac
 });
 
 test('in containers, route, peers, context, trader and doctor run in a container, with the token and a file on stdin', (t) => {
-  const dir = tempDir(t, { prefix: 'docker-' });
-  writeFileSync(
-    join(dir, 'docker'),
-    `#!/bin/sh
-for word; do printf '[%s]' "$word"; done >>'${dir}/calls'
-echo >>'${dir}/calls'
+  const { dir, env } = stubDocker(
+    t,
+    (at) => `for word; do printf '[%s]' "$word"; done >>'${at}/calls'
+echo >>'${at}/calls'
 case "$*" in
   *' token') echo a-token ;;
   *' ps '*) echo 0123456789ab ;;
-  *' exec '*) cat >'${dir}/stdin' ;;
-esac
-`,
-    { mode: 0o755 },
+  *' exec '*) cat >'${at}/stdin' ;;
+esac`,
   );
   writeFileSync(join(dir, 'dispatch.json'), '{"brief": "x"}');
   const ask = (...args: string[]): { call: string; stdin: string } => {
     const { status, stderr } = spawnSync('sh', [script, ...args], {
       encoding: 'utf8',
-      env: { ...process.env, FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` },
+      env: { ...process.env, ...env },
       input: '',
       timeout: 30_000,
     });
@@ -203,13 +198,8 @@ test('an up that starts no process does not set the mode', (t) => {
 });
 
 test('in containers, the audit is verified in a new container while the trader is down', (t) => {
-  const dir = tempDir(t, { prefix: 'docker-' });
-  writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\n`, { mode: 0o755 });
-  const { status, stderr } = spawnSync('sh', [script, 'trader', 'audit', 'verify'], {
-    encoding: 'utf8',
-    env: { ...process.env, FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` },
-    timeout: 30_000,
-  });
+  const { dir, env } = stubDocker(t, (at) => `echo "$@" >>'${at}/calls'`);
+  const { status, stderr } = run('trader audit verify', env);
   assert.equal(status, 0, stderr);
   assert.match(
     readFileSync(join(dir, 'calls'), 'utf8'),
