@@ -223,7 +223,7 @@ require_running() {
 }
 
 # The input is the command's own: nothing before it may read from there.
-operator_token() { docker compose run --rm --no-deps -T keys token </dev/null; }
+operator_token() { docker compose run --rm --no-deps -T keys token "$@" </dev/null; }
 
 # Passes the token on stdin; it is not stored.
 demo_docker() {
@@ -547,7 +547,7 @@ case ${1:-} in
     ;;
   token)
     shift
-    case $(mode) in docker) docker compose run --rm --no-deps -T keys token "$@" </dev/null ;; process) fleet_here token "$@" ;; *) exit 2 ;; esac
+    case $(mode) in docker) operator_token "$@" ;; process) fleet_here token "$@" ;; *) exit 2 ;; esac
     ;;
   send | tasks | task | watch | cancel | answer | cost)
     if names_agent "$@"; then client_of_agent "$@"

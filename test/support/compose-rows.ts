@@ -5,7 +5,14 @@ import type { TestContext } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { ComposeFleet } from './compose.ts';
 import { ROOT, runProgram } from './fleet.ts';
-import { callDuring, callDuringFlood, driveAsPage, driveTraderAsPage, floodCommand } from './flood.ts';
+import {
+  callDuring,
+  callDuringFlood,
+  driveAsPage,
+  driveTraderAsPage,
+  floodCommand,
+  PROXIED_FLOOD,
+} from './flood.ts';
 import { type OpenContainer, startOpenContainer } from './profile-container.ts';
 import { call, dispatch, message, resultOf, runbook, type Target } from './rpc.ts';
 
@@ -39,7 +46,7 @@ export async function disableProfile(target: Target): Promise<void> {
 /** Floods of idle connections, from the machine and from a task of another container, disturb no caller. */
 export async function lockPorts(t: TestContext, fleet: ComposeFleet): Promise<void> {
   const neo = await fleet.target('neo');
-  await callDuringFlood(t, neo);
+  await callDuringFlood(t, neo, PROXIED_FLOOD);
   let over = false;
   const calls = await callDuring(t, neo, () => over);
   const brief = `\`\`\`sh\n${floodCommand('neo', 9220)}\n\`\`\``;

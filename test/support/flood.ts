@@ -10,11 +10,10 @@ import type { Target } from './rpc.ts';
 const MAX_OPEN_FILES = Number(
   execFileSync('/bin/sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).replace('unlimited', '1e9'),
 );
-/**
- * As many connections as a listener may have, unless this machine allows fewer open files: the engine's proxy of a published port
- * opens six for each connection, and exits when it can open no more.
- */
-const FLOOD = Math.min(4_096, Math.floor(MAX_OPEN_FILES / 8));
+/** As many connections as a listener may have, unless this machine allows fewer open files. */
+const FLOOD = Math.min(4_096, MAX_OPEN_FILES - 1_024);
+/** The engine's proxy of a published port opens six files for each connection, and exits when it can open no more. */
+export const PROXIED_FLOOD = Math.min(FLOOD, Math.floor(MAX_OPEN_FILES / 8));
 /** Far more than a caller waits during a flood, and far less than a locked port needs to open again. */
 const AT_MOST_MS = 3_000;
 
@@ -47,11 +46,11 @@ const listTasks = ({ url, token }: Target, agent?: Agent): Promise<Answer> =>
   });
 
 /** Opens connections that send nothing. Resolves when all were open, if only for a moment. */
-async function flood(t: TestContext, { url }: Target): Promise<readonly Socket[]> {
+async function flood(t: TestContext, { url }: Target, count: number): Promise<readonly Socket[]> {
   const { hostname, port } = new URL(url);
   const sockets: Socket[] = [];
   t.after(() => sockets.forEach((socket) => void socket.destroy()));
-  while (sockets.length < FLOOD) {
+  while (sockets.length < count) {
     const batch = Array.from({ length: 128 }, () => connect(Number(port), hostname));
     sockets.push(...batch);
     await Promise.all(
@@ -91,11 +90,11 @@ export async function callDuring(t: TestContext, to: Target, over: () => boolean
   return { ended };
 }
 
-/** Calls the service until a flood of idle connections is over. */
-export async function callDuringFlood(t: TestContext, to: Target): Promise<void> {
+/** Calls the service until a flood of so many idle connections is over. */
+export async function callDuringFlood(t: TestContext, to: Target, count = FLOOD): Promise<void> {
   let over = false;
   const calls = await callDuring(t, to, () => over);
-  const idle = await flood(t, to);
+  const idle = await flood(t, to, count);
   await until(
     async () => idle.every(({ closed, destroyed }) => closed || destroyed),
     'all idle connections to be closed',

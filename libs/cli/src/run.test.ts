@@ -70,7 +70,7 @@ test('a command loads its own module, and no server, no bus and no YAML', (t) =>
 });
 
 test('each usage is one of a command, and each option of a dispatch sets a field', async () => {
-  for (const file of readdirSync(resolve(import.meta.dirname, 'usage'))) {
+  for (const file of readdirSync(resolve(import.meta.dirname, 'command-specs'))) {
     const exported: Record<string, unknown> = await import(`./command-specs/${file}`);
     for (const [name, each] of Object.entries(exported))
       if (name.endsWith('Usage'))

@@ -14,7 +14,7 @@ import {
 import { acquireOwnership, openStore, type Store } from '@hermes-fleet/store';
 import manifest from '../package.json' with { type: 'json' };
 import type { ConsoleConfig } from './config/schema.ts';
-import { createPrices } from './config/token-costs.ts';
+import { createPrices } from './config/token-prices.ts';
 import { type Feed, startFeed } from './consume/feed.ts';
 import type { BusView } from './consume/readers.ts';
 import { CONSOLE_NAME } from './environment.ts';

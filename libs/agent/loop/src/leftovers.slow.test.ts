@@ -29,7 +29,7 @@ function startGateway(t: TestContext, place: Place, confine: Confine, script: st
   const source = `
     import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
     import { createAgent } from '${moduleAt('agent.ts')}';
-    import { AgentConfigSchema } from '${moduleAt('config/config.ts')}';
+    import { AgentConfigSchema } from '${moduleAt('config/config-yaml.ts')}';
     import { loopExecutor } from '${moduleAt('executor/loop-executor.ts')}';
     import { block, makeContext, makeTask } from '${moduleAt('../testing/harness.ts')}';
     import { silentLog } from '@hermes-fleet/protocol/testing';

@@ -1,5 +1,5 @@
 import type { Queries } from '@hermes-fleet/store';
-import { type Prices, sumOfCosts } from '../config/token-costs.ts';
+import { type Prices, sumOfCosts } from '../config/token-prices.ts';
 import { factsReader, type TaskRecord } from '../read-model/task-rows.ts';
 import { type Tree, treesOf } from '../read-model/task-tree.ts';
 

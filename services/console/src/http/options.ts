@@ -1,7 +1,7 @@
 import type { ApiClient } from '@hermes-fleet/net/api';
 import type { Clock, Log } from '@hermes-fleet/protocol/ports';
 import type { Store } from '@hermes-fleet/store';
-import type { Prices } from '../config/token-costs.ts';
+import type { Prices } from '../config/token-prices.ts';
 import type { Rebuilt } from '../consume/feed.ts';
 import type { ProfileAddress } from '../profiles/client.ts';
 import type { Codes } from '../session/codes.ts';

@@ -1,5 +1,5 @@
 import type { Queries } from '@hermes-fleet/store';
-import { type Prices, sumOfCosts } from '../config/token-costs.ts';
+import { type Prices, sumOfCosts } from '../config/token-prices.ts';
 import { countsBy, sumOfCounts, type Usage, usageOf } from '../projection/project-task.ts';
 import type { Range } from '../read-model/ranges.ts';
 import { type SpentTokens, treesSpending } from '../read-model/spending.ts';

@@ -1,7 +1,7 @@
 import type { Queries } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { type Prices, sumOfCosts } from '../config/token-costs.ts';
+import { type Prices, sumOfCosts } from '../config/token-prices.ts';
 import { sumOfCounts, usageOf } from '../projection/project-task.ts';
 import { bucketsOf, type Range } from '../read-model/ranges.ts';
 import {

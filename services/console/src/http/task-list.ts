@@ -2,7 +2,7 @@ import { ConsoleState, FleetError } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { Prices } from '../config/token-costs.ts';
+import type { Prices } from '../config/token-prices.ts';
 import { type ListCursor, listTasks, type TaskQuery } from '../read-model/list-tasks.ts';
 import { costsOf } from './costs.ts';
 import type { ApiOptions } from './options.ts';

@@ -1,7 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
 import type { FastifyInstance } from 'fastify';
-import type { Prices } from '../config/token-costs.ts';
+import type { Prices } from '../config/token-prices.ts';
 import { attemptsOf } from '../projection/attempts.ts';
 import { describeEvent } from '../projection/describe.ts';
 import { usageOf } from '../projection/project-task.ts';

@@ -12,10 +12,10 @@ import {
   type Seen,
 } from './decide-parts.ts';
 import type { Answer } from './decision-service.ts';
+import { failUnwritten } from './fail-unwritten.ts';
 import { judge, type Verdict } from './judge.ts';
 import { summaryOf } from './response-draft.ts';
 import { isRealPause, refusal } from './screening.ts';
-import { failUnwritten } from './unwritten.ts';
 
 /** Judges a well-formed decision, stores the verdict and applies it (docs/trader.md#state). */
 export function createDecide(options: DecideParts): (given: ScreenedAttempt) => Promise<Ruling> {

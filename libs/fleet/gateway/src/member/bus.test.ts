@@ -28,7 +28,7 @@ test('every outbox is flushed before any connection is closed, and unpublished e
   await flushAndClose([undefined], log);
 });
 
-test('the backlog of a process is the sum of its outboxes, as old as the oldest event', async () => {
+test('the backlog of a process is the sum of its outboxes, as old as the oldest event, and its missing events are those of all publishers', async () => {
   const metrics = createMetrics({ profile: 'trader', peers: [], callers: [], defaultMetrics: false });
   const outbox = (count: number, oldestAgeMs: number) => ({ backlog: () => ({ count, oldestAgeMs }) });
   const bus = (missing: number) => ({ state: () => ({ connected: true, lastError: undefined, missing }) });

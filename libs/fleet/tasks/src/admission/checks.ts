@@ -16,7 +16,7 @@ import {
   windowForBrief,
 } from '@hermes-fleet/protocol/handshake';
 import type { Caller, MeasuredModel, ModelInfo, ModelWatch, RepoState } from '@hermes-fleet/protocol/ports';
-import { queueIsFull } from '../scheduling/judge.ts';
+import { queueUnmet } from '../scheduling/judge.ts';
 
 /** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
 export interface AdmissionInputs {
@@ -262,8 +262,7 @@ function repoUnmet(
   return unmet('repo', branch, detail, true);
 }
 
-const capacity: Check = ({ inputs: { queue, self } }) =>
-  queue.full ? queueIsFull(self, queue.waiting) : MET;
+const capacity: Check = ({ inputs: { queue, self } }) => (queue.full ? queueUnmet(self, queue.waiting) : MET);
 
 const room: Check = ({ inputs }) => {
   const short = inputs.shortage();

@@ -58,21 +58,21 @@ export async function judge<D extends Bar>(
   const { queue } = destination;
   let unmet = await destination.check(dispatch, caller);
   if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
-    unmet = noFreeSlot(profile, queue);
+    unmet = slotUnmet(profile, queue);
   if (unmet.length === 0) unmet = destination.reserveTokens(id, dispatch, caller);
   if (unmet.length === 0 && !queue.reserve(caller.name)) {
     destination.releaseTokens(id);
-    unmet = queueIsFull(profile, queue.waiting);
+    unmet = queueUnmet(profile, queue.waiting);
   }
   if (unmet.length === 0) return { kind: 'admitted', dispatch, destination };
   return { kind: 'blocked', name: reading.taskId, unmet, saved: estimateTokens(dispatch) };
 }
 
-/** The queue of a profile has no room for one more task. */
-export const queueIsFull = (profile: string, waiting: number): Unmet[] =>
+/** What is unmet where the queue of a profile has no room. */
+export const queueUnmet = (profile: string, waiting: number): Unmet[] =>
   unmetOf('capacity', 'queue', `the queue of ${profile} is full (${waiting} waiting)`, true);
 
-const noFreeSlot = (profile: string, { running, waiting }: Bar['queue']): Unmet[] => {
+const slotUnmet = (profile: string, { running, waiting }: Bar['queue']): Unmet[] => {
   const busy = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
   return unmetOf('capacity', 'slots', busy, true);
 };

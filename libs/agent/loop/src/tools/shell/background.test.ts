@@ -176,7 +176,7 @@ test('the next start ends the processes of a killed gateway', deadline, async (t
   const source = `
     import { makeContext, makeTask } from '${at('../testing/harness.ts')}';
     import { createAgent } from '${at('agent.ts')}';
-    import { AgentConfigSchema } from '${at('config/config.ts')}';
+    import { AgentConfigSchema } from '${at('config/config-yaml.ts')}';
     import { loopExecutor } from '${at('executor/loop-executor.ts')}';
     import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
     import { silentLog } from '@hermes-fleet/protocol/testing';
