@@ -68,7 +68,7 @@ export async function judge<D extends Bar>(
   return { kind: 'blocked', name: reading.taskId, unmet, saved: estimateTokens(dispatch) };
 }
 
-/** What is unmet where the queue of a profile has no room. */
+/** The unmet requirement of a task for which the queue of a profile has no room. */
 export const queueUnmet = (profile: string, waiting: number): Unmet[] =>
   unmetOf('capacity', 'queue', `the queue of ${profile} is full (${waiting} waiting)`, true);
 
