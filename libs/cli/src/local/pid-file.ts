@@ -65,7 +65,7 @@ function fromProc(pid: number): string | undefined {
   return `${readFileSync(BOOT_ID, 'utf8').trim()}:${startTime}`;
 }
 
-/** What Linux says of a process (proc_pid_stat(5)); undefined when it has ended, or is another user's and hidden (`hidepid`). */
+/** Reads the state, parent and start of a process (proc_pid_stat(5)); undefined when it has ended, or is another user's and hidden (`hidepid`). */
 export function procStat(pid: number) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -40,7 +40,7 @@ export class GrepMatches {
     this.#shown.push({ path, line, text: shown });
   }
 
-  /** What the model is told, sorted by path. */
+  /** Returns the result for the model, with its matches sorted by path. */
   matchesForModel(notes: readonly string[]) {
     const first = this.#shown
       .toSorted((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))
