@@ -1,3 +1,5 @@
+import { letterPairs, sharedPairs } from '../../messages/letter-pairs.ts';
+
 /** The part of a file that is most like a text that the file does not have. */
 interface CloseText {
   /** `line 7` or `lines 7-9`. */
@@ -71,13 +73,13 @@ function mostLines(lines: readonly string[], wanted: readonly string[]): Place |
 function mostAlike(lines: readonly string[], wanted: readonly string[]): Place | undefined {
   const longest = wanted.reduce((a, b) => (b.length > a.length ? b : a), '');
   const offset = wanted.indexOf(longest);
-  const pairs = pairsOf(longest);
+  const pairs = letterPairs(cutOff(longest));
   if (pairs.size === 0) return undefined;
   let best = { at: -1, share: ALIKE };
   for (const [at, line] of lines.entries()) {
     const length = Math.min(line.length, MAX_COMPARED_CHARS);
     if (length < pairs.size * ALIKE * 0.5) continue;
-    const share = shared(pairs, pairsOf(line));
+    const share = sharedPairs(pairs, letterPairs(cutOff(line)));
     if (share > best.share) best = { at, share };
   }
   if (best.at === -1) return undefined;
@@ -91,20 +93,7 @@ const plainly = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-function pairsOf(line: string): ReadonlySet<string> {
-  const found = new Set<string>();
-  const end = Math.min(line.length, MAX_COMPARED_CHARS) - 1;
-  for (let at = 0; at < end; at += 1) found.add(line.slice(at, at + 2));
-  return found;
-}
-
-/** The letter pairs in common, as a share of all (https://en.wikipedia.org/wiki/Dice-S%C3%B8rensen_coefficient). */
-function shared(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
-  if (b.size === 0) return 0;
-  let both = 0;
-  for (const pair of a) if (b.has(pair)) both += 1;
-  return (2 * both) / (a.size + b.size);
-}
+const cutOff = (line: string): string => line.slice(0, MAX_COMPARED_CHARS);
 
 const cutLine = (line: string): string => {
   const whole = line.replace(/\r$/, '');
