@@ -41,6 +41,25 @@ runCases([
     },
   },
   {
+    name: 'calls by names with the marks of a chat template are carried out, and an unknown name is told the closest ones',
+    script: [
+      use([
+        ['functions.write_file<|channel|>commentary', { path: 'a.txt', content: 'x' }],
+        ['rite_a_file', { path: 'b.txt', content: 'x' }],
+        ['functions.read_file:2', { path: 'a.txt' }],
+      ]),
+      say('Done.'),
+    ],
+    expect: { files: ['a.txt'], evidence: ['reread a.txt'] },
+    check({ requests }) {
+      assertLike(results(requests[1] ?? assert.fail()), [
+        /^there is no tool rite_a_file; the closest are write_file, \w+, \w+$/,
+        /the tool is write_file/,
+        /the tool is read_file/,
+      ]);
+    },
+  },
+  {
     name: 'a call with two meanings is refused, and changes nothing',
     script: [
       use([['write_file', { path: 'a.txt', file_path: 'b.txt', content: 'x' }]]),

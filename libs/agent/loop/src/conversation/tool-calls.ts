@@ -14,7 +14,7 @@ import { type PendingCall, toolMessage } from '../messages/history.ts';
 import { loggable } from '../messages/redact.ts';
 import { withRefusedCalls } from '../messages/refused-calls.ts';
 import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
-import { meantTool } from '../messages/tool-names.ts';
+import { meantTool, noSuchTool } from '../messages/tool-names.ts';
 import type { AgentTool, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import type { GuardedCall } from '../run/guards.ts';
 import { forgetCall, type JournalEntry } from '../run/run-state.ts';
@@ -115,8 +115,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     writes.add(options.save(), options.progress({ tool: publicName(call), phase: 'ended', ok }));
 
   async function execute(call: PendingCall, { tool, guarded }: Understood, together?: Together) {
-    if (tool === undefined)
-      return toolFailure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
+    if (tool === undefined) return toolFailure(noSuchTool(call.tool, names));
     try {
       const context = options.contextOf(keyOf(call), together);
       return await inToolSpan(resources, tool.name, (own) =>
@@ -238,7 +237,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     accepted: (messages: readonly ModelMessage[], end: StepEnd): ModelMessage[] =>
       withRefusedCalls(messages, {
         ...end,
-        meant: (name) => meantTool(name, names),
+        tools: names,
         refused: (call, reason) =>
           guards.refused({ ...call, key: '', mutates: tools.get(call.tool)?.mutates ?? false }, reason),
       }),

@@ -1,9 +1,10 @@
 import type { FinishReason, ModelMessage } from 'ai';
 import { inputOf } from './history.ts';
+import { meantTool, noSuchTool } from './tool-names.ts';
 
 interface RefusedCallsOptions {
-  /** The offered tool that is meant by a name, if any. */
-  meant(name: string): string | undefined;
+  /** The names of the offered tools. */
+  readonly tools: ReadonlySet<string>;
   readonly finishReason: FinishReason;
   readonly maxOutputTokens: number;
   /** Counts a refused call; returns what the guards say to it. */
@@ -13,8 +14,9 @@ interface RefusedCallsOptions {
 const SHOWN_CHARS = 160;
 
 /**
- * Better answers to calls that the SDK refused: one by another name of an offered tool loses its refusal, and that to an
- * input that is no JSON says whether the output limit cut it, and shows its beginning only.
+ * Better answers to calls that the SDK refused: one by another name of an offered tool loses its refusal, one of an unknown
+ * tool names the closest ones, and that to an input that is no JSON says whether the output limit cut it, and shows its
+ * beginning only.
  */
 export function withRefusedCalls(
   messages: readonly ModelMessage[],
@@ -27,10 +29,10 @@ export function withRefusedCalls(
       const { toolCallId: id, toolName: name, output } = part;
       const said = typeof output.value === 'string' ? output.value : JSON.stringify(output.value);
       const input = inputOf(messages, id);
-      const tool = options.meant(name);
+      const tool = meantTool(name, options.tools);
       const isUnreadable = tool === name || (tool !== undefined && isCut(options) && isEmpty(input));
       if (tool !== undefined && !isUnreadable) return [];
-      const reason = isUnreadable ? unreadable(said, options) : said;
+      const reason = isUnreadable ? unreadable(said, options) : noSuchTool(name, options.tools);
       const notes = options.refused({ tool: tool ?? name, input }, reason);
       return [{ ...part, output: { type: 'error-text' as const, value: [reason, ...notes].join('\n\n') } }];
     });

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { Fence } from './fences.ts';
 import { parseJson } from './final-message.ts';
+import { bareName } from './tool-names.ts';
 
 /** The parts of a message that may hold a call. */
 interface MessageParts {
@@ -86,17 +87,16 @@ function isJsonCall(value: JsonValue | undefined, tools: ReadonlySet<string>): b
   if (!isJsonObject(inner)) return false;
   const { name, tool, arguments: args, parameters, input } = inner;
   const called = name ?? tool;
-  return typeof called === 'string' && tools.has(called) && (args ?? parameters ?? input) !== undefined;
+  return (
+    typeof called === 'string' && tools.has(bareName(called)) && (args ?? parameters ?? input) !== undefined
+  );
 }
 
 /** `write_file(path="…")`, also in brackets or with a prefix, from the beginning of a line to the end of the text. */
 function endsWithFunction(text: string, tools: ReadonlySet<string>): boolean {
-  const starts = lastMatches(
-    text,
-    /^\[?(?:(?:functions|default_api|tools)\.)?(\w+)(?=\((?:\w+\s*=|[{"']))/gm,
-  );
+  const starts = lastMatches(text, /^\[?([a-z][\w.]*)(?=\((?:\w+\s*=|[{"']))/gim);
   return starts.some(({ 0: start, 1: name = '', index }) => {
-    if (!tools.has(name) || PRESENTS.test(text.slice(0, index))) return false;
+    if (!tools.has(bareName(name)) || PRESENTS.test(text.slice(0, index))) return false;
     return /^[\];,]*$/.test(text.slice(endOfCalls(text, index + start.length)));
   });
 }

@@ -47,6 +47,7 @@ const UNFINISHED: readonly [ending: UnfinishedEnding, message: string][] = [
   ['intention', 'Running the tests now to see if that is right.'],
   ['call', `<tool_call>\n${CALL}\n</tool_call>`],
   ['call', `I'll write it.\n<tool_call>${CALL}`],
+  ['call', CALL.replace('write_file', 'functions.write_file')],
   [
     'call',
     '<tool_call>\n<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>',
