@@ -2,15 +2,27 @@ import { type RunCase, reads, runCases, runs, writes } from '../../testing/run-c
 import { type Reply, say, use } from '../../testing/scripted-server.ts';
 
 const TOLD = /^Not finished yet\./;
+const promises = (text: string): Reply => ({ ...say(text), finish: 'tool_calls' });
 const ANNOUNCES = "I'll now create the file a.txt.";
 
 /** What says that work is to come, and how the result names it. */
-const NOT_DONE: readonly [what: string, text: string, remaining: RegExp][] = [
-  ['announces its work', ANNOUNCES, /^what the last message announces and does not do: I'll now/],
+const NOT_DONE: readonly [what: string, answer: Reply, remaining: RegExp, ...more: RegExp[]][] = [
+  ['announces its work', say(ANNOUNCES), /^what the last message announces and does not do: I'll now/],
   [
     'writes its call as text',
-    '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt"}}\n</tool_call>',
+    say('<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt"}}\n</tool_call>'),
     /^the tool call that the last message holds as text, which was not carried out: /,
+  ],
+  [
+    'promises a call that does not come',
+    promises('I wrote a.txt.'),
+    /^the tool call that .* did not come: I wrote/,
+  ],
+  [
+    'promises a call and says nothing',
+    promises(''),
+    /^the tool call that .* did not come: no text/,
+    /^the reply has no text/,
   ],
 ];
 
@@ -37,11 +49,28 @@ runCases([
     script: [say(ANNOUNCES), writes('a.txt'), reads('a.txt'), say('I created a.txt and read it again.')],
     expect: { status: 'done', guards: ['ending warn'], files: ['a.txt'] },
   },
+  {
+    name: 'a JSON reply that fits is not done if its answer promises a call that does not come',
+    script: [promises('{"done":true}')],
+    task: { task: { replySchema: 'json' } },
+    expect: { status: 'partial', requests: 2, remaining: [/^the tool call that .* did not come: /] },
+  },
+  {
+    name: 'a model that promises a call without one is told so once, and makes it',
+    script: [
+      promises('I write a.txt.'),
+      writes('a.txt'),
+      reads('a.txt'),
+      say('I created a.txt and read it again.'),
+    ],
+    expect: { status: 'done', guards: ['ending warn'], files: ['a.txt'] },
+    asks: { 2: /^Not finished yet\. .*no call came/ },
+  },
   ...NOT_DONE.map(
-    ([what, text, remaining]): RunCase => ({
+    ([what, answer, ...remaining]): RunCase => ({
       name: `a model that ${what} again after it was told is not done`,
-      script: [say(text)],
-      expect: { status: 'partial', guards: ['ending warn'], requests: 2, remaining: [remaining] },
+      script: [answer],
+      expect: { status: 'partial', guards: ['ending warn'], requests: 2, remaining },
       asks: { 2: TOLD },
     }),
   ),

@@ -167,7 +167,8 @@ function createRun(
     const message = readFinalMessage(lastText(state.messages));
     if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
     if (state.wrapped_up && !message.stated) return false;
-    const ending = endingOf(lastText(state.messages), contract, toolNames);
+    const said = { message: lastText(state.messages), contract, tools: toolNames };
+    const ending = endingOf(said, state.finished);
     const told = ending && !state.ending_told && !state.wrapped_up ? endingPrompt(ending) : undefined;
     if (told !== undefined && (await main.canAfford(2, told))) {
       main.followUp(told, 'on');
@@ -175,6 +176,8 @@ function createRun(
       onGuard('ending', 'warn');
       return true;
     }
+    // Without tools, the model could only claim what the call that did not come was to do.
+    if (ending === 'promise') return false;
     const verify = main.guards.completionPrompt({ priority, reply: contract.kind, nudges: state.nudges });
     if (verify !== undefined && !state.wrapped_up && (await main.canAfford(2, verify))) {
       main.followUp(verify, 'on');

@@ -130,20 +130,22 @@ const namesWork = (line: string): boolean => !/^\W*(?:(?:none|nothing|n\/a)\W*)?
 const unfinished = (journal: RunState['journal'], reason: string): string =>
   `what the brief asks for beyond the work so far (${doneSoFar(journal) ?? 'nothing'}): ${reason}`;
 
-/** Why a last message is no end (docs/agent.md#endings). A JSON reply is judged by its contract alone. */
-export const endingOf = (
-  message: string,
-  contract: ReplyContract,
-  tools: ReadonlySet<string>,
-): UnfinishedEnding | undefined => (contract.kind === 'json' ? undefined : unfinishedEnding(message, tools));
+/** Why a last message is no end (docs/agent.md#endings). The text of a JSON reply is judged by its contract alone. */
+export function endingOf(
+  { message, contract, tools }: Pick<OutcomeOptions, 'message' | 'contract' | 'tools'>,
+  finishReason: string | undefined,
+): UnfinishedEnding | undefined {
+  const said = contract.kind === 'json' ? undefined : unfinishedEnding(message, tools);
+  return said ?? (finishReason === 'tool-calls' ? 'promise' : undefined);
+}
 
 /** The reasons not to believe a claim that all is done. */
 function doubts(options: OutcomeOptions, finishReason: string): string[] {
-  const { state, contract, canRun, message, tools } = options;
+  const { state, contract, canRun, message } = options;
   const { journal, review } = state;
   const found: string[] = [];
-  const ending = endingOf(message, contract, tools);
-  if (ending !== undefined) found.push(`${ENDINGS[ending]}: ${cut(lastLine(message))}`);
+  const ending = endingOf(options, finishReason);
+  if (ending !== undefined) found.push(`${ENDINGS[ending]}: ${cut(lastLine(message)) || 'no text'}`);
   found.push(
     ...ignoredObjections(review, journal, message).map((line) => `an objection of the review: ${line}`),
   );
@@ -163,6 +165,7 @@ function doubts(options: OutcomeOptions, finishReason: string): string[] {
 const ENDINGS: Readonly<Record<UnfinishedEnding, string>> = {
   intention: 'what the last message announces and does not do',
   call: 'the tool call that the last message holds as text, which was not carried out',
+  promise: 'the tool call that the last message ended for, and that did not come',
 };
 
 const lastLine = (message: string): string =>

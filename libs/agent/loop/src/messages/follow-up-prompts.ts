@@ -78,13 +78,16 @@ export const objectionsPrompt = (objections: readonly string[]): string =>
   'Correct what is right about that, and verify what you change. Finish with your whole reply, which says of each ' +
   'objection that you did not follow why it does not hold.';
 
-/** Sent after a last message that announces work, or that holds a tool call as text (docs/agent.md#endings). */
+const ENDINGS: Readonly<Record<UnfinishedEnding, string>> = {
+  call: 'Your last message holds a tool call as text, which was not carried out: call tools by the tool interface.',
+  intention: 'Your last message says what you are about to do, and calls no tool, so nothing was done.',
+  promise:
+    'Your last message ended as if to call a tool, and no call came, so nothing was done: send the call again.',
+};
+
+/** Sent after a last message that is no end (docs/agent.md#endings). */
 export const endingPrompt = (ending: UnfinishedEnding): string =>
-  `${HEADS.ending} ${
-    ending === 'call'
-      ? 'Your last message holds a tool call as text, which was not carried out: call tools by the tool interface.'
-      : 'Your last message says what you are about to do, and calls no tool, so nothing was done.'
-  } Do what is left to do, then finish with a report. If nothing is left, say what was done.`;
+  `${HEADS.ending} ${ENDINGS[ending]} Do what is left to do, then finish with a report. If nothing is left, say what was done.`;
 
 /** Sent to a review that must come to its end. */
 export const verdictPrompt = (reason: WrapUpReason): string =>

@@ -75,6 +75,17 @@ test('a sub-agent whose model fails returns its last text', async (t) => {
   );
 });
 
+test('a sub-agent whose answer promises a call that does not come is not finished', async (t) => {
+  const { run } = await delegating(t, {
+    main: handsOver('researcher'),
+    researcher: () => ({ ...say('I look.'), finish: 'tool_calls' }),
+  });
+  assert.match(
+    JSON.stringify((await run()).answers()[0]),
+    /"partial","why":"its answer ended for a tool call/,
+  );
+});
+
 test('the guards stop a sub-agent that repeats itself, and it sums up', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('researcher'),

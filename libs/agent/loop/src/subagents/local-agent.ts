@@ -126,6 +126,7 @@ function read(work: LocalWork, broke: string | undefined): Answer {
     if (talk.wrapped_up_for === 'window') return 'its conversation fills the context window';
     if (talk.wrapped_up) return 'its token budget is nearly spent';
     if (talk.finished === 'length') return 'its answer was cut at the output limit';
+    if (talk.finished === 'tool-calls') return 'its answer ended for a tool call that did not come';
     if (answer === '') return 'it said nothing';
     return says !== undefined && says.status !== 'done' ? 'it says that it is not done' : undefined;
   }
