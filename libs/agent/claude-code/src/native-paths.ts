@@ -20,8 +20,7 @@ export function normalizedPath(files: AnchoredFiles, { path }: NativeCall): stri
 export async function checkNativePaths(files: AnchoredFiles, call: NativeCall): Promise<void> {
   for (const path of pathsOf(call)) {
     if (path.startsWith('~')) throw new ToolError('a path must not begin with ~; use one in the workspace');
-    files.normalize(path);
-    await checkLinks(files, path);
+    await checkLinks(files, files.normalize(path));
   }
 }
 

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -84,6 +93,47 @@ for (const [what, path] of REFUSED) {
     );
   });
 }
+
+/** Paths that are not written as paths in the workspace, and what the error says. */
+const MISWRITTEN: readonly (readonly [path: (root: string) => string, error: RegExp])[] = [
+  [() => '~/notes.md', /^"~\/notes\.md": paths are relative to the workspace: write notes\.md$/],
+  [() => '~//a/../b.md', /: write b\.md$/],
+  [() => '~', /: write \.$/],
+  [() => 'file://a/b.md', /: write a\/b\.md$/],
+  [(root) => `FILE://${root}/a/b.md`, /: write a\/b\.md$/],
+  [() => 'file:///etc/passwd', /^the path leads out of the workspace/],
+  [() => '~/../x', /^the path leads out of the workspace/],
+  [() => 'a/b.md/', /^"a\/b\.md\/": the path of a file does not end with a slash: write a\/b\.md$/],
+  [(root) => `${root}/new//`, /: write new$/],
+];
+
+for (const [path, error] of MISWRITTEN)
+  test(`file tools refuse ${path('<root>')}, say what to write, and make nothing`, async (t) => {
+    const { root } = makeTree(t);
+    const before = readdirSync(root);
+    const call = toolsOn(root);
+    const asked = path(root);
+    for (const [name, more] of [
+      ['write_file', { content: 'x' }],
+      ['read_file', {}],
+      ['edit_file', { old_text: 'a', new_text: 'b' }],
+      ...(asked.endsWith('/') ? [] : [['list_files', {}] as const]),
+    ] as const) {
+      const { ok, output } = await call(name, { path: asked, ...more });
+      assert.equal(ok, false);
+      assert.match(String(output), error, name);
+    }
+    assert.deepEqual(readdirSync(root), before);
+  });
+
+test('names that only look like those of another place are names, and a folder may end with a slash', async (t) => {
+  const { root } = makeTree(t);
+  const call = toolsOn(root);
+  for (const path of ['~notes.md', 'a~', 'dir/~/x', 'file:/x', 'files/x'])
+    assert.equal((await call('write_file', { path, content: 'x' })).ok, true, path);
+  for (const path of ['dir/', './', `${root}/`, join(root, 'dir/')])
+    assert.equal((await call('list_files', { path })).ok, true, path);
+});
 
 test('file tools accept paths that stay inside the workspace, also through symlinks', async (t) => {
   const { root } = makeTree(t);

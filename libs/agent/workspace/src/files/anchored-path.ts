@@ -23,7 +23,10 @@ export type AnchoredFiles = ReturnType<typeof anchoredFiles>;
 export function anchoredFiles(root: string, otherUser: boolean, user: CommandUser = COMMAND_USER) {
   const share: Share = (handle) => shareHandle(handle, otherUser, user);
   async function openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle> {
-    const parts = await resolveInside(root, relativePath(root, path));
+    const inside = relativePath(root, path);
+    if (path.endsWith('/') && inside !== '.')
+      throw new ToolError(`${shown(path)}: the path of a file does not end with a slash: write ${inside}`);
+    const parts = await resolveInside(root, inside);
     const name = parts.pop();
     if (name === undefined) throw new ToolError('that is the workspace itself, not a file');
     await using directory = await walk(root, parts, mode === 'create', share);
@@ -60,11 +63,22 @@ export function anchoredFiles(root: string, otherUser: boolean, user: CommandUse
 function relativePath(root: string, path: string): string {
   if (path.includes('\0')) throw new ToolError('a path must not contain a null byte');
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new ToolError('the path is too long');
+  const [foreign] = /^(?:~(?=\/|$)|file:\/\/)/i.exec(path) ?? [];
+  if (foreign !== undefined) {
+    const rest = path.slice(foreign.length);
+    const meant = foreign === '~' ? rest.replace(/^\/+/, '') : rest;
+    throw new ToolError(
+      `${shown(path)}: paths are relative to the workspace: write ${relativePath(root, meant)}`,
+    );
+  }
   const inside = normalize(isAbsolute(path) ? relative(root, path) || '.' : path || '.').replace(/\/$/, '');
   if (inside === '..' || inside.startsWith(`..${sep}`)) throw outside();
   refuseGit(inside.split(sep));
   return inside;
 }
+
+const MAX_SHOWN_CHARS = 200;
+const shown = (path: string): string => JSON.stringify(path.slice(0, MAX_SHOWN_CHARS));
 
 const outside = (): ToolError =>
   new ToolError('the path leads out of the workspace; use one relative to the workspace');
