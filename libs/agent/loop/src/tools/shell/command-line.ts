@@ -77,15 +77,23 @@ export const COMMAND_UNSUPPORTED: Unsupported = {
  */
 export function commandIn(command: string, cwd: string | undefined): string {
   if (`${command}${cwd}`.includes('\0')) throw new ToolError('a command must not contain a null byte');
-  return cwd === undefined || cwd === '.' ? command : `cd ${quoted(cwd)} || exit\n${command}`;
+  return cwd === undefined || cwd === '.'
+    ? command
+    : `cd ${quoted(cwd.startsWith('-') ? `./${cwd}` : cwd)} || exit\n${command}`;
 }
 
-/** The tool, with `cwd` as a part of the command in the input that guards and evidence see. */
+/**
+ * The tool, with `cwd` as a part of the command in the input that guards and evidence see, and a list of words, as other
+ * agents' tools take it, as a line of the shell.
+ */
 export function withFolderInCommand(tool: AgentTool): AgentTool {
   return {
     ...tool,
-    readInput(raw) {
-      const read = tool.readInput?.(raw) ?? { input: raw, notes: [] };
+    readInput(given) {
+      const listed = Listed.safeParse(given).data;
+      const raw = listed ?? given;
+      const understood = tool.readInput?.(raw) ?? { input: raw, notes: [] };
+      const read = listed ? { ...understood, notes: [...understood.notes, LISTED] } : understood;
       const placed = Placed.safeParse(read.input);
       if (read.problem !== undefined || !placed.success) return read;
       const { command, cwd, ...others } = placed.data;
@@ -94,8 +102,18 @@ export function withFolderInCommand(tool: AgentTool): AgentTool {
   };
 }
 
+const LISTED = 'the list of words is read as a command line';
+const Words = z.array(z.string()).min(1).transform(lineOf);
+const Listed = z.union([z.looseObject({ command: Words }), z.looseObject({ cmd: Words })]);
 const Placed = z.looseObject({ ...commandShape, cwd: z.string().min(1) });
 
-/** One word of the shell, and no option of `cd`. */
-const quoted = (path: string): string =>
-  `'${(path.startsWith('-') ? `./${path}` : path).replaceAll("'", "'\\''")}'`;
+/** The script of `bash -lc <script>`, or a command by its words. */
+function lineOf(words: readonly string[]): string {
+  const [shell = '', option = '', script, ...rest] = words;
+  const isScript = /^(?:\S*\/)?(?:ba|z|da)?sh$/.test(shell) && /^-l?c$/.test(option) && rest.length === 0;
+  return isScript && script !== undefined ? script : words.map(word).join(' ');
+}
+
+const word = (text: string): string => (/^[\w./:=@%+,-]+$/.test(text) ? text : quoted(text));
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

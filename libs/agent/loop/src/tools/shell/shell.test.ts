@@ -60,6 +60,21 @@ test('a command runs in the folder that it names, and evidence has it', async (t
   assert.ok(commands.includes("cd './-P' || exit\npwd"), commands.join());
 });
 
+test('a list of words is a command, and that of a shell its script', async (t) => {
+  const { told, result } = await answers(
+    t,
+    { cmd: ['bash', '-lc', 'echo "$((1 + 1))" && echo x'] },
+    { command: ['printf', '<%s>', "it's $HOME", '', 'a=b'], workdir: '.' },
+    { command: ['sh', '-c', 'echo $0', 'name'] },
+    { command: [] },
+  );
+  assert.match(told[0] ?? '', /"2\\nx\\n".*the list of words is read as a command line/);
+  assert.match(told[1] ?? '', /<it's \$HOME><><a=b>/);
+  assert.match(told[2] ?? '', /"name\\n"/);
+  assert.match(told[3] ?? '', /^wrong input: .*expected string/);
+  assert.equal(result.evidence?.[0]?.detail, 'echo "$((1 + 1))" && echo x');
+});
+
 test('a parameter that would change what a command does is not dropped', async (t) => {
   const { told } = await answers(
     t,
