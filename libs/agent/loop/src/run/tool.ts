@@ -1,3 +1,4 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
 import {
   defineTool,
   type ToolDefinition,
@@ -8,6 +9,7 @@ import {
 import { jsonSchema, type ToolSet, tool } from 'ai';
 import type { z } from 'zod';
 import type { AgentTool, ToolContext } from './conversation.ts';
+import { sentSchema } from './sent-schema.ts';
 
 const FILE_ERRORS: Readonly<Record<string, string>> = {
   E2BIG: 'it is too long for a command; write it to a file and run that',
@@ -90,12 +92,22 @@ export function defineFileTool<S extends z.ZodType>(definition: FileToolDefiniti
 /** The tools' definitions, for the AI SDK and as text for token estimates. The SDK cannot execute them. */
 export function toolDefinitions(tools: readonly AgentTool[]): { set: ToolSet; json: string } {
   const set: ToolSet = {};
-  const described = tools.map(({ name, description, parameters }) => {
+  const described = tools.map(({ name, description, parameters: whole }) => {
+    const parameters = sentParameters(whole);
     // The tool itself checks its input, so that invalid input becomes an ordinary failed result.
     set[name] = tool({ description, inputSchema: jsonSchema(parameters) });
     return { name, description, parameters };
   });
   return { set, json: JSON.stringify(described) };
+}
+
+const compiled = new WeakMap<JsonObject, JsonObject>();
+
+/** What a model is sent of a tool's schema (`sentSchema`), compiled once. */
+export function sentParameters(whole: JsonObject): JsonObject {
+  const known = compiled.get(whole) ?? sentSchema(whole).schema;
+  compiled.set(whole, known);
+  return known;
 }
 
 /** A parameter of other agents' tools that changes what a call does, and that a tool of ours does not have. */
