@@ -9,8 +9,8 @@ import {
   type Agent,
   AgentConfigSchema,
   createAgent,
+  createMcpTools,
   createModelMonitor,
-  mcpToolSource,
 } from '@hermes-fleet/loop';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import { systemClock, systemIds } from '@hermes-fleet/protocol/ports';
@@ -78,7 +78,7 @@ export async function openEnvironment(settings: EvalSettings) {
     profile: { name: 'eval', tier: 'sonnet' },
     place: { workspaceRoot, stateDir, confinement },
     model,
-    tools: { sources: [mcpToolSource(mcp, config, { clock, log })] },
+    tools: { sources: [createMcpTools(mcp, config, { clock, log }).source] },
     observe: { log, onGuard: (guard, level) => void guards.push(`${guard} ${level}`) },
     runtime: { env: settings.env, clock, ids: systemIds },
   });

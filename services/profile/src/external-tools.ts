@@ -9,7 +9,13 @@ import {
   peersSummary,
   type SubtaskRunner,
 } from '@hermes-fleet/gateway';
-import { type AgentConfig, type AllowedNetwork, mcpToolSource, type OutsideTools } from '@hermes-fleet/loop';
+import {
+  type AgentConfig,
+  type AllowedNetwork,
+  createMcpTools,
+  type McpTools,
+  type OutsideTools,
+} from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import type { Clock, Log, Tool, Tracing } from '@hermes-fleet/protocol/ports';
@@ -35,6 +41,7 @@ export interface ExternalToolsOptions {
 
 export interface ExternalTools {
   readonly tools: OutsideTools;
+  readonly mcp: Pick<McpTools, 'examine' | 'leftOut'>;
   /** Logged at start. */
   readonly notes: readonly string[];
 }
@@ -57,6 +64,7 @@ export function createExternalTools(options: ExternalToolsOptions): ExternalTool
     ? createFleetTools({ profile, peers, subtasks, delegateSubtask: delegateSubtask, clock })
     : [];
   const a2aTools = tools.a2a.enabled ? createA2ATools(a2aOptions) : [];
+  const mcpTools = createMcpTools(mcp, config, { clock, log, tracing, network });
   const usable = (): readonly Tool[] =>
     peers.list().some(({ endpoint }) => endpoint) ? [...fleetTools, ...a2aTools] : a2aTools;
   const hasBrowser = (): boolean => tools.mcp.enabled && mcp.health()[BROWSER]?.state === 'ok';
@@ -66,8 +74,9 @@ export function createExternalTools(options: ExternalToolsOptions): ExternalTool
     createPeerAgents({ peers, delegateSubtask, clock }),
   );
   return {
+    mcp: mcpTools,
     tools: {
-      sources: [async () => usable(), mcpToolSource(mcp, config, { clock, log, tracing, network })],
+      sources: [async () => usable(), mcpTools.source],
       remotes,
       release: mcp.release,
       capabilities: () => [...(hasBrowser() ? [BROWSER] : []), ...usable().map(({ name }) => name)],

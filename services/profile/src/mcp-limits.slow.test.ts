@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { dirname, join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/loop';
+import { AgentConfigSchema, createMcpTools } from '@hermes-fleet/loop';
 import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/loop/testing';
 import { type Log, systemClock } from '@hermes-fleet/protocol/ports';
 import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
@@ -119,7 +119,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       {
         place,
         confinement,
-        sources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })],
+        sources: [createMcpTools(pool, config, { clock: systemClock, log: silentLog }).source],
         release: pool.release,
       },
     );

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { AgentConfigSchema, mcpToolSource } from '@hermes-fleet/loop';
+import { AgentConfigSchema, createMcpTools } from '@hermes-fleet/loop';
 import { block, makeAgent, makeContext, makeTask, networkScene } from '@hermes-fleet/loop/testing';
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import { deadline, recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
@@ -47,7 +47,7 @@ test('a server of scope task reaches the named hosts, in a task and where its he
     { tools: { shell: { network: hosts } } },
     {
       ...{ place, confinement, network },
-      sources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog, network })],
+      sources: [createMcpTools(pool, config, { clock: systemClock, log: silentLog, network }).source],
       release: pool.release,
     },
   );

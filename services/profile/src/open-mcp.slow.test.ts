@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { AgentConfigSchema, isContextPlaceholder, mcpToolSource } from '@hermes-fleet/loop';
+import { AgentConfigSchema, createMcpTools, isContextPlaceholder } from '@hermes-fleet/loop';
 import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/loop/testing';
 import { type Clock, systemClock } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
@@ -65,7 +65,7 @@ async function makeProfile(
   });
   const pool = await openMcp({ config: config.mcp, confinement, clock, log: silentLog });
   t.after(() => pool.close());
-  const sources = [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })];
+  const sources = [createMcpTools(pool, config, { clock: systemClock, log: silentLog }).source];
   const { executor } = await makeAgent(
     t,
     { tools: { shell: { confine } } },

@@ -25,6 +25,7 @@ import {
   createAgent,
   createModelMonitors,
   type FileLimits,
+  type McpTools,
   openConfiguredNetwork,
 } from '@hermes-fleet/loop';
 import type { McpPool } from '@hermes-fleet/mcp';
@@ -114,6 +115,7 @@ export async function startProfile(
     tracing,
     subtasks: () => fleet.gateway.subtasks,
   });
+  opened.use(mcp.onChange(() => void external.mcp.examine()));
   const agent = await createAgent({
     config: agentConfig,
     executor,
@@ -170,7 +172,16 @@ export async function startProfile(
         });
       },
       readiness: (stopping) =>
-        readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), commands, stopping }),
+        readinessOf({
+          ledger,
+          bus,
+          mcp,
+          leftOut: external.mcp.leftOut(),
+          model,
+          repo: fleet.gateway.repoState(),
+          commands,
+          stopping,
+        }),
       recover: () => fleet.gateway.recover(),
       // docs/architecture.md tells the order. Tasks get `graceMs` to reach a checkpoint.
       shutdownSteps: (serving, leave, graceMs) => [
@@ -197,6 +208,7 @@ function readinessOf({
   ledger,
   bus,
   mcp,
+  leftOut,
   model,
   repo,
   commands,
@@ -205,6 +217,8 @@ function readinessOf({
   readonly ledger: Ledger;
   readonly bus: OutboxPublisher | undefined;
   readonly mcp: McpPool;
+  /** Tools that models are not offered, by MCP server. */
+  readonly leftOut: ReturnType<McpTools['leftOut']>;
   readonly model: ModelWatch;
   readonly repo: RepoState;
   readonly commands: DependencyState | undefined;
@@ -217,8 +231,10 @@ function readinessOf({
   if (bus) dependencies.nats = busState(bus.state());
   for (const [name, { state, detail }] of Object.entries(mcp.health())) {
     if (state === 'disabled') continue;
+    const missing = leftOut.get(name) ?? [];
+    const told = missing.length === 0 ? {} : { detail: `tools left out: ${missing.join('; ')}` };
     dependencies[`mcp:${name}`] =
-      state === 'ok' ? { state: 'ok' } : { state: 'degraded', detail: `${state}: ${detail}` };
+      state === 'ok' ? { state: 'ok', ...told } : { state: 'degraded', detail: `${state}: ${detail}` };
   }
   const { state, detail } = model.health();
   dependencies.model =

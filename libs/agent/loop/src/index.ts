@@ -50,5 +50,5 @@ export type { GuardedCall, Guards } from './run/guards.ts';
 export { forgetCall, type SessionState, type StartedCall } from './run/run-state.ts';
 export { createSerialQueue } from './run/serial-queue.ts';
 export { inModelSpan, inToolSpan, type ModelSpanParts } from './run/spans.ts';
-export { mcpToolSource } from './tools/mcp-tools.ts';
+export { createMcpTools, type McpTools } from './tools/mcp-tools.ts';
 export { SCRATCH, scratchDir } from './tools/scratchpad.ts';

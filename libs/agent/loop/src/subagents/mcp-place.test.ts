@@ -8,7 +8,7 @@ import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { delegating, hand } from '../../testing/delegating.ts';
 import { stepsSinceAsked } from '../../testing/scripted-run.ts';
 import { say, use } from '../../testing/scripted-server.ts';
-import { mcpToolSource } from '../tools/mcp-tools.ts';
+import { createMcpTools } from '../tools/mcp-tools.ts';
 
 const SCOUT = `---
 name: scout
@@ -44,7 +44,7 @@ test('a sub-agent calls MCP servers in the place of its task, which is released 
     {},
     {
       subagentsDir,
-      sources: [mcpToolSource(pool, config, { clock: systemClock, log: silentLog })],
+      sources: [createMcpTools(pool, config, { clock: systemClock, log: silentLog }).source],
       release: async (context) => void seen.push(`released ${context}`),
     },
   );

@@ -1,5 +1,5 @@
 import type { McpPool, McpServerConfig, McpTool } from '@hermes-fleet/mcp';
-import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
@@ -15,6 +15,7 @@ import { throughProxy, type Workspace } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { cutTo } from '../messages/text.ts';
 import type { AllowedNetwork } from '../network/allowed-network.ts';
+import { SchemaProblem, type SentSchema, sentSchema } from '../run/sent-schema.ts';
 import { inMcpSpan } from '../run/spans.ts';
 import { mcpToolName } from './mcp-names.ts';
 
@@ -33,9 +34,9 @@ const WAIT_MS = 2_000;
 const PATIENT_MS = 10_000;
 const CALL_MS = 120_000;
 const MAX_TOOLS = 100;
-const MAX_SCHEMA_CHARS = 16_000;
-const MAX_SCHEMA_DEPTH = 32;
 const MAX_DESCRIPTION_CHARS = 1_000;
+/** The most tools of a server that are named as left out. */
+const MAX_NAMED = 20;
 
 interface McpToolsOptions {
   readonly clock: Clock;
@@ -45,28 +46,61 @@ interface McpToolsOptions {
   readonly network?: AllowedNetwork | undefined;
 }
 
+export interface McpTools {
+  /** Those that the servers offer to a task. */
+  readonly source: (task: AdmittedTask, signal: AbortSignal) => Promise<readonly Tool<McpToolCall>[]>;
+  /** Reads the tools of the healthy servers that were not read yet, so that `leftOut` knows them before any task. */
+  examine(): Promise<void>;
+  /** By server, what no task is offered: `<tool>: <why>`. */
+  leftOut(): ReadonlyMap<string, readonly string[]>;
+}
+
+/** A server's list, and what is made of it once. */
+interface Offer {
+  readonly listed: readonly McpTool[];
+  readonly tools: readonly Tool<McpToolCall>[];
+  readonly leftOut: readonly string[];
+}
+
 /**
  * The tools of all MCP servers, as `mcp__<server>__<tool>` (docs/agent.md#mcp-servers). A server that does not list them in
  * time is left out of a run, and logged. Calls carry `on_behalf_of` and `task_id` in `_meta`.
  */
-export function mcpToolSource(
+export function createMcpTools(
   pool: Pick<McpPool, 'health' | 'listTools' | 'callTool'>,
   config: McpToolsConfig,
   options: McpToolsOptions,
-): (task: AdmittedTask, signal: AbortSignal) => Promise<readonly Tool<McpToolCall>[]> {
-  const { servers } = config.mcp;
-  if (!config.tools.mcp.enabled) return async () => [];
-  return async (task, signal) => {
+): McpTools {
+  const servers = config.tools.mcp.enabled
+    ? Object.entries(config.mcp.servers).filter(([, { disabled }]) => !disabled)
+    : [];
+  const offers = new Map<string, Offer>();
+
+  async function source(task: AdmittedTask, signal: AbortSignal): Promise<readonly Tool<McpToolCall>[]> {
     const found = await Promise.all(
-      Object.entries(servers).map(async ([server, { disabled, caller_scope: scope, tools: allowed }]) => {
-        if (disabled || (scope !== undefined && !task.caller.scopes.has(scope))) return [];
+      servers.map(async ([server, { caller_scope: scope }]) => {
+        if (scope !== undefined && !task.caller.scopes.has(scope)) return [];
         const listed = await list(server, task, signal);
-        return listed === undefined ? [] : offer(server, listed, allowed, task);
+        return listed === undefined ? [] : offer(server, listed).tools;
       }),
     );
     const taken = new Set<string>();
     return found.flat().filter(({ name }) => taken.size < taken.add(name).size);
-  };
+  }
+
+  async function examine(): Promise<void> {
+    const healthy = servers.filter(
+      ([server]) => pool.health()[server]?.state === 'ok' && !offers.has(server),
+    );
+    const reading = healthy.map(async ([server]) => {
+      try {
+        offer(server, await pool.listTools(server));
+      } catch (error) {
+        options.log.warn({ server, err: error }, 'MCP server does not list its tools');
+      }
+    });
+    await Promise.all(reading);
+  }
 
   /** Returns undefined, and logs why, when the server cannot list its tools now. */
   async function list(server: string, task: AdmittedTask, signal: AbortSignal) {
@@ -88,64 +122,65 @@ export function mcpToolSource(
     }
   }
 
-  function offer(
-    server: string,
-    listed: readonly McpTool[],
-    allowed: readonly string[] | undefined,
-    task: AdmittedTask,
-  ): Tool<McpToolCall>[] {
+  function offer(server: string, listed: readonly McpTool[]): Offer {
+    const known = offers.get(server);
+    if (known?.listed === listed) return known;
+    const allowed = config.mcp.servers[server]?.tools;
     const wanted = allowed === undefined ? listed : listed.filter(({ name }) => allowed.includes(name));
-    const tools = wanted.filter((tool) => problemOf(tool) === undefined).slice(0, MAX_TOOLS);
-    const leftOut = [
-      ...wanted.flatMap((tool) => problemOf(tool) ?? []),
-      ...(wanted.length > MAX_TOOLS
-        ? [`all above ${MAX_TOOLS} tools: choose by \`tools\` in config.yaml`]
-        : []),
-      ...(allowed ?? []).flatMap((name) =>
-        listed.some((tool) => tool.name === name) ? [] : `${name}: it has no such tool`,
-      ),
-    ];
+    const leftOut: string[] = [];
+    const sendable = wanted.flatMap((tool) => {
+      const sent = sentOf(tool);
+      if (typeof sent !== 'string') return [{ ...tool, sent }];
+      leftOut.push(`${tool.name.slice(0, 100)}: ${sent}`);
+      return [];
+    });
+    if (sendable.length > MAX_TOOLS)
+      leftOut.push(`all above ${MAX_TOOLS} tools: choose by \`tools\` in config.yaml`);
+    for (const name of allowed ?? [])
+      if (!listed.some((tool) => tool.name === name)) leftOut.push(`${name}: it has no such tool`);
+    const tools = sendable.slice(0, MAX_TOOLS).map((tool) => toTool(pool, server, tool, options));
+    const made = { listed, tools, leftOut: leftOut.slice(0, MAX_NAMED) };
+    offers.set(server, made);
     if (leftOut.length > 0)
-      options.log.warn(
-        { ...taskFields(task), server, left_out: leftOut.slice(0, 20) },
-        'tools of an MCP server left out',
-      );
-    return tools.map((tool) => toTool(pool, server, tool, options));
+      options.log.warn({ server, left_out: made.leftOut }, 'tools of an MCP server left out');
+    return made;
   }
+
+  return {
+    source,
+    examine,
+    leftOut: () => new Map([...offers].map(([server, { leftOut }]) => [server, leftOut])),
+  };
 }
 
 const UNKNOWN = { state: 'error', checkedAt: 1, detail: 'unknown to the pool' } as const;
 
-function problemOf({ name, inputSchema }: McpTool): string | undefined {
-  const shown = name.slice(0, 100);
-  if (depth(inputSchema) > MAX_SCHEMA_DEPTH)
-    return `${shown}: its schema is nested deeper than ${MAX_SCHEMA_DEPTH}`;
-  const { length } = JSON.stringify(inputSchema);
-  return length > MAX_SCHEMA_CHARS ? `${shown}: its schema takes ${length} characters` : undefined;
-}
-
-/** Measures the nesting depth; stops one level below the limit, which bounds the cost. */
-function depth(value: JsonValue, level = 0): number {
-  if (typeof value !== 'object' || value === null || level > MAX_SCHEMA_DEPTH) return level;
-  return Object.values(value).reduce<number>((most, inner) => Math.max(most, depth(inner, level + 1)), level);
+/** What a model is sent of a tool's schema, or why it cannot be sent. */
+function sentOf({ inputSchema }: McpTool): SentSchema | string {
+  try {
+    return sentSchema(inputSchema);
+  } catch (error) {
+    if (error instanceof SchemaProblem) return error.message;
+    throw error;
+  }
 }
 
 function toTool(
   pool: Pick<McpPool, 'callTool'>,
   server: string,
-  tool: McpTool,
+  tool: McpTool & { readonly sent: SentSchema },
   { tracing, network }: McpToolsOptions,
 ): Tool<McpToolCall> {
-  const { description = '', inputSchema, readOnly } = tool;
+  const { description = '', sent, readOnly } = tool;
   const said = description.trim();
   return {
     name: mcpToolName(server, tool.name),
     description: cutTo(said, MAX_DESCRIPTION_CHARS) || tool.name,
-    parameters: inputSchema,
+    parameters: sent.schema,
     mutates: !readOnly,
     repeatable: readOnly,
     async run(raw, { task, signal, stopping, workspace }) {
-      const input = readInput(raw);
+      const input = readInput(raw, sent);
       if (input === undefined) return toolFailure('wrong input: it must be an object');
       const who = { context_id: task.contextId, server };
       const call = (traceparent: string | undefined) =>
@@ -170,7 +205,11 @@ function toTool(
   };
 }
 
-function readInput(raw: unknown): JsonObject | undefined {
-  const parsed = z.json().safeParse(raw);
-  return parsed.success && isJsonObject(parsed.data) ? parsed.data : undefined;
+/** The server checks the input by its whole schema. */
+function readInput(raw: unknown, { isWrapped }: SentSchema): JsonObject | undefined {
+  const { data } = z.json().safeParse(raw);
+  if (!isJsonObject(data)) return undefined;
+  const inner = typeof data.input === 'string' ? parseJson(data.input) : data.input;
+  // A model may leave the wrapper out.
+  return isWrapped && Object.keys(data).length === 1 && isJsonObject(inner) ? inner : data;
 }

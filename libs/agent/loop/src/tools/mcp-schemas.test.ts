@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { McpTool } from '@hermes-fleet/mcp';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { systemClock, type Tool } from '@hermes-fleet/protocol/ports';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { makeContext, makeTask } from '../../testing/harness.ts';
+import { createMcpTools, type McpToolCall } from './mcp-tools.ts';
+
+const never = new AbortController().signal;
+const task = makeTask('x');
+const tool = (name: string, inputSchema: JsonObject): McpTool => ({ name, inputSchema, readOnly: true });
+const plain = tool('read', { type: 'object' });
+
+/** Servers with these tools, which are healthy from the first `healthy` on. */
+function openTools(lists: Readonly<Record<string, McpTool[]>>) {
+  const inputs: JsonObject[] = [];
+  const warnings: object[] = [];
+  let state: 'ok' | 'error' = 'error';
+  const names = Object.keys(lists);
+  const made = createMcpTools(
+    {
+      health: () => Object.fromEntries(names.map((name) => [name, { state, detail: '', checkedAt: 1 }])),
+      listTools: async (name) => lists[name] ?? [],
+      async callTool(_server, _tool, input) {
+        inputs.push(input);
+        return { isError: false, content: '' };
+      },
+    },
+    {
+      mcp: { servers: Object.fromEntries(names.map((name) => [name, { url: 'http://127.0.0.1:9/' }])) },
+      tools: { mcp: { enabled: true } },
+    },
+    { clock: systemClock, log: { ...silentLog, warn: (fields: object) => void warnings.push(fields) } },
+  );
+  function healthy(): void {
+    state = 'ok';
+  }
+  return { ...made, inputs, warnings, healthy };
+}
+
+const names = (tools: readonly Tool<McpToolCall>[]): string[] => tools.map(({ name }) => name);
+
+function callOf(): McpToolCall {
+  const workspace = { dir: '/', wrap: () => assert.fail('all tasks share the server') };
+  return {
+    ...makeContext(),
+    workspace,
+    task,
+    key: '1.0',
+    memo: { load: () => undefined, save: async () => {} },
+  };
+}
+
+test('a tool whose schema has alternatives at the top gets its input without the wrapper', async () => {
+  const by = (name: string) => ({ type: 'object', properties: { [name]: { type: 'string' } } });
+  const { source, healthy, inputs } = openTools({
+    files: [tool('find', { type: 'object', oneOf: [by('id'), by('name')] })],
+  });
+  healthy();
+  const [find] = await source(task, never);
+  assert.deepEqual(find?.parameters.required, ['input']);
+  // As the schema says, as a text, and without the wrapper.
+  for (const input of [{ input: { id: 'a' } }, { input: '{"id":"a"}' }, { id: 'a' }])
+    await find?.run(input, callOf());
+  assert.deepEqual(inputs, [{ id: 'a' }, { id: 'a' }, { id: 'a' }]);
+});
+
+test('a schema that cannot be sent is named once for a list of tools, before any task', async () => {
+  const bad = tool('bad', { type: 'object', properties: { a: { $ref: 'https://example.org' } } });
+  const { source, examine, leftOut, warnings, healthy } = openTools({ odd: [plain, bad], well: [plain] });
+  await examine();
+  assert.equal(leftOut().size, 0);
+  healthy();
+  await examine();
+  const why = ['bad: its schema refers to https://example.org, which it does not have'];
+  assert.deepEqual(Object.fromEntries(leftOut()), { odd: why, well: [] });
+  const first = await source(task, never);
+  const second = await source(task, never);
+  assert.deepEqual(names(first), ['mcp__odd__read', 'mcp__well__read']);
+  assert.equal(first[0], second[0]);
+  assert.deepEqual(warnings, [{ server: 'odd', left_out: why }]);
+});
+
+test('a very wide schema is left out and does not affect the tools of other servers', async () => {
+  const wide = tool('wide', { type: 'object', enum: Array.from({ length: 300_000 }, () => 1) });
+  const { source, healthy } = openTools({ odd: [wide], well: [plain] });
+  healthy();
+  assert.deepEqual(names(await source(task, never)), ['mcp__well__read']);
+});
