@@ -15,10 +15,11 @@ import { examineCommands } from './commands.ts';
 import type { Environment } from './environment.ts';
 import { EXECUTORS } from './executors.ts';
 import { type Configuration, readConfiguration } from './read-configuration.ts';
+import { askRunning, examineMcpTools } from './running-profile.ts';
 
 /**
- * Implements `--doctor`; see `examineMember`. Also checks the model, and its fallbacks, with probes that cost no token, and the
- * commands. Only with `--call` is each model called once, which costs about 30 tokens, at most 300.
+ * Implements `--doctor`; see `examineMember`. Also checks the model, and its fallbacks, with probes that cost no token, the
+ * commands, and the tools of MCP servers. Only with `--call` is each model called once, which costs about 30 tokens, at most 300.
  */
 export function examineProfile(environment: Environment, env: SecretEnv): Promise<DoctorReport> {
   return examineMember({
@@ -30,10 +31,17 @@ export function examineProfile(environment: Environment, env: SecretEnv): Promis
       return { ...configuration, budget: configuration.agent.budget };
     },
     live: async (configuration) => {
-      const found = [examineModels(configuration, env, environment), examineCommands(configuration)];
+      const found = [examineModels(configuration, env, environment), examineRunning(configuration)];
       return (await Promise.all(found)).flat();
     },
   });
+}
+
+async function examineRunning(configuration: Configuration): Promise<Finding[]> {
+  const { server } = configuration.fleet.fleet;
+  if (!server) return [];
+  const running = await askRunning(server);
+  return [...examineCommands(configuration, running), ...examineMcpTools(running)];
 }
 
 async function examineModels(
