@@ -12,8 +12,8 @@ import type { ModelRetry } from '../model/call/retries.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { inModelSpan } from '../run/spans.ts';
-import { toolDefinitions } from '../run/tool.ts';
 import { limitedCalls, MAX_CALLS } from './limited-calls.ts';
+import { createOfferedTools } from './offered-tools.ts';
 import { createPendingCalls } from './pending-calls.ts';
 import { createPendingWrites } from './pending-writes.ts';
 import { createTextReporter } from './text-reporter.ts';
@@ -26,13 +26,14 @@ export const FOLLOW_UP_TOKENS = 300;
 /**
  * The agent loop (docs/agent.md#the-loop). Every step and call is saved, so that it survives a crash. Once, and never
  * before its first step, the model is told to wrap up without tools: when the budget does not cover this step and one more,
- * all steps are used up, or the window is full. Throws the errors of `callModel`, and the reason of `stopping`.
+ * all steps are used up, or the window is full. Throws the errors of `callModel`, RequiredToolRefused, and the reason of
+ * `stopping`.
  */
 export function createLoopConversation(options: ConversationOptions, resources: RunResources): Conversation {
   const { state, instructions, maxSteps, keepTokens, save } = options;
   const { signal, stopping, model, limits, log, reportEvent, task } = resources;
   const budget = options.budget ?? resources.budget;
-  const definitions = toolDefinitions(options.tools);
+  const offered = createOfferedTools(options.tools, resources);
   const left = (): number => Math.max(0, budget.remaining() - keepTokens);
 
   const writes = createPendingWrites();
@@ -43,7 +44,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       state,
       key: options.key,
       save,
-      fixed: `${instructions}${definitions.json}`,
+      fixed: `${instructions}${offered.definitions().json}`,
       left,
       progress,
       track: writes.add,
@@ -108,8 +109,16 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     return true;
   }
 
-  function call(sent: SentInput, toolsOff: boolean, maxOutputTokens: number, heard: Heard) {
-    return inModelSpan(resources, model.info.id, () =>
+  /** Called again without the tools whose definitions the provider refuses. */
+  async function call(
+    sent: SentInput,
+    toolsOff: boolean,
+    maxOutputTokens: number,
+    heard: Heard,
+    resent = 0,
+  ): Promise<ModelCallResult> {
+    let called = model;
+    const calling = inModelSpan(resources, model.info.id, () =>
       callModel({
         ...sent,
         ...heard,
@@ -117,7 +126,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
         budget,
         keepTokens,
         instructions,
-        tools: definitions.set,
+        tools: offered.definitions().set,
         toolsOff,
         maxOutputTokens,
         signal,
@@ -126,9 +135,18 @@ export function createLoopConversation(options: ConversationOptions, resources: 
         stopping,
         deadlineAt: task.deadlineAt,
         onUsage: tokens.add,
-        onFallback: (from, to) => writes.add(reportFallback(from, to, { ...resources, progress })),
+        onFallback: (from, to) => {
+          called = to;
+          writes.add(reportFallback(from, to, { ...resources, progress }));
+        },
       }),
     );
+    try {
+      return await calling;
+    } catch (error) {
+      if (resent >= MAX_RESENT || !offered.leaveOut(error, called)) throw error;
+      return call(sent, toolsOff, maxOutputTokens, heard, resent + 1);
+    }
   }
 
   /** A call outside the conversation's steps, such as one for a summary. */
@@ -241,6 +259,9 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 }
 
 type Heard = Required<Pick<ModelCallRequest, 'onText' | 'onRetry'>>;
+
+/** How often a request is sent again without tools that were refused. */
+const MAX_RESENT = 5;
 
 /** How often in a row a provider's refusal as too long leads to a shorter conversation. */
 const MAX_REFUSALS = 3;

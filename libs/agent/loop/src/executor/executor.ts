@@ -22,6 +22,7 @@ import type { Observation, RunResources } from '../run/conversation.ts';
 import type { ConversationLead } from '../run/executor-provider.ts';
 import { checkpointWriter, type RunState } from '../run/run-state.ts';
 import { openTraced } from '../run/spans.ts';
+import { RequiredToolRefused } from '../tools/required-tools.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
 import {
   blocked,
@@ -54,7 +55,7 @@ interface TaskExecutorOptions {
 /**
  * Carries out tasks by a model's conversation, which survives a crash (docs/agent.md#the-loop). A deadline or a cancel ends
  * it with the work so far; any other abort throws the signal's reason once the work is safe. `blocked` when the workspace
- * refuses the task.
+ * refuses the task, or the model's provider a tool that the task requires.
  */
 export function createTaskExecutor(options: TaskExecutorOptions): Executor {
   const { workspaces, toolbox, clock, files, lead } = options;
@@ -215,6 +216,7 @@ function createRun(
       return { kind: 'finished', finishReason: state.finished ?? 'other' };
     } catch (thrown) {
       const error: unknown = signal.aborted ? signal.reason : thrown;
+      if (error instanceof RequiredToolRefused) return { kind: 'blocked', unmet: error.unmet };
       const stopped = stoppedByError(error, state.step);
       if (stopped === undefined) throw error;
       const guard = STOP_GUARDS[stopped.code];

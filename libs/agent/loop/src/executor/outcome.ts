@@ -9,7 +9,10 @@ import { type UnfinishedEnding, unfinishedEnding } from '../messages/unfinished-
 import type { ClosedReview, GuardStop, RunState } from '../run/run-state.ts';
 import { ignoredObjections } from './objections.ts';
 
-export type RunEnd = { readonly kind: 'finished'; readonly finishReason: string } | StoppedRun;
+export type RunEnd =
+  | { readonly kind: 'finished'; readonly finishReason: string }
+  | StoppedRun
+  | { readonly kind: 'blocked'; readonly unmet: Unmet };
 
 /** A run that ended before the model finished. */
 interface StoppedRun {
@@ -85,6 +88,7 @@ export function outcomeOf(options: OutcomeOptions): RunOutcome {
     nextSteps: [...claim.nextSteps, ...openNextSteps(options, claim)],
   };
   const partial = (remaining: string[]): RunOutcome => ({ ...base, status: 'partial', remaining });
+  if (end.kind === 'blocked') return { ...blocked(end.unmet), artifacts: base.artifacts };
   if (end.kind === 'stopped') {
     const { code, reason: message, retryable } = end;
     if (end.partial || doneSoFar(journal) !== undefined)

@@ -85,6 +85,7 @@ async function createOne(
     calls,
     measurement,
     patience: patienceOf(config.model_calls),
+    refusedTools: new Set(),
     settings: {
       ...(config.temperature !== undefined && { temperature: config.temperature }),
       ...(config.effort !== undefined && { reasoning: config.effort }),

@@ -3,6 +3,7 @@ import { type AdmittedTask, type Log, taskFields } from '@hermes-fleet/protocol/
 import type { AgentTool } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
+import { requiredServers } from './required-tools.ts';
 
 /** A smaller budget gets the short prompt, and the tools a task needs, in short (docs/agent.md#prompt). In tokens. */
 const SMALL_BELOW = 8000;
@@ -72,15 +73,18 @@ export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit
   if (budgetLimit === undefined) return { tools, leftOut: [] };
   const small = isSmall(budgetLimit);
   const always = small ? essentialOf(tools) : ALWAYS;
-  const { requiredCapabilities = [], requiredMcp = [] } = task.dispatch.requirements ?? {};
-  // The capability `browser` is provided by the MCP server of that name.
-  const servers = [...requiredMcp, ...requiredCapabilities.filter((name) => name === 'browser')];
+  const { requiredCapabilities = [] } = task.dispatch.requirements ?? {};
   const words = task.dispatch.brief.match(/\w+/g) ?? [];
   const named = words.filter((word) => word.includes('_'));
   const ofWords = requiredCapabilities.flatMap((word) =>
     Object.hasOwn(OF_WORD, word) ? (OF_WORD[word] ?? []) : [],
   );
-  const required = new Set([...requiredCapabilities, ...ofWords, ...servers.map(mcpPrefix), ...named]);
+  const required = new Set([
+    ...requiredCapabilities,
+    ...ofWords,
+    ...requiredServers(task).map(mcpPrefix),
+    ...named,
+  ]);
   let room = small ? 0 : budgetLimit * SHARE;
   const kept = new Set<AgentTool>();
   const leftOut: string[] = [];

@@ -19,6 +19,8 @@ export interface AgentModel {
   readonly settings?: CallSettings;
   /** What no text may quote: the key, and the values of headers. */
   readonly secrets?: readonly string[];
+  /** The definitions of tools that its provider refuses (`conversation/offered-tools.ts`); absent: none is remembered. */
+  readonly refusedTools?: Set<string>;
   /** The models that a call tries, itself first; absent: only itself. */
   readonly fallbacks?: Fallbacks;
 }
