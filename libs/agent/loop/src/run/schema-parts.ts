@@ -32,9 +32,13 @@ export function typeOf({ type, properties, items, prefixItems, enum: values }: J
   if (stated[0] !== undefined) return stated[0];
   if (isJsonObject(properties)) return 'object';
   if (items !== undefined || prefixItems !== undefined) return 'array';
-  const kinds = Array.isArray(values) ? new Set(values.map((value) => typeof value)) : new Set();
-  const [kind] = kinds;
-  return kinds.size === 1 && typeof kind === 'string' && TYPES.includes(kind) ? kind : undefined;
+  const kinds = Array.isArray(values) ? [...new Set(values.map(kindOf))] : [];
+  return kinds.length > 1 ? kinds : kinds[0];
+}
+
+function kindOf(value: JsonValue): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
 }
 
 const SHAPES = ['properties', 'items', 'prefixItems', 'enum', 'const', 'anyOf', 'oneOf'];

@@ -62,6 +62,7 @@ const REWRITTEN: readonly [property: JsonObject, sent: JsonObject][] = [
     { const: 'x', title: 'It', examples: ['x'] },
     { ...text, enum: ['x'] },
   ],
+  [{ enum: ['a', null] }, { type: ['string', 'null'], enum: ['a', null] }],
   [{ description: 'Any value.' }, { ...ANY, description: 'Any value.' }],
   [{ type: 'date' }, ANY],
   [object({ a: text }, { additionalProperties: false, patternProperties: {} }), object({ a: text })],
@@ -159,6 +160,7 @@ test('a schema that cannot be sent says why', () => {
     [object({ a: { $ref: 'https://example.org/a.json' } }), /refers to https:\/\/example.org\/a.json/],
     [object({ a: { $ref: '#/$defs/gone' } }), /refers to #\/\$defs\/gone, which it does not have/],
     [object({ a: { ...text, description: 'x'.repeat(20_000) } }), /takes 20\d+ characters/],
+    [object({ a: { enum: Array.from({ length: 60_000 }, () => 1) } }), /takes 120\d+ characters/],
     [nested, /nested deeper than 32/],
   ];
   for (const [schema, message] of problems)

@@ -20,6 +20,8 @@ export interface SentSchema {
 }
 
 const MAX_CHARS = 16_000;
+/** Bounds the work: a schema that is so much longer than its sent form is none that a person wrote. */
+const MAX_WHOLE_CHARS = 100_000;
 const MAX_DEPTH = 32;
 const MAX_SCHEMAS = 4_000;
 /** The most references within each other that are replaced; fewer, where that makes a schema too large. */
@@ -36,6 +38,8 @@ const ANY: JsonObject = { anyOf: [...PLAIN, { type: 'array', items: { anyOf: [..
  * name. The result is its own sent form. Throws SchemaProblem.
  */
 export function sentSchema(whole: JsonObject): SentSchema {
+  const { length } = JSON.stringify(whole);
+  if (length > MAX_WHOLE_CHARS) throw new SchemaProblem(`its schema takes ${length} characters`);
   let tooLarge: unknown;
   for (const references of REFERENCES) {
     try {
@@ -127,14 +131,14 @@ function compiled(whole: JsonObject, maxReferences: number): SentSchema {
     const values = schema.const === undefined ? schema.enum : [schema.const];
     const allowed = Array.isArray(values) && values.length > 0 ? values : undefined;
     const type = typeOf({ ...schema, ...(allowed && { enum: allowed }) });
-    const isObject = type === 'object' || (Array.isArray(type) && type.includes('object'));
-    const isList = type === 'array' || (Array.isArray(type) && type.includes('array'));
+    const types = Array.isArray(type) ? type : [type];
+    const isObject = types.includes('object');
+    const isList = types.includes('array');
     const each = isObject ? eachValue(schema, within, depth) : undefined;
     const description = describedBounds(schema, [needed, each]);
-    if (type === undefined && allowed === undefined)
-      return { ...ANY, ...(description !== undefined && { description }) };
+    if (type === undefined) return { ...ANY, ...(description !== undefined && { description }) };
     return {
-      ...(type && { type }),
+      type,
       ...(description !== undefined && { description }),
       ...(allowed && { enum: allowed }),
       ...(isObject && fields(schema, within, depth)),

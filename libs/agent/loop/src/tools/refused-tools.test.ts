@@ -81,6 +81,7 @@ Invalid JSON payload received. Unknown name "type" at 'tools[0].function_declara
     }),
   ],
   ['a plain word in quotes', said('Tool "delegate" has an invalid schema'), ['delegate']],
+  ['a proxy, by the place', said('tools[3]: its schema is not supported')],
   ['a proxy', said('function mcp__docs__find: the keyword pattern is not supported')],
 ];
 
@@ -103,6 +104,7 @@ const OTHERS: readonly unknown[] = [
   said("Tool 'mcp__web__fetch' not found in the request, but tool_choice names it"),
   said('This model does not support tools.'),
   said("Unknown parameter: 'tools[3].function.strict'.", { param: 'tools[3].function.strict' }),
+  said('tools[3].type: not one of those in the schema'),
   said('tools.3.custom.cache_control: too many blocks'),
   said("Invalid 'tools': array too long. Expected at most 128, but got 200."),
   said('tools[40].function.parameters: no such tool'),

@@ -13,8 +13,7 @@ const Refusal = z.looseObject({
 });
 
 /** What the model wrote is refused, and not a definition: a call that does not fit the schema of its tool (Groq). */
-const OF_A_CALL =
-  /tool_use_failed|failed_generation|tool call validation|(?:did|does) not match (?:the )?schema/i;
+const OF_A_CALL = /tool_use_failed|failed_generation|tool call validation|did not match (?:the )?schema/i;
 
 /**
  * The tools whose definitions a provider refuses, by its words; empty for any other error. `names` are those of the request,
@@ -53,7 +52,7 @@ const DECLARATIONS = /\btools\W{1,4}\d+\W{1,4}(?=function_?declarations)/gi;
 /** What follows the place of a definition that is refused, and not one of its switches, such as `strict`. */
 const OF_DEFINITION =
   /^\W*(?:(?:function|custom|value)\b\W*)?(?:parameters|input_?schema|schema|name|description)\b/i;
-const SAYS_SCHEMA = /^\W+[^.]{0,60}\bschema\b/i;
+const SAYS_SCHEMA = /^\]?[\s:-][^.]{0,60}\bschema\b/i;
 
 function placesIn(text: string): number[] {
   const plain = text.replace(/["'`‘’“”]/g, '').replace(DECLARATIONS, '');
