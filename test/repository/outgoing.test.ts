@@ -26,7 +26,7 @@ const GLOBALS =
   /(?<![\w$.?]|typeof )fetch\b(?!\s*\??:|-)|\bnew (?:XMLHttpRequest|EventSource|WebSocket)\b|\bglobalThis\b/g;
 /** Makers of clients that take a `fetch`, and use the global one without it. */
 const TAKE_FETCH =
-  /\b(?:new \w*ClientTransport|create(?:Anthropic|OpenAI\w*|Google\w*)|new \w+Exporter|new ClientFactory)\(/g;
+  /\b(?:new \w*ClientTransport|create(?:Anthropic|OpenAI\w*|OpenRouter|Google\w*)|new \w+Exporter|new ClientFactory)\(/g;
 
 /** The code without comments and texts; an expression in a template stays. */
 const bare = (text: string): string =>

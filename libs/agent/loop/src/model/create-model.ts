@@ -8,6 +8,7 @@ import { type AgentModel, patienceOf, withFallbacks } from './call/agent-model.t
 import { type CallMeasurement, withMeasurement } from './call/measured-model.ts';
 import { type ModelCalls, observedFetch } from './call/model-calls.ts';
 import { createModelWindow, type ModelWindow } from './probe/model-window.ts';
+import { openRouterModel } from './provider/openrouter-model.ts';
 import { withPromptCache } from './provider/prompt-cache.ts';
 import {
   anthropicAddress,
@@ -131,12 +132,16 @@ async function remoteModel(
     );
     return config.prompt_cache ? withPromptCache(model) : model;
   }
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-  const provider = createOpenAICompatible({
-    name: named.provider,
+  const settings = {
     baseURL: endpoint.baseUrl ?? '',
     ...(endpoint.key !== undefined && { apiKey: endpoint.key }),
     headers,
+  };
+  if (named.provider === 'openrouter') return openRouterModel(named.name, settings, send);
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const provider = createOpenAICompatible({
+    ...settings,
+    name: named.provider,
     fetch: send,
     includeUsage: true,
     supportsStructuredOutputs: true,

@@ -14,7 +14,7 @@ import { endpointOf, modelKey } from './provider/provider-address.ts';
 
 const KEYS: Record<string, string> = { OPENAI_API_KEY: 'key-a', OPENROUTER_API_KEY: 'key-b' };
 const env = { read: (name: string) => KEYS[name] };
-const ANSWER = `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content: 'Hello.' }, finish_reason: 'stop' }], usage: { prompt_tokens: 900, completion_tokens: 2 } })}\n\n`;
+const ANSWER = `data: ${JSON.stringify({ id: '1', choices: [{ index: 0, delta: { content: 'Hello.' }, finish_reason: 'stop' }], usage: { prompt_tokens: 900, completion_tokens: 2, total_tokens: 902 } })}\n\n`;
 
 interface Call {
   readonly path: string;
