@@ -81,7 +81,12 @@ export async function streamAnswer(
     }
     signal.throwIfAborted();
     silence.signal.throwIfAborted();
-    if (finish === undefined || (finish.reason === 'other' && finish.raw === undefined))
+    // A package says `interrupted` for an answer without an end, or `other` without the provider's word.
+    if (
+      finish === undefined ||
+      finish.reason === 'interrupted' ||
+      (finish.reason === 'other' && finish.raw === undefined)
+    )
       throw new UnfinishedAnswerError('the answer ended without a finish reason');
     const messages = isViolation ? textMessage(text) : await result.responseMessages;
     return { messages, finishReason: finish.reason };
