@@ -1,5 +1,6 @@
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, parseJson } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
+import { z } from 'zod';
 import {
   cleanedError,
   providerFailure,
@@ -68,7 +69,7 @@ function refusal(
   return {
     kind: mayPass ? kind : 'final',
     status,
-    retryAfterMs: retryAfterMs(thrown.responseHeaders ?? {}, now),
+    retryAfterMs: retryAfterMs(thrown.responseHeaders ?? {}, now) ?? retryInfoMs(thrown.responseBody),
     error: providerFailure(status, { ...told, retryable: mayPass }),
   };
 }
@@ -99,6 +100,19 @@ function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): n
   const delay = seconds === undefined ? Date.parse(after) - now : seconds * 1000;
   const ms = exact ?? delay;
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
+}
+
+const Details = z.object({
+  error: z.object({ details: z.array(z.looseObject({ retryDelay: z.unknown() })) }),
+});
+
+/** The delay of Google's RetryInfo, e.g. `32.5s`: https://google.aip.dev/193. */
+function retryInfoMs(body = ''): number | undefined {
+  const json = parseJson(body);
+  const details = Details.safeParse(Array.isArray(json) ? json[0] : json).data?.error.details ?? [];
+  const delays = details.map(({ retryDelay }) => /^(\d+(?:\.\d+)?)s$/.exec(String(retryDelay))?.[1]);
+  const seconds = delays.find((delay) => delay !== undefined);
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
 /** Undefined for a header that is absent, empty, negative, or no number. */
