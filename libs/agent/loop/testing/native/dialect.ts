@@ -21,7 +21,7 @@ export const WAIT_S = 7;
 
 /** How one provider speaks: scripted answers, and what is found in requests. */
 export interface Dialect {
-  /** What it is called in docs/agent.md. */
+  /** Its row in docs/agent.md#what-was-run. */
   readonly provider: string;
   /** The npm package that calls it. */
   readonly package: string;
