@@ -226,7 +226,11 @@ describe('a package of another provider', () => {
       /provider\.factory: two exports several functions: name one of createA, createB/,
     );
     await rejects(dir, { package: 'two', factory: 'createC' }, /two exports no function createC\(\)/);
-    await rejects(dir, { package: 'two', factory: 'createA' }, /two makes no language model of version v4/);
+    await rejects(
+      dir,
+      { package: 'two', factory: 'createA' },
+      /two makes no language model of version v4: install a release for ai 7 with npm install --prefix <folder> two$/,
+    );
     await rejects(installed(t, 'none', 'export {};'), { package: 'none' }, /none exports no function create/);
   });
 

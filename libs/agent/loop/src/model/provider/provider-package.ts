@@ -9,6 +9,21 @@ import { z } from 'zod';
 /** Names the folder that packages of other providers are installed in. */
 const PACKAGES_VARIABLE = 'MODEL_PACKAGES_DIR';
 
+/** The releases for `ai` 7: npm may choose an older one, for an older Node. */
+const MAJORS: Readonly<Record<string, number>> = {
+  '@ai-sdk/deepseek': 3,
+  '@ai-sdk/google': 4,
+  '@ai-sdk/groq': 4,
+  '@ai-sdk/mistral': 4,
+  '@ai-sdk/openai': 4,
+  '@ai-sdk/xai': 5,
+};
+
+function installation(name: string): string {
+  const major = MAJORS[name];
+  return `npm install --prefix <folder> ${major === undefined ? name : `${name}@${major}`}`;
+}
+
 const AnyFunction = z.custom<(...args: unknown[]) => unknown>((value) => typeof value === 'function');
 const Model = z.custom<LanguageModelV4>(
   (value) =>
@@ -38,7 +53,7 @@ export async function packageModel(
   if (model !== undefined) return model;
   throw FleetError.ofKey(
     'config.yaml provider.package',
-    `${request.package} makes no language model of version v4: install a release for ai 7`,
+    `${request.package} makes no language model of version v4: install a release for ai 7 with ${installation(request.package)}`,
   );
 }
 
@@ -53,7 +68,7 @@ async function load(
     entry = entryOf(name, from);
   } catch (cause) {
     const where = folder === undefined ? 'is not installed' : `is not in ${PACKAGES_VARIABLE}=${folder}`;
-    const install = `run npm install --prefix <folder> ${name} and set ${PACKAGES_VARIABLE} to that folder's absolute path`;
+    const install = `run ${installation(name)} and set ${PACKAGES_VARIABLE} to that folder's absolute path`;
     throw FleetError.ofKey('config.yaml provider.package', `${name} ${where}; ${install}`, cause);
   }
   const loaded: unknown = await import(pathToFileURL(entry).href);
