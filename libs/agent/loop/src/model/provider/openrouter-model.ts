@@ -40,19 +40,27 @@ function withEffort({ reasoning, ...params }: LanguageModelV4CallOptions): Langu
 }
 
 /**
- * Undoes two guesses of the package: `{}` for arguments that are no JSON, and an end by calls where the answer has calls
- * and no finish reason.
+ * Undoes guesses of the package: that arguments are whole as soon as they are JSON, that those that are no JSON are `{}`,
+ * and that an answer with calls and without a finish reason ends by calls.
  */
 function asReceived(): TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart> {
   const inputs = new Map<string, string>();
+  const calls: Extract<LanguageModelV4StreamPart, { type: 'tool-call' }>[] = [];
   return new TransformStream({
     transform(part, controller) {
       if (part.type === 'tool-input-delta') inputs.set(part.id, (inputs.get(part.id) ?? '') + part.delta);
-      if (part.type === 'tool-call')
-        controller.enqueue({ ...part, input: inputs.get(part.toolCallId) ?? part.input });
-      else if (part.type === 'finish' && part.finishReason.raw === undefined)
-        controller.enqueue({ ...part, finishReason: { unified: 'other', raw: undefined } });
-      else controller.enqueue(part);
+      if (part.type === 'tool-call') {
+        calls.push(part);
+        return;
+      }
+      if (part.type !== 'finish') {
+        controller.enqueue(part);
+        return;
+      }
+      for (const call of calls)
+        controller.enqueue({ ...call, input: inputs.get(call.toolCallId) ?? call.input });
+      const isEnd = part.finishReason.raw !== undefined;
+      controller.enqueue(isEnd ? part : { ...part, finishReason: { unified: 'other', raw: undefined } });
     },
   });
 }
