@@ -64,13 +64,15 @@ test-exhaustive: ## make test-all, with every case of the tests that take a samp
 	@EXHAUSTIVE=1 $(MAKE) test-all
 
 ALL_TESTS = CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} \
-	MCP_INSPECTOR_DIR=$${MCP_INSPECTOR_DIR-$(CURDIR)/.cache/mcp-inspector}
+	MCP_INSPECTOR_DIR=$${MCP_INSPECTOR_DIR-$(CURDIR)/.cache/mcp-inspector} \
+	LLAMA_SERVER_BIN=$${LLAMA_SERVER_BIN-$(CURDIR)/.cache/llama-server/llama-server}
 
 .PHONY: all-tests
 all-tests: install
 	@deploy/system-packages.sh --all-tests
 	@deploy/claude-sdk.sh
 	@deploy/mcp-inspector.sh
+	@deploy/llama-server.sh
 
 # The tests of a changed package that import a changed file; all of its tests where another kind of file changed.
 test-quick: install ## checks, and the unit tests of what changed since the main branch; no fleets, no containers
