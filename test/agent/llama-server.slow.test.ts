@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { startFleet } from '../support/fleet.ts';
+import { ROOT, startFleet } from '../support/fleet.ts';
 import { noLlamaServer, startLlamaServer } from '../support/llama/llama-server.ts';
 import { scriptedGguf } from '../support/llama/scripted-gguf.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
@@ -33,12 +33,27 @@ const MODEL = scriptedGguf([
   { after: 'pass 1', say: ANSWER },
 ]);
 
+// llama-server answers 400 to a request with this schema as it is: no grammar can be made of such a bound.
+const LONG = { type: 'object', properties: { text: { type: 'string', minLength: 3_000 } } };
+const MCP_SERVER = join(ROOT, 'libs/agent/loop/testing/mcp-server.ts');
+const BOUNDED = {
+  command: process.execPath,
+  args: [MCP_SERVER, JSON.stringify([{ name: 'long', inputSchema: LONG }])],
+  scope: 'profile',
+};
+
 test('the shipped neo works over llama-server', { skip: noLlamaServer, timeout: 280_000 }, async (t) => {
   const server = await startLlamaServer(t, MODEL, WINDOW);
-  const configYaml = (profile: string, shipped: string): string =>
-    profile === 'neo'
-      ? stringify({ ...parse(shipped), model: 'openai-compatible/scripted', base_url: `${server.url}/v1` })
-      : shipped;
+  const configYaml = (profile: string, shipped: string): string => {
+    if (profile !== 'neo') return shipped;
+    const { mcp, ...rest } = parse(shipped);
+    const servers = { ...mcp.servers, bounded: BOUNDED };
+    return stringify({
+      ...rest,
+      ...{ model: 'openai-compatible/scripted', base_url: `${server.url}/v1`, mcp: { servers } },
+      tools: { shell: { readable: [dirname(MCP_SERVER)] } },
+    });
+  };
   // switch is there because a fleet of one has no peer to settle with.
   const fleet = await startFleet(t, ['switch', 'neo'], { configYaml, mcpServers: ['filesystem', 'memory'] });
   const run = async (brief: string) =>
@@ -63,6 +78,8 @@ test('the shipped neo works over llama-server', { skip: noLlamaServer, timeout: 
       assert.deepEqual({ fresh, cached, output, source }, { ...(await server.counts()), source: 'metered' });
       const announce = task.metadata['urn:hermes-fleet:handshake:2'];
       assert.equal(announce.worker.context_window, WINDOW, 'the window is the one that /props states');
+      assert.deepEqual(announce.mcp_health, { filesystem: 'ok', memory: 'ok', bounded: 'ok' });
+      assert.doesNotMatch(server.log(), /JSON schema conversion was incomplete/);
     },
   );
 
