@@ -11,12 +11,7 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
-interface Finding {
-  readonly subject: string;
-  readonly check: string;
-  readonly state: string;
-  readonly detail: string;
-}
+type Finding = Readonly<Record<'subject' | 'check' | 'state' | 'detail', string>>;
 
 /** The port of a server that listens, or begins to, on loopback, until the test ends. */
 async function portOf(t: TestContext, server: Server): Promise<number> {
@@ -91,12 +86,17 @@ test('a correct profile alone passes; nothing is written and no port is opened',
   assert.ok(wroteNothing);
 });
 
-test('the running profile is asked how it confines commands', async (t) => {
+test('the running profile is asked how it confines commands, and which tools of MCP servers it leaves out', async (t) => {
   const note = 'shell commands run confined by uid with Landlock 7, as another user';
   let commands: object | undefined = { state: 'ok', detail: note };
+  const mcp = {
+    'mcp:docs': { state: 'ok', detail: 'tools left out: find: its schema fits no object' },
+    'mcp:files': { state: 'ok' },
+    'mcp:gone': { state: 'degraded', detail: 'error: process exited with code 5' },
+  };
   const ready = createHttpServer((request, reply) => {
     const { url } = request;
-    reply.writeHead(url === '/ready' ? 200 : 404).end(JSON.stringify({ dependencies: { commands } }));
+    reply.writeHead(url === '/ready' ? 200 : 404).end(JSON.stringify({ dependencies: { commands, ...mcp } }));
   });
   const port = await portOf(t, ready);
   const examined = (agent: JsonObject = {}) =>
@@ -112,6 +112,8 @@ test('the running profile is asked how it confines commands', async (t) => {
   const off = await examined();
   assert.equal(off.code, 0);
   assert.match(off.said, /^warning commands confinement: shell_exec is off$/m);
+  const told = off.said.split('\n').filter((line) => line.includes('MCP server'));
+  assert.deepEqual(told, ['warning MCP server docs tools: tools left out: find: its schema fits no object']);
   assert.doesNotMatch((await examined({ tools: { shell: { enabled: false } } })).said, /commands/);
   commands = undefined;
   assert.match((await examined()).said, /^skipped commands confinement/m);

@@ -17,7 +17,7 @@ import type { Budget, Log, Reservation } from '@hermes-fleet/protocol/ports';
 import { limitConnections } from '@hermes-fleet/service';
 import { createInputEstimator, type InputEstimate, isConversation, MessagesBody } from './input-estimate.ts';
 import { authorizedPath, LIMITS, readBody, relayRefusal, responseHeaders, sendError } from './proxy-http.ts';
-import { relayedUsage, toSdkUsage } from './proxy-usage.ts';
+import { callFigures, relayedUsage } from './proxy-usage.ts';
 import { createResponseParser, type ReceivedResponse } from './response-parser.ts';
 import { createUpstream, type UpstreamOptions } from './upstream.ts';
 
@@ -140,7 +140,7 @@ export async function openMeteringProxy(options: MeteringProxyOptions) {
         const { text, usage } = received;
         const cached = usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
         estimator.recordCached(body, estimate, cached);
-        const metered = meteredInputTokens(billed, { text, usage: toSdkUsage(usage) }, maxOutputTokens);
+        const metered = meteredInputTokens(billed, { text, usage: callFigures(usage) });
         if (metered !== undefined) options.onTokenDrift?.(metered / estimate.total);
       }
       const failed = received?.complete === true ? undefined : failure?.code;

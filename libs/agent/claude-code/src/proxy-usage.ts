@@ -1,23 +1,15 @@
-import { type AgentModel, callUsage } from '@hermes-fleet/loop';
+import { type AgentModel, type CallFigures, callUsage } from '@hermes-fleet/loop';
 import type { Reservation } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
-import type { LanguageModelUsage } from 'ai';
 import type { ReceivedResponse } from './response-parser.ts';
 
 type Usage = Parameters<Reservation['settle']>[0];
 
-/** Converts a provider's figures to the AI SDK's form. */
-export function toSdkUsage(usage: NonNullable<ReceivedResponse['usage']>): LanguageModelUsage {
-  const cacheReadTokens = usage.cache_read_input_tokens;
-  const cacheWriteTokens = usage.cache_creation_input_tokens;
-  const inputTokens = usage.input_tokens + cacheReadTokens + cacheWriteTokens;
-  return {
-    inputTokens,
-    inputTokenDetails: { noCacheTokens: usage.input_tokens, cacheReadTokens, cacheWriteTokens },
-    outputTokens: usage.output_tokens,
-    outputTokenDetails: { textTokens: undefined, reasoningTokens: undefined },
-    totalTokens: inputTokens + usage.output_tokens,
-  };
+/** A provider's figures, as `callUsage` takes them. */
+export function callFigures(usage: NonNullable<ReceivedResponse['usage']>): CallFigures {
+  const { cache_read_input_tokens: cacheRead, cache_creation_input_tokens: cacheWrite } = usage;
+  const input = usage.input_tokens + cacheRead + cacheWrite;
+  return { input, output: usage.output_tokens, cacheRead, cacheWrite, reasoning: 0 };
 }
 
 interface Call {
@@ -47,8 +39,8 @@ export async function relayedUsage(
       outputTokens: text === '' ? 0 : Math.min(await countTokens(text), maxOutputTokens),
       source: 'estimated',
     };
-  if (complete) return callUsage(call, { text, usage: toSdkUsage(usage) }, maxOutputTokens);
+  if (complete) return callUsage(call, { text, usage: callFigures(usage) }, maxOutputTokens);
   const output_tokens = Math.min(await countTokens(text), maxOutputTokens);
-  const interrupted = { text, usage: toSdkUsage({ ...usage, output_tokens }) };
+  const interrupted = { text, usage: callFigures({ ...usage, output_tokens }) };
   return { ...(await callUsage(call, interrupted, maxOutputTokens)), source: 'estimated' };
 }

@@ -15,13 +15,13 @@ import { type AgentContexts, createAgentContexts } from './agent-contexts.ts';
 import { notesOf } from './agent-notes.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
 import { type AgentConfig, confinementSettings, setUpOf } from './config/config-yaml.ts';
+import { createModelWindow } from './config/model-window.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createTaskExecutor } from './executor/executor.ts';
 import { loopExecutor } from './executor/loop-executor.ts';
 import { measuredWorkspaces, withinRoom } from './executor/room.ts';
 import type { FileLimits } from './inbox/read-files.ts';
 import { type AgentModel, createModel, type ModelDependencies } from './model/create-model.ts';
-import { createModelWindow } from './model/probe/model-window.ts';
 import { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-network.ts';
 import type { Observation } from './run/conversation.ts';
 import type { ExecutorProvider, Runtime } from './run/executor-provider.ts';
@@ -226,6 +226,7 @@ function modelOf({ config, profile, model, observe, runtime }: AgentOptions): Pr
     others: model?.others,
     window: model?.window ?? createModelWindow(config, log),
     measurement: onCall && { clock: runtime.clock, onCall },
+    log,
   });
 }
 

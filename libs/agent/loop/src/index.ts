@@ -9,6 +9,8 @@ export {
 } from './config/config-yaml.ts';
 export type { ExecutorKind } from './config/executor-rules.ts';
 export { parseModelName } from './config/model-name.ts';
+export { createModelWindow } from './config/model-window.ts';
+export { createCallTokens } from './conversation/call-tokens.ts';
 export { MAX_CALLS, SURPLUS } from './conversation/limited-calls.ts';
 export { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation/loop-conversation.ts';
 export { createTextReporter, type TextReporter } from './conversation/text-reporter.ts';
@@ -20,9 +22,8 @@ export type { FileLimits } from './inbox/read-files.ts';
 export { loggable } from './messages/redact.ts';
 export { cut } from './messages/text.ts';
 export { DEFAULT_PATIENCE } from './model/call/agent-model.ts';
-export { createCallTokens } from './model/call/call-tokens.ts';
-export { callUsage, meteredInputTokens } from './model/call/call-usage.ts';
-export { type MeasuredCall, timeCall } from './model/call/measured-model.ts';
+export { type CallFigures, callUsage, meteredInputTokens } from './model/call/call-usage.ts';
+export { type MeasuredCall, timeCall } from './model/call/measured-call.ts';
 export { MIN_OUTPUT_TOKENS } from './model/call/model-call.ts';
 export { type ModelCallEnd, unansweredEnd } from './model/call/model-calls.ts';
 export { createOutputCap } from './model/call/output-cap.ts';
@@ -30,12 +31,10 @@ export { SilenceError, silenceFailure, watchSilence } from './model/call/silence
 export { type AgentModel, createModel } from './model/create-model.ts';
 export { learnWindow } from './model/probe/ask-window.ts';
 export { createModelMonitor, createModelMonitors, type ModelMonitor } from './model/probe/model-monitor.ts';
-export { createModelWindow } from './model/probe/model-window.ts';
 export { type ProbedModel, probedModel, probeModel } from './model/probe/probe-model.ts';
 export { anthropicAddress, modelKey } from './model/provider/provider-address.ts';
 export { providerFailure, redirectFailure, redirectIn } from './model/provider/provider-failure.ts';
 export { providerFetch } from './model/provider/provider-fetch.ts';
-export { testCall } from './model/test-call.ts';
 export { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-network.ts';
 export type {
   AgentTool,
@@ -50,5 +49,6 @@ export type { GuardedCall, Guards } from './run/guards.ts';
 export { forgetCall, type SessionState, type StartedCall } from './run/run-state.ts';
 export { createSerialQueue } from './run/serial-queue.ts';
 export { inModelSpan, inToolSpan, type ModelSpanParts } from './run/spans.ts';
+export { testCall } from './test-call.ts';
 export { createMcpTools, type McpTools } from './tools/mcp-tools.ts';
 export { SCRATCH, scratchDir } from './tools/scratchpad.ts';

@@ -108,7 +108,7 @@ export async function windowModel(
     if (!('finish' in reply)) return reply;
     const withIds = reply.deltas.map((delta) => ({
       ...delta,
-      tool_calls: delta.tool_calls?.map((call) => ({ ...call, id: `step-${number}-${call.index}` })) ?? [],
+      tool_calls: delta.tool_calls?.map((call) => ({ ...call, id: `s${number}x${call.index}` })) ?? [],
     }));
     return { ...reply, deltas: withIds };
   });
@@ -117,8 +117,6 @@ export async function windowModel(
 
 /** The number of the newest step whose calls are in a request; 0 for none. */
 export function newestStep({ messages }: ChatRequest): number {
-  const steps = messages.map(
-    (message) => /^step-(\d+)-/.exec(Message.parse(message).tool_call_id ?? '')?.[1],
-  );
+  const steps = messages.map((message) => /^s(\d+)x/.exec(Message.parse(message).tool_call_id ?? '')?.[1]);
   return Number(steps.findLast((step) => step !== undefined) ?? 0);
 }

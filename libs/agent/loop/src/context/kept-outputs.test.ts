@@ -71,7 +71,7 @@ test('what an output says of other files is no place where it is kept', async (t
     step: (step) => (step > 9 ? 'Failed.' : step === 1 ? [['shell_exec', { command: says }]] : later(step)),
   });
   const shown = model.stepRequests.flatMap(({ messages }) =>
-    messages.flatMap((message) => (message.tool_call_id === 'step-1-0' ? [String(message.content)] : [])),
+    messages.flatMap((message) => (message.tool_call_id === 's1x0' ? [String(message.content)] : [])),
   );
   const name = /pruned.*the full output is in \.scratch\/outputs\/([\w.-]+)/.exec(shown.join('\n'))?.[1];
   const contexts = join(place.workspaceRoot, 'contexts');

@@ -6,12 +6,12 @@ import type { SentInput } from '../context/compaction.ts';
 import { createContextWindow } from '../context/context-window.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
 import { lastText, pendingCalls, withoutCalls, withoutEmpty } from '../messages/history.ts';
-import { createCallTokens } from '../model/call/call-tokens.ts';
 import { callModel, type ModelCallRequest, type ModelCallResult } from '../model/call/model-call.ts';
 import type { ModelRetry } from '../model/call/retries.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { inModelSpan } from '../run/spans.ts';
+import { createCallTokens } from './call-tokens.ts';
 import { limitedCalls, MAX_CALLS } from './limited-calls.ts';
 import { createOfferedTools } from './offered-tools.ts';
 import { createPendingCalls } from './pending-calls.ts';
@@ -135,6 +135,11 @@ export function createLoopConversation(options: ConversationOptions, resources: 
         stopping,
         deadlineAt: task.deadlineAt,
         onUsage: tokens.add,
+        onFarUsage: (usage, estimated_tokens) =>
+          log.info(
+            { ...taskFields(task), model: usage.model, input_tokens: usage.inputTokens, estimated_tokens },
+            "the provider's figure for an input is far from the estimate; it is booked",
+          ),
         onFallback: (from, to) => {
           called = to;
           writes.add(reportFallback(from, to, { ...resources, progress }));

@@ -32,21 +32,23 @@ const SILENT: readonly [what: string, last: Reply][] = [
   ['names an empty list', say('x\n```outcome\n{"status":"partial","remaining":[]}\n```')],
 ];
 
-/** Reported usages that cannot be; the budget counts its estimates instead. */
-const REPORTED: readonly [what: string, usage: object | undefined][] = [
-  ['no usage', undefined],
-  ['zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
-  ['no output', { prompt_tokens: 900, completion_tokens: 0, total_tokens: 900 }],
-  ['negative numbers', { prompt_tokens: -900, completion_tokens: -5, total_tokens: -905 }],
-  ['a negative output', { prompt_tokens: 900, completion_tokens: -5, total_tokens: 895 }],
-  ['fractions', { prompt_tokens: 900.5, completion_tokens: 5.5, total_tokens: 906 }],
-  ['a huge input', { prompt_tokens: 1e12, completion_tokens: 5, total_tokens: 1e12 }],
-  ['a huge output', { prompt_tokens: 900, completion_tokens: 1e12, total_tokens: 1e12 }],
-  ['more output than allowed', { prompt_tokens: 900, completion_tokens: 9000 }],
-  ['far less input than it was sent', { prompt_tokens: 1, completion_tokens: 40 }],
-  ['far less output than it sent', { prompt_tokens: 900, completion_tokens: 1 }],
-  ['unsafe numbers', { prompt_tokens: 1e300, completion_tokens: 1e300 }],
-  ['plausible numbers', { prompt_tokens: 900, completion_tokens: 40 }],
+/** Reported usages; the budget counts its own estimate of each figure that cannot be. The last says what is metered. */
+const REPORTED: readonly [
+  what: string,
+  usage: object | undefined,
+  metered: 'nothing' | 'the input' | 'all',
+][] = [
+  ['no usage', undefined, 'nothing'],
+  ['zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, 'nothing'],
+  ['no output', { prompt_tokens: 900, completion_tokens: 0, total_tokens: 900 }, 'the input'],
+  ['negative numbers', { prompt_tokens: -900, completion_tokens: -5, total_tokens: -905 }, 'nothing'],
+  ['a negative output', { prompt_tokens: 900, completion_tokens: -5, total_tokens: 895 }, 'the input'],
+  ['fractions', { prompt_tokens: 900.5, completion_tokens: 5.5, total_tokens: 906 }, 'nothing'],
+  ['a huge input', { prompt_tokens: 1e12, completion_tokens: 5, total_tokens: 1e12 }, 'nothing'],
+  ['a huge output', { prompt_tokens: 900, completion_tokens: 1e12, total_tokens: 1e12 }, 'the input'],
+  ['far less output than it sent', { prompt_tokens: 900, completion_tokens: 1 }, 'all'],
+  ['unsafe numbers', { prompt_tokens: 1e300, completion_tokens: 1e300 }, 'nothing'],
+  ['plausible numbers', { prompt_tokens: 900, completion_tokens: 40 }, 'all'],
 ];
 
 const FLOOD = 'and so on '.repeat(5000);
@@ -126,18 +128,18 @@ runCases([
     check: ({ requests }) => assert.match(JSON.stringify(requests.at(-1)?.messages), /cut to save tokens/),
   },
   ...REPORTED.map(
-    ([what, usage]): RunCase => ({
+    ([what, usage, metered]): RunCase => ({
       name: `the budget holds when a provider reports ${what}`,
       script: writer(say(`Partly.\n${NAMED}`, usage), usage),
       task: { limit: 6000 },
       expect: {
         status: 'partial',
         remaining: ['b.txt'],
-        source: what === 'plausible numbers' ? 'metered' : 'estimated',
+        source: metered === 'all' ? 'metered' : 'estimated',
       },
       check({ context, ratios, requests }) {
         assert.ok(context.budget.spent() > 2000, String(context.budget.spent()));
-        assert.equal(ratios.length, what === 'plausible numbers' ? requests.length : 0);
+        assert.equal(ratios.length, metered === 'nothing' ? 0 : requests.length);
         assert.ok(
           ratios.every((ratio) => ratio > 0.3 && ratio < 3),
           ratios.join(),

@@ -1,15 +1,20 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { FleetError } from '@hermes-fleet/protocol';
-import { type ModelInfo, silentLog } from '@hermes-fleet/protocol/ports';
+import { type Log, type ModelInfo, silentLog } from '@hermes-fleet/protocol/ports';
 import { type AgentConfig, fallbackConfigs } from '../config/config-yaml.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
+import { createModelWindow, type ModelWindow } from '../config/model-window.ts';
+import { withPortablePrompt } from '../messages/portable-prompt.ts';
+import { withPromptCache } from '../messages/prompt-cache.ts';
+import { secretsOf } from '../messages/secrets.ts';
+import { withSeparateThinking } from '../messages/separate-thinking.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import { type AgentModel, patienceOf, withFallbacks } from './call/agent-model.ts';
-import { type CallMeasurement, withMeasurement } from './call/measured-model.ts';
+import type { CallMeasurement } from './call/measured-call.ts';
 import { type ModelCalls, observedFetch } from './call/model-calls.ts';
-import { createModelWindow, type ModelWindow } from './probe/model-window.ts';
+import { chatAnswerFetch } from './chat/chat-answer.ts';
+import { chatRequestFetch } from './chat/chat-request.ts';
 import { openRouterModel } from './provider/openrouter-model.ts';
-import { withPromptCache } from './provider/prompt-cache.ts';
 import {
   anthropicAddress,
   type Endpoint,
@@ -17,11 +22,8 @@ import {
   modelKey,
   type ReadableEnv,
 } from './provider/provider-address.ts';
-import { secretsOf } from './provider/provider-failure.ts';
 import { providerFetch } from './provider/provider-fetch.ts';
 import { packageModel } from './provider/provider-package.ts';
-import { changedBodyFetch } from './provider/request-body.ts';
-import { withSeparateThinking } from './provider/separate-thinking.ts';
 
 export type { AgentModel } from './call/agent-model.ts';
 
@@ -31,6 +33,7 @@ export interface ModelDependencies {
   readonly calls?: ModelCalls | undefined;
   /** Learns how long calls take, also those of fallbacks and of `offline/runbook`. */
   readonly measurement?: CallMeasurement | undefined;
+  readonly log?: Log | undefined;
   /** The same for each of `fallback_models`. */
   readonly others?: readonly Pick<ModelDependencies, 'window' | 'calls'>[] | undefined;
 }
@@ -49,6 +52,7 @@ export async function createModel(
     createOne(other, tier, env, {
       ...dependencies.others?.[index],
       measurement: dependencies.measurement,
+      log: dependencies.log,
     }),
   );
   return withFallbacks(first, await Promise.all(others));
@@ -58,7 +62,7 @@ async function createOne(
   config: AgentConfig,
   tier: string,
   env: ReadableEnv,
-  { calls, measurement, ...rest }: ModelDependencies,
+  { calls, measurement, log = silentLog, ...rest }: ModelDependencies,
 ): Promise<AgentModel> {
   const named = parseModelName(config.model, config.provider !== undefined);
   if (named === undefined) throw FleetError.ofKey('config.yaml model', `"${config.model}" names no model`);
@@ -73,14 +77,14 @@ async function createOne(
       return window.isPending();
     },
   };
-  const measured = (model: LanguageModelV4): LanguageModelV4 =>
-    measurement === undefined ? model : withMeasurement(model, measurement);
   if (named.provider === 'offline')
-    return { model: measured(createRunbookModel()), info, usageSource: 'estimated' };
+    return { model: createRunbookModel(), info, usageSource: 'estimated', measurement };
   const endpoint = endpointOf(config, named, (name) => modelKey(env, name, config.model));
+  const secrets = secretsOf(config, endpoint.key);
+  const remote = await remoteModel(config, named, endpoint, env, { calls, log, secrets });
   return {
-    model: withSeparateThinking(measured(await remoteModel(config, named, endpoint, env, calls))),
-    secrets: secretsOf(config, endpoint.key),
+    model: withPortablePrompt(withSeparateThinking(remote)),
+    secrets,
     info,
     usageSource: 'metered',
     calls,
@@ -101,12 +105,19 @@ async function remoteModel(
   named: RemoteName,
   endpoint: Endpoint,
   env: ReadableEnv,
-  calls: ModelCalls | undefined,
+  { calls, log, secrets }: { calls: ModelCalls | undefined; log: Log; secrets: readonly string[] },
 ): Promise<LanguageModelV4> {
   const { headers } = config;
   const direct = providerFetch(patienceOf(config.model_calls));
-  const observed = calls === undefined ? direct : observedFetch(direct, calls);
-  const send = changedBodyFetch(observed, { extra: config.extra_body, limitName: endpoint.limitName });
+  const isChat = named.provider !== 'package' && named.provider !== 'anthropic';
+  const answered = isChat ? chatAnswerFetch(direct, { log, secrets }) : direct;
+  const observed = calls === undefined ? answered : observedFetch(answered, calls);
+  const send = chatRequestFetch(observed, {
+    extra: config.extra_body,
+    limitName: endpoint.limitName,
+    onLearnt: (learnt) =>
+      log.info({ model: config.model, ...learnt }, 'calls are sent as the provider takes them'),
+  });
   if (named.provider === 'package') {
     const { baseUrl: baseURL, key: apiKey } = endpoint;
     const settings = {

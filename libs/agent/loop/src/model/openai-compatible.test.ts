@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import {
   asked,
@@ -197,19 +198,22 @@ test('calls that reuse ids are carried out, also within one answer', async (t) =
   assert.deepEqual(result.artifacts.filesChanged, ['a.txt', 'b.txt', 'c.txt']);
 });
 
-test('an implausible usage is replaced by an estimate', async (t) => {
-  const server = await scriptedServer(t, (): Reply => {
-    const usage = {
-      prompt_tokens: 10,
-      completion_tokens: 1,
-      total_tokens: 11,
-      prompt_tokens_details: { cached_tokens: 20 },
-    };
-    return { deltas: [{ content: 'Done.' }], finish: 'stop', usage };
-  });
-  const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env });
+test('a usage far from the estimate is booked and logged; more cached tokens than were sent are not', async (t) => {
+  const usage = {
+    prompt_tokens: 10,
+    completion_tokens: 1,
+    total_tokens: 11,
+    prompt_tokens_details: { cached_tokens: 20 },
+  };
+  const server = await scriptedServer(t, () => ({ deltas: [{ content: 'Done.' }], finish: 'stop', usage }));
+  const log = recordingLog();
+  const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env, log });
   const context = makeContext();
   assert.equal((await agent.executor.run(makeTask('x'), context)).status, 'done');
-  const { inputTokens, source } = context.budget.usage();
-  assert.deepEqual([inputTokens > 100, source], [true, 'estimated']);
+  const { inputTokens, cacheReadTokens, source } = context.budget.usage();
+  assert.deepEqual([inputTokens, cacheReadTokens, source], [10, 0, 'metered']);
+  assert.match(
+    JSON.stringify(log.entries),
+    /far from the estimate.*"input_tokens":10,"estimated_tokens":\d{4}/,
+  );
 });

@@ -8,10 +8,10 @@ import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
 import { say, scriptedServer } from '../../testing/scripted-server.ts';
 import { AgentConfigSchema } from '../config/config-yaml.ts';
+import { testCall } from '../test-call.ts';
 import type { ModelCallEnd } from './call/model-calls.ts';
 import { askWindow } from './probe/ask-window.ts';
 import { probedModel, probeModel } from './probe/probe-model.ts';
-import { testCall } from './test-call.ts';
 
 const KEY = 'the-key-of-the-provider';
 const SECRET = 'the-secret-of-a-header';

@@ -12,7 +12,7 @@ import type {
 import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config-yaml.ts';
 import type { WrapUpReason } from '../messages/follow-up-prompts.ts';
-import type { MeasuredCall } from '../model/call/measured-model.ts';
+import type { MeasuredCall } from '../model/call/measured-call.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { Guards } from './guards.ts';
 import type { ConversationState, GuardStop, JournalEntry } from './run-state.ts';

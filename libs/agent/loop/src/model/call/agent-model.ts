@@ -3,7 +3,7 @@ import type { Clock, ModelInfo } from '@hermes-fleet/protocol/ports';
 import type { z } from 'zod';
 import type { AgentConfig } from '../../config/config-yaml.ts';
 import { ModelCallsConfig } from '../../config/model-config.ts';
-import type { CallMeasurement } from './measured-model.ts';
+import type { CallMeasurement } from './measured-call.ts';
 import type { ModelCalls } from './model-calls.ts';
 
 export interface AgentModel {

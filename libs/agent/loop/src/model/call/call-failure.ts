@@ -1,13 +1,7 @@
-import { FleetError, parseJson } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError, StreamProviderError } from 'ai';
-import { z } from 'zod';
-import {
-  cleanedError,
-  providerFailure,
-  redirectFailure,
-  redirectIn,
-  saidBy,
-} from '../provider/provider-failure.ts';
+import { cleanedError } from '../../messages/secrets.ts';
+import { providerFailure, redirectFailure, redirectIn, saidBy } from '../provider/provider-failure.ts';
 import { SilenceError, silenceFailure } from './silence.ts';
 
 export interface CallFailure {
@@ -42,10 +36,11 @@ export function callFailure(thrown: unknown, { hasBegun, now, secrets }: FailedA
   const said = saidBy(thrown, secrets);
   const cause = cleanedError(thrown, secrets);
   // An answer of 200 whose first part could not be read broke off too.
-  if (APICallError.isInstance(thrown) && !hasBegun && !isSuccess(thrown.statusCode))
+  if (APICallError.isInstance(thrown) && !hasBegun && thrown.statusCode !== 200)
     return refusal(thrown, { cause, said, now });
   const status = StreamProviderError.isInstance(thrown) ? thrown.statusCode : undefined;
-  const mayPass = status === undefined || isTransient(status);
+  const isFinal = StreamProviderError.isInstance(thrown) && NO_MONEY.test(JSON.stringify(thrown.data ?? ''));
+  const mayPass = !isFinal && (status === undefined || isTransient(status));
   if (mayPass && status !== undefined && !hasBegun) {
     const error = providerFailure(status, { cause, retryable: true, said });
     return { kind: 'refused', status, retryAfterMs: undefined, error };
@@ -64,8 +59,11 @@ function refusal(
   { now, ...told }: { readonly cause: Error; readonly said: string | undefined; readonly now: number },
 ): CallFailure {
   const { statusCode: status } = thrown;
-  const mayPass = status === undefined ? !isTlsError(thrown) : isTransient(status) && !isForGood(thrown);
-  const kind = status === undefined ? 'unreachable' : 'refused';
+  const isBroken = status === 400 && /"failed_generation"/.test(thrown.responseBody ?? '');
+  const mayPass =
+    isBroken || (status === undefined ? !isTlsError(thrown) : isTransient(status) && !isForGood(thrown));
+  const refused = status === undefined ? 'unreachable' : 'refused';
+  const kind = isBroken ? 'broken' : refused;
   return {
     kind: mayPass ? kind : 'final',
     status,
@@ -74,17 +72,16 @@ function refusal(
   };
 }
 
-const isSuccess = (status: number | undefined): boolean =>
-  status !== undefined && status >= 200 && status < 300;
-
 /** Timeout, too early, too many requests, and errors of the server, but not of a method or version that it lacks. */
 const isTransient = (status: number): boolean =>
   [408, 425, 429].includes(status) || (status >= 500 && status !== 501 && status !== 505);
 
+/** An account without money, in the words of OpenAI, Moonshot and DashScope. */
+const NO_MONEY = /"(?:insufficient_quota|exceeded_current_quota_error|billing_\w+|Arrearage)"/;
+
 /** The provider says that trying again does not help, or that the account has no money. */
-function isForGood({ responseHeaders, responseBody }: APICallError): boolean {
-  return responseHeaders?.['x-should-retry'] === 'false' || /"insufficient_quota"/.test(responseBody ?? '');
-}
+const isForGood = ({ responseHeaders, responseBody }: APICallError): boolean =>
+  responseHeaders?.['x-should-retry'] === 'false' || NO_MONEY.test(responseBody ?? '');
 
 /** A certificate that is not valid now will not be in a minute. */
 function isTlsError({ cause }: APICallError): boolean {
@@ -102,16 +99,9 @@ function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): n
   return Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }
 
-const Details = z.object({
-  error: z.object({ details: z.array(z.looseObject({ retryDelay: z.unknown() })) }),
-});
-
 /** The delay of Google's RetryInfo, e.g. `32.5s`: https://google.aip.dev/193. */
 function retryInfoMs(body = ''): number | undefined {
-  const json = parseJson(body);
-  const details = Details.safeParse(Array.isArray(json) ? json[0] : json).data?.error.details ?? [];
-  const delays = details.map(({ retryDelay }) => /^(\d+(?:\.\d+)?)s$/.exec(String(retryDelay))?.[1]);
-  const seconds = delays.find((delay) => delay !== undefined);
+  const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 

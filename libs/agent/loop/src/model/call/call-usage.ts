@@ -1,18 +1,62 @@
 import type { Reservation } from '@hermes-fleet/protocol/ports';
 import { countTokens } from '@hermes-fleet/protocol/tokens';
 import type { LanguageModelUsage } from 'ai';
+import { z } from 'zod';
 import type { AgentModel } from './agent-model.ts';
 
 type Usage = Parameters<Reservation['settle']>[0];
-type Counts = Omit<Usage, 'source' | 'model'>;
 
 /** The part of an answer that was received, also if it was interrupted. */
 export interface ReceivedAnswer {
   /** Text, reasoning and the inputs of tool calls. */
   text: string;
-  usage: LanguageModelUsage | undefined;
+  /** The provider's figures. */
+  usage: CallFigures | undefined;
   /** We gave up waiting: the provider has the request, and may charge for it. */
   isAbandoned?: boolean;
+}
+
+/** A provider's figures of a call; a count that it does not state, or that is no count, is absent. */
+export type CallFigures = z.output<typeof CallFigures>;
+export const CallFigures = z.object({
+  /** The whole input, cached tokens included. */
+  input: z.int().optional(),
+  /** Reasoning included. */
+  output: z.int().optional(),
+  cacheRead: z.int(),
+  cacheWrite: z.int(),
+  reasoning: z.int(),
+});
+
+/** A call takes no more tokens than this: a greater figure is none. */
+const MAX_TOKENS = 100_000_000;
+
+/** A number of tokens, also one written as text; undefined for anything else. */
+export function count(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  const isCount =
+    typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 && number <= MAX_TOKENS;
+  return isCount ? number : undefined;
+}
+
+/** The figures of a provider's package. */
+export function sdkFigures({
+  inputTokens,
+  outputTokens,
+  inputTokenDetails,
+  outputTokenDetails,
+}: LanguageModelUsage): CallFigures {
+  const { cacheReadTokens, cacheWriteTokens, noCacheTokens } = inputTokenDetails;
+  const cacheRead = count(cacheReadTokens) ?? 0;
+  const cacheWrite = count(cacheWriteTokens) ?? 0;
+  const sum = count(noCacheTokens);
+  return {
+    input: sum === undefined ? count(inputTokens) : sum + cacheRead + cacheWrite,
+    output: count(outputTokens),
+    cacheRead,
+    cacheWrite,
+    reasoning: count(outputTokenDetails.reasoningTokens) ?? 0,
+  };
 }
 
 interface Call {
@@ -21,63 +65,48 @@ interface Call {
   readonly signal: AbortSignal;
 }
 
-/** The provider's figures when plausible, else our estimate; nothing for a call that was refused unprocessed. */
+/**
+ * The provider's figures, and our estimate of what it does not state: an input of 0, and an output of 0 beside a text, are
+ * not stated. Nothing for a call that was refused unprocessed.
+ */
 export async function callUsage(
   call: Call,
-  received: ReceivedAnswer,
+  { text, usage, isAbandoned }: ReceivedAnswer,
   maxOutputTokens: number,
 ): Promise<Usage> {
-  const metered = meteredCounts(call, received, maxOutputTokens);
-  if (metered !== undefined) return { ...metered, source: call.model.usageSource };
-  const isProcessed =
-    received.text !== '' || received.usage !== undefined || received.isAbandoned || call.signal.aborted;
-  const outputTokens = received.text === '' ? 0 : await countTokens(received.text);
+  const { usageSource } = call.model;
+  const isProcessed = text !== '' || usage !== undefined || isAbandoned || call.signal.aborted;
+  // That a refused call costs nothing is no estimate.
+  if (!isProcessed) return { inputTokens: 0, outputTokens: 0, source: usageSource };
+  const output = usage?.output || (text === '' ? usage?.output : undefined);
+  const outputTokens = output ?? (text === '' ? 0 : Math.min(await countTokens(text), maxOutputTokens));
+  if (!usage?.input) return { inputTokens: call.inputTokens, outputTokens, source: 'estimated' };
+  const { input, cacheRead, cacheWrite, reasoning } = usage;
+  const isInside = cacheRead + cacheWrite <= input;
   return {
-    inputTokens: isProcessed ? call.inputTokens : 0,
-    outputTokens: Math.min(outputTokens, maxOutputTokens),
-    // That a refused call costs nothing is no estimate.
-    source: isProcessed ? 'estimated' : call.model.usageSource,
+    inputTokens: isInside ? input - cacheRead - cacheWrite : input,
+    outputTokens,
+    ...(isInside && { cacheReadTokens: cacheRead, cacheWriteTokens: cacheWrite }),
+    // Only a part of the output, and not charged by itself: a figure that cannot be is left out.
+    ...(reasoning > 0 && reasoning <= outputTokens && { reasoningTokens: reasoning }),
+    source: output === undefined ? 'estimated' : usageSource,
   };
-}
-
-/** The provider's figure for the whole input, cached tokens included; undefined without a plausible figure. */
-export function meteredInputTokens(
-  call: Call,
-  received: ReceivedAnswer,
-  maxOutputTokens: number,
-): number | undefined {
-  if (call.model.usageSource !== 'metered') return undefined;
-  const counts = meteredCounts(call, received, maxOutputTokens);
-  if (counts === undefined) return undefined;
-  return counts.inputTokens + (counts.cacheReadTokens ?? 0) + (counts.cacheWriteTokens ?? 0);
 }
 
 /** The context window is configured, so a model may accept more than that, within reason. */
 const MAX_WINDOWS = 2;
-/** Tokenizers differ and our estimate is high, but by no more than this factor. */
-const MAX_OVERESTIMATE = 4;
-const MAX_CHARS_PER_TOKEN = 32;
+/** Tokenizers differ, but by no more than this factor: a figure beyond it is booked, and says nothing about the window. */
+const MAX_FACTOR = 3;
 
-/** Undefined when implausible: no input, no whole number, more cached than sent, far from our counts, or over a limit. */
-function meteredCounts(call: Call, received: ReceivedAnswer, maxOutputTokens: number): Counts | undefined {
-  const { usage } = received;
-  if (!usage?.inputTokens || usage.outputTokens === undefined) return undefined;
-  const { cacheReadTokens = 0, cacheWriteTokens = 0, noCacheTokens } = usage.inputTokenDetails;
-  const counts = {
-    inputTokens: noCacheTokens ?? usage.inputTokens - cacheReadTokens - cacheWriteTokens,
-    outputTokens: usage.outputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-  };
-  const reasoning = usage.outputTokenDetails.reasoningTokens ?? 0;
+/** The provider's figure for the whole input, cached tokens included; undefined without a plausible one. */
+export function meteredInputTokens(call: Call, { usage }: ReceivedAnswer): number | undefined {
+  if (call.model.usageSource !== 'metered' || !usage?.input) return undefined;
   const isPlausible =
-    Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 0) &&
-    usage.inputTokens <= MAX_WINDOWS * call.model.info.contextWindow &&
-    usage.inputTokens * MAX_OVERESTIMATE >= call.inputTokens &&
-    counts.outputTokens <= maxOutputTokens &&
-    counts.outputTokens * MAX_CHARS_PER_TOKEN >= received.text.length;
-  if (!isPlausible) return undefined;
-  // Only a part of the output, and not charged by itself: a figure that cannot be is left out.
-  const isPart = Number.isSafeInteger(reasoning) && reasoning > 0 && reasoning <= counts.outputTokens;
-  return isPart ? { ...counts, reasoningTokens: reasoning } : counts;
+    usage.input <= MAX_WINDOWS * call.model.info.contextWindow &&
+    usage.input * MAX_FACTOR >= call.inputTokens;
+  return isPlausible ? usage.input : undefined;
 }
+
+/** True where a provider's figure for the input is more than three times our estimate, or less than a third of it. */
+export const isFarFromEstimate = ({ inputTokens }: Call, { usage }: ReceivedAnswer): boolean =>
+  !!usage?.input && (usage.input > MAX_FACTOR * inputTokens || usage.input * MAX_FACTOR < inputTokens);

@@ -4,7 +4,7 @@ import { type Budget, type Clock, type Reservation, systemClock } from '@hermes-
 import { APICallError, type FinishReason, type ModelMessage } from 'ai';
 import { type AgentModel, DEFAULT_PATIENCE } from './agent-model.ts';
 import { type CallFailure, callFailure } from './call-failure.ts';
-import { callUsage, meteredInputTokens, type ReceivedAnswer } from './call-usage.ts';
+import { callUsage, isFarFromEstimate, meteredInputTokens, type ReceivedAnswer } from './call-usage.ts';
 import { contextOverflow } from './context-overflow.ts';
 import { createRetries, type ModelRetry } from './retries.ts';
 import { type AnswerRequest, streamAnswer } from './stream-answer.ts';
@@ -34,6 +34,8 @@ export interface ModelCallRequest extends AnswerRequest {
   /** Called before the wait for another attempt. The call rethrows its error. */
   readonly onRetry?: (retry: ModelRetry) => Promise<void>;
   readonly onUsage?: (usage: Parameters<Reservation['settle']>[0]) => void;
+  /** Called for an input that the provider meters far from our estimate, which is booked nevertheless. */
+  readonly onFarUsage?: (usage: Parameters<Reservation['settle']>[0], estimate: number) => void;
   /** Called before another model is tried. What it starts to write is for `ready` to wait for. */
   readonly onFallback?: (from: AgentModel, to: AgentModel) => void;
 }
@@ -154,6 +156,7 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
       ...(await callUsage(request, received, maxOutputTokens)),
       model: request.model.info.id,
     };
+    if (isFarFromEstimate(request, received)) request.onFarUsage?.(used, request.inputTokens);
     request.onUsage?.(used);
     return used;
   };
@@ -183,10 +186,7 @@ async function attempt(request: ModelCallRequest, clock: Clock): Promise<Attempt
       request.model.calls?.ended({ kind: 'broken' });
     return { failure, isTextVoid, settled };
   }
-  const metered =
-    answer.finishReason === 'length' && received.usage === undefined
-      ? undefined
-      : meteredInputTokens(request, received, maxOutputTokens);
+  const metered = meteredInputTokens(request, received);
   const used = await usage();
   const settled = reservation.settle(used);
   settled.catch(() => {});
@@ -207,16 +207,17 @@ function givenUp({ error }: CallFailure, attempts: number, ms: number): FleetErr
 /** The maximum length of the answer. Throws when the context window or the budget leaves too little. */
 function outputLimit(request: ModelCallRequest): number {
   const { budget, inputTokens, model, keepTokens } = request;
-  const window = request.outputRoom ?? model.info.contextWindow - inputTokens;
-  if (window < MIN_OUTPUT_TOKENS) {
+  const sent = request.windowTokens ?? inputTokens;
+  const room = request.outputRoom ?? model.info.contextWindow - sent;
+  if (room < MIN_OUTPUT_TOKENS) {
     throw new FleetError(
       'MODEL_FAILED',
-      `the conversation fills the model's context window of ${model.info.contextWindow} tokens`,
+      `the conversation fills the model's context window of ${room + sent} tokens`,
       { retryable: false },
     );
   }
   const left = budget.remaining() - keepTokens;
-  const limit = Math.floor(Math.min(request.maxOutputTokens, window, left - inputTokens));
+  const limit = Math.floor(Math.min(request.maxOutputTokens, room, left - inputTokens));
   if (limit >= MIN_OUTPUT_TOKENS) return limit;
   throw new FleetError(
     'BUDGET_EXHAUSTED',

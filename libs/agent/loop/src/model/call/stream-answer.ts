@@ -1,8 +1,20 @@
 import type { Clock } from '@hermes-fleet/protocol/ports';
-import { type FinishReason, type ModelMessage, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
+import {
+  type FinishReason,
+  InvalidToolInputError,
+  type ModelMessage,
+  streamText,
+  ToolChoiceViolationError,
+  type ToolSet,
+  TypeValidationError,
+} from 'ai';
+import { z } from 'zod';
+import { withoutLoneThinking } from '../../messages/lone-thinking.ts';
+import { repairedInput } from '../../messages/repaired-input.ts';
 import { type AgentModel, DEFAULT_PATIENCE } from './agent-model.ts';
 import { UnfinishedAnswerError } from './call-failure.ts';
-import type { ReceivedAnswer } from './call-usage.ts';
+import { CallFigures, type ReceivedAnswer, sdkFigures } from './call-usage.ts';
+import { timeCall } from './measured-call.ts';
 import { createOutputCap } from './output-cap.ts';
 import { watchSilence } from './silence.ts';
 
@@ -36,13 +48,14 @@ export async function streamAnswer(
   const { signal, model } = request;
   using _call = model.calls?.begin();
   using silence = watchSilence(clock, model.patience ?? DEFAULT_PATIENCE);
+  const timed = model.measurement && timeCall(model.measurement);
   const cap = createOutputCap(maxOutputTokens);
   const cut = new AbortController();
   let text = '';
   const begun: BegunCall[] = [];
   // The model called a tool although the tools are off: its text counts, the call does not.
   let isViolation = false;
-  let finish: { reason: FinishReason; raw: string | undefined } | undefined;
+  let finish: Finish | undefined;
   try {
     const result = streamText({
       model: model.model,
@@ -54,15 +67,29 @@ export async function streamAnswer(
       ...model.settings,
       abortSignal: AbortSignal.any([signal, cut.signal, silence.signal]),
       maxRetries: 0,
+      includeRawChunks: true,
+      repairToolCall: async ({ toolCall, error }) => {
+        const input = InvalidToolInputError.isInstance(error) ? repairedInput(toolCall.input) : undefined;
+        return input === undefined ? null : { ...toolCall, input: JSON.stringify(input) };
+      },
       onError: () => {},
     });
     for await (const part of result.stream) {
+      if (part.type === 'raw') {
+        // Read at once, so that it is known however the answer ends.
+        const figures = Metered.safeParse(part.rawValue).data?.metered;
+        // Zeros that follow on figures do not count.
+        if (figures?.input || figures?.output) received.usage = figures;
+        else received.usage ??= figures;
+        continue;
+      }
       if (part.type === 'error') {
         isViolation = request.toolsOff && ToolChoiceViolationError.isInstance(part.error);
-        if (!isViolation) throw part.error;
+        if (!isViolation && !isUnknownEvent(part.error)) throw part.error;
       }
       if (part.type !== 'start' && part.type !== 'start-step') silence.heard();
       const delta = deltaOf(part);
+      if (delta !== '' || part.type === 'tool-input-start') timed?.heard();
       received.text += delta;
       if (delta !== '' && (await cap.add(delta))) {
         cut.abort();
@@ -75,31 +102,63 @@ export async function streamAnswer(
         request.onText(part.text);
       }
       if (part.type === 'finish-step') {
-        received.usage = part.usage;
+        received.usage ??= sdkFigures(part.usage);
         finish = { reason: isViolation ? 'stop' : part.finishReason, raw: part.rawFinishReason };
       }
     }
     signal.throwIfAborted();
     silence.signal.throwIfAborted();
-    // A package says `interrupted` for an answer without an end, or `other` without the provider's word.
-    if (
-      finish === undefined ||
-      finish.reason === 'interrupted' ||
-      (finish.reason === 'other' && finish.raw === undefined)
-    )
-      throw new UnfinishedAnswerError('the answer ended without a finish reason');
-    const messages = isViolation ? textMessage(text) : await result.responseMessages;
+    if (finish === undefined || lacksEnd(finish, received.text === ''))
+      throw new UnfinishedAnswerError(`the answer ended with the reason "${finish?.raw ?? ''}"`);
+    const messages = isViolation ? textMessage(text) : withoutLoneThinking(await result.responseMessages);
     return { messages, finishReason: finish.reason };
   } catch (error) {
     signal.throwIfAborted();
     received.isAbandoned = silence.signal.aborted;
     silence.signal.throwIfAborted();
     throw error;
+  } finally {
+    timed?.ended(finish !== undefined, AbortSignal.any([signal, cut.signal]));
   }
 }
 
+interface Finish {
+  readonly reason: FinishReason;
+  readonly raw: string | undefined;
+}
+
+/** Reasons of an answer that lacks its end, in the words of DeepSeek and Gemini. */
+const BROKEN = /^insufficient_system_resource$|malformed_function_call/i;
+/** Reasons that some gateways give whole answers too. */
+const FAILED = /^(?:error|abort|network_error)$/i;
+
+/** A package says `interrupted` for an answer without an end, or `other` without the provider's word. */
+const lacksEnd = ({ reason, raw = '' }: Finish, isEmpty: boolean): boolean =>
+  reason === 'interrupted' ||
+  (reason === 'other' && raw === '') ||
+  BROKEN.test(raw) ||
+  (isEmpty && FAILED.test(raw));
+
+/** A frame that `createFrames` has read the usage of. */
+const Metered = z.object({ metered: CallFigures });
+
 const textMessage = (text: string): ModelMessage[] =>
   text === '' ? [] : [{ role: 'assistant', content: text }];
+
+const Event = z.object({
+  type: z.string(),
+  content_block: z.object({ type: z.string() }).optional(),
+  delta: z.object({ type: z.string().optional() }).optional(),
+});
+/** What is never left out: of OpenAI's Responses API, and of Anthropic's. */
+const KNOWN =
+  /^(?:response\..*|error|message_(?:start|delta|stop)|content_block_stop|(?:text|thinking|signature|input_json)_delta|text|thinking|redacted_thinking|tool_use)$/;
+
+/** True for an event, block or delta of a type that the provider's package does not know, such as a new one of Anthropic's. */
+function isUnknownEvent(error: unknown): boolean {
+  const event = TypeValidationError.isInstance(error) ? Event.safeParse(error.value).data : undefined;
+  return event !== undefined && !KNOWN.test(event.content_block?.type ?? event.delta?.type ?? event.type);
+}
 
 interface BegunCall {
   readonly id: string;

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { startProvider } from '../../../testing/provider.ts';
 import { AgentConfigSchema } from '../../config/config-yaml.ts';
+import { createModelWindow } from '../../config/model-window.ts';
 import { learnWindow } from './ask-window.ts';
-import { createModelWindow } from './model-window.ts';
 import { probedModel } from './probe-model.ts';
 
 const env = { read: () => 'the-key' };

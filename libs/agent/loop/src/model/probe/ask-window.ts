@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { ModelWindow, StatedWindow } from './model-window.ts';
+import type { ModelWindow, StatedWindow } from '../../config/model-window.ts';
 import { type ProbedModel, ask as send } from './probe-model.ts';
 
 /** A longer answer is not read: the list of a large provider has about one megabyte. */

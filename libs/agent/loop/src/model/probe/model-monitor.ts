@@ -1,9 +1,9 @@
 import { backoffMs } from '@hermes-fleet/protocol';
 import type { Clock, Log, MeasuredModel, ModelWatch } from '@hermes-fleet/protocol/ports';
 import { type AgentConfig, fallbackConfigs } from '../../config/config-yaml.ts';
+import { createModelWindow, type ModelWindow } from '../../config/model-window.ts';
 import type { ModelCallEnd, ModelCalls } from '../call/model-calls.ts';
 import { learnWindow } from './ask-window.ts';
-import { createModelWindow, type ModelWindow } from './model-window.ts';
 import { answered, isServerError, type ProbedModel, probeModel, refusesCalls } from './probe-model.ts';
 
 export interface ModelMonitor extends ModelWatch {

@@ -1,6 +1,6 @@
 import type { Log } from '@hermes-fleet/protocol/ports';
-import type { AgentConfig } from '../../config/config-yaml.ts';
-import { parseModelName } from '../../config/model-name.ts';
+import type { AgentConfig } from './config-yaml.ts';
+import { parseModelName } from './model-name.ts';
 
 export interface StatedWindow {
   readonly tokens: number;

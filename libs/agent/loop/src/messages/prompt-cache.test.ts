@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { anthropicServer, type MessagesRequest } from '../../../testing/anthropic-server.ts';
-import { makeAgent, makeContext, makeTask } from '../../../testing/harness.ts';
+import { anthropicServer, type MessagesRequest } from '../../testing/anthropic-server.ts';
+import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 
 const env = { read: () => 'the-key' };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { changedBodyFetch } from './request-body.ts';
+import { chatRequestFetch } from './chat-request.ts';
 
 /** The body that is sent for this one, through these changes. */
 async function sentFor(
@@ -14,7 +14,7 @@ async function sentFor(
     return new Response('');
   };
   const { extra = {}, limitName } = changes;
-  await changedBodyFetch(take, { extra, limitName })('http://127.0.0.1/', { method: 'POST', body });
+  await chatRequestFetch(take, { extra, limitName })('http://127.0.0.1/', { method: 'POST', body });
   return sent;
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { scriptedAgent } from '../../../testing/scripted-run.ts';
-import { call, type Reply, say } from '../../../testing/scripted-server.ts';
+import { scriptedAgent } from '../../testing/scripted-run.ts';
+import { call, type Reply, say } from '../../testing/scripted-server.ts';
 import { separatingStream } from './separate-thinking.ts';
 
 /** What a text becomes that arrives in pieces of this size; every part must be opened before and closed after. */

@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { wrapLanguageModel } from 'ai';
-import { THINKING_TAGS } from '../../messages/lone-thinking.ts';
+import { THINKING_TAGS } from './lone-thinking.ts';
 
 type Part = LanguageModelV4StreamPart;
 

@@ -1,10 +1,10 @@
 import { systemClock } from '@hermes-fleet/protocol/ports';
-import type { AgentConfig } from '../config/config-yaml.ts';
-import { callFailure } from './call/call-failure.ts';
-import type { ReceivedAnswer } from './call/call-usage.ts';
-import { streamAnswer } from './call/stream-answer.ts';
-import { createModel } from './create-model.ts';
-import type { ReadableEnv } from './provider/provider-address.ts';
+import type { AgentConfig } from './config/config-yaml.ts';
+import { callFailure } from './model/call/call-failure.ts';
+import type { ReceivedAnswer } from './model/call/call-usage.ts';
+import { streamAnswer } from './model/call/stream-answer.ts';
+import { createModel } from './model/create-model.ts';
+import type { ReadableEnv } from './model/provider/provider-address.ts';
 
 interface TestCall {
   readonly isOk: boolean;
@@ -39,10 +39,10 @@ export async function testCall(config: AgentConfig, env: ReadableEnv, timeoutMs:
     return { isOk: false, detail: failure.error.message };
   }
   const ms = Math.round(performance.now() - startedAt);
-  const { inputTokens, outputTokens } = received.usage ?? {};
+  const { input, output } = received.usage ?? {};
   const tokens =
-    inputTokens === undefined || outputTokens === undefined
+    input === undefined || output === undefined
       ? 'the provider states no usage'
-      : `${inputTokens} tokens in, ${outputTokens} out`;
+      : `${input} tokens in, ${output} out`;
   return { isOk: true, detail: `answered in ${ms} ms (${tokens})` };
 }

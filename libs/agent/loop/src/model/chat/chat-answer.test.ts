@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { recordingLog } from '@hermes-fleet/protocol/testing';
+import { restartableServer } from '../../../testing/restartable-server.ts';
+import { chatAnswerFetch } from './chat-answer.ts';
+
+const CHUNK = 'data: {"id":7,"choices":[{"delta":{"content":"a"},"finish_reason":null}]}\n\n';
+const END = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+
+/** The answer to a body that is sent without an end. `closed` resolves when its connection is closed. */
+async function answered(t: TestContext, body: string) {
+  const closed = Promise.withResolvers<void>();
+  const { url } = await restartableServer(t, (request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(body);
+    once(response, 'close').then(() => closed.resolve(), closed.reject);
+  });
+  const log = recordingLog();
+  const response = await chatAnswerFetch(fetch, { log, secrets: ['s3cret'] })(url);
+  return { response, log, closed: closed.promise };
+}
+
+test('an answer ends at [DONE], and its connection is closed', { timeout: 20_000 }, async (t) => {
+  const { response, closed } = await answered(t, CHUNK + END);
+  assert.match(await response.text(), /"id":"7".*"content":"a"[\s\S]*data: \[DONE\]\n\n$/);
+  await closed;
+});
+
+test('a connection is closed after an error that begins an answer', { timeout: 20_000 }, async (t) => {
+  const { response, closed } = await answered(t, 'data: {"error":{"message":"slow down","code":429}}\n\n');
+  assert.equal(response.status, 429);
+  assert.match(await response.text(), /slow down/);
+  await closed;
+});
+
+test('what says nothing is left out, and logged once an answer, without secrets', async (t) => {
+  const { response, log } = await answered(t, `data: {"type":"ping s3cret"}\n\ndata: {no\n\n${CHUNK}${END}`);
+  assert.doesNotMatch(await response.text(), /ping|no/);
+  assert.deepEqual(
+    log.entries.map(({ fields }) => fields),
+    [{ frames: 2, first: '{"type":"ping [redacted]"}' }],
+  );
+});
