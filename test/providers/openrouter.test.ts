@@ -1,0 +1,3 @@
+import { playTopic } from './play.ts';
+
+playTopic('openrouter');
