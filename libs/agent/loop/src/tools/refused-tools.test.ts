@@ -82,6 +82,9 @@ Invalid JSON payload received. Unknown name "type" at 'tools[0].function_declara
   ],
   ['a plain word in quotes', said('Tool "delegate" has an invalid schema'), ['delegate']],
   ['a proxy, by the place', said('tools[3]: its schema is not supported')],
+  ['a proxy, by the place alone', said("Invalid value for 'tools[3]'.")],
+  ['a gateway', said('function mcp__docs__find has invalid parameters')],
+  ['another gateway', said('Unsupported tool: mcp__docs__find')],
   ['a proxy', said('function mcp__docs__find: the keyword pattern is not supported')],
 ];
 
@@ -105,6 +108,7 @@ const OTHERS: readonly unknown[] = [
   said('This model does not support tools.'),
   said("Unknown parameter: 'tools[3].function.strict'.", { param: 'tools[3].function.strict' }),
   said('tools[3].type: not one of those in the schema'),
+  { detail: [{ loc: ['body', 'tools', 3, 'function', 'strict'], msg: 'Extra inputs are not permitted' }] },
   said('tools.3.custom.cache_control: too many blocks'),
   said("Invalid 'tools': array too long. Expected at most 128, but got 200."),
   said('tools[40].function.parameters: no such tool'),

@@ -52,12 +52,13 @@ const DECLARATIONS = /\btools\W{1,4}\d+\W{1,4}(?=function_?declarations)/gi;
 /** What follows the place of a definition that is refused, and not one of its switches, such as `strict`. */
 const OF_DEFINITION =
   /^\W*(?:(?:function|custom|value)\b\W*)?(?:parameters|input_?schema|schema|name|description)\b/i;
-const SAYS_SCHEMA = /^\]?[\s:-][^.]{0,60}\bschema\b/i;
+/** The place alone: a definition as a whole. */
+const ALONE = /^(?:\]?:|\],|\]?\.?(?:[\s}]|$))/;
 
 function placesIn(text: string): number[] {
   const plain = text.replace(/["'`‘’“”]/g, '').replace(DECLARATIONS, '');
   return [...plain.matchAll(PLACE)].flatMap(([, index, rest = '']) =>
-    OF_DEFINITION.test(rest) || SAYS_SCHEMA.test(rest) ? [Number(index)] : [],
+    OF_DEFINITION.test(rest) || ALONE.test(rest) ? [Number(index)] : [],
   );
 }
 
@@ -70,7 +71,8 @@ function isNamed(text: string, name: string): boolean {
   const named = /[_-]/.test(name) ? `(?:${quoted}|(?<![\\w-])${word}(?![\\w-]))` : quoted;
   return [
     `\\b(?:schema|definition|declaration)s?\\b[^.\\n]{0,40}\\b(?:for|of|in) (?:the )?(?:function|tool)[\\s:=]*${named}`,
-    `\\b(?:function|tool)(?: definition| declaration| schema)?[\\s:=]*${named}[^.\\n]{0,80}\\b(?:schema|keyword|grammar|unsupported|not supported)\\b`,
+    `\\b(?:function|tool)(?: definition| declaration| schema)?[\\s:=]*${named}[^.\\n]{0,80}\\b(?:schema|keyword|grammar|unsupported|not supported|invalid|parameters?|propert(?:y|ies))\\b`,
+    `\\b(?:invalid|unsupported|malformed|bad|cannot (?:use|compile|parse)) (?:function|tool)(?: definition| declaration| schema)?[\\s:=]*${named}`,
     `${named}\\s*function_?declaration`,
   ].some((pattern) => new RegExp(pattern, 'i').test(text));
 }
