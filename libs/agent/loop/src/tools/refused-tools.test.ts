@@ -4,7 +4,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { APICallError } from 'ai';
 import { refusedTools } from './refused-tools.ts';
 
-const NAMES = ['read_file', 'delegate', 'mcp__web__fetch', 'mcp__docs__find'];
+const NAMES = ['read_file', 'delegate', 'write_file', 'mcp__docs__find'];
 
 /** What a call of the model throws for such an answer of its provider. */
 function refusal(body: unknown, status = 400): FleetError {
@@ -43,6 +43,10 @@ const REFUSED: readonly (readonly [provider: string, body: unknown, tools?: read
     said(`Invalid JSON payload received. Unknown name "const" at 'tools[0].function_declarations[0].parameters.properties[1].value': Cannot find field.
 Invalid JSON payload received. Unknown name "type" at 'tools[0].function_declarations[3].parameters.properties[0].value': Proto field is not repeating, cannot start list.`),
     ['read_file', 'mcp__docs__find'],
+  ],
+  [
+    'Gemini, by a gateway that sends each tool as an entry of its own',
+    said('GenerateContentRequest.tools[3].function_declarations[0].parameters.properties[a]: missing field.'),
   ],
   [
     'Gemini, older',
@@ -98,13 +102,23 @@ test('a refusal of a definition names its tool, as each provider writes it', () 
 
 const OTHERS: readonly unknown[] = [
   said('Failed to fetch the image; find another, or delegate.'),
-  said('mcp__web__fetch'),
+  said('write_file'),
   said('The schema of response_format is invalid: delegate is no type'),
-  said("messages[3].tool_calls[0].function.arguments: invalid JSON for 'mcp__web__fetch'"),
+  said("messages[3].tool_calls[0].function.arguments: invalid JSON for 'write_file'"),
   said(
     "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.",
   ),
-  said("Tool 'mcp__web__fetch' not found in the request, but tool_choice names it"),
+  said("Tool 'write_file' not found in the request, but tool_choice names it"),
+  said("Invalid arguments for tool 'write_file': do not match its schema"),
+  said("The arguments of function 'write_file' do not conform to the schema: path is required"),
+  said("Arguments do not fit the schema of function 'write_file'"),
+  said("Parallel calls of tool 'write_file' are not supported"),
+  said('tool_choice with tool `write_file` is not supported'),
+  said("Invalid tool 'write_file' in tool_choice"),
+  said("Tool 'write_file' was called with invalid parameters"),
+  said("Function 'write_file' requires the parameter 'path'"),
+  said("The input of tool 'write_file' does not match its schema"),
+  said('GenerateContentRequest.tools[1].function_declarations[2].parameters: no such place'),
   said('This model does not support tools.'),
   said("Unknown parameter: 'tools[3].function.strict'.", { param: 'tools[3].function.strict' }),
   said('tools[3].type: not one of those in the schema'),

@@ -48,7 +48,8 @@ function refusalIn(error: unknown): string | undefined {
  */
 const PLACE =
   /(?:(?<![\w-])(?:tools|functions|function_?declarations)\s*(?:\[\s*|[./]|,\s*|\s->\s)|\[\s*(?=\d+\s*,\s*function\s*,))(\d{1,4})\b(?=([^\n]{0,100}))/gi;
-const DECLARATIONS = /\btools\W{1,4}\d+\W{1,4}(?=function_?declarations)/gi;
+/** Of two numbers, the second counts; the first where a gateway sends each tool as an entry of its own. */
+const DECLARATIONS = /\btools\W{1,4}(\d+)\W{1,4}function_?declarations\W{1,4}(\d+)/gi;
 /** What follows the place of a definition that is refused, and not one of its switches, such as `strict`. */
 const OF_DEFINITION =
   /^\W*(?:(?:function|custom|value)\b\W*)?(?:parameters|input_?schema|schema|name|description)\b/i;
@@ -56,11 +57,18 @@ const OF_DEFINITION =
 const ALONE = /^(?:\]?:|\],|\]?\.?(?:[\s}]|$))/;
 
 function placesIn(text: string): number[] {
-  const plain = text.replace(/["'`‘’“”]/g, '').replace(DECLARATIONS, '');
+  const plain = text.replace(/["'`‘’“”]/g, '').replace(DECLARATIONS, (_all, entry: string, index: string) => {
+    if (Number(entry) === 0) return `tools[${index}`;
+    return Number(index) === 0 ? `tools[${entry}` : '';
+  });
   return [...plain.matchAll(PLACE)].flatMap(([, index, rest = '']) =>
     OF_DEFINITION.test(rest) || ALONE.test(rest) ? [Number(index)] : [],
   );
 }
+
+/** Words of a fault of a call, or of a parameter beside the definitions. */
+const OF_CALLS =
+  /\b(?:arguments?|args|calls?|called|calling|received|input(?![ _]?schema)|tool_choice|parallel|responses?|results?|conform|do(?:es)? not match|not (?:found|in|available))\b/i;
 
 /** True where the text finds fault with the tool's definition: only to have its name is not enough. */
 function isNamed(text: string, name: string): boolean {
@@ -69,10 +77,15 @@ function isNamed(text: string, name: string): boolean {
   const quoted = `["'\`‘“]${word}["'\`’”]`;
   // A plain word is a name only in quotes.
   const named = /[_-]/.test(name) ? `(?:${quoted}|(?<![\\w-])${word}(?![\\w-]))` : quoted;
-  return [
+  const tool = `(?:function|tool)(?: definition| declaration| schema)?[\\s:=]*${named}`;
+  const faults = [
     `\\b(?:schema|definition|declaration)s?\\b[^.\\n]{0,40}\\b(?:for|of|in) (?:the )?(?:function|tool)[\\s:=]*${named}`,
-    `\\b(?:function|tool)(?: definition| declaration| schema)?[\\s:=]*${named}[^.\\n]{0,80}\\b(?:schema|keyword|grammar|unsupported|not supported|invalid|parameters?|propert(?:y|ies))\\b`,
-    `\\b(?:invalid|unsupported|malformed|bad|cannot (?:use|compile|parse)) (?:function|tool)(?: definition| declaration| schema)?[\\s:=]*${named}`,
+    `\\b${tool}[^.\\n]{0,80}?\\b(?:schema|keyword|grammar|unsupported|not supported|invalid (?:parameters|properties)|(?:parameters|properties) (?:are|is) invalid)\\b`,
+    `\\b(?:invalid|unsupported|malformed|bad|cannot (?:use|compile|parse)) ${tool}[^.:\\n]{0,40}`,
     `${named}\\s*function_?declaration`,
-  ].some((pattern) => new RegExp(pattern, 'i').test(text));
+  ];
+  return faults.some((fault) =>
+    // With what precedes it in its sentence.
+    [...text.matchAll(new RegExp(`[^.\\n]{0,80}?${fault}`, 'gi'))].some(([said]) => !OF_CALLS.test(said)),
+  );
 }
