@@ -25,7 +25,7 @@ export async function testCall(config: AgentConfig, env: ReadableEnv, timeoutMs:
     model,
     instructions: 'You are being tested.',
     messages: [{ role: 'user' as const, content: 'Answer with the word ok.' }],
-    tools: {},
+    tools: () => ({}),
     toolsOff: false,
     signal: timeout,
     onText: () => {},

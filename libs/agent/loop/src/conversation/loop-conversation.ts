@@ -44,7 +44,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
       state,
       key: options.key,
       save,
-      fixed: `${instructions}${offered.definitions().json}`,
+      fixed: `${instructions}${offered.json}`,
       left,
       progress,
       track: writes.add,
@@ -109,16 +109,13 @@ export function createLoopConversation(options: ConversationOptions, resources: 
     return true;
   }
 
-  /** Called again without the tools whose definitions the provider refuses. */
-  async function call(
+  function call(
     sent: SentInput,
     toolsOff: boolean,
     maxOutputTokens: number,
     heard: Heard,
-    resent = 0,
   ): Promise<ModelCallResult> {
-    let called = model;
-    const calling = inModelSpan(resources, model.info.id, () =>
+    const calling = (tools: ModelCallRequest['tools']): Promise<ModelCallResult> =>
       callModel({
         ...sent,
         ...heard,
@@ -126,7 +123,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
         budget,
         keepTokens,
         instructions,
-        tools: offered.definitions().set,
+        tools,
         toolsOff,
         maxOutputTokens,
         signal,
@@ -140,18 +137,9 @@ export function createLoopConversation(options: ConversationOptions, resources: 
             { ...taskFields(task), model: usage.model, input_tokens: usage.inputTokens, estimated_tokens },
             "the provider's figure for an input is far from the estimate; it is booked",
           ),
-        onFallback: (from, to) => {
-          called = to;
-          writes.add(reportFallback(from, to, { ...resources, progress }));
-        },
-      }),
-    );
-    try {
-      return await calling;
-    } catch (error) {
-      if (resent >= MAX_RESENT || !offered.leaveOut(error, called)) throw error;
-      return call(sent, toolsOff, maxOutputTokens, heard, resent + 1);
-    }
+        onFallback: (from, to) => writes.add(reportFallback(from, to, { ...resources, progress })),
+      });
+    return offered.send((tools) => inModelSpan(resources, model.info.id, () => calling(tools)));
   }
 
   /** A call outside the conversation's steps, such as one for a summary. */
@@ -264,9 +252,6 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 }
 
 type Heard = Required<Pick<ModelCallRequest, 'onText' | 'onRetry'>>;
-
-/** How often a request is sent again without tools that were refused. */
-const MAX_RESENT = 5;
 
 /** How often in a row a provider's refusal as too long leads to a shorter conversation. */
 const MAX_REFUSALS = 3;

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import type { Tool } from '@hermes-fleet/protocol/ports';
+import { type Clock, systemClock, type Tool } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { APICallError } from 'ai';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import {
   type ChatRequest,
@@ -13,9 +12,6 @@ import {
   say,
   scriptedServer,
 } from '../../testing/scripted-server.ts';
-import { AgentConfigSchema } from '../config/config-yaml.ts';
-import { createModel } from '../model/create-model.ts';
-import { createOfferedTools } from './offered-tools.ts';
 
 const outside = (name: string, parameters: JsonObject = { type: 'object' }): Tool => ({
   name,
@@ -118,15 +114,29 @@ test('a tool of a required MCP server is never left out: the task is blocked', a
   assert.deepEqual(leftOut(), []);
 });
 
-test('a refusal by a fallback is remembered of that model only', async () => {
-  const config = AgentConfigSchema.parse({ ...KEYED, base_url: 'http://127.0.0.1:9/v1' });
-  const [model, fallback] = await Promise.all([1, 2].map(() => createModel(config, 'haiku', env)));
-  assert.ok(model && fallback);
-  const resources = { model, task: makeTask('x'), log: silentLog };
-  const offered = createOfferedTools(DOCS, resources);
-  const parts = { message: 'Bad Request', url: 'http://127.0.0.1/', requestBodyValues: {}, statusCode: 400 };
-  const responseBody = "Invalid schema for function 'mcp__docs__find'";
-  assert.equal(offered.leaveOut(new APICallError({ ...parts, responseBody }), fallback), true);
-  assert.deepEqual(Object.keys(offered.definitions().set), ['mcp__docs__list']);
-  assert.deepEqual([model.refusedTools?.size, fallback.refusedTools?.size], [0, 1]);
+test('what a fallback refuses is left out for that model only, also while it is called first', async (t) => {
+  let isAway = true;
+  const one = await scriptedServer(t, () => (isAway ? { status: 401, body: '{}' } : say('From one.')));
+  const two = await scriptedServer(t, (_turn, request) => {
+    const found = sentNames(request).find((name) => name.startsWith('mcp__'));
+    return found === undefined ? say('From two.') : refuse(request, found);
+  });
+  let offset = 0;
+  const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + offset };
+  const other = { model: 'openai-compatible/two', base_url: two.url };
+  const config = { ...KEYED, base_url: one.url, fallback_models: [other], model_calls: { patience_s: 0 } };
+  const agent = await makeAgent(t, config, { env, clock, sources: [async () => DOCS] });
+  const run = () => agent.executor.run(makeTask('Say hello.'), makeContext());
+  assert.equal((await run()).text, 'From two.');
+  assert.equal((await run()).text, 'From two.');
+  isAway = false;
+  offset = 60_000;
+  assert.equal((await run()).text, 'From one.');
+  const sent = [one, two].map(({ requests }) =>
+    requests.map((request) => sentNames(request).filter((name) => name.startsWith('mcp__')).length),
+  );
+  assert.deepEqual(sent, [
+    [2, 2],
+    [2, 1, 0, 0],
+  ]);
 });

@@ -166,7 +166,7 @@ test('a model call that is never made costs nothing', async (t) => {
       signal,
       keepTokens: 0,
       instructions: 'x',
-      tools: {},
+      tools: () => ({}),
       toolsOff: false,
       messages: [{ role: 'user', content: 'hi' }],
       inputTokens: 5_000,

@@ -19,7 +19,7 @@ export interface AgentModel {
   readonly settings?: CallSettings;
   /** What no text may quote: the key, and the values of headers. */
   readonly secrets?: readonly string[];
-  /** The definitions of tools that its provider refuses (`conversation/offered-tools.ts`); absent: none is remembered. */
+  /** The definitions of tools that its provider refuses (`conversation/offered-tools.ts`); absent: none is left out. */
   readonly refusedTools?: Set<string>;
   /** The models that a call tries, itself first; absent: only itself. */
   readonly fallbacks?: Fallbacks;

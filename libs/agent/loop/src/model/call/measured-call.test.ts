@@ -54,7 +54,7 @@ async function measured(
     },
     instructions: 'i',
     messages: [{ role: 'user' as const, content: 'x' }],
-    tools: {},
+    tools: () => ({}),
     toolsOff: false,
     signal,
     onText,

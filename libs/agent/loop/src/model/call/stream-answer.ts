@@ -22,8 +22,8 @@ export interface AnswerRequest {
   readonly model: AgentModel;
   readonly instructions: string;
   readonly messages: ModelMessage[];
-  /** Without `execute`: the loop carries out the calls. */
-  readonly tools: ToolSet;
+  /** Those that this model is sent, asked for at each attempt. Without `execute`: the loop carries out the calls. */
+  readonly tools: (model: AgentModel) => ToolSet;
   /** The tools are sent, because the conversation contains calls of them, but must not be called. */
   readonly toolsOff: boolean;
   readonly signal: AbortSignal;
@@ -61,7 +61,7 @@ export async function streamAnswer(
       model: model.model,
       instructions: request.instructions,
       messages: request.messages,
-      tools: request.tools,
+      tools: request.tools(model),
       ...(request.toolsOff ? { toolChoice: 'none' as const } : {}),
       maxOutputTokens,
       ...model.settings,
