@@ -21,6 +21,14 @@ export function describedBounds(
   return said === '' ? bounds.join('; ') : `${said} (${bounds.join('; ')})`;
 }
 
+/** The allowed values that are not sent, of which `sent` are. */
+export function valuesInWords(allowed: readonly JsonValue[], sent: readonly JsonValue[]): string | undefined {
+  if (sent.length > 0) return allowed.includes('') ? 'may be empty' : undefined;
+  const values = allowed.filter((value) => value !== null).map((value) => JSON.stringify(value));
+  if (values.length === 0) return undefined;
+  return `${values.length === 1 ? 'only' : 'one of'} ${values.join(', ')}`;
+}
+
 const lowest = ({ minimum, exclusiveMinimum }: JsonObject): JsonValue | undefined =>
   minimum ?? exclusiveMinimum;
 const highest = ({ maximum, exclusiveMaximum }: JsonObject): JsonValue | undefined =>

@@ -41,6 +41,10 @@ function kindOf(value: JsonValue): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
+/** True for a value of this type of JSON Schema. */
+export const isOf = (value: JsonValue, type: string): boolean =>
+  kindOf(value) === (type === 'integer' ? 'number' : type);
+
 const SHAPES = ['properties', 'items', 'prefixItems', 'enum', 'const', 'anyOf', 'oneOf'];
 
 /** True for an alternative that is more than a further rule for the values of `base`, such as `required`. */

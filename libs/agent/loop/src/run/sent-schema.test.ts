@@ -18,7 +18,7 @@ function sent(property: JsonObject | boolean, definitions: JsonObject = {}): unk
 }
 
 const SAME: readonly JsonObject[] = [
-  { type: 'string', description: 'Where.', enum: ['a', ''] },
+  { type: 'string', description: 'Where.', enum: ['a', 'b'] },
   { type: 'array', items: { type: 'integer' } },
   { type: 'object' },
   object({ a: text, b: { type: ['string', 'null'] } }, { required: ['a'] }),
@@ -62,7 +62,35 @@ const REWRITTEN: readonly [property: JsonObject, sent: JsonObject][] = [
     { const: 'x', title: 'It', examples: ['x'] },
     { ...text, enum: ['x'] },
   ],
-  [{ enum: ['a', null] }, { type: ['string', 'null'], enum: ['a', null] }],
+  [{ enum: ['a', null] }, { anyOf: [{ ...text, enum: ['a'] }, { type: 'null' }] }],
+  [
+    { type: 'string', enum: ['a', ''] },
+    { ...text, description: 'may be empty', enum: ['a'] },
+  ],
+  [
+    { type: 'integer', enum: [1, 2, 4], description: 'How many.' },
+    { type: 'integer', description: 'How many. (one of 1, 2, 4)' },
+  ],
+  [{ const: 5 }, { type: 'number', description: 'only 5' }],
+  [
+    { type: ['string', 'integer', 'null'], enum: ['auto', 1, 2, null], description: 'How many.' },
+    {
+      anyOf: [
+        { ...text, enum: ['auto'] },
+        { type: ['integer', 'null'], description: 'one of 1, 2' },
+      ],
+      description: 'How many.',
+    },
+  ],
+  [
+    { oneOf: [{ const: 1, title: 'One' }, { const: 2 }] },
+    {
+      anyOf: [
+        { type: 'number', description: 'only 1' },
+        { type: 'number', description: 'only 2' },
+      ],
+    },
+  ],
   [{ description: 'Any value.' }, { ...ANY, description: 'Any value.' }],
   [{ type: 'date' }, ANY],
   [object({ a: text }, { additionalProperties: false, patternProperties: {} }), object({ a: text })],

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
-import { describedBounds } from './schema-bounds.ts';
-import { hasShape, merged, referenced, typeOf } from './schema-parts.ts';
+import { describedBounds, valuesInWords } from './schema-bounds.ts';
+import { hasShape, isOf, merged, referenced, typeOf } from './schema-parts.ts';
 
 /** Why no model can be sent a tool's schema. */
 export class SchemaProblem extends Error {
@@ -129,18 +129,35 @@ function compiled(whole: JsonObject, maxReferences: number): SentSchema {
     depth: number,
   ): JsonObject {
     const values = schema.const === undefined ? schema.enum : [schema.const];
-    const allowed = Array.isArray(values) && values.length > 0 ? values : undefined;
-    const type = typeOf({ ...schema, ...(allowed && { enum: allowed }) });
-    const types = Array.isArray(type) ? type : [type];
+    const allowed = Array.isArray(values) ? values : [];
+    const type = typeOf({ ...schema, enum: allowed });
+    const types = (Array.isArray(type) ? type : [type]).filter((one) => one !== undefined);
+    // A provider refuses other values, and an empty text.
+    const names = types.includes('string')
+      ? allowed.filter((value) => typeof value === 'string' && value)
+      : [];
+    const rest = allowed.filter(
+      (value) => typeof value !== 'string' && types.some((one) => isOf(value, one)),
+    );
+    if (names.length > 0 && rest.length > 0) {
+      // A list of texts alone would forbid the other values.
+      const { const: _only, description = '', default: preset = null, ...common } = schema;
+      const choices = [
+        { type: 'string', enum: allowed.filter((value) => typeof value === 'string') },
+        { ...common, type: types.filter((one) => rest.some((value) => isOf(value, one))), enum: rest },
+      ];
+      const all = choices.map((node) => ({ node, within }));
+      return either({ description, default: preset }, all, depth) ?? ANY;
+    }
     const isObject = types.includes('object');
     const isList = types.includes('array');
     const each = isObject ? eachValue(schema, within, depth) : undefined;
-    const description = describedBounds(schema, [needed, each]);
+    const description = describedBounds(schema, [needed, each, valuesInWords(allowed, names)]);
     if (type === undefined) return { ...ANY, ...(description !== undefined && { description }) };
     return {
       type,
       ...(description !== undefined && { description }),
-      ...(allowed && { enum: allowed }),
+      ...(names.length > 0 && { enum: names }),
       ...(isObject && fields(schema, within, depth)),
       ...(isList && { items: items(schema, within, depth) }),
     };
