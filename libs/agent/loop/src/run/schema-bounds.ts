@@ -11,7 +11,9 @@ export function describedBounds(
   const bounds = [
     range(said, schema.minLength, schema.maxLength, ' characters'),
     range(said, schema.minItems, schema.maxItems, ' items'),
-    range(said, lowest(schema), highest(schema), ''),
+    range(said, schema.minProperties, schema.maxProperties, ' fields'),
+    schema.uniqueItems === true ? 'no item twice' : undefined,
+    ...numbers(said, schema),
     quoted(said, 'matches ', schema.pattern),
     quoted(said, 'format: ', schema.format),
     /default/i.test(said) ? undefined : quoted(said, 'default: ', schema.default),
@@ -29,10 +31,22 @@ export function valuesInWords(allowed: readonly JsonValue[], sent: readonly Json
   return `${values.length === 1 ? 'only' : 'one of'} ${values.join(', ')}`;
 }
 
-const lowest = ({ minimum, exclusiveMinimum }: JsonObject): JsonValue | undefined =>
-  minimum ?? exclusiveMinimum;
-const highest = ({ maximum, exclusiveMaximum }: JsonObject): JsonValue | undefined =>
-  maximum ?? exclusiveMaximum;
+/** Draft 4 has `true` for an exclusive bound, later ones the bound itself. */
+function numbers(said: string, schema: JsonObject): (string | undefined)[] {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
+  const [least, above] = exclusiveMinimum === true ? [undefined, minimum] : [minimum, exclusiveMinimum];
+  const [most, below] = exclusiveMaximum === true ? [undefined, maximum] : [maximum, exclusiveMaximum];
+  const told = (words: string, bound: JsonValue | undefined): string | undefined => {
+    const number = untold(said, bound);
+    return number === undefined ? undefined : `${words} ${number}`;
+  };
+  return [
+    range(said, least, most, ''),
+    told('more than', above),
+    told('less than', below),
+    told('a multiple of', schema.multipleOf),
+  ];
+}
 
 /** Undefined where there is no bound, or where the text has every number of it. */
 function range(
@@ -42,16 +56,15 @@ function range(
   unit: string,
 ): string | undefined {
   // Nobody has to be told that a text or a list that is given is not empty.
-  const least =
-    unit !== '' && (low === 0 || low === 1) ? undefined : untold(said, low, Number.MIN_SAFE_INTEGER);
-  const most = untold(said, high, Number.MAX_SAFE_INTEGER);
+  const least = unit !== '' && (low === 0 || low === 1) ? undefined : untold(said, low);
+  const most = untold(said, high);
   if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`;
   if (most !== undefined) return `at most ${most}${unit}`;
   return least === undefined ? undefined : `at least ${least}${unit}`;
 }
 
-function untold(said: string, bound: JsonValue | undefined, none: number): number | undefined {
-  if (typeof bound !== 'number' || bound === none) return undefined;
+function untold(said: string, bound: JsonValue | undefined): number | undefined {
+  if (typeof bound !== 'number' || Math.abs(bound) >= Number.MAX_SAFE_INTEGER) return undefined;
   const numbers: readonly string[] = said.replace(/(?<=\d),(?=\d{3})/g, '').match(/-?\d+(?:\.\d+)?/g) ?? [];
   return numbers.includes(String(bound)) ? undefined : bound;
 }

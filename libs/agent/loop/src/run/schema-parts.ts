@@ -3,9 +3,18 @@ import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/pro
 
 const TYPES: readonly JsonValue[] = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
 
-/** What a local reference (`#`, `#/$defs/place`) names; undefined for any other (https://www.rfc-editor.org/rfc/rfc6901). */
-export function referenced(whole: JsonObject, reference: string): JsonValue | undefined {
-  if (reference !== '#' && !reference.startsWith('#/')) return undefined;
+/**
+ * What a local reference names: `#`, `#/$defs/place` (https://www.rfc-editor.org/rfc/rfc6901), `#place` where a definition has
+ * that `$anchor`, and each after the schema's own `$id`; undefined for any other.
+ */
+export function referenced(whole: JsonObject, absolute: string): JsonValue | undefined {
+  const { $id: id, $defs, definitions } = whole;
+  const isOwn = typeof id === 'string' && absolute.split('#')[0] === id.split('#')[0];
+  const reference = isOwn ? `#${absolute.split('#')[1] ?? ''}` : absolute;
+  if (reference !== '#' && !reference.startsWith('#/'))
+    return [$defs, definitions]
+      .flatMap((all) => (isJsonObject(all) ? Object.values(all) : []))
+      .find((one) => isJsonObject(one) && (`#${one.$anchor}` === reference || one.$id === reference));
   let found: JsonValue | undefined = whole;
   for (const part of reference.split('/').slice(1)) {
     const key = decoded(part).replaceAll('~1', '/').replaceAll('~0', '~');
@@ -52,6 +61,12 @@ export const hasShape = (alternative: JsonObject, base: JsonObject): boolean =>
   SHAPES.some((key) => alternative[key] !== undefined) ||
   (alternative.type !== undefined && !isDeepStrictEqual(alternative.type, base.type));
 
+/** The alternatives of two schemas make so many pairs at most; else the first schema's hold. */
+const MAX_PAIRS = 32;
+
+const alternativesOf = ({ anyOf, oneOf }: JsonObject): readonly JsonValue[] =>
+  [anyOf, oneOf].find((all) => Array.isArray(all)) ?? [];
+
 /** What both schemas ask for. Where they disagree, the first holds: the tool checks its input by the whole schema. */
 export function merged(first: JsonObject, second: JsonObject): JsonObject {
   const both: JsonObject = { ...second, ...first };
@@ -72,5 +87,8 @@ export function merged(first: JsonObject, second: JsonObject): JsonObject {
     const others = second.enum;
     both.enum = first.enum.filter((value) => others.some((other) => isDeepStrictEqual(value, other)));
   }
+  const others = alternativesOf(second);
+  const pairs = alternativesOf(first).flatMap((one) => others.map((other) => ({ allOf: [one, other] })));
+  if (pairs.length > 0 && pairs.length <= MAX_PAIRS) both.anyOf = pairs;
   return both;
 }

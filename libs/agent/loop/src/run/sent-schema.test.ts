@@ -46,12 +46,20 @@ const REWRITTEN: readonly [property: JsonObject, sent: JsonObject][] = [
   ],
   [
     { type: 'integer', minimum: 1, exclusiveMaximum: 5, default: 2 },
-    { type: 'integer', description: '1 to 5; default: 2' },
+    { type: 'integer', description: 'at least 1; less than 5; default: 2' },
+  ],
+  [
+    { type: 'number', exclusiveMinimum: 0, maximum: 9, multipleOf: 0.5 },
+    { type: 'number', description: 'at most 9; more than 0; a multiple of 0.5' },
+  ],
+  [
+    { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false },
+    { type: 'number', description: 'at most 5; more than 0' },
   ],
   [{ type: 'integer', minimum: Number.MIN_SAFE_INTEGER }, { type: 'integer' }],
   [
     { type: 'array', items: text, minItems: 2, uniqueItems: true },
-    { type: 'array', description: 'at least 2 items', items: text },
+    { type: 'array', description: 'at least 2 items; no item twice', items: text },
   ],
   [{ type: 'array' }, { type: 'array', items: ANY }],
   [
@@ -108,6 +116,18 @@ const REWRITTEN: readonly [property: JsonObject, sent: JsonObject][] = [
     { type: 'object', description: 'needs a, or b', properties: { a: text, b: text } },
   ],
   [
+    object(
+      { a: text, b: text, c: text },
+      { allOf: [{ anyOf: [{ required: ['a'] }, { required: ['b'] }] }, { oneOf: [{ required: ['c'] }] }] },
+    ),
+    { type: 'object', description: 'needs a and c, or b and c', properties: { a: text, b: text, c: text } },
+  ],
+  [
+    { allOf: [{ anyOf: [object({ a: text }), object({ b: text })] }, { oneOf: [object({ c: text })] }] },
+    { anyOf: [object({ a: text, c: text }), object({ b: text, c: text })] },
+  ],
+  [object({ a: text }, { minProperties: 2 }), { ...object({ a: text }), description: 'at least 2 fields' }],
+  [
     object({ a: text }, { required: ['a'], oneOf: [object({ b: text }), object({ c: text })] }),
     {
       anyOf: [
@@ -141,6 +161,16 @@ test('local references are replaced by what they name, with their own descriptio
     it: { ...text, description: 'To.' },
   });
   assert.deepEqual(sent({ $ref: '#/$defs/a~1b' }, definitions), { it: { type: 'integer' } });
+  const named = {
+    place: { $anchor: 'here', type: 'integer' },
+    far: { $id: 'https://a.example/far', ...text },
+  };
+  assert.deepEqual(sent({ $ref: '#here' }, named), { it: { type: 'integer' } });
+  assert.deepEqual(sent({ $ref: 'https://a.example/far' }, named), { it: text });
+  const own = object({ it: { $ref: 'https://a.example/own#/$defs/place' } }, { $defs: definitions });
+  assert.deepEqual(sentSchema({ ...own, $id: 'https://a.example/own' }).schema.properties, {
+    it: { ...text, description: 'A place.' },
+  });
   const { schema } = sentSchema({ $ref: '#/definitions/args', definitions: { args: object({ a: text }) } });
   assert.deepEqual(schema, object({ a: text }));
 });

@@ -68,11 +68,12 @@ function compiled(whole: JsonObject, maxReferences: number): SentSchema {
     if (depth > MAX_DEPTH) throw new SchemaProblem(`its schema is nested deeper than ${MAX_DEPTH}`);
     if (value === false) return undefined;
     if (!isJsonObject(value)) return { node: {}, within };
-    const { $ref: reference, allOf, not, ...own } = value;
+    const { $ref: reference, allOf, not, oneOf, ...own } = value;
     if (isJsonObject(not) && Object.keys(not).length === 0) return undefined;
     const parts = Array.isArray(allOf) ? allOf.map((part) => flat(part, within, depth + 1)) : [];
     if (typeof reference === 'string') parts.push(target(reference, within, depth));
     let found: Flat = { node: own, within };
+    if (oneOf !== undefined) parts.unshift({ node: { oneOf }, within });
     for (const part of parts) {
       if (part === undefined) return undefined;
       const all = new Set([...found.within, ...part.within]);
