@@ -10,6 +10,11 @@ import { createMcpTools, type McpToolCall } from './mcp-tools.ts';
 const never = new AbortController().signal;
 const task = makeTask('x');
 const tool = (name: string, inputSchema: JsonObject): McpTool => ({ name, inputSchema, readOnly: true });
+const object = (properties: JsonObject, required: string[] = []): JsonObject => ({
+  type: 'object',
+  properties,
+  required,
+});
 const plain = tool('read', { type: 'object' });
 
 /** Servers with these tools, which are healthy from the first `healthy` on. */
@@ -64,6 +69,22 @@ test('a tool whose schema has alternatives at the top gets its input without the
   for (const input of [{ input: { id: 'a' } }, { input: '{"id":"a"}' }, { id: 'a' }])
     await find?.run(input, callOf());
   assert.deepEqual(inputs, [{ id: 'a' }, { id: 'a' }, { id: 'a' }]);
+});
+
+test('a wrapper that is left out is not taken for a field of that name', async () => {
+  const by = (name: string, type: string) => object({ [name]: { type } }, [name]);
+  const { source, healthy, inputs } = openTools({
+    shell: [tool('run', { type: 'object', oneOf: [by('input', 'object'), by('script', 'string')] })],
+  });
+  healthy();
+  const [run] = await source(task, never);
+  for (const input of [
+    { input: { lines: 2 } },
+    { input: { input: { lines: 2 } } },
+    { input: { script: 'a' } },
+  ])
+    await run?.run(input, callOf());
+  assert.deepEqual(inputs, [{ input: { lines: 2 } }, { input: { lines: 2 } }, { script: 'a' }]);
 });
 
 test('a schema that cannot be sent is named once for a list of tools, before any task', async () => {

@@ -1,5 +1,5 @@
 import type { McpPool, McpServerConfig, McpTool } from '@hermes-fleet/mcp';
-import { isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '@hermes-fleet/protocol';
 import {
   type AdmittedTask,
   type Clock,
@@ -206,10 +206,25 @@ function toTool(
 }
 
 /** The server checks the input by its whole schema. */
-function readInput(raw: unknown, { isWrapped }: SentSchema): JsonObject | undefined {
+function readInput(raw: unknown, { isWrapped, schema }: SentSchema): JsonObject | undefined {
   const { data } = z.json().safeParse(raw);
   if (!isJsonObject(data)) return undefined;
   const inner = typeof data.input === 'string' ? parseJson(data.input) : data.input;
-  // A model may leave the wrapper out.
-  return isWrapped && Object.keys(data).length === 1 && isJsonObject(inner) ? inner : data;
+  if (!isWrapped || Object.keys(data).length > 1 || !isJsonObject(inner)) return data;
+  const { input } = isJsonObject(schema.properties) ? schema.properties : {};
+  // A model may leave the wrapper out, also where an alternative has a field of that name.
+  return !fitsOne(inner, input) && fitsOne(data, input) ? data : inner;
+}
+
+/** True where an alternative of this schema has all fields of the value, which has all that it requires. */
+function fitsOne(value: JsonObject, wrapper: JsonValue | undefined): boolean {
+  const alternatives = isJsonObject(wrapper) && Array.isArray(wrapper.anyOf) ? wrapper.anyOf : [];
+  return alternatives.filter(isJsonObject).some(({ properties, required }) => {
+    const fields = isJsonObject(properties) ? properties : {};
+    const needed = Array.isArray(required) ? required : [];
+    return (
+      Object.keys(value).every((name) => Object.hasOwn(fields, name)) &&
+      needed.every((name) => Object.hasOwn(value, String(name)))
+    );
+  });
 }
