@@ -13,6 +13,7 @@ import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { loadYamlConfig } from '@hermes-fleet/service';
 import { z } from 'zod';
 import { createAgentTools } from '../../libs/agent/loop/src/built-in-tools.ts';
+import { sentSchema } from '../../libs/agent/loop/src/run/sent-schema.ts';
 import { createExternalTools } from '../../services/profile/src/external-tools.ts';
 import { openTestLedger } from '../support/ledger-run.ts';
 
@@ -97,6 +98,8 @@ async function toolsOf(t: TestContext) {
     subagents: [],
     hasBackground: true,
   });
+  for (const { name, parameters } of [...own, ...ofFleet])
+    assert.equal(sentSchema(parameters).isWrapped, false, `${name} would get its input in a wrapper`);
   const whole = new Map([
     ...[...own, ...ofFleet].map(({ name, parameters }) => [name, parameters] as const),
     ...ofServers,
