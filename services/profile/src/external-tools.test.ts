@@ -50,6 +50,7 @@ function externalTools(o: {
     health: () => health,
     probe: unused,
     onChange: unused,
+    onToolsChanged: unused,
     listTools: unused,
     callTool: unused,
     release: unused,

@@ -60,4 +60,4 @@ export function examineMcpTools({ dependencies }: RunningProfile): Finding[] {
 
 const MCP = 'mcp:';
 const FIX =
-  'make their schemas simpler at the server, or choose others by `tools` of the server in config.yaml';
+  'make the schemas simpler at the server, or have its `tools` in config.yaml name at most 100 tools that it lists';

@@ -115,7 +115,8 @@ export async function startProfile(
     tracing,
     subtasks: () => fleet.gateway.subtasks,
   });
-  opened.use(mcp.onChange(() => void external.mcp.examine()));
+  for (const changes of [mcp.onChange, mcp.onToolsChanged])
+    opened.use(changes(() => void external.mcp.examine()));
   const agent = await createAgent({
     config: agentConfig,
     executor,

@@ -25,8 +25,8 @@ type SessionCallbacks = 'onConnect' | 'onLost' | 'onRetry' | 'onToolsChanged';
 
 export interface ServerOptions extends Omit<SessionOptions, SessionCallbacks> {
   readonly onOperation: OnOperation;
-  /** Called when the health's state has changed. */
-  readonly onChange: () => void;
+  /** Called when the health's state has changed, or the server says that its tools have. */
+  readonly onChange: (what: 'state' | 'tools') => void;
 }
 
 /** Exceeds the time limits of a connection attempt and a ping together. */
@@ -54,8 +54,9 @@ export class MonitoredServer {
       onConnect: (outcome, seconds) => options.onOperation('connect', outcome, seconds),
       onLost: (failure) => this.#record(describeFailure(failure)),
       onRetry: () => void this.#measure(),
-      onToolsChanged: () => {
+      onToolsChanged: (why) => {
         this.#tools = undefined;
+        if (why === 'told') options.onChange('tools');
       },
     });
   }
@@ -168,6 +169,6 @@ export class MonitoredServer {
     if (before.state === state && before.checkedAt !== 0) return;
     if (state === 'ok') this.#options.log.info({ detail }, 'MCP server is healthy');
     else this.#options.log.warn({ state, detail }, 'MCP server is not healthy');
-    if (before.state !== state) this.#options.onChange();
+    if (before.state !== state) this.#options.onChange('state');
   }
 }

@@ -17,6 +17,10 @@ describe('tools', { timeout: 120_000 }, () => {
       if (method === 'tools/list') listings += 1;
     };
     const pool = openPool(t, { it: fixture('answers') }, { onOperation });
+    let changes = 0;
+    using _subscription = pool.onToolsChanged(() => {
+      changes += 1;
+    });
     const [tools] = await Promise.all([pool.listTools('it'), pool.listTools('it')]);
     await pool.listTools('it');
     assert.equal(listings, 1);
@@ -25,7 +29,7 @@ describe('tools', { timeout: 120_000 }, () => {
     assert.equal(tools[1]?.readOnly, false);
     await pool.callTool('it', 'grow', {}, longTimeout());
     assert.ok((await pool.listTools('it')).some(({ name }) => name === 'grown'));
-    assert.equal(listings, 2);
+    assert.deepEqual([listings, changes], [2, 1]);
   });
 
   it('are listed again after the server was replaced', async (t) => {

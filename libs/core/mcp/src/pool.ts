@@ -43,7 +43,13 @@ const IDLE_MS = 300_000;
  */
 export function createMcpPool(options: McpPoolOptions) {
   const { clock, log } = options;
-  const listeners = new Set<() => void>();
+  const listeners = { state: new Set<() => void>(), tools: new Set<() => void>() };
+  const listening =
+    (all: Set<() => void>) =>
+    (listener: () => void): Disposable => {
+      all.add(listener);
+      return { [Symbol.dispose]: () => void all.delete(listener) };
+    };
   /** Isolates listeners: their errors must not look like a server's. */
   const notify = (listener: () => void): void => {
     try {
@@ -73,8 +79,8 @@ export function createMcpPool(options: McpPoolOptions) {
         ...measured(name, config, options),
         onOperation: (method, outcome, seconds) =>
           notify(() => options.onOperation?.(name, method, outcome, seconds)),
-        onChange: () => {
-          for (const listener of listeners) notify(listener);
+        onChange: (what) => {
+          for (const listener of listeners[what]) notify(listener);
         },
       }),
     ]),
@@ -99,7 +105,7 @@ export function createMcpPool(options: McpPoolOptions) {
   /** Ends all sessions and kills the process group of every stdio server, within one second. */
   async function close(): Promise<void> {
     timer?.[Symbol.dispose]();
-    listeners.clear();
+    for (const all of Object.values(listeners)) all.clear();
     const closed = Promise.all([
       taskServers.close(),
       ...[...servers.values()].map((server) => server.close()),
@@ -124,10 +130,9 @@ export function createMcpPool(options: McpPoolOptions) {
     probe: async (name: string, limits: Parameters<MonitoredServer['probe']>[0]): Promise<Health> =>
       serverNamed(name).probe(limits),
     /** Calls the listener when the state of a server changes. */
-    onChange: (listener: () => void): Disposable => {
-      listeners.add(listener);
-      return { [Symbol.dispose]: () => void listeners.delete(listener) };
-    },
+    onChange: listening(listeners.state),
+    /** Calls the listener when a server says that its tools have changed. */
+    onToolsChanged: listening(listeners.tools),
     /** Cached per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server is not available. */
     listTools: async (name: string): Promise<McpTool[]> => serverNamed(name).listTools(),
     /**

@@ -23,8 +23,8 @@ export interface SessionOptions {
   readonly onLost: (failure: ServerFailure) => void;
   /** Called when the backoff delay is over. */
   readonly onRetry: () => void;
-  /** Called when the server's tool list may have changed. */
-  readonly onToolsChanged: () => void;
+  /** Called when the server's tool list may have changed: it says so, or the session has ended. */
+  readonly onToolsChanged: (why: 'told' | 'ended') => void;
 }
 
 const RETRY = { firstMs: 500, longestMs: 30_000 };
@@ -116,7 +116,13 @@ export class Session {
     const seconds = (): number => (clock.now() - startedAt) / 1000;
     using limit = deadline(clock, CONNECT_MS, this.#closing.signal);
     try {
-      const connection = await openConnection({ server, clock, log, signal: limit.signal, onToolsChanged });
+      const connection = await openConnection({
+        server,
+        clock,
+        log,
+        signal: limit.signal,
+        onToolsChanged: () => onToolsChanged('told'),
+      });
       this.#connection = connection;
       onConnect('ok', seconds());
       void connection.closed.then((failure) => this.#onClosed(connection, failure));
@@ -155,7 +161,7 @@ export class Session {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     if (this.#options.clock.now() - connection.openedAt >= STABLE_MS) this.#failures = 0;
-    this.#options.onToolsChanged();
+    this.#options.onToolsChanged('ended');
     void connection.close();
   }
 
