@@ -81,7 +81,7 @@ export function createTaskExecutor(options: TaskExecutorOptions): Executor {
       const instructions =
         state.instructions ?? (await instructionsOf(options, task, context, workspace, offer));
       state.instructions = instructions;
-      const run = createRun(options, task, context, workspace, state, offer.tools, instructions);
+      const run = createRun(options, task, context, workspace, state, offer, instructions);
       try {
         // No process writes to the tree while it is committed.
         const end = await run.toEnd().finally(() => options.releaseContext(task.contextId));
@@ -114,7 +114,7 @@ function createRun(
   context: RunContext,
   workspace: Workspace,
   state: RunState,
-  tools: Offer['tools'],
+  { tools, unmet }: Offer,
   instructions: string,
 ) {
   const { config, lead, observe, model, clock } = options;
@@ -210,6 +210,7 @@ function createRun(
 
   async function toEnd(): Promise<RunEnd> {
     try {
+      if (unmet !== undefined) return { kind: 'blocked', unmet };
       do {
         if (!(await main.runToEnd())) return earlyEnd();
       } while (await continues());

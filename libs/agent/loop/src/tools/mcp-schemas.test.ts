@@ -4,7 +4,7 @@ import type { McpTool } from '@hermes-fleet/mcp';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { systemClock, type Tool } from '@hermes-fleet/protocol/ports';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { makeContext, makeTask } from '../../testing/harness.ts';
+import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { createMcpTools, type McpToolCall } from './mcp-tools.ts';
 
 const never = new AbortController().signal;
@@ -18,7 +18,7 @@ const object = (properties: JsonObject, required: string[] = []): JsonObject => 
 const plain = tool('read', { type: 'object' });
 
 /** Servers with these tools, which are healthy from the first `healthy` on. */
-function openTools(lists: Readonly<Record<string, McpTool[]>>) {
+function openTools(lists: Readonly<Record<string, McpTool[]>>, tools?: string[]) {
   const inputs: JsonObject[] = [];
   const warnings: object[] = [];
   let state: 'ok' | 'error' = 'error';
@@ -33,7 +33,9 @@ function openTools(lists: Readonly<Record<string, McpTool[]>>) {
       },
     },
     {
-      mcp: { servers: Object.fromEntries(names.map((name) => [name, { url: 'http://127.0.0.1:9/' }])) },
+      mcp: {
+        servers: Object.fromEntries(names.map((name) => [name, { url: 'http://127.0.0.1:9/', tools }])),
+      },
       tools: { mcp: { enabled: true } },
     },
     { clock: systemClock, log: { ...silentLog, warn: (fields: object) => void warnings.push(fields) } },
@@ -101,6 +103,44 @@ test('a schema that cannot be sent is named once for a list of tools, before any
   assert.deepEqual(names(first), ['mcp__odd__read', 'mcp__well__read']);
   assert.equal(first[0], second[0]);
   assert.deepEqual(warnings, [{ server: 'odd', left_out: why }]);
+});
+
+test('what is left out is that of the list of now, with the keys of config.yaml first, and the rest counted', async () => {
+  const bad = (index: number) => tool(`t${index}`, { type: 'string' });
+  const lists = { odd: [plain, ...Array.from({ length: 24 }, (_, index) => bad(index))] };
+  const names = [...lists.odd.map(({ name }) => name), 'gone'];
+  const { examine, leftOut, healthy } = openTools(lists, names);
+  healthy();
+  await examine();
+  const told = leftOut().get('odd') ?? [];
+  assert.deepEqual([told.length, told[0], told.at(-1)], [21, 'gone: it has no such tool', 'and 5 more']);
+  lists.odd = lists.odd.map(({ name }) => tool(name, { type: 'object' }));
+  await Promise.all([examine(), examine()]);
+  assert.deepEqual(leftOut().get('odd'), ['gone: it has no such tool']);
+});
+
+test('a task that requires a server of which no tool can be sent is blocked, and one tool is enough', async (t) => {
+  const bad = tool('bad', { type: 'string' });
+  const { source, healthy } = openTools({ odd: [bad], mixed: [plain, bad] });
+  healthy();
+  const agent = await makeAgent(t, {}, { sources: [source] });
+  const run = (requiredMcp: string[]) =>
+    agent.executor.run(
+      { ...task, dispatch: { ...task.dispatch, requirements: { requiredMcp } } },
+      makeContext(),
+    );
+  const { status, unmet } = await run(['odd']);
+  assert.equal(status, 'blocked');
+  assert.deepEqual(unmet, [
+    {
+      kind: 'mcp',
+      name: 'odd',
+      detail:
+        'no tool of the required MCP server odd can be sent to a model: bad: its schema is of type "string", not of an object',
+      transient: false,
+    },
+  ]);
+  assert.notEqual((await run(['mixed'])).status, 'blocked');
 });
 
 test('a very wide schema is left out and does not affect the tools of other servers', async () => {

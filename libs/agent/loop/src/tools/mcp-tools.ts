@@ -18,6 +18,7 @@ import type { AllowedNetwork } from '../network/allowed-network.ts';
 import { SchemaProblem, type SentSchema, sentSchema } from '../run/sent-schema.ts';
 import { inMcpSpan } from '../run/spans.ts';
 import { mcpToolName } from './mcp-names.ts';
+import { RequiredToolRefused, requiredServers } from './required-tools.ts';
 
 interface McpToolsConfig {
   readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
@@ -35,7 +36,7 @@ const PATIENT_MS = 10_000;
 const CALL_MS = 120_000;
 const MAX_TOOLS = 100;
 const MAX_DESCRIPTION_CHARS = 1_000;
-/** The most tools of a server that are named as left out. */
+/** The most reasons that are told of what is left out of a server. */
 const MAX_NAMED = 20;
 
 interface McpToolsOptions {
@@ -47,9 +48,9 @@ interface McpToolsOptions {
 }
 
 export interface McpTools {
-  /** Those that the servers offer to a task. */
+  /** Those that the servers offer to a task. Throws RequiredToolRefused where none of a required server can be sent. */
   readonly source: (task: AdmittedTask, signal: AbortSignal) => Promise<readonly Tool<McpToolCall>[]>;
-  /** Reads the tools of the healthy servers that were not read yet, so that `leftOut` knows them before any task. */
+  /** Reads what the healthy servers list now, so that `leftOut` knows it before any task. Calls meanwhile share one more reading. */
   examine(): Promise<void>;
   /** By server, what no task is offered: `<tool>: <why>`. */
   leftOut(): ReadonlyMap<string, readonly string[]>;
@@ -81,25 +82,45 @@ export function createMcpTools(
       servers.map(async ([server, { caller_scope: scope }]) => {
         if (scope !== undefined && !task.caller.scopes.has(scope)) return [];
         const listed = await list(server, task, signal);
-        return listed === undefined ? [] : offer(server, listed).tools;
+        if (listed === undefined) return [];
+        const { tools, leftOut } = offer(server, listed);
+        if (tools.length > 0 || leftOut.length === 0 || !requiredServers(task).includes(server)) return tools;
+        const detail = `no tool of the required MCP server ${server} can be sent to a model: ${leftOut.join('; ')}`;
+        throw new RequiredToolRefused({ kind: 'mcp', name: server, detail, transient: false });
       }),
     );
     const taken = new Set<string>();
     return found.flat().filter(({ name }) => taken.size < taken.add(name).size);
   }
 
-  async function examine(): Promise<void> {
-    const healthy = servers.filter(
-      ([server]) => pool.health()[server]?.state === 'ok' && !offers.has(server),
-    );
-    const reading = healthy.map(async ([server]) => {
+  let reading: Promise<void> | undefined;
+  let isDue = false;
+
+  function examine(): Promise<void> {
+    isDue = true;
+    reading ??= readDue();
+    return reading;
+  }
+
+  async function readDue(): Promise<void> {
+    while (isDue) {
+      isDue = false;
+      await readAll();
+    }
+    reading = undefined;
+  }
+
+  /** Never rejects. */
+  async function readAll(): Promise<void> {
+    const healthy = servers.filter(([server]) => pool.health()[server]?.state === 'ok');
+    const reads = healthy.map(async ([server]) => {
       try {
         offer(server, await pool.listTools(server));
       } catch (error) {
         options.log.warn({ server, err: error }, 'MCP server does not list its tools');
       }
     });
-    await Promise.all(reading);
+    await Promise.all(reads);
   }
 
   /** Returns undefined, and logs why, when the server cannot list its tools now. */
@@ -127,22 +148,28 @@ export function createMcpTools(
     if (known?.listed === listed) return known;
     const allowed = config.mcp.servers[server]?.tools;
     const wanted = allowed === undefined ? listed : listed.filter(({ name }) => allowed.includes(name));
-    const leftOut: string[] = [];
+    const unsendable: string[] = [];
     const sendable = wanted.flatMap((tool) => {
       const sent = sentOf(tool);
       if (typeof sent !== 'string') return [{ ...tool, sent }];
-      leftOut.push(`${tool.name.slice(0, 100)}: ${sent}`);
+      unsendable.push(`${tool.name.slice(0, 100)}: ${sent}`);
       return [];
     });
-    if (sendable.length > MAX_TOOLS)
-      leftOut.push(`all above ${MAX_TOOLS} tools: choose by \`tools\` in config.yaml`);
-    for (const name of allowed ?? [])
-      if (!listed.some((tool) => tool.name === name)) leftOut.push(`${name}: it has no such tool`);
+    const absent = (allowed ?? []).filter((name) => !listed.some((tool) => tool.name === name));
+    const reasons = [
+      ...(sendable.length > MAX_TOOLS
+        ? [`all above ${MAX_TOOLS} tools: choose by \`tools\` in config.yaml`]
+        : []),
+      ...absent.map((name) => `${name}: it has no such tool`),
+      ...unsendable,
+    ];
+    const more = reasons.length - MAX_NAMED;
+    const leftOut = [...reasons.slice(0, MAX_NAMED), ...(more > 0 ? [`and ${more} more`] : [])];
     const tools = sendable.slice(0, MAX_TOOLS).map((tool) => toTool(pool, server, tool, options));
-    const made = { listed, tools, leftOut: leftOut.slice(0, MAX_NAMED) };
+    const made = { listed, tools, leftOut };
     offers.set(server, made);
     if (leftOut.length > 0)
-      options.log.warn({ server, left_out: made.leftOut }, 'tools of an MCP server left out');
+      options.log.warn({ server, left_out: leftOut }, 'tools of an MCP server left out');
     return made;
   }
 

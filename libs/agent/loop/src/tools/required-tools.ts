@@ -12,12 +12,12 @@ export function requiredServers({ dispatch }: AdmittedTask): string[] {
 export const requiredServerOf = (tool: string, task: AdmittedTask): string | undefined =>
   requiredServers(task).find((server) => tool.startsWith(`${mcpPrefix(server)}__`));
 
-/** A task cannot be done here, because its model's provider refuses a tool that its dispatch requires. */
+/** A task cannot be done here, because its model cannot be sent a tool, or no tool, of a server that its dispatch requires. */
 export class RequiredToolRefused extends Error {
   override readonly name = 'RequiredToolRefused';
   readonly unmet: Unmet;
 
-  constructor(unmet: Unmet, cause: unknown) {
+  constructor(unmet: Unmet, cause?: unknown) {
     super(unmet.detail, { cause });
     this.unmet = unmet;
   }

@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { Unmet } from '@hermes-fleet/protocol/handshake';
 import { type AdmittedTask, type Log, taskFields } from '@hermes-fleet/protocol/ports';
 import type { AgentTool } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
-import { requiredServers } from './required-tools.ts';
+import { RequiredToolRefused, requiredServers } from './required-tools.ts';
 
 /** A smaller budget gets the short prompt, and the tools a task needs, in short (docs/agent.md#prompt). In tokens. */
 const SMALL_BELOW = 8000;
@@ -15,6 +16,8 @@ export const isSmall = (budgetLimit: number | undefined): boolean =>
 export interface Offer {
   readonly tools: readonly AgentTool[];
   readonly leftOut: readonly string[];
+  /** Why the task cannot be done with these tools. */
+  readonly unmet?: Unmet | undefined;
 }
 
 /** Provides external tools at the start of a run. */
@@ -22,7 +25,10 @@ export type AgentToolSource = (task: AdmittedTask, signal: AbortSignal) => Promi
 
 export type Toolbox = ReturnType<typeof createToolbox>;
 
-/** The agent's own tools and those of the sources. A source that fails is logged, and left out of that run. */
+/**
+ * The agent's own tools and those of the sources. A source that fails is logged, and left out of that run; if it throws
+ * RequiredToolRefused, the task is unmet.
+ */
 export function createToolbox(options: {
   readonly own: readonly AgentTool[];
   readonly sources: readonly AgentToolSource[];
@@ -30,19 +36,24 @@ export function createToolbox(options: {
 }) {
   return {
     async offer(task: AdmittedTask, budgetLimit: number | undefined, signal: AbortSignal): Promise<Offer> {
+      let unmet: Unmet | undefined;
       const found = await Promise.all(
         options.sources.map(async (source) => {
           try {
             return await source(task, signal);
           } catch (error) {
             signal.throwIfAborted();
+            if (error instanceof RequiredToolRefused) {
+              unmet ??= error.unmet;
+              return [];
+            }
             const fields = { ...taskFields(task), err: error };
             options.log.warn(fields, 'a tool source failed; its tools are not offered');
             return [];
           }
         }),
       );
-      return fit([...options.own, ...found.flat()], task, budgetLimit);
+      return { ...fit([...options.own, ...found.flat()], task, budgetLimit), unmet };
     },
   };
 }
