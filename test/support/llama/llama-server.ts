@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -7,6 +6,8 @@ import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT, until } from '../fleet.ts';
 
 const BINARY = process.env.LLAMA_SERVER_BIN || join(ROOT, '.cache/llama-server/llama-server');
+
+const MAX_LOG_CHARS = 1_000_000;
 
 /** Why no llama-server can be started, or false. */
 export const noLlamaServer =
@@ -16,7 +17,7 @@ export interface LlamaServer {
   readonly url: string;
   /** Its own counts of what all calls took. */
   counts(): Promise<{ fresh: number; cached: number; output: number }>;
-  /** Its output so far. */
+  /** The end of its output so far. */
   log(): string;
 }
 
@@ -32,7 +33,11 @@ export async function startLlamaServer(
   const size = ['-c', String(windowTokens), '-np', '1', '-t', '2'];
   const flags = ['--host', '127.0.0.1', '--port', '0', '--jinja', '--temp', '0', '--no-ui', '--metrics'];
   const server = spawn(BINARY, ['-m', model, ...size, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const gone = once(server, 'exit');
+  let failure: Error | undefined;
+  server.on('error', (error) => {
+    failure = error;
+  });
+  const gone = new Promise((resolve) => server.on('close', resolve));
   end = async () => {
     server.kill('SIGKILL');
     await gone;
@@ -40,10 +45,11 @@ export async function startLlamaServer(
   let log = '';
   for (const stream of [server.stdout, server.stderr])
     stream.on('data', (chunk) => {
-      log += chunk;
+      log = `${log}${chunk}`.slice(-MAX_LOG_CHARS);
     });
   let url = '';
   await until(async () => {
+    if (failure !== undefined) throw failure;
     if (server.exitCode !== null) throw new Error(`llama-server ended with ${server.exitCode}:\n${log}`);
     url = /listening on (http:\S+)/.exec(log)?.[1] ?? '';
     return url !== '' && (await fetch(`${url}/health`)).ok;
