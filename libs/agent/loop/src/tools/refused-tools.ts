@@ -4,6 +4,8 @@ import { z } from 'zod';
 const STATUSES: ReadonlySet<number> = new Set([400, 422]);
 const MAX_TEXT = 20_000;
 const MAX_CAUSES = 8;
+/** So much of a sentence before a fault is read. */
+const MAX_BEFORE = 80;
 
 const Refusal = z.looseObject({
   message: z.string().optional(),
@@ -85,7 +87,13 @@ function isNamed(text: string, name: string): boolean {
     `${named}\\s*function_?declaration`,
   ];
   return faults.some((fault) =>
-    // With what precedes it in its sentence.
-    [...text.matchAll(new RegExp(`[^.\\n]{0,80}?${fault}`, 'gi'))].some(([said]) => !OF_CALLS.test(said)),
+    [...text.matchAll(new RegExp(fault, 'gi'))].some(
+      ({ 0: said, index }) => !OF_CALLS.test(`${sentenceBefore(text, index)}${said}`),
+    ),
   );
+}
+
+function sentenceBefore(text: string, index: number): string {
+  const before = text.slice(Math.max(0, index - MAX_BEFORE), index);
+  return before.slice(Math.max(before.lastIndexOf('.'), before.lastIndexOf('\n')) + 1);
 }
