@@ -10,6 +10,7 @@ export {
 export type { ExecutorKind } from './config/executor-rules.ts';
 export { parseModelName } from './config/model-name.ts';
 export { createModelWindow } from './config/model-window.ts';
+export { anthropicAddress, modelKey } from './config/provider-address.ts';
 export { createCallTokens } from './conversation/call-tokens.ts';
 export { MAX_CALLS, SURPLUS } from './conversation/limited-calls.ts';
 export { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation/loop-conversation.ts';
@@ -32,7 +33,6 @@ export { type AgentModel, createModel } from './model/create-model.ts';
 export { learnWindow } from './model/probe/ask-window.ts';
 export { createModelMonitor, createModelMonitors, type ModelMonitor } from './model/probe/model-monitor.ts';
 export { type ProbedModel, probedModel, probeModel } from './model/probe/probe-model.ts';
-export { anthropicAddress, modelKey } from './model/provider/provider-address.ts';
 export { providerFailure, redirectFailure, redirectIn } from './model/provider/provider-failure.ts';
 export { providerFetch } from './model/provider/provider-fetch.ts';
 export { type AllowedNetwork, openConfiguredNetwork } from './network/allowed-network.ts';

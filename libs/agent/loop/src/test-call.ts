@@ -1,10 +1,10 @@
 import { systemClock } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from './config/config-yaml.ts';
+import type { ReadableEnv } from './config/provider-address.ts';
 import { callFailure } from './model/call/call-failure.ts';
 import type { ReceivedAnswer } from './model/call/call-usage.ts';
 import { streamAnswer } from './model/call/stream-answer.ts';
 import { createModel } from './model/create-model.ts';
-import type { ReadableEnv } from './model/provider/provider-address.ts';
 
 interface TestCall {
   readonly isOk: boolean;

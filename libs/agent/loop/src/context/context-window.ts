@@ -1,8 +1,8 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { taskFields } from '@hermes-fleet/protocol/ports';
 import type { ModelMessage } from 'ai';
+import { type ContextOverflow, contextOverflow } from '../messages/context-overflow.ts';
 import { createEstimator } from '../messages/history.ts';
-import { contextOverflow } from '../model/call/context-overflow.ts';
 import { MIN_OUTPUT_TOKENS } from '../model/call/model-call.ts';
 import type { RunResources } from '../run/conversation.ts';
 import { newContextState } from '../run/run-state.ts';
@@ -35,6 +35,8 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
   const isRunbook = model.info.id === 'offline/runbook';
   const window = (): number => Math.min(model.info.contextWindow, context.window ?? Number.POSITIVE_INFINITY);
   let refusal: FleetError | undefined;
+  /** The provider's own figures, which an error names rather than what was concluded from them. */
+  let stated: ContextOverflow = {};
   const mostInput = (): number => limits.max_input_tokens ?? Number.POSITIVE_INFINITY;
 
   /** The most input of a step, in corrected tokens. */
@@ -83,9 +85,11 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
       const tokens = meter.corrected(await estimate(fixed, state.messages));
       if (tokens <= most) return true;
       const which =
-        most === mostInput() ? 'limits.max_input_tokens' : `the model's context window of ${window()} tokens`;
+        most === mostInput()
+          ? 'limits.max_input_tokens'
+          : `the model's context window of ${stated.limit ?? window()} tokens`;
       const why = refusal === undefined ? '' : ` (${refusal.message})`;
-      const message = `the task does not fit ${which}: with the prompt and the tools it takes about ${tokens} tokens${why}`;
+      const message = `the task does not fit ${which}: with the prompt and the tools it takes about ${Math.max(tokens, stated.input ?? 0)} tokens${why}`;
       throw new FleetError('MODEL_FAILED', message, { retryable: false, cause: refusal });
     },
     /** The input of the next call. With the tools off, the longest form that fits window and budget, else the shortest. */
@@ -111,6 +115,7 @@ export function createContextWindow(options: ContextWindowOptions, resources: Ru
       const says = contextOverflow(error);
       if (says === undefined || !meter.refused(sent.inputTokens, says)) return false;
       refusal = error;
+      stated = { ...stated, ...says };
       log.warn(
         { ...taskFields(task), ...says, estimated_tokens: sent.inputTokens, window: window() },
         "the model's provider refused a conversation as too long",

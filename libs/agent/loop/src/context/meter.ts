@@ -1,4 +1,4 @@
-import type { ContextOverflow } from '../model/call/context-overflow.ts';
+import type { ContextOverflow } from '../messages/context-overflow.ts';
 import type { ContextState } from '../run/run-state.ts';
 
 /** From this estimate on, a call's metered input says how tokenizers differ; below, mostly what the provider adds. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { longTask } from '../../testing/long-task.ts';
+import { env, KEYED, scriptedServer } from '../../testing/scripted-server.ts';
 import { requestTokens } from '../../testing/window-model.ts';
 import { runInWindow, WINDOW } from '../../testing/window-run.ts';
 
@@ -38,4 +40,18 @@ test('limits.compact_at decides when', async (t) => {
   assert.ok(model.largest() < WINDOW);
   for (const request of model.stepRequests)
     assert.ok((await requestTokens(request)) <= 0.5 * WINDOW, 'a little above the limit within one step');
+});
+
+test('an error names the figures that the provider stated', async (t) => {
+  const message =
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.";
+  const body = JSON.stringify({ error: { message } });
+  const server = await scriptedServer(t, () => ({ status: 400, body }));
+  const config = { ...KEYED, base_url: server.url, context_window: 128_000 };
+  const agent = await makeAgent(t, config, { env });
+  const { error } = await agent.executor.run(makeTask('Do it.'), makeContext());
+  assert.match(
+    error?.message ?? '',
+    /context window of 8192 tokens: with the prompt and the tools it takes about 9000 tokens/,
+  );
 });

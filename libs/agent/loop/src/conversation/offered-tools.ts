@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { taskFields } from '@hermes-fleet/protocol/ports';
 import type { ToolSet } from 'ai';
-import { contextOverflow } from '../model/call/context-overflow.ts';
+import { contextOverflow } from '../messages/context-overflow.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { AgentTool, RunResources } from '../run/conversation.ts';
 import { sentParameters, toolDefinitions } from '../run/tool.ts';

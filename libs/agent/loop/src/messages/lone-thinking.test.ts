@@ -57,6 +57,7 @@ describe('a text stays as it is', () => {
   const ROWS: readonly [what: string, said: string][] = [
     ['without a tag', 'Yes.'],
     ['with both tags', 'Use <think>x</think> here.'],
+    ['with a tag as a word', 'I removed the stray </think> tag from a.html.'],
     ['with a tag in backticks', 'The tag `</think>` ends it, as ``</think>`` does.'],
     ['with a tag in a block', 'So:\n\n```html\nx\n</think>\n```\n\nDone.'],
     ['with a tag in a block that is not closed', 'So:\n~~~\n</think>\nx'],

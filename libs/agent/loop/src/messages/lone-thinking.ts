@@ -4,6 +4,8 @@ import { fences } from './fences.ts';
 /** Tags in which open models write what they think, where their server does not separate it. */
 export const THINKING_TAGS = ['think', 'thinking'] as const;
 
+/** What models leave behind the end of their thinking: blanks, and the tag again. */
+const CLOSINGS = /^(?:\s|<\/think(?:ing)?>)+/i;
 const TAG = new RegExp(`<(/?)(?:${THINKING_TAGS.join('|')})>`, 'gi');
 
 /**
@@ -23,7 +25,7 @@ export function withoutLoneThinking(messages: readonly ModelMessage[]): ModelMes
     const end = loneClosing(part.text);
     if (end === undefined) return message;
     const thought = part.text.slice(0, end.index);
-    const text = part.text.slice(end.index + end.length).trimStart();
+    const text = part.text.slice(end.index + end.length).replace(CLOSINGS, '');
     return {
       ...message,
       content: [
@@ -36,10 +38,14 @@ export function withoutLoneThinking(messages: readonly ModelMessage[]): ModelMes
   });
 }
 
-/** The first tag of the text, if it is a closing one. */
+/** The first tag of the text, if it is a closing one, and no word of a sentence. */
 function loneClosing(text: string): { readonly index: number; readonly length: number } | undefined {
-  const [tag] = unquoted(text).matchAll(TAG);
-  return tag?.[1] === '/' ? { index: tag.index, length: tag[0].length } : undefined;
+  const prose = unquoted(text);
+  const [tag] = prose.matchAll(TAG);
+  if (tag?.[1] !== '/') return undefined;
+  const { index, 0: found } = tag;
+  const isWord = /[\w,;] $/.test(prose.slice(0, index)) && /^ [a-z]/.test(prose.slice(index + found.length));
+  return isWord ? undefined : { index, length: found.length };
 }
 
 /** The text with blanks in place of the code that it quotes; all else stays at its place. */

@@ -6,11 +6,11 @@ import { withPortablePrompt } from './portable-prompt.ts';
 const TOOLS = [{ type: 'function' as const, name: 'write_file', inputSchema: {} }];
 
 /** What a model is sent for this conversation. */
-async function sentFor(prompt: LanguageModelV4Prompt): Promise<LanguageModelV4Prompt> {
+async function sentFor(prompt: LanguageModelV4Prompt, provider = 'test'): Promise<LanguageModelV4Prompt> {
   const sent: LanguageModelV4Prompt[] = [];
   const model: LanguageModelV4 = {
     specificationVersion: 'v4',
-    provider: 'test',
+    provider,
     modelId: 'test',
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error('not used')),
@@ -66,12 +66,16 @@ test('ids are short and unique, and each result has that of its call', async () 
   assert.equal(ids[2], 'abc123XYZ');
 });
 
-test('an id that OpenAI looks for stays', async () => {
+test('an id that OpenAI looks for stays with OpenAI', async () => {
   const prompt = called('call_0123456789abcdef', 'write_file', { openai: { itemId: 'fc_1' } });
-  assert.deepEqual(callsIn(await sentFor(prompt)), [
-    ['call_0123456789abcdef', 'write_file'],
-    ['call_0123456789abcdef', 'write_file'],
-  ]);
+  const kept = ['call_0123456789abcdef', 'write_file'];
+  assert.deepEqual(callsIn(await sentFor(prompt, 'openai.responses')), [kept, kept]);
+  const other = ['call00001', 'write_file'];
+  assert.deepEqual(
+    callsIn(await sentFor(prompt, 'mistral.chat')),
+    [other, other],
+    'a fallback has none of them',
+  );
 });
 
 test('a name that any provider takes stays, and another becomes that of the tool, or a valid one', async () => {

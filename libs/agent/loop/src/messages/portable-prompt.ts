@@ -5,7 +5,7 @@ import { meantTool } from './tool-names.ts';
 /**
  * A model that is sent conversations in a form that any server takes back: ids of tool calls are unique in it and at most
  * nine letters and digits, names of tools match `[A-Za-z0-9_-]{1,64}`, and no assistant message is empty: the messages of
- * the user around one are joined. The ids of a provider that keeps the conversation itself stay, because it looks for them.
+ * the user around one are joined. Ids stay where the provider looks for them.
  */
 export function withPortablePrompt(model: LanguageModelV4): LanguageModelV4 {
   return wrapLanguageModel({
@@ -14,13 +14,18 @@ export function withPortablePrompt(model: LanguageModelV4): LanguageModelV4 {
       specificationVersion: 'v4',
       transformParams: async ({ params }) => {
         const offered = new Set((params.tools ?? []).map(({ name }) => name));
-        return { ...params, prompt: portable(params.prompt, offered) };
+        return { ...params, prompt: portable(params.prompt, offered, model.provider) };
       },
     },
   });
 }
 
-function portable(prompt: LanguageModelV4Prompt, offered: ReadonlySet<string>): LanguageModelV4Prompt {
+function portable(
+  prompt: LanguageModelV4Prompt,
+  offered: ReadonlySet<string>,
+  provider: string,
+): LanguageModelV4Prompt {
+  const kept = KEPT.find(([name]) => name.test(provider))?.[1];
   const ids = new Map<string, string>();
   const taken = new Set<string>();
   function newId(id: string): string {
@@ -35,10 +40,11 @@ function portable(prompt: LanguageModelV4Prompt, offered: ReadonlySet<string>): 
   for (const message of prompt) {
     const last = sent.at(-1);
     if (message.role === 'assistant') {
+      const isKept = kept?.test(JSON.stringify(message)) === true;
       const content = message.content
         .filter((part) => part.type !== 'text' || part.text.trim() !== '')
         .map((part) => {
-          if (part.type !== 'tool-call' || part.providerExecuted || isKept(part)) return part;
+          if (part.type !== 'tool-call' || part.providerExecuted || isKept) return part;
           const toolCallId = newId(part.toolCallId);
           return { ...part, toolCallId, toolName: portableName(part.toolName, offered) };
         });
@@ -74,9 +80,11 @@ function nextId(taken: ReadonlySet<string>): string {
   }
 }
 
-/** True for a part of OpenAI's Responses API, which is sent as a reference to what OpenAI has. */
-const isKept = ({ providerOptions }: { readonly providerOptions?: unknown }): boolean =>
-  /"itemId"/.test(JSON.stringify(providerOptions ?? {}));
+/** By provider, what shows that it looks for the ids of a message: items that it has itself, or reasoning that names them. */
+const KEPT: readonly (readonly [provider: RegExp, field: RegExp])[] = [
+  [/\.responses$/, /"itemId":/],
+  [/^openrouter/, /"reasoning_details":\[\{[^\]]*"id":"/],
+];
 
 /** A name that any provider takes stays as the model wrote it. */
 const portableName = (name: string, offered: ReadonlySet<string>): string =>

@@ -15,17 +15,18 @@ export function repairedInput(text: string): JsonObject | undefined {
   // Some gateways put an empty object before the input.
   if (json === '{}' && rest.trim() !== '') return repairedInput(rest);
   const value = parseJson(json);
-  return isJsonObject(value) && !rest.includes('{') ? value : undefined;
+  const isMore = /^\s*,|\{|"\s*:/.test(rest);
+  return isJsonObject(value) && !isMore ? value : undefined;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-
-/** The text up to the brace that closes the first one, with line breaks and tabs inside of strings escaped. */
+/** The text up to the brace that closes the first one, with control characters inside of strings escaped. */
 function firstObject(text: string): { readonly json: string; readonly rest: string } {
   let json = '';
   let depth = 0;
-  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[\s\S])*"?|[{}]|[^"{}]+/g)) {
-    json += token.startsWith('"') ? token.replace(/[\n\r\t]/g, (char) => ESCAPES[char] ?? char) : token;
+  for (const { 0: token, index } of text.matchAll(/"[^"\\]*(?:\\[\s\S][^"\\]*)*"?|[{}]|[^"{}]+/g)) {
+    json += token.startsWith('"')
+      ? token.replace(/\p{Cc}/gu, (char) => JSON.stringify(char).slice(1, -1))
+      : token;
     if (token === '{') depth += 1;
     if (token === '}') depth -= 1;
     if (depth === 0) return { json, rest: text.slice(index + token.length) };

@@ -27,6 +27,8 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
       'shellcommand',
       'runbash',
       'runshell',
+      'executeshell',
+      'cmd',
     ],
     ...['runterminalcmd', 'runterminalcommand', 'runinterminal'],
   ],
@@ -35,7 +37,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Namespaces that chat templates put before a name: of OpenAI, gpt-oss and Kimi, of Gemini, and of code that calls. */
-const NAMESPACE = /^(?:functions?|default_api|tools?|api|multi_tool_use)(?:[.:/]+|__)(?=.)/i;
+const NAMESPACE = /^(?:(?:functions?|default_api|tools?|api|multi_tool_use)(?:[.:/]+|__)|functions?_)(?=.)/i;
 /** White space, quotes and backticks around a name, and what parsers leave behind it: `<|channel|>json`, `()`, `:0`. */
 const EDGES = /^[\s"'`]+|(?:[\s"'`]|<[|｜].*|\(\s*\)|:\d+)+$/gs;
 
@@ -60,7 +62,10 @@ export function meantTool(name: string, offered: ReadonlySet<string>): string | 
       const found = [...offered].filter((tool) => formsOf(tool).includes(plain));
       if (found.length > 0) return found.length === 1 ? found[0] : undefined;
     }
-  return undefined;
+  // Behind another namespace only a tool's own name counts: its part may be anything in other agents.
+  const last = plainly(bareName(name.split(/[.:/=>|(]+(?=\w)/).at(-1) ?? ''));
+  const own = [...offered].filter((tool) => plainly(tool) === last);
+  return own.length === 1 ? own[0] : undefined;
 }
 
 const plainly = (name: string): string => name.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase();

@@ -4,9 +4,17 @@ import { type Log, type ModelInfo, silentLog } from '@hermes-fleet/protocol/port
 import { type AgentConfig, fallbackConfigs } from '../config/config-yaml.ts';
 import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { createModelWindow, type ModelWindow } from '../config/model-window.ts';
+import {
+  anthropicAddress,
+  type Endpoint,
+  endpointOf,
+  modelKey,
+  type ReadableEnv,
+} from '../config/provider-address.ts';
 import { withPortablePrompt } from '../messages/portable-prompt.ts';
 import { withPromptCache } from '../messages/prompt-cache.ts';
-import { secretsOf } from '../messages/secrets.ts';
+import { loggable } from '../messages/redact.ts';
+import { secretsOf, withoutSecrets } from '../messages/secrets.ts';
 import { withSeparateThinking } from '../messages/separate-thinking.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import { type AgentModel, patienceOf, withFallbacks } from './call/agent-model.ts';
@@ -15,13 +23,6 @@ import { type ModelCalls, observedFetch } from './call/model-calls.ts';
 import { chatAnswerFetch } from './chat/chat-answer.ts';
 import { chatRequestFetch } from './chat/chat-request.ts';
 import { openRouterModel } from './provider/openrouter-model.ts';
-import {
-  anthropicAddress,
-  type Endpoint,
-  endpointOf,
-  modelKey,
-  type ReadableEnv,
-} from './provider/provider-address.ts';
 import { providerFetch } from './provider/provider-fetch.ts';
 import { packageModel } from './provider/provider-package.ts';
 
@@ -45,17 +46,13 @@ export async function createModel(
   config: AgentConfig,
   tier: string,
   env: ReadableEnv,
-  dependencies: ModelDependencies = {},
+  { others = [], measurement, log, ...own }: ModelDependencies = {},
 ): Promise<AgentModel> {
-  const first = await createOne(config, tier, env, dependencies);
-  const others = fallbackConfigs(config).map((other, index) =>
-    createOne(other, tier, env, {
-      ...dependencies.others?.[index],
-      measurement: dependencies.measurement,
-      log: dependencies.log,
-    }),
+  const first = await createOne(config, tier, env, { ...own, measurement, log });
+  const fallbacks = fallbackConfigs(config).map((other, index) =>
+    createOne(other, tier, env, { ...others[index], measurement, log }),
   );
-  return withFallbacks(first, await Promise.all(others));
+  return withFallbacks(first, await Promise.all(fallbacks));
 }
 
 async function createOne(
@@ -115,8 +112,11 @@ async function remoteModel(
   const send = chatRequestFetch(observed, {
     extra: config.extra_body,
     limitName: endpoint.limitName,
-    onLearnt: (learnt) =>
-      log.info({ model: config.model, ...learnt }, 'calls are sent as the provider takes them'),
+    onLearnt: (sent, said) =>
+      log.warn(
+        { model: config.model, sent, reason: loggable(withoutSecrets(said, secrets)) },
+        "the model's provider refuses parameters: calls are sent otherwise from now on",
+      ),
   });
   if (named.provider === 'package') {
     const { baseUrl: baseURL, key: apiKey } = endpoint;

@@ -9,8 +9,8 @@ import type { z } from 'zod';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
 import { AgentConfigSchema } from '../config/config-yaml.ts';
+import { endpointOf, modelKey } from '../config/provider-address.ts';
 import { createModel } from './create-model.ts';
-import { endpointOf, modelKey } from './provider/provider-address.ts';
 
 const KEYS: Record<string, string> = { OPENAI_API_KEY: 'key-a', OPENROUTER_API_KEY: 'key-b' };
 const env = { read: (name: string) => KEYS[name] };

@@ -7,8 +7,8 @@ import { APICallError } from 'ai';
 import { makeAgent, makeContext, makeTask } from '../../testing/harness.ts';
 import { restartableServer } from '../../testing/restartable-server.ts';
 import { AgentConfigSchema } from '../config/config-yaml.ts';
+import { contextOverflow } from '../messages/context-overflow.ts';
 import { cleanedError, secretsOf } from '../messages/secrets.ts';
-import { contextOverflow } from './call/context-overflow.ts';
 
 const SECRETS = ['k3y!', 'h3ader"value', 'nested-option', 'nested-body'] as const;
 const TOLD = `no: ${SECRETS.join(' ')}`;

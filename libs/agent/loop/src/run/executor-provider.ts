@@ -2,8 +2,8 @@ import type { Clock, Ids } from '@hermes-fleet/protocol/ports';
 import type { Confinement } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config-yaml.ts';
 import type { ExecutorRules } from '../config/executor-rules.ts';
+import type { ReadableEnv } from '../config/provider-address.ts';
 import type { ProbedModel } from '../model/probe/probe-model.ts';
-import type { ReadableEnv } from '../model/provider/provider-address.ts';
 import type { CreateConversation } from './conversation.ts';
 
 /** What the process gives to everything that an agent is made of. */

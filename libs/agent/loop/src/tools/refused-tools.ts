@@ -56,7 +56,7 @@ const DECLARATIONS = /\btools\W{1,4}(\d+)\W{1,4}function_?declarations\W{1,4}(\d
 const OF_DEFINITION =
   /^\W*(?:(?:function|custom|value)\b\W*)?(?:parameters|input_?schema|schema|name|description)\b/i;
 /** The place alone: a definition as a whole. */
-const ALONE = /^(?:\]?:|\],|\]?\.?(?:[\s}]|$))/;
+const ALONE = /^(?:\]?(?:\.custom)?:|\],|\]?\.?(?:[\s}]|$))/;
 
 function placesIn(text: string): number[] {
   const plain = text.replace(/["'`‘’“”]/g, '').replace(DECLARATIONS, (_all, entry: string, index: string) => {
@@ -81,7 +81,7 @@ function isNamed(text: string, name: string): boolean {
   const named = /[_-]/.test(name) ? `(?:${quoted}|(?<![\\w-])${word}(?![\\w-]))` : quoted;
   const tool = `(?:function|tool)(?: definition| declaration| schema)?[\\s:=]*${named}`;
   const faults = [
-    `\\b(?:schema|definition|declaration)s?\\b[^.\\n]{0,40}\\b(?:for|of|in) (?:the )?(?:function|tool)[\\s:=]*${named}`,
+    `\\b(?:schema|definition|declaration|parameter)s?\\b[^.\\n]{0,40}\\b(?:for|of|in) (?:the )?(?:function|tool)[\\s:=]*${named}`,
     `\\b${tool}[^.\\n]{0,80}?\\b(?:schema|keyword|grammar|unsupported|not supported|invalid (?:parameters|properties)|(?:parameters|properties) (?:are|is) invalid)\\b`,
     `\\b(?:invalid|unsupported|malformed|bad|cannot (?:use|compile|parse)) ${tool}[^.:\\n]{0,40}`,
     `${named}\\s*function_?declaration`,

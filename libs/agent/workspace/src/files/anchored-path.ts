@@ -63,10 +63,10 @@ export function anchoredFiles(root: string, otherUser: boolean, user: CommandUse
 function relativePath(root: string, path: string): string {
   if (path.includes('\0')) throw new ToolError('a path must not contain a null byte');
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new ToolError('the path is too long');
-  const [foreign] = /^(?:~(?=\/|$)|file:\/\/)/i.exec(path) ?? [];
+  const [foreign] = /^\s*(?:\.\/+)*(?:~(?=\/|$)|file:\/\/)/i.exec(path) ?? [];
   if (foreign !== undefined) {
     const rest = path.slice(foreign.length);
-    const meant = foreign === '~' ? rest.replace(/^\/+/, '') : rest;
+    const meant = foreign.endsWith('~') ? rest.replace(/^\/+/, '') : rest;
     throw new ToolError(
       `${shown(path)}: paths are relative to the workspace: write ${relativePath(root, meant)}`,
     );

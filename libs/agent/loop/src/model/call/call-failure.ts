@@ -59,7 +59,7 @@ function refusal(
   { now, ...told }: { readonly cause: Error; readonly said: string | undefined; readonly now: number },
 ): CallFailure {
   const { statusCode: status } = thrown;
-  const isBroken = status === 400 && /"failed_generation"/.test(thrown.responseBody ?? '');
+  const isBroken = [400, 422].includes(status ?? 0) && /failed_generation/.test(thrown.responseBody ?? '');
   const mayPass =
     isBroken || (status === undefined ? !isTlsError(thrown) : isTransient(status) && !isForGood(thrown));
   const refused = status === undefined ? 'unreachable' : 'refused';

@@ -33,7 +33,8 @@ const MAX_TOKENS = 100_000_000;
 
 /** A number of tokens, also one written as text; undefined for anything else. */
 export function count(value: unknown): number | undefined {
-  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  const isText = typeof value === 'string' && /^\s*\d[\d,]*(?:\.0+)?\s*$/.test(value);
+  const number = isText ? Number(value.replaceAll(',', '')) : value;
   const isCount =
     typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 && number <= MAX_TOKENS;
   return isCount ? number : undefined;
@@ -57,6 +58,13 @@ export function sdkFigures({
     cacheWrite,
     reasoning: count(outputTokenDetails.reasoningTokens) ?? 0,
   };
+}
+
+/** What two frames state, together: of each figure the last that is not 0. */
+export function mergedFigures(first: CallFigures | undefined, second: CallFigures | undefined) {
+  if (first === undefined || second === undefined) return second ?? first;
+  const stated = Object.entries(second).filter(([, figure]) => figure !== 0);
+  return CallFigures.parse({ ...first, ...Object.fromEntries(stated) });
 }
 
 interface Call {

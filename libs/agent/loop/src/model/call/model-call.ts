@@ -2,10 +2,10 @@ import { RedirectError } from '@hermes-fleet/net';
 import { FleetError } from '@hermes-fleet/protocol';
 import { type Budget, type Clock, type Reservation, systemClock } from '@hermes-fleet/protocol/ports';
 import { APICallError, type FinishReason, type ModelMessage } from 'ai';
+import { contextOverflow } from '../../messages/context-overflow.ts';
 import { type AgentModel, DEFAULT_PATIENCE } from './agent-model.ts';
 import { type CallFailure, callFailure } from './call-failure.ts';
 import { callUsage, isFarFromEstimate, meteredInputTokens, type ReceivedAnswer } from './call-usage.ts';
-import { contextOverflow } from './context-overflow.ts';
 import { createRetries, type ModelRetry } from './retries.ts';
 import { type AnswerRequest, streamAnswer } from './stream-answer.ts';
 

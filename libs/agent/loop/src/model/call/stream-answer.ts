@@ -13,7 +13,7 @@ import { withoutLoneThinking } from '../../messages/lone-thinking.ts';
 import { repairedInput } from '../../messages/repaired-input.ts';
 import { type AgentModel, DEFAULT_PATIENCE } from './agent-model.ts';
 import { UnfinishedAnswerError } from './call-failure.ts';
-import { CallFigures, type ReceivedAnswer, sdkFigures } from './call-usage.ts';
+import { CallFigures, mergedFigures, type ReceivedAnswer, sdkFigures } from './call-usage.ts';
 import { timeCall } from './measured-call.ts';
 import { createOutputCap } from './output-cap.ts';
 import { watchSilence } from './silence.ts';
@@ -77,10 +77,7 @@ export async function streamAnswer(
     for await (const part of result.stream) {
       if (part.type === 'raw') {
         // Read at once, so that it is known however the answer ends.
-        const figures = Metered.safeParse(part.rawValue).data?.metered;
-        // Zeros that follow on figures do not count.
-        if (figures?.input || figures?.output) received.usage = figures;
-        else received.usage ??= figures;
+        received.usage = mergedFigures(received.usage, Metered.safeParse(part.rawValue).data?.metered);
         continue;
       }
       if (part.type === 'error') {
@@ -119,18 +116,18 @@ export async function streamAnswer(
     throw error;
   } finally {
     timed?.ended(finish !== undefined, AbortSignal.any([signal, cut.signal]));
+    // Nothing more is read, whatever the provider still sends.
+    cut.abort();
   }
 }
 
-interface Finish {
-  readonly reason: FinishReason;
-  readonly raw: string | undefined;
-}
+type Finish = { readonly reason: FinishReason; readonly raw: string | undefined };
 
-/** Reasons of an answer that lacks its end, in the words of DeepSeek and Gemini. */
-const BROKEN = /^insufficient_system_resource$|malformed_function_call/i;
+/** Reasons of an answer that lacks its end, in the words of DeepSeek, vLLM, SGLang and Gemini. */
+const BROKEN =
+  /^(?:insufficient_system_resource|abort(?:ed)?|timeout|unexpected_tool_call|too_many_tool_calls)$|malformed_function_call/i;
 /** Reasons that some gateways give whole answers too. */
-const FAILED = /^(?:error|abort|network_error)$/i;
+const FAILED = /^(?:error|network_error)$/i;
 
 /** A package says `interrupted` for an answer without an end, or `other` without the provider's word. */
 const lacksEnd = ({ reason, raw = '' }: Finish, isEmpty: boolean): boolean =>
@@ -160,10 +157,7 @@ function isUnknownEvent(error: unknown): boolean {
   return event !== undefined && !KNOWN.test(event.content_block?.type ?? event.delta?.type ?? event.type);
 }
 
-interface BegunCall {
-  readonly id: string;
-  readonly name: string;
-}
+type BegunCall = { readonly id: string; readonly name: string };
 
 /** An answer that this side cut: its calls are refused, since the last one has no end (`messages/refused-calls.ts`). */
 function cutMessages(text: string, begun: readonly BegunCall[]): ModelMessage[] {

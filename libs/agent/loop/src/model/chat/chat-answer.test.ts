@@ -35,10 +35,39 @@ test('a connection is closed after an error that begins an answer', { timeout: 2
 });
 
 test('what says nothing is left out, and logged once an answer, without secrets', async (t) => {
-  const { response, log } = await answered(t, `data: {"type":"ping s3cret"}\n\ndata: {no\n\n${CHUNK}${END}`);
-  assert.doesNotMatch(await response.text(), /ping|no/);
+  const { response, log } = await answered(
+    t,
+    `data: {"type":"ping s3cret"}\n\ndata: keep-alive\n\n${CHUNK}${END}`,
+  );
+  assert.doesNotMatch(await response.text(), /ping|alive/);
   assert.deepEqual(
     log.entries.map(({ fields }) => fields),
     [{ frames: 2, first: '{"type":"ping [redacted]"}' }],
   );
+});
+
+test('an answer with a damaged frame fails, unless it has its finish reason', {
+  timeout: 20_000,
+}, async (t) => {
+  const damaged = 'data: {"choices":[{"delta":{"content":"b\n\n';
+  const { response } = await answered(t, `${CHUNK}${damaged}${END}`);
+  await assert.rejects(response.text(), /a frame is no JSON: \{"choices"/);
+  const late = await answered(t, `${CHUNK}${END.replace('data: [DONE]', damaged)}`);
+  assert.match(await late.response.text(), /"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/);
+});
+
+test('an answer without [DONE] ends soon after its finish reason', { timeout: 20_000 }, async (t) => {
+  const { response, closed } = await answered(t, CHUNK + END.replace('data: [DONE]\n\n', ''));
+  assert.match(await response.text(), /data: \[DONE\]\n\n$/);
+  await closed;
+});
+
+test('a reader that goes away closes the connection, also while it waits', { timeout: 20_000 }, async (t) => {
+  const { response, closed } = await answered(t, CHUNK);
+  const reader = response.body?.getReader();
+  await reader?.read();
+  const waiting = reader?.read();
+  await reader?.cancel();
+  assert.equal((await waiting)?.done, true);
+  await closed;
 });

@@ -15,54 +15,57 @@ interface BegunCall {
   isHeld: boolean;
 }
 
+/** A part of a call, as it came. */
+interface Part extends Pick<BegunCall, 'at' | 'id' | 'name' | 'args' | 'rest'> {}
+
 /**
  * Repairs the frames of one answer of the chat completions API, so that they are as its documents say
- * (https://platform.openai.com/docs/api-reference/chat-streaming). Frames that say nothing are left out.
+ * (https://platform.openai.com/docs/api-reference/chat-streaming).
  */
 export function createFrames() {
   const calls: BegunCall[] = [];
   let hasDeltas = false;
   let isFinished = false;
+  let isMetered = false;
 
-  /** The call that a part belongs to: by its id, its index, or as the last one. */
-  function callOf(at: JsonValue | undefined, id: string, name: string): BegunCall | undefined {
+  /** The call that a part continues; undefined where it begins one. */
+  function callOf({ at, id, name, args }: Part): BegunCall | undefined {
+    const same = (call: BegunCall): boolean => call.id === id && id !== '';
     const found =
-      calls.findLast((call) => call.id === id && call.at === at && id !== '') ??
-      calls.findLast((call) => call.id === id && id !== '') ??
+      calls.findLast((call) => same(call) && call.at === at) ??
+      calls.findLast(same) ??
       calls.findLast((call) => call.at === at && at !== undefined) ??
       (id === '' && at === undefined ? calls.at(-1) : undefined);
     if (found === undefined || name === '') return found;
-    if (id === '' && at === undefined && found.name !== '') return undefined;
-    // A part with a name begins another call where the last one is whole, or where it says so.
-    const isOtherId = found.id !== '' && id !== '' && found.id !== id && name !== found.name;
-    const isOther = isOtherId || (found.at !== at && found.at !== undefined && at !== undefined);
-    return isOther || parseJson(found.args) !== undefined ? undefined : found;
+    const isOther =
+      (at === undefined && id === '' && found.name !== '' && found.name !== name) ||
+      (at !== undefined && found.at !== undefined && found.at !== at) ||
+      (id !== '' && found.id !== '' && found.id !== id && found.name !== name) ||
+      (/^\s*(?:[[{]|$)/.test(args) && isWhole(found));
+    return isOther ? undefined : found;
   }
 
+  /** True for a call that is sent once more, whole or with its name alone. */
+  const isRepeated = ({ id, name, args }: Part): boolean =>
+    id !== '' &&
+    calls.some(
+      (call) => call.id === id && call.name === name && isWhole(call) && ['', call.args].includes(args),
+    );
+
   /** Takes the part of a call. Returns what can be passed on: a call is held until its name is known. */
-  function callParts(part: JsonValue): JsonObject[] {
-    if (!isJsonObject(part)) return [];
-    const { index: at, id: rawId, type: _, function: inner, ...rest } = part;
-    const { name: rawName, arguments: rawArgs } = isJsonObject(inner) ? inner : part;
-    const id = text(rawId);
-    const name = text(rawName);
-    const said = typeof rawArgs === 'string' ? rawArgs : isAbsent(rawArgs) ? '' : JSON.stringify(rawArgs);
-    // PHP writes an empty object so.
-    const args = said === '[]' ? '{}' : said;
-    const known = callOf(at ?? undefined, id, name);
+  function callParts(value: JsonValue): JsonObject[] {
+    const part = isJsonObject(value) ? partOf(value) : undefined;
+    if (part === undefined || isRepeated(part)) return [];
+    const { name, args } = part;
+    const known = callOf(part);
     if (known === undefined && name === '' && args === '') return [];
     const ended = known === undefined ? heldParts() : [];
-    const call = known ?? {
-      index: calls.length,
-      at: at ?? undefined,
-      id,
-      name: '',
-      args: '',
-      rest,
-      isHeld: true,
-    };
+    const call = known ?? { ...part, index: calls.length, name: '', args: '', isHeld: true };
     if (known === undefined) calls.push(call);
-    if (call.isHeld && name !== call.name) call.name += name;
+    // A name comes in pieces, again, or as far as it is known.
+    if (call.isHeld) call.name = name.startsWith(call.name) ? name : call.name + name;
+    // Some send all arguments once more at their end.
+    if (args === call.args && isWhole(call)) return ended;
     call.args += args;
     if (args === '' || call.name === '') return ended;
     return [
@@ -82,18 +85,19 @@ export function createFrames() {
 
   const heldParts = (): JsonObject[] => calls.filter(({ isHeld }) => isHeld).flatMap(begun);
 
-  function deltaOf(choice: JsonObject, isLast: boolean): JsonObject {
-    const { delta, message, text: plain } = choice;
+  function deltaOf(
+    { delta, message, text: plain }: JsonObject,
+    others: JsonValue[],
+    isLast: boolean,
+  ): JsonObject {
+    const [own = {}, whole = {}] = [delta, message].map((each) => (isJsonObject(each) ? each : {}));
+    hasDeltas ||= says(own);
     // Some repeat the whole answer at its end.
-    hasDeltas ||= isJsonObject(delta);
-    const raw =
-      [delta, hasDeltas ? undefined : message].find(isJsonObject) ??
-      (typeof plain === 'string' ? { content: plain } : {});
+    const raw = hasDeltas ? own : { content: typeof plain === 'string' ? plain : null, ...own, ...whole };
     const { role: _, content, tool_calls: tools, function_call: old, ...rest } = raw;
-    const reasoning = ['reasoning_content', 'reasoning'].filter((key) => typeof rest[key] === 'object');
-    for (const key of reasoning) delete rest[key];
-    const named = [old].filter(isJsonObject).map((call) => ({ index: 0, function: call }));
-    const begunParts = [...[tools ?? []].flat(), ...named].flatMap(callParts);
+    for (const key of ['reasoning_content', 'reasoning']) if (typeof rest[key] !== 'string') delete rest[key];
+    const named = isJsonObject(old) ? [{ index: 0, function: old }] : [];
+    const begunParts = [...[tools ?? []].flat(), ...named, ...others].flatMap(callParts);
     const parts = [...begunParts, ...(isLast ? heldParts() : [])];
     return {
       ...rest,
@@ -102,23 +106,35 @@ export function createFrames() {
     };
   }
 
+  /** The frame with this choice. Some proxies put text and calls into choices of their own: `others` are calls of such. */
+  function repairedChoice(frame: JsonObject, choice: JsonObject, others: JsonValue[]): JsonObject {
+    const said = text(choice.finish_reason);
+    const reason = REASONS.find(([pattern]) => pattern.test(said))?.[1] ?? (said || null);
+    const delta = deltaOf(choice, others, reason !== null);
+    isFinished ||= reason !== null;
+    return { ...frame, choices: [{ index: 0, delta, finish_reason: reason }] };
+  }
+
   return {
-    /** The frame as it should be; undefined for one without a choice, usage or error. */
-    repaired(frame: JsonObject): JsonObject | undefined {
+    /** True once a reason for the end has come. */
+    isFinished: (): boolean => isFinished,
+    /** True once usage has come by itself, as it does after all else. */
+    isMetered: (): boolean => isMetered,
+    /** The frame as it should be, once for each part of its choice; none for one without a choice, usage or error. */
+    repaired(frame: JsonObject): JsonObject[] {
       const metered = usageIn(frame);
       const { id, created, model, choices, error, usage, ...rest } = frame;
-      const choice = (Array.isArray(choices) ? choices : [choices ?? null])[0];
-      if (!isJsonObject(choice) && metered === undefined)
-        return Array.isArray(choices) ? { choices: [] } : undefined;
       const head = { ...(isAbsent(id) ? {} : { id: text(id) }), ...(typeof model === 'string' && { model }) };
       // In place of the usage, whose fields the packages read more strictly.
       const base = { ...rest, ...head, ...(metered !== undefined && { metered }) };
-      if (!isJsonObject(choice)) return { ...base, choices: [] };
-      const said = text(choice.finish_reason);
-      const reason = REASONS[said] ?? (said || null);
-      const delta = deltaOf(choice, reason !== null);
-      isFinished ||= reason !== null;
-      return { ...base, choices: [{ index: 0, delta, finish_reason: reason }] };
+      const all = [choices ?? []].flat().filter(isJsonObject);
+      isMetered ||= all.length === 0 && metered !== undefined && hasDeltas;
+      if (all.length === 0)
+        return metered !== undefined || Array.isArray(choices) ? [{ ...base, choices: [] }] : [];
+      const parts = all.filter(({ index }) => index === all[0]?.index);
+      const others = all.filter((choice) => !parts.includes(choice));
+      const calls = others.flatMap(({ delta, message }) => callsIn(delta ?? message));
+      return parts.map((choice, at) => repairedChoice(base, choice, at === 0 ? calls : []));
     },
     /** The frame that the end of a whole answer lacks, if any. */
     closing(): JsonObject | undefined {
@@ -131,14 +147,27 @@ export function createFrames() {
 }
 
 /** Reasons in the words of some providers; others stay as they are. */
-const REASONS: Readonly<Record<string, string>> = {
-  sensitive: 'content_filter',
-  safety: 'content_filter',
-  SAFETY: 'content_filter',
-  max_tokens: 'length',
-  MAX_TOKENS: 'length',
-  model_length: 'length',
-};
+const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:tool|function)[-_]?(?:calls?|use|code)$/i, 'tool_calls'],
+  [/^(?:max_?(?:output_?)?(?:tokens|length)|length_limit|model_length)$/i, 'length'],
+  [/^(?:sensitive|safety)$/i, 'content_filter'],
+];
+
+function partOf({ index: at, id, type: _, function: inner, ...rest }: JsonObject): Part {
+  const { name, arguments: args } = isJsonObject(inner) ? inner : rest;
+  const said = typeof args === 'string' ? args : isAbsent(args) ? '' : JSON.stringify(args);
+  // PHP writes an empty object so.
+  return { at: at ?? undefined, id: text(id), name: text(name), args: said === '[]' ? '{}' : said, rest };
+}
+
+const callsIn = (delta: JsonValue | undefined): JsonValue[] =>
+  isJsonObject(delta) ? [delta.tool_calls ?? []].flat() : [];
+
+const isWhole = ({ args }: BegunCall): boolean =>
+  args.trimEnd().endsWith('}') && parseJson(args) !== undefined;
+
+const says = (delta: JsonObject): boolean =>
+  Object.entries(delta).some(([key, value]) => key !== 'role' && !isAbsent(value) && value !== '');
 
 const isAbsent = (value: JsonValue | undefined): value is null | undefined =>
   value === null || value === undefined;

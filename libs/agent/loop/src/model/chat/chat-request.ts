@@ -1,66 +1,67 @@
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '@hermes-fleet/protocol';
-import { contextOverflow } from '../call/context-overflow.ts';
+import { isJsonObject, type JsonObject, parseJson } from '@hermes-fleet/protocol';
+import { contextOverflow } from '../../messages/context-overflow.ts';
+import { wordsOf } from '../provider/provider-failure.ts';
 
 type LimitName = 'max_tokens' | 'max_completion_tokens';
-const LIMITS: readonly LimitName[] = ['max_tokens', 'max_completion_tokens'];
+const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
 
 /** Parameters that a server may not know, and without which a call is as good. */
-const OPTIONAL = [
-  'stream_options',
-  'parallel_tool_calls',
-  'temperature',
-  'tool_choice',
-  'reasoning_effort',
-  'strict',
-] as const;
+const OPTIONAL = 'stream_options parallel_tool_calls temperature tool_choice reasoning_effort strict'.split(
+  ' ',
+);
 
 interface BodyChanges {
   /** Added to the JSON of every call; replaces what is there. */
   readonly extra: JsonObject;
   /** The name of the output limit that the provider is known to take; undefined for an API without this choice. */
   readonly limitName: LimitName | undefined;
-  /** Told of what all later calls are sent otherwise. */
-  readonly onLearnt?: (learnt: object) => void;
+  /** Told of how all later calls are sent, and of the provider's words. */
+  readonly onLearnt?: (sent: object, said: string) => void;
 }
 
 /** What refusals have taught about a model. */
 interface Learnt {
   readonly limitName: LimitName | undefined;
-  readonly isRenamed: boolean;
   /** The highest output limit. */
-  readonly most: number;
+  readonly most?: number;
   /** Parameters that are not sent. */
   readonly without: readonly string[];
 }
 
-/** A refusal is not read beyond this. */
-const MAX_CHARS = 20_000;
 /** More than there are parameters to learn about. */
 const MAX_TRIES = 10;
 
 /**
- * `fetch` that changes the JSON of calls. Where a provider refuses a parameter (400, 404 or 422), this call and all later
- * ones are sent without it, the output limit under its other name, or lowered to what the refusal names
- * (https://platform.openai.com/docs/api-reference/chat).
+ * `fetch` that changes the JSON of calls. Where a provider refuses a parameter (400, 404 or 422), the call is sent again
+ * without it, the output limit under its other name, or lowered to what the refusal names
+ * (https://platform.openai.com/docs/api-reference/chat). Once it is answered so, all later calls are sent so.
  */
 export function chatRequestFetch(
   next: typeof fetch,
   { extra, limitName, onLearnt }: BodyChanges,
 ): typeof fetch {
-  let learnt: Learnt = { limitName, isRenamed: false, most: Number.POSITIVE_INFINITY, without: [] };
+  let learnt: Learnt = { limitName, without: [] };
   return async (input, init) => {
     const body = init?.body;
     if (typeof body !== 'string') return next(input, init);
+    let known = learnt;
+    let tried = known;
+    let said = '';
     for (let tries = 1; ; tries += 1) {
-      const sent = changed(body, extra, learnt);
+      const sent = changed(body, extra, tried);
       const response = await next(input, { ...init, body: sent });
+      if (response.ok && tried !== known) {
+        learnt = { ...learnt, ...tried, without: [...new Set([...learnt.without, ...tried.without])] };
+        onLearnt?.(learnt, said);
+      }
       if (![400, 404, 422].includes(response.status) || tries === MAX_TRIES) return response;
-      const said = (await response.clone().text()).slice(0, MAX_CHARS);
-      const more = learntFrom(said, sent, learnt);
-      if (more === undefined) return response;
+      said = refusalIn(await response.clone().text());
+      // Another call may have learnt it by now.
+      const more = learnt === known ? learntFrom(said, sent, tried, limitName) : learnt;
+      known = learnt;
+      if (more === undefined || changed(body, extra, more) === sent) return response;
       await response.body?.cancel();
-      learnt = more;
-      onLearnt?.(more);
+      tried = more;
     }
   };
 }
@@ -68,60 +69,69 @@ export function chatRequestFetch(
 function changed(body: string, extra: JsonObject, { limitName, most, without }: Learnt): string {
   const parsed = parseJson(body);
   if (!isJsonObject(parsed)) return body;
-  const held = LIMITS.find((name) => name in parsed);
-  const { [held ?? '']: limit, ...rest } = parsed;
+  const all: JsonObject = { ...parsed, ...extra };
+  const held = LIMITS.find((name) => name in extra) ?? LIMITS.find((name) => name in parsed);
+  const limit = held === undefined ? undefined : all[held];
   const name = limitName ?? held;
-  const isLess = typeof limit === 'number' && most < limit;
+  const isLess = typeof limit === 'number' && most !== undefined && most < limit;
   if (name === held && !isLess && without.length === 0 && Object.keys(extra).length === 0) return body;
-  const all: JsonObject = {
-    ...rest,
-    ...(name !== undefined && limit !== undefined && { [name]: isLess ? most : limit }),
-    ...extra,
-  };
-  for (const key of without) delete all[key];
-  if (without.includes('strict') && Array.isArray(all.tools)) all.tools = all.tools.map(withoutStrict);
-  return JSON.stringify(all);
+  for (const key of [...LIMITS, ...without]) delete all[key];
+  if (name !== undefined && limit !== undefined) all[name] = isLess ? most : limit;
+  // A property of a schema that is called `strict` is an object.
+  const isDropped = (key: string, value: unknown): boolean =>
+    key === 'strict' && typeof value === 'boolean' && without.includes(key);
+  return JSON.stringify(all, (key, value) => (isDropped(key, value) ? undefined : value));
 }
 
-function withoutStrict(tool: JsonValue): JsonValue {
-  if (!isJsonObject(tool) || !isJsonObject(tool.function)) return tool;
-  const { strict: _, ...rest } = tool.function;
-  return { ...tool, function: rest };
+const MAX_CHARS = 2_000;
+
+/** The words of a refusal and the parameter that it names, without the request that some servers repeat in it. */
+function refusalIn(body: string): string {
+  const param = /"param"\s*:\s*"([^"]+)"/.exec(body)?.[1] ?? '';
+  const [words = ''] = (wordsOf(parseJson(body)) ?? body).split(/["']input["']\s*:/);
+  return `${words.slice(0, MAX_CHARS).replace(/(?<=\d),(?=\d{3})/g, '')} ${param}`;
 }
 
 /** The words by which a server refuses a parameter. */
 const REFUSES =
-  /unsupported|not (?:yet )?support|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed|not available|extra (?:input|field)|additional propert|invalid|instead|only the default|deprecated|cannot|can't|no endpoints/i;
+  "un(?:supported|recogni[sz]ed|known|expected|defined|available)|(?:not|n't) (?:(?:yet|currently|be|an?|work) )*(?:support|accept|permit|allow|valid|recogni[sz]|implement|available|appl|compatible|exist|set\\b|with\\b)|extra (?:input|field)|additional propert|invalid|illegal|forbidden|disabled|instead|only (?:the default|be|\\d)|must be|should be|deprecated|replaced|bad param|cannot|can't|no such|no endpoints|不支持";
 
-/** Where a refusal names the highest output limit. */
+/** A clause about the output limit, and where it names the highest. */
+const OF_LIMIT = /max_?\w*tokens|(?:completion|output|max(?:imum)?) tokens/i;
 const HIGHEST =
-  /(?:at most|<=|≤|less than or equal to|lower than|up to|>|\[\d+,|from \d+[^.\d]{0,20} to|max(?:imum)?[^.\d]{0,60}|limit(?:ed)?[^.\d]{0,30})\s*[`"']?(\d{2,7})\b(?: \((exclusive)\))?/gi;
+  /(?:at most|<=|≤|than(?: or equal to)?|up to|exceeds?(?: the model limit of)?|only|>|[[(]\d+,|\b[01] ?[-~–]|(?:from|between) \d+[^.\d]{0,20} (?:to|and)|max(?:imum)?[^.\d]{0,60}|limit (?:of|is))\s*[`"']?(?:(?<=(less|lower|smaller) than [`"']?)|)(\d{3,7})\b(?: \((exclusive)\))?/gi;
+/** A clause about the lowest limit. */
+const LEAST = /must be greater than|at least|minimum/i;
+/** No model writes less: a lower figure is another's. */
+const LOWEST = 256;
 
 /** What a refusal teaches besides; undefined when it teaches nothing. */
-function learntFrom(said: string, sent: string, learnt: Learnt): Learnt | undefined {
+function learntFrom(said: string, sent: string, tried: Learnt, first?: LimitName): Learnt | undefined {
   const parsed = parseJson(sent);
-  // A conversation that is too long is made shorter (`contextOverflow`).
-  if (!isJsonObject(parsed) || contextOverflow({ responseBody: said, statusCode: 400 }) !== undefined)
-    return undefined;
+  // A conversation that is too long is made shorter.
+  if (!isJsonObject(parsed) || contextOverflow({ responseBody: said, statusCode: 400 })) return undefined;
   const held = LIMITS.find((name) => name in parsed);
   const limit = held === undefined ? undefined : parsed[held];
-  if (typeof limit === 'number' && /max_?\w*tokens|(?:completion|output|max) tokens/i.test(said)) {
-    const figures = [...said.matchAll(HIGHEST)].map(([, figure, end]) => Number(figure) - (end ? 1 : 0));
-    const most = Math.max(0, ...figures.filter((figure) => figure < limit));
-    if (most > 0) return { ...learnt, most };
-  }
-  if (!REFUSES.test(said)) return undefined;
-  if (held !== undefined && learnt.limitName !== undefined && !learnt.isRenamed && names(said, held)) {
-    const limitName = held === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
-    return { ...learnt, limitName, isRenamed: true };
-  }
+  const clauses = said.split(/(?<=[.;])\s/).filter((clause) => OF_LIMIT.test(clause) && !LEAST.test(clause));
+  const figures = [...clauses.join(' ').matchAll(HIGHEST)].map(
+    ([, below, most, end]) => Number(most) - (below || end ? 1 : 0),
+  );
+  const fitting = figures.filter((most) => typeof limit === 'number' && most < limit && most >= LOWEST);
+  if (fitting.length > 0) return { ...tried, most: Math.max(...fitting) };
+  if (held !== undefined && first !== undefined && tried.limitName === first && refuses(said, held))
+    return { ...tried, limitName: held === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens' };
   const isSent = (name: string): boolean => (name === 'strict' ? /"strict":/.test(sent) : name in parsed);
-  const refused = OPTIONAL.find((name) => isSent(name) && names(said, name));
-  return refused && { ...learnt, without: [...learnt.without, refused] };
+  const refused = OPTIONAL.find((name) => isSent(name) && refuses(said, name));
+  return refused === undefined ? undefined : { ...tried, without: [...tried.without, refused] };
 }
 
-/** True when a text has the name of a parameter, also in another case. `strict` must be quoted, or in a path. */
-const names = (text: string, name: string): boolean =>
-  name === 'strict'
-    ? /[."'`]strict\b/.test(text)
-    : new RegExp(`(?<![a-z_])${name.replaceAll('_', '_?')}(?![a-z_])`, 'i').test(text);
+/** True where a text refuses a parameter, in whatever case it writes it. `strict` must be quoted, or in a path. */
+function refuses(text: string, name: string): boolean {
+  const words = name.replaceAll('_', LIMITS.some((limit) => limit === name) ? '_?' : '[_. ]?');
+  // In the words of Ollama, an effort is thinking.
+  const other = name === 'reasoning_effort' ? '|thinking' : '';
+  const named = name === 'strict' ? '[."\'`]strict\\b' : `(?<![a-z_])(?:${words}${other})(?![a-z_])`;
+  return new RegExp(`${named}[\\s\\S]{0,120}(?:${REFUSES})|(?:${REFUSES})[\\s\\S]{0,120}${named}`, 'i').test(
+    text,
+  );
+}

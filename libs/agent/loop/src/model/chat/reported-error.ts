@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { CallFigures } from '../call/call-usage.ts';
 import { wordsOf } from '../provider/provider-failure.ts';
-import { usageIn } from './chat-usage.ts';
+import { inside, usageIn } from './chat-usage.ts';
 
 /** An error that a provider wrote into an answer of 200. */
 export interface ReportedError {
@@ -25,16 +25,14 @@ const STATUSES: readonly (readonly [RegExp, number])[] = [
 
 /** The error in a frame or a body; undefined where there is none. `event` is the frame's own. */
 export function reportedError(frame: JsonObject, event?: string): ReportedError | undefined {
-  const isNamed = event === 'error' || frame.object === 'error' || frame.type === 'error';
-  const isBare =
-    frame.choices === undefined &&
-    (wordsOf(frame.detail) !== undefined || Number(frame.code ?? frame.status) >= 400);
+  const [choice] = [frame.choices ?? []].flat();
+  const isNamed = event === 'error' || frame.object === 'error' || /error$/i.test(String(frame.type));
+  const isBare = choice === undefined && wordsOf(frame) !== undefined && statusOf(frame) !== undefined;
   // MiniMax answers 200, with a status of its own (https://platform.minimax.io/docs/api-reference/errorcode).
-  const base =
-    isJsonObject(frame.base_resp) && frame.base_resp.status_code ? frame.base_resp.status_msg : null;
-  const raw =
-    frame.error || (base ? { message: base, type: base } : null) || (isNamed || isBare ? frame : null);
-  if (raw === null) return undefined;
+  const base = inside(frame.base_resp, 'status_code') && inside(frame.base_resp, 'status_msg');
+  const own = [frame.error, inside(choice, 'error'), base && { message: base, type: base }];
+  const raw = [...own, (isNamed || isBare) && frame].find(isSaid);
+  if (raw === undefined) return undefined;
   const fields = isJsonObject(raw) ? raw : {};
   const message = wordsOf(raw) ?? JSON.stringify(raw);
   const status = statusOf({ ...frame, ...fields });
@@ -43,8 +41,14 @@ export function reportedError(frame: JsonObject, event?: string): ReportedError 
   return { status, body: { error, ...(metered !== undefined && { metered }) } };
 }
 
+/** False for what says that there is no error: nothing, or an object of nothing. */
+const isSaid = (error: JsonValue | undefined): error is JsonValue =>
+  isJsonObject(error) ? Object.values(error).some(Boolean) : Boolean(error);
+
+const CODES = ['code', 'status', 'status_code', 'type', 'error_code', 'error_type'];
+
 function statusOf(fields: JsonObject): number | undefined {
-  const named = ['code', 'status', 'status_code', 'type'].map((key) => fields[key] ?? '');
+  const named = CODES.map((key) => fields[key] ?? '');
   const exact = named.map(Number).find((number) => number >= 400 && number <= 599);
   return exact ?? STATUSES.find(([pattern]) => pattern.test(named.join(' ')))?.[1];
 }

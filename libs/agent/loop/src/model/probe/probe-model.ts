@@ -2,7 +2,7 @@ import { createClient } from '@hermes-fleet/net';
 import type { MeasuredModel } from '@hermes-fleet/protocol/ports';
 import type { AgentConfig } from '../../config/config-yaml.ts';
 import { type ModelName, parseModelName } from '../../config/model-name.ts';
-import { anthropicAddress, endpointOf, type ReadableEnv } from '../provider/provider-address.ts';
+import { anthropicAddress, endpointOf, type ReadableEnv } from '../../config/provider-address.ts';
 
 const ANTHROPIC = 'https://api.anthropic.com';
 const ANTHROPIC_VERSION = '2023-06-01';

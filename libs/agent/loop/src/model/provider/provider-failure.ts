@@ -53,14 +53,16 @@ function messageOf(error: unknown): string | undefined {
   return wordsOf(parseJson(error.responseBody));
 }
 
+const WORDS = ['error', 'message', 'msg', 'detail', 'errors', 'error_message', 'error_msg'];
+
 /** The words of an error in a provider's JSON, with the place that each is about; undefined where there are none. */
 export function wordsOf(value: JsonValue | undefined, depth = 0): string | undefined {
   if (typeof value === 'string') return value.trim() || undefined;
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return undefined;
   const inner = (each: JsonValue | undefined): string | undefined => wordsOf(each, depth + 1);
   if (Array.isArray(value)) return value.flatMap((each) => inner(each) ?? []).join('; ') || undefined;
-  const { error, message, msg, detail, errors, loc, metadata } = value;
-  const own = inner(error) ?? inner(message) ?? inner(msg) ?? inner(detail) ?? inner(errors);
+  const { loc, metadata } = value;
+  const own = WORDS.map((key) => inner(value[key])).find((words) => words !== undefined);
   if (own === undefined) return undefined;
   // FastAPI names the field; a gateway quotes the provider behind it.
   const place = Array.isArray(loc) ? `${loc.join('.')}: ` : '';

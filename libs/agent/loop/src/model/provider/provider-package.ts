@@ -19,10 +19,8 @@ const MAJORS: Readonly<Record<string, number>> = {
   '@ai-sdk/xai': 5,
 };
 
-function installation(name: string): string {
-  const major = MAJORS[name];
-  return `npm install --prefix <folder> ${major === undefined ? name : `${name}@${major}`}`;
-}
+const installation = (name: string): string =>
+  `npm install --prefix <folder> ${[name, MAJORS[name] ?? []].flat().join('@')}`;
 
 const AnyFunction = z.custom<(...args: unknown[]) => unknown>((value) => typeof value === 'function');
 const Model = z.custom<LanguageModelV4>(

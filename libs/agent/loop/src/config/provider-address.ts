@@ -1,6 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../../config/config-yaml.ts';
-import type { ModelName } from '../../config/model-name.ts';
+import type { AgentConfig } from './config-yaml.ts';
+import type { ModelName } from './model-name.ts';
 
 export interface ReadableEnv {
   read(name: string): string | undefined;
