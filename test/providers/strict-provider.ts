@@ -18,7 +18,9 @@ export function refusalOf(dialect: Dialect, body: unknown): string | undefined {
     const wrong = NAME.test(name) ? wrongSchema(schema) : 'its name';
     if (wrong !== undefined) return `tool ${name}: ${wrong}`;
   }
-  return wrongMessages(messages, dialect === 'chat' ? /^[A-Za-z0-9]{1,9}$/ : /^[\w-]{1,64}$/);
+  // Reasoning that goes back may name the ids of its calls.
+  const isFree = dialect !== 'chat' || /"reasoning_details":\[\{[^\]]*"id":"/.test(JSON.stringify(body));
+  return wrongMessages(messages, isFree ? /^[\w-]{1,64}$/ : /^[A-Za-z0-9]{1,9}$/);
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
