@@ -14,15 +14,16 @@ it('each topic of the corpus has a test file that plays it', () => {
 
 it('an error in a transcript names its file and line', (t) => {
   const file = join(tempDir(t), 'bad.txt');
-  const HEAD = 'what: x\nends: done\n';
+  const HEAD = 'what: x\nends: done\nbooked: nothing\n';
   const ROWS: readonly (readonly [text: string, line: number, error: RegExp])[] = [
     ['what: x\nend: done\n\n--- end\n', 2, /`end` is no key/],
-    [`${HEAD}what: y\n\n--- end\n`, 3, /twice/],
+    [`${HEAD}what: y\n\n--- end\n`, 4, /twice/],
     [`${HEAD}says: done\n\n--- end\n`, 1, /`done` is no \/pattern\//],
-    [`${HEAD}request 2: /x/\n\n--- end\n`, 3, /with/],
-    [`${HEAD}booked: many\n\n--- end\n`, 1, /says no tokens/],
-    [`${HEAD}\n--- write\n--- 20 | text/plain\nx\n`, 5, /`20` is neither/],
-    [`${HEAD}\n--- 200 | text/plain\nx\n\n--- 200 | text/plain | slowly\nx\n`, 7, /`slowly` is no option/],
+    [`${HEAD}request 2: /x/\n\n--- end\n`, 4, /with/],
+    ['what: x\nends: done\nbooked: many\n\n--- end\n', 1, /says no tokens/],
+    ['what: x\nends: done\n\n--- end\n', 1, /`booked` is missing/],
+    [`${HEAD}\n--- write\n--- 20 | text/plain\nx\n`, 6, /`20` is neither/],
+    [`${HEAD}\n--- 200 | text/plain\nx\n\n--- 200 | text/plain | slowly\nx\n`, 8, /`slowly` is no option/],
     ['what: x\n\n--- end\n', 1, /none of done/],
     [HEAD, 1, /no answer/],
   ];

@@ -43,7 +43,6 @@ export function checkResult(
 
 /** Checks what was booked for the run. */
 export function checkBooked({ booked }: Transcript, usage: Omit<Usage, 'model'>): void {
-  if (booked === undefined) return;
   const {
     inputTokens,
     cacheReadTokens = 0,

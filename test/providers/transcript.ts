@@ -34,7 +34,7 @@ export interface RequestCheck {
  *
  * - `what`: one sentence that names the provider; `ends`: done, partial, error or blocked;
  * - `says`: a pattern of the result's text, output, error and remaining work;
- * - `booked`: `28000 in, 20 out`, then `, 5 cached` and `, 5 reasoning`; or `estimated 900 to 9000`, `nothing`;
+ * - `booked`: `28000 in, 20 out`, then `, 5 cached` and `, 5 reasoning`; or `estimated 900 to 9000`, `nothing`; required;
  * - `file NAME`: a pattern of its content; `no file NAME`;
  * - `request 2`, `request 2..`, `request 1..3`: `with` or `without` and a pattern of the JSON that was sent;
  * - `requests`: how many came, as `3` or `1..3`, if not one for each answer;
@@ -53,7 +53,7 @@ export interface Transcript {
   readonly replySchema: 'json' | undefined;
   readonly ends: 'done' | 'partial' | 'error' | 'blocked';
   readonly says: RegExp | undefined;
-  readonly booked: Booked | undefined;
+  readonly booked: Booked;
   /** Undefined content: there must be no such file. */
   readonly files: readonly { readonly path: string; readonly content: RegExp | undefined }[];
   readonly checks: readonly RequestCheck[];
@@ -113,7 +113,6 @@ function readKey(text: string, draft: Draft): void {
 
 function complete({ files, checks, single }: Draft, answers: readonly Answer[]): Transcript {
   const says = single.get('says');
-  const booked = single.get('booked');
   const config = parseJson(single.get('config') ?? '{}');
   return {
     what: single.get('what') ?? fail('`what` is missing'),
@@ -122,7 +121,7 @@ function complete({ files, checks, single }: Draft, answers: readonly Answer[]):
     replySchema: single.has('reply') ? oneOf(['json'] as const, single.get('reply')) : undefined,
     ends: oneOf(['done', 'partial', 'error', 'blocked'], single.get('ends')),
     says: says === undefined ? undefined : pattern(says),
-    booked: booked === undefined ? undefined : readBooked(booked),
+    booked: readBooked(single.get('booked') ?? fail('`booked` is missing')),
     files,
     checks,
     requests: readCount(single.get('requests') ?? String(answers.length)),
