@@ -61,4 +61,11 @@ it('the server of the corpus refuses what the strictest providers refuse', () =>
     if (what === undefined) assert.equal(refusal, undefined);
     else assert.match(refusal ?? '', what);
   }
+  const long = { ...OBJECT, properties: { a: { maxLength: 1 } } };
+  const [named, declared] = [
+    { name: 'f', parameters: long },
+    { name: 'f', parametersJsonSchema: long },
+  ];
+  assert.match(refusalOf('responses', { stream: true, tools: [named] }) ?? '', /has maxLength/);
+  assert.match(refusalOf('google', { tools: [{ functionDeclarations: [declared] }] }) ?? '', /has maxLength/);
 });

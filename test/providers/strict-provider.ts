@@ -9,11 +9,9 @@ const JsonObjectText = z
 
 /** What the strictest providers refuse in a request, each with the first wrong thing; undefined if any of them takes it. */
 export function refusalOf(dialect: Dialect, body: unknown): string | undefined {
-  // The others have ids of their own, or none, and are not as strict.
-  if (dialect !== 'chat' && dialect !== 'anthropic') return undefined;
-  const parsed = (dialect === 'chat' ? Chat : Anthropic).safeParse(body);
+  const parsed = BODIES[dialect].safeParse(body);
   if (!parsed.success) return z.prettifyError(parsed.error);
-  const { tools = [], messages } = parsed.data;
+  const { tools = [], messages = [] } = parsed.data;
   for (const { name, schema } of tools) {
     const wrong = NAME.test(name) ? wrongSchema(schema) : 'its name';
     if (wrong !== undefined) return `tool ${name}: ${wrong}`;
@@ -93,6 +91,10 @@ const isFilled = (content: unknown): boolean =>
 
 const Name = z.object({ name: z.string() });
 
+/** A tool whose schema has this key. */
+const toolWith = (key: string) =>
+  z.looseObject({ name: z.string() }).transform((tool) => ({ name: tool.name, schema: tool[key] }));
+
 const Chat = z.looseObject({
   stream: z.literal(true),
   messages: z.array(
@@ -113,11 +115,7 @@ const Chat = z.looseObject({
       })),
   ),
   tools: z
-    .array(
-      z
-        .object({ function: Name.extend({ parameters: z.unknown() }) })
-        .transform(({ function: { name, parameters } }) => ({ name, schema: parameters })),
-    )
+    .array(z.object({ function: toolWith('parameters') }).transform(({ function: named }) => named))
     .optional(),
 });
 
@@ -145,12 +143,30 @@ const Anthropic = z.looseObject({
         };
       }),
   ),
+  tools: z.array(toolWith('input_schema')).optional(),
+});
+
+const Responses = z.looseObject({
+  stream: z.literal(true),
+  tools: z.array(toolWith('parameters')).optional(),
+});
+
+const Google = z.looseObject({
   tools: z
-    .array(
-      Name.extend({ input_schema: z.unknown() }).transform(({ name, input_schema: schema }) => ({
-        name,
-        schema,
-      })),
-    )
+    .array(z.object({ functionDeclarations: z.array(toolWith('parametersJsonSchema')) }))
+    .transform((tools) => tools.flatMap(({ functionDeclarations }) => functionDeclarations))
     .optional(),
 });
+
+interface Body {
+  readonly tools?: readonly { readonly name: string; readonly schema: unknown }[] | undefined;
+  readonly messages?: readonly Message[];
+}
+
+/** Of the last two the tools alone: their conversations have other ids, or none. */
+const BODIES: Readonly<Record<Dialect, z.ZodType<Body>>> = {
+  chat: Chat,
+  anthropic: Anthropic,
+  google: Google,
+  responses: Responses,
+};
