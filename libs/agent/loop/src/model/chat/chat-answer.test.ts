@@ -51,7 +51,7 @@ test('an answer with a damaged frame fails, unless it has its finish reason', {
 }, async (t) => {
   const damaged = 'data: {"choices":[{"delta":{"content":"b\n\n';
   const { response } = await answered(t, `${CHUNK}${damaged}${END}`);
-  await assert.rejects(response.text(), /a frame is no JSON: \{"choices"/);
+  assert.match(await response.text(), /"content":"a"[\s\S]*"error":\{"message":"a frame is no JSON: \{/);
   const late = await answered(t, `${CHUNK}${END.replace('data: [DONE]', damaged)}`);
   assert.match(await late.response.text(), /"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/);
 });

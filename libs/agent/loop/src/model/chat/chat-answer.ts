@@ -104,11 +104,10 @@ async function* itemsOf(
   if (isAnswer) yield { isEnd: true };
 }
 
-/** Throws for a frame that is damaged: without it the answer would not be whole. */
+/** A frame that is damaged is an error: without it the answer would not be whole. */
 function* itemsIn(text: string, event?: string): Generator<Item> {
   const value = parseJson(text);
-  if (value === undefined && /^\s*[[{]/.test(text))
-    throw new Error(`a frame is no JSON: ${text.slice(0, 200)}`);
+  if (value === undefined && /^\s*[[{]/.test(text)) return yield { error: damaged(text) };
   for (const frame of [value].flat()) {
     const shown = isJsonObject(frame) ? frame : event === 'error' && { message: text };
     const error = shown ? reportedError(shown, event) : undefined;
@@ -116,6 +115,11 @@ function* itemsIn(text: string, event?: string): Generator<Item> {
     else yield isJsonObject(frame) ? { frame } : { words: text };
   }
 }
+
+const damaged = (text: string): ReportedError => ({
+  status: undefined,
+  body: { error: { message: `a frame is no JSON: ${text.slice(0, 200)}` } },
+});
 
 async function* repaired(
   first: Promise<IteratorResult<Item, undefined>>,

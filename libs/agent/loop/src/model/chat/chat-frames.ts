@@ -49,7 +49,7 @@ export function createFrames() {
   const isRepeated = ({ id, name, args }: Part): boolean =>
     id !== '' &&
     calls.some(
-      (call) => call.id === id && call.name === name && isWhole(call) && ['', call.args].includes(args),
+      (call) => call.id === id && call.name === name && isWhole(call) && ['', '{}', call.args].includes(args),
     );
 
   /** Takes the part of a call. Returns what can be passed on: a call is held until its name is known. */

@@ -34,7 +34,8 @@ function figuresOf(usage: JsonObject): CallFigures | undefined {
   const [cacheRead, cacheWrite] = [Math.max(...read), Math.max(...written)];
   // Anthropic's own form counts them beside the input.
   const isOwn = usage.input_tokens !== undefined && usage.prompt_tokens === undefined && total === undefined;
-  const isBeside = isOwn || cacheRead + cacheWrite > (prompt ?? Number.POSITIVE_INFINITY);
+  const own = (count(usage.cache_read_input_tokens) ?? 0) + (count(usage.cache_creation_input_tokens) ?? 0);
+  const isBeside = isOwn || own > (prompt ?? Number.POSITIVE_INFINITY);
   const all = prompt !== undefined && isBeside ? prompt + cacheRead + cacheWrite : prompt;
   // A total alone is what was sent and answered.
   const input = all ?? (completion === undefined ? total || undefined : difference(total, completion));
