@@ -96,7 +96,7 @@ export const TRUST_CASES: readonly ConformanceCase[] = [
       assert.deepEqual([result.status, result.text], ['done', 'I cannot fly.'], JSON.stringify(result));
       assert.match(
         fixture.requests[1]?.results[0] ?? '',
-        /unavailable tool 'fly'|No such tool available: fly/,
+        /there is no tool fly;|No such tool available: fly/,
       );
       const told = context.events.flatMap(({ type, ...event }) =>
         type === 'progress' && 'data' in event ? [event.data] : [],
