@@ -22,7 +22,7 @@ const ANSWER = `${FILE} passes: all numbers may be negative.`;
 
 const calls = (name: string, args: object): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
-/** What a file tool answers about a file that is now like this. */
+/** A file tool's answer about a file with this content. */
 const wrote = (content: string): string => `"bytes":${content.length}`;
 
 const MODEL = scriptedGguf([

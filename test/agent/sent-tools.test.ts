@@ -128,7 +128,7 @@ function refused(schema: JsonValue): string[] {
   ];
 }
 
-/** What the whole schema says and the sent one does not. */
+/** The rules of the whole schema that the sent one lacks. */
 function lost(whole: JsonValue, sent: JsonValue | undefined, path: string): string[] {
   if (!isJsonObject(whole)) return [];
   if (!isJsonObject(sent)) return [path];

@@ -12,7 +12,7 @@ export interface AnsweringServer {
   readonly url: string;
   /** The JSON of the calls so far. */
   readonly requests: readonly string[];
-  /** What was wrong with calls: what a strict provider refuses, and calls that the transcript has no answer for. */
+  /** Faults of calls: those that a strict provider refuses, and calls that the transcript has no answer for. */
   readonly problems: readonly string[];
 }
 

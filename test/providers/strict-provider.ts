@@ -7,7 +7,7 @@ const JsonObjectText = z
   .string()
   .refine((text) => isJsonObject(parseJson(text)), 'arguments are no JSON object');
 
-/** What the strictest providers refuse in a request, each with the first wrong thing; undefined if any of them takes it. */
+/** The first thing in a request that a strict provider refuses; undefined if each of them takes it. */
 export function refusalOf(dialect: Dialect, body: unknown): string | undefined {
   const parsed = BODIES[dialect].safeParse(body);
   if (!parsed.success) return z.prettifyError(parsed.error);
@@ -163,7 +163,7 @@ interface Body {
   readonly messages?: readonly Message[];
 }
 
-/** Of the last two the tools alone: their conversations have other ids, or none. */
+/** Only the tools of the last two are checked: their conversations have other ids, or none. */
 const BODIES: Readonly<Record<Dialect, z.ZodType<Body>>> = {
   chat: Chat,
   anthropic: Anthropic,

@@ -20,7 +20,7 @@ export type Booked =
   | { readonly input: number; readonly output: number; readonly cached: number; readonly reasoning: number }
   | { readonly least: number; readonly most: number };
 
-/** What the JSON of some requests, counted from 1, must hold or lack. */
+/** A pattern that the JSON of some requests, counted from 1, must hold or lack. */
 export interface RequestCheck {
   readonly first: number;
   readonly last: number;

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 const ANSWER_MS = 2000;
 const MAX_ANSWER_BYTES = 1_048_576;
 
-/** What the running gateway of a profile says at `/ready`, of which only that process knows some. */
+/** The answer of a running profile at `/ready`, parts of which only that process knows. */
 export interface RunningProfile {
   readonly url: string;
   /** By name; empty when it is not running, or another service answers. */

@@ -1,6 +1,6 @@
 import { type Tensor, writeGguf } from './gguf.ts';
 
-/** What the model says once the conversation has the text `after`; the first step has none. */
+/** A step that the model takes once the conversation has the text `after`; the first step has none. */
 export interface Step {
   readonly after?: string;
   readonly say: string;

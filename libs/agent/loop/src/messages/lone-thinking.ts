@@ -4,7 +4,7 @@ import { fences } from './fences.ts';
 /** Tags in which open models write what they think, where their server does not separate it. */
 export const THINKING_TAGS = ['think', 'thinking'] as const;
 
-/** What models leave behind the end of their thinking: blanks, and the tag again. */
+/** Blanks and further closing tags, which some models write after their thinking. */
 const CLOSINGS = /^(?:\s|<\/think(?:ing)?>)+/i;
 const TAG = new RegExp(`<(/?)(?:${THINKING_TAGS.join('|')})>`, 'gi');
 

@@ -5,7 +5,7 @@ import { withPortablePrompt } from './portable-prompt.ts';
 
 const TOOLS = [{ type: 'function' as const, name: 'write_file', inputSchema: {} }];
 
-/** What a model is sent for this conversation. */
+/** The conversation as a model is sent it. */
 async function sentFor(prompt: LanguageModelV4Prompt, provider = 'test'): Promise<LanguageModelV4Prompt> {
   const sent: LanguageModelV4Prompt[] = [];
   const model: LanguageModelV4 = {

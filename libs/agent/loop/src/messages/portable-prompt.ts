@@ -80,7 +80,7 @@ function nextId(taken: ReadonlySet<string>): string {
   }
 }
 
-/** By provider, what shows that it looks for the ids of a message: items that it has itself, or reasoning that names them. */
+/** The fields by which a message shows that its provider looks for the ids: items that it stores, or reasoning that names them. */
 const KEPT: readonly (readonly [provider: RegExp, field: RegExp])[] = [
   [/\.responses$/, /"itemId":/],
   [/^openrouter/, /"reasoning_details":\[\{[^\]]*"id":"/],

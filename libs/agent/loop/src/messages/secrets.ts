@@ -9,7 +9,7 @@ const MIN_CHARS = 4;
 const MIN_OPTION_CHARS = 6;
 
 /**
- * What must not be told: the key, the values of `headers`, and texts at any depth of `provider.options` and `extra_body`.
+ * The texts that must not be told: the key, the values of `headers`, and texts at any depth of `provider.options` and `extra_body`.
  */
 export function secretsOf(
   { headers, provider, extra_body: extra }: Pick<AgentConfig, 'headers' | 'provider' | 'extra_body'>,

@@ -62,7 +62,7 @@ export function meantTool(name: string, offered: ReadonlySet<string>): string | 
       const found = [...offered].filter((tool) => formsOf(tool).includes(plain));
       if (found.length > 0) return found.length === 1 ? found[0] : undefined;
     }
-  // Behind another namespace only a tool's own name counts: its part may be anything in other agents.
+  // After another namespace, only a tool's own name counts: aliases may mean anything in other agents.
   const last = plainly(bareName(name.split(/[.:/=>|(]+(?=\w)/).at(-1) ?? ''));
   const own = [...offered].filter((tool) => plainly(tool) === last);
   return own.length === 1 ? own[0] : undefined;

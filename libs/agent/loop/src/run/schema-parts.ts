@@ -67,7 +67,7 @@ const MAX_PAIRS = 32;
 const alternativesOf = ({ anyOf, oneOf }: JsonObject): readonly JsonValue[] =>
   [anyOf, oneOf].find((all) => Array.isArray(all)) ?? [];
 
-/** What both schemas ask for. Where they disagree, the first holds: the tool checks its input by the whole schema. */
+/** Merges two schemas. Where they disagree, the first holds: the tool checks its input by the whole schema. */
 export function merged(first: JsonObject, second: JsonObject): JsonObject {
   const both: JsonObject = { ...second, ...first };
   if (isJsonObject(first.properties) && isJsonObject(second.properties)) {

@@ -30,7 +30,7 @@ test('types, properties, required, enum, items and descriptions are sent as they
   for (const schema of SAME) assert.deepEqual(sent(schema), { it: schema });
 });
 
-/** What is written otherwise: by a provider that refuses it, and in what form each takes it. */
+/** Forms that a provider refuses, and the form that each takes. */
 const REWRITTEN: readonly [property: JsonObject, sent: JsonObject][] = [
   [
     { type: 'string', minLength: 1, maxLength: 2000 },

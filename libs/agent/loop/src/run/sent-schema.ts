@@ -192,7 +192,7 @@ function compiled(whole: JsonObject, maxReferences: number): SentSchema {
     return build(Array.isArray(each) ? { anyOf: each } : each, within, depth + 1) ?? ANY;
   }
 
-  /** What the values of fields without a name of their own are. */
+  /** Describes the values of fields without a name of their own. */
   function eachValue(
     { additionalProperties: value = true }: JsonObject,
     within: readonly string[],

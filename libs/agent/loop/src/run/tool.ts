@@ -103,7 +103,7 @@ export function toolDefinitions(tools: readonly AgentTool[]): { set: ToolSet; js
 
 const compiled = new WeakMap<JsonObject, JsonObject>();
 
-/** What a model is sent of a tool's schema (`sentSchema`), compiled once. */
+/** Compiles the form of a tool's schema that a model is sent (`sentSchema`), once for each schema. */
 export function sentParameters(whole: JsonObject): JsonObject {
   const known = compiled.get(whole) ?? sentSchema(whole).schema;
   compiled.set(whole, known);

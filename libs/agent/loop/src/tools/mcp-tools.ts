@@ -52,7 +52,7 @@ export interface McpTools {
   readonly source: (task: AdmittedTask, signal: AbortSignal) => Promise<readonly Tool<McpToolCall>[]>;
   /** Reads what the healthy servers list now, so that `leftOut` knows it before any task. Calls meanwhile share one more reading. */
   examine(): Promise<void>;
-  /** By server, what no task is offered: `<tool>: <why>`. */
+  /** The tools that no task is offered, by server: `<tool>: <why>`. */
   leftOut(): ReadonlyMap<string, readonly string[]>;
 }
 
@@ -182,7 +182,7 @@ export function createMcpTools(
 
 const UNKNOWN = { state: 'error', checkedAt: 1, detail: 'unknown to the pool' } as const;
 
-/** What a model is sent of a tool's schema, or why it cannot be sent. */
+/** The form of a tool's schema that a model is sent, or the reason why it cannot be sent. */
 function sentOf({ inputSchema }: McpTool): SentSchema | string {
   try {
     return sentSchema(inputSchema);

@@ -6,7 +6,7 @@ import { refusedTools } from './refused-tools.ts';
 
 const NAMES = ['read_file', 'delegate', 'write_file', 'mcp__docs__find'];
 
-/** What a call of the model throws for such an answer of its provider. */
+/** The error that a call of the model throws for such an answer. */
 function refusal(body: unknown, status = 400): FleetError {
   const responseBody = typeof body === 'string' ? body : JSON.stringify(body);
   const parts = { message: 'Bad Request', url: 'http://127.0.0.1/', requestBodyValues: {} };
@@ -16,7 +16,7 @@ function refusal(body: unknown, status = 400): FleetError {
 
 const said = (message: string, rest: object = {}) => ({ error: { message, ...rest } });
 
-/** By provider. Only the last of the tools is refused, unless the third element says otherwise. */
+/** Refusals, by provider. Only the last of the tools is refused, unless the third element says otherwise. */
 const REFUSED: readonly (readonly [provider: string, body: unknown, tools?: readonly string[]])[] = [
   [
     'OpenAI',

@@ -14,7 +14,7 @@ const Refusal = z.looseObject({
   cause: z.unknown().optional(),
 });
 
-/** What the model wrote is refused, and not a definition: a call that does not fit the schema of its tool (Groq). */
+/** Words of a refusal of what the model wrote, not of a definition: its call does not fit the schema (Groq). */
 const OF_A_CALL = /tool_use_failed|failed_generation|tool call validation|did not match (?:the )?schema/i;
 
 /**
@@ -50,9 +50,9 @@ function refusalIn(error: unknown): string | undefined {
  */
 const PLACE =
   /(?:(?<![\w-])(?:tools|functions|function_?declarations)\s*(?:\[\s*|[./]|,\s*|\s->\s)|\[\s*(?=\d+\s*,\s*function\s*,))(\d{1,4})\b(?=([^\n]{0,100}))/gi;
-/** Of two numbers, the second counts; the first where a gateway sends each tool as an entry of its own. */
+/** A place with two numbers: the second counts, or the first where a gateway sends each tool as an entry of its own. */
 const DECLARATIONS = /\btools\W{1,4}(\d+)\W{1,4}function_?declarations\W{1,4}(\d+)/gi;
-/** What follows the place of a definition that is refused, and not one of its switches, such as `strict`. */
+/** The text after the place of a refused definition, as opposed to one of its switches, such as `strict`. */
 const OF_DEFINITION =
   /^\W*(?:(?:function|custom|value)\b\W*)?(?:parameters|input_?schema|schema|name|description)\b/i;
 /** The place alone: a definition as a whole. */

@@ -11,12 +11,12 @@ export interface Step {
   readonly text?: string;
 }
 
-/** What every answer's usage says, in the fields of its dialect. */
+/** The usage of every answer, in the fields of its dialect. */
 export const USAGE = { fresh: 3_000, cached: 1_200, visible: 45, thought: 15 } as const;
 export const INPUT = USAGE.fresh + USAGE.cached;
 export const OUTPUT = USAGE.visible + USAGE.thought;
 
-/** What a refusal for the moment asks to wait, where its dialect has a way to say so. */
+/** The delay that a refusal asks for, where its dialect has a way to say so. */
 export const WAIT_S = 7;
 
 /** How one provider speaks: scripted answers, and what is found in requests. */

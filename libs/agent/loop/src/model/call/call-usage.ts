@@ -60,7 +60,7 @@ export function sdkFigures({
   };
 }
 
-/** What two frames state, together: of each figure the last that is not 0. */
+/** Merges the figures of two frames: the last that is not 0 counts. */
 export function mergedFigures(first: CallFigures | undefined, second: CallFigures | undefined) {
   if (first === undefined || second === undefined) return second ?? first;
   const stated = Object.entries(second).filter(([, figure]) => figure !== 0);

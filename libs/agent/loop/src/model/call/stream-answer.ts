@@ -147,7 +147,7 @@ const Event = z.object({
   content_block: z.object({ type: z.string() }).optional(),
   delta: z.object({ type: z.string().optional() }).optional(),
 });
-/** What is never left out: of OpenAI's Responses API, and of Anthropic's. */
+/** Types of OpenAI's Responses API and of Anthropic's that are never left out. */
 const KNOWN =
   /^(?:response\..*|error|message_(?:start|delta|stop)|content_block_stop|(?:text|thinking|signature|input_json)_delta|text|thinking|redacted_thinking|tool_use)$/;
 

@@ -11,14 +11,16 @@ const END = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [D
 /** The answer to a body that is sent without an end. `closed` resolves when its connection is closed. */
 async function answered(t: TestContext, body: string) {
   const closed = Promise.withResolvers<void>();
+  let cut = (): void => {};
   const { url } = await restartableServer(t, (request, response) => {
     request.resume();
+    cut = () => void response.destroy();
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write(body);
     once(response, 'close').then(() => closed.resolve(), closed.reject);
   });
   const log = recordingLog();
   const response = await chatAnswerFetch(fetch, { log, secrets: ['s3cret'] })(url);
-  return { response, log, closed: closed.promise };
+  return { response, log, closed: closed.promise, cut: () => cut() };
 }
 
 test('an answer ends at [DONE], and its connection is closed', { timeout: 20_000 }, async (t) => {
@@ -60,6 +62,14 @@ test('an answer without [DONE] ends soon after its finish reason', { timeout: 20
   const { response, closed } = await answered(t, CHUNK + END.replace('data: [DONE]\n\n', ''));
   assert.match(await response.text(), /data: \[DONE\]\n\n$/);
   await closed;
+});
+
+test('an answer that is cut fails where each piece has a finish reason', { timeout: 20_000 }, async (t) => {
+  const { response, cut } = await answered(t, CHUNK.replace('null', '"stop"'));
+  const reader = response.body?.getReader();
+  await reader?.read();
+  cut();
+  await assert.rejects(async () => reader?.read());
 });
 
 test('a reader that goes away closes the connection, also while it waits', { timeout: 20_000 }, async (t) => {

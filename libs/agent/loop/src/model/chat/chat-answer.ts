@@ -13,14 +13,14 @@ type Told = { readonly log: Log; readonly secrets: readonly string[] };
 /** A whole answer that is not streamed, or one frame of a stream. */
 const MAX_CHARS = 8 * 1024 * 1024;
 const DONE = '[DONE]';
-/** So long after its finish reason, an answer is whole without `[DONE]`. */
+/** An answer is whole without `[DONE]` when nothing follows its finish reason for so long. */
 const GRACE_MS = 5_000;
 
 /**
  * `fetch` whose answers are streams as the chat completions API documents them: frames are repaired (`createFrames`), those
  * that say nothing are left out and logged once an answer, and nothing is read after `[DONE]`. An answer that is not
  * streamed becomes a stream. An error that begins an answer of 200 becomes an answer of its own status. Nothing that comes
- * after a finish reason makes an answer fail.
+ * after the end makes an answer fail (`isOver`).
  */
 export function chatAnswerFetch(next: typeof fetch, told: Told): typeof fetch {
   return async (input, init) => {
@@ -54,7 +54,7 @@ export function chatAnswerFetch(next: typeof fetch, told: Told): typeof fetch {
   };
 }
 
-/** What an answer is made of: frames, an error, words that are neither, and its end. */
+/** A piece of an answer: a frame, an error, words that are neither, or the end. */
 interface Item {
   readonly frame?: JsonObject;
   readonly error?: ReportedError;
@@ -104,7 +104,7 @@ async function* itemsOf(
   if (isAnswer) yield { isEnd: true };
 }
 
-/** A frame that is damaged is an error: without it the answer would not be whole. */
+/** The items of a JSON text. A damaged one is an error: without it the answer would not be whole. */
 function* itemsIn(text: string, event?: string): Generator<Item> {
   const value = parseJson(text);
   if (value === undefined && /^\s*[[{]/.test(text)) return yield { error: damaged(text) };
@@ -131,8 +131,8 @@ async function* repaired(
   let example = '';
   try {
     for (let next = first; ; next = items.next()) {
-      const item = await (frames.isFinished() ? lastItem(next) : next.then(({ value }) => value));
-      const isWhole = frames.isFinished() || (item?.isEnd ?? (item === undefined && frames.isMetered()));
+      const item = await (frames.isOver() ? lastItem(next) : next.then(({ value }) => value));
+      const isWhole = frames.isOver() || (item?.isEnd ?? (item === undefined && frames.isMetered()));
       if (item === undefined || item.isEnd || (item.error && isWhole)) {
         const closing = isWhole ? frames.closing() : undefined;
         if (closing !== undefined) yield JSON.stringify(closing);
@@ -153,7 +153,7 @@ async function* repaired(
   }
 }
 
-/** What comes after a finish reason, if it comes soon. */
+/** Resolves with the next item, or with undefined when none comes soon or it cannot be read. */
 const lastItem = (next: Promise<IteratorResult<Item, undefined>>): Promise<Item | undefined> =>
   Promise.race([next, sleep(GRACE_MS, undefined, { ref: false })]).then(
     (result) => result?.value,

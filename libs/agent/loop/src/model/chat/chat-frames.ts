@@ -26,6 +26,8 @@ export function createFrames() {
   const calls: BegunCall[] = [];
   let hasDeltas = false;
   let isFinished = false;
+  /** Some give a reason with every piece: one beside a piece is no end yet. */
+  let isOver = false;
   let isMetered = false;
 
   /** The call that a part continues; undefined where it begins one. */
@@ -112,12 +114,14 @@ export function createFrames() {
     const reason = REASONS.find(([pattern]) => pattern.test(said))?.[1] ?? (said || null);
     const delta = deltaOf(choice, others, reason !== null);
     isFinished ||= reason !== null;
+    const isPiece = [choice.delta, choice.message].some((each) => isJsonObject(each) && says(each));
+    isOver = (isOver || reason !== null) && !isPiece;
     return { ...frame, choices: [{ index: 0, delta, finish_reason: reason }] };
   }
 
   return {
-    /** True once a reason for the end has come. */
-    isFinished: (): boolean => isFinished,
+    /** True once a reason for the end has come by itself, or usage after it. */
+    isOver: (): boolean => isOver,
     /** True once usage has come by itself, as it does after all else. */
     isMetered: (): boolean => isMetered,
     /** The frame as it should be, once for each part of its choice; none for one without a choice, usage or error. */
@@ -129,6 +133,7 @@ export function createFrames() {
       const base = { ...rest, ...head, ...(metered !== undefined && { metered }) };
       const all = [choices ?? []].flat().filter(isJsonObject);
       isMetered ||= all.length === 0 && metered !== undefined && hasDeltas;
+      isOver ||= isFinished && isMetered;
       if (all.length === 0)
         return metered !== undefined || Array.isArray(choices) ? [{ ...base, choices: [] }] : [];
       const parts = all.filter(({ index }) => index === all[0]?.index);
@@ -166,8 +171,9 @@ const callsIn = (delta: JsonValue | undefined): JsonValue[] =>
 const isWhole = ({ args }: BegunCall): boolean =>
   args.trimEnd().endsWith('}') && parseJson(args) !== undefined;
 
-const says = (delta: JsonObject): boolean =>
-  Object.entries(delta).some(([key, value]) => key !== 'role' && !isAbsent(value) && value !== '');
+/** True for a delta with a part of the answer. */
+const says = ({ role: _, ...delta }: JsonObject): boolean =>
+  Object.values(delta).some((value) => [value ?? ''].flat().some((each) => each !== ''));
 
 const isAbsent = (value: JsonValue | undefined): value is null | undefined =>
   value === null || value === undefined;

@@ -19,7 +19,7 @@ interface BodyChanges {
   readonly onLearnt?: (sent: object, said: string) => void;
 }
 
-/** What refusals have taught about a model. */
+/** The form of calls that refusals have taught about a model. */
 interface Learnt {
   readonly limitName: LimitName | undefined;
   /** The highest output limit. */
@@ -105,7 +105,7 @@ const LEAST = /must be greater than|at least|minimum/i;
 /** No model writes less: a lower figure is another's. */
 const LOWEST = 256;
 
-/** What a refusal teaches besides; undefined when it teaches nothing. */
+/** Adds the lesson of a refusal to what was `tried`; undefined when it teaches nothing. */
 function learntFrom(said: string, sent: string, tried: Learnt, first?: LimitName): Learnt | undefined {
   const parsed = parseJson(sent);
   // A conversation that is too long is made shorter.
