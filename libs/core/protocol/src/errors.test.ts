@@ -21,6 +21,7 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   CONTEXT_MISMATCH: [400, -32602, false],
   INTERNAL: [500, -32603, true],
   TASK_NOT_FOUND: [404, -32001, false],
+  NO_RESULT: [404, -32001, false],
   TASK_NOT_CANCELABLE: [409, -32002, false],
   PUSH_NOT_SUPPORTED: [400, -32003, false],
   UNSUPPORTED_OPERATION: [400, -32004, false],

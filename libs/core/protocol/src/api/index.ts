@@ -11,5 +11,6 @@ export {
   Finding,
   RefillReport,
 } from './reports.ts';
+export * from './results.ts';
 export type { Answer, Params, Route, RpcMethod } from './route.ts';
 export * from './trader.ts';

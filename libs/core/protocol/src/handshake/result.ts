@@ -85,6 +85,7 @@ const attempt = z.looseObject({
   tokens_spent: count.describe('Tokens that it reported'),
   started_at: z.string().describe('Start of the attempt'),
   ended_at: z.string().describe('End of the attempt'),
+  peer_task_id: z.string().optional().describe('Id of the task at the worker'),
   considered: z
     .array(considered)
     .max(MAX_ATTEMPTS)
@@ -92,8 +93,23 @@ const attempt = z.looseObject({
     .describe('Every peer that routing considered, best first'),
 });
 
+const delivery = z.looseObject({
+  repository: z
+    .string()
+    .nullable()
+    .describe("Name of the repository, null for one of the worker's own without a name"),
+  branch: z.string().describe('Branch of the result, in the repository of the worker'),
+  commit: z.string().nullable().describe('Last commit of the result, null if its files are not committed'),
+  base: z
+    .string()
+    .nullable()
+    .describe('Commit that the task began from, null if there is none to compare with'),
+  state: reported(['kept'], 'kept').describe('kept: the result is with the worker, and nothing is pushed'),
+});
+
 const artifacts = z.looseObject({
   pr: z.string().nullable().optional().describe('Pull request'),
+  delivery: delivery.optional().describe('Where the changed files are'),
   files_changed: z
     .array(z.string())
     .max(MAX_FILES)
@@ -153,6 +169,7 @@ export const TaskResultWire = z
 export type TaskResult = Camel<z.output<typeof TaskResultWire>>;
 export type Unmet = Camel<z.output<typeof unmet>>;
 export type Usage = Camel<z.output<typeof usage>>;
+export type Delivery = Camel<z.output<typeof delivery>>;
 export type Evidence = Camel<z.output<typeof evidence>>;
 export type Attempt = Camel<z.output<typeof attempt>>;
 export type AttemptConsidered = Camel<z.output<typeof considered>>;
